@@ -1,4 +1,4 @@
-// Rendered chat templates against transformers; scripts/golden/chat_templates.py says how the texts were made.
+// Rendered chat templates compared with transformers; see scripts/golden/chat_templates.py.
 #include "engine/checkpoint/chat_template.h"
 
 #include <catch2/catch.hpp>
@@ -47,7 +47,7 @@ std::time_t local_time(const json& fields) {
     return std::mktime(&when);
 }
 
-/// The templates that llama.cpp's own test writes out, in order.
+/// The templates in llama.cpp's own test, in order.
 std::vector<std::string> templates_written_out() {
     const std::string source = read_file(fs::path(KVSCOPE_LLAMA_SOURCE) / "tests/test-chat-template.cpp");
     static const std::string mark = ".template_str= */ \"";
@@ -74,7 +74,7 @@ const std::vector<Message> hello{{"user", "Hello"}};
 
 }  // namespace
 
-TEST_CASE("Chat templates render to the text of transformers") {
+TEST_CASE("Chat templates render the same text as transformers") {
     const json golden = json::parse(read_file(fs::path(KVSCOPE_TEST_DATA) / "checkpoint/chat_templates.json"));
     const std::time_t now = local_time(golden.at("now"));
     const std::vector<std::string> written_out = templates_written_out();
@@ -127,7 +127,7 @@ TEST_CASE("The default model's template, with its default system message") {
           "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n");
 }
 
-TEST_CASE("Where a Hugging Face directory has its template") {
+TEST_CASE("Chat templates are found in all files of a Hugging Face directory") {
     const TemporaryFolder folder;
     CHECK_FALSE(ChatTemplate::of_model(folder));
     write_file(folder / "tokenizer_config.json", R"({"bos_token": {"content": "<s>"}, "eos_token": null})");
@@ -157,7 +157,7 @@ TEST_CASE("Where a Hugging Face directory has its template") {
                       Catch::Contains("tokenizer_config.json: its chat template is not valid Jinja: "));
 }
 
-TEST_CASE("Wrong templates end in a message that names the model and the reason, not in a crash") {
+TEST_CASE("Invalid templates cause an error that names the model and the reason") {
     using Catch::Contains;
     auto message = [](const std::string& source) -> std::string {
         try {
@@ -201,7 +201,7 @@ TEST_CASE("Wrong templates end in a message that names the model and the reason,
     CHECK(message("") == "rendered ");
 }
 
-TEST_CASE("Messages are stripped as Python strips them") {
+TEST_CASE("Messages are stripped as in Python") {
     const auto strip = make("[{{ messages[0].content | trim }}]");
     const auto keep = make("[{{ messages[0].content }}]");
     const auto left_alone = make("[{{ messages[0].content.lstrip() }}]");
@@ -216,7 +216,7 @@ TEST_CASE("Messages are stripped as Python strips them") {
     CHECK(strip.render({{Message{"user", "a\u200b"}}}, true) == "[a\u200b]");
 }
 
-TEST_CASE("What a template may take of the machine is bounded, and the message names its file and the limit") {
+TEST_CASE("Templates are stopped at their limits, and the message names file and limit") {
     using Catch::Contains;
     using Catch::StartsWith;
     const auto message = [](const std::string& source) -> std::string {
@@ -232,11 +232,11 @@ TEST_CASE("What a template may take of the machine is bounded, and the message n
         CHECK_THAT(message("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"),
                    Contains(file) && says("longer than the limit of"));
     }
-    SECTION("memory, asked for at once") {
+    SECTION("memory in one allocation") {
         CHECK_THAT(message("{{ 'x' * 10000000000 }}"), Contains(file) && says("more than 1024 MB of memory"));
         CHECK_THAT(message("{{ 'a\nb' | indent(1000000000) }}"), Contains(file) && says("1024 MB"));
     }
-    SECTION("memory, doubled again and again") {
+    SECTION("memory by repeated doubling") {
         CHECK_THAT(
             message("{% set n = namespace(x='x') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}"),
             Contains(file) && says("1024 MB"));
@@ -244,14 +244,14 @@ TEST_CASE("What a template may take of the machine is bounded, and the message n
     SECTION("depth") {
         CHECK_THAT(message("{% set l = [] %}{% set _ = l.append(l) %}{{ l }}"),
                    Contains(file) && says("nesting exceeds 64 MB of stack"));
-        // Not as deep as that: it may be rendered.
+        // The nesting is less deep, so the template may be rendered.
         CHECK_THAT(message("{% set n = namespace(x=[]) %}{% for i in range(99999) %}{% set n.x = [n.x] %}{% endfor %}"
                            "{{ n.x | tojson }}"),
                    Contains("model/tokenizer_config.json: its chat template ") || StartsWith("rendered "));
     }
 }
 
-TEST_CASE("A wish to stop ends a template that renders for ever") {
+TEST_CASE("A stop request ends a template that never terminates") {
     struct Stopped {};
     const auto endless = make("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}");
     int asked = 0;
@@ -261,7 +261,7 @@ TEST_CASE("A wish to stop ends a template that renders for ever") {
     CHECK_THROWS_AS(endless.render(hello, true), Stopped);
 }
 
-TEST_CASE("Templates render from many threads at once") {
+TEST_CASE("Templates render from many threads in parallel") {
     const auto source = make("[{{ messages[0].content }}]");
     std::vector<std::string> rendered(8);
     std::vector<std::thread> threads;
@@ -276,7 +276,7 @@ TEST_CASE("Templates render from many threads at once") {
         CHECK(rendered[i] == "[" + std::string(100'000, static_cast<char>('a' + i)) + "]");
 }
 
-TEST_CASE("The place where the question begins") {
+TEST_CASE("The start of the question is found") {
     auto split = [](const RenderedPrompt& prompt) {
         return std::pair(prompt.text.substr(0, prompt.question_begin), prompt.text.substr(prompt.question_begin));
     };

@@ -1,4 +1,4 @@
-// Tokens and their offsets against `tokenizers`; scripts/golden/token_classifiers.py makes the reference.
+// Tokens and their offsets compared with `tokenizers`; scripts/golden/token_classifiers.py creates the reference.
 #include "engine/tokenizer/classifier_tokenizer.h"
 
 #include <catch2/catch.hpp>
@@ -40,7 +40,7 @@ std::string message_of(const json& description) {
 
 }  // namespace
 
-TEST_CASE("a classifier's tokens and the bytes they stand for equal those of tokenizers", "[classifier]") {
+TEST_CASE("a classifier's tokens and their bytes equal those of `tokenizers`", "[classifier]") {
     const json golden = read_json(data / "tokens.json");
     int n_rows = 0;
     for (const auto& [name, one] : golden["cases"].items()) {
@@ -64,7 +64,7 @@ TEST_CASE("a classifier's tokens and the bytes they stand for equal those of tok
     CHECK(n_rows > 300);
 }
 
-TEST_CASE("what surrounds a classifier's text, and where its words begin", "[classifier]") {
+TEST_CASE("a classifier's surrounding tokens and the starts of its words", "[classifier]") {
     const ClassifierTokenizer bert(data / "bert"), xlm(data / "xlm-roberta");
     CHECK(bert.spelling(bert.before()[0]) == "[CLS]");
     CHECK(bert.spelling(bert.after()[0]) == "[SEP]");
@@ -73,7 +73,7 @@ TEST_CASE("what surrounds a classifier's text, and where its words begin", "[cla
     const auto words = [](const ClassifierTokenizer& tokenizer) {
         const std::string text = "vaulted, (x) y.";
         std::string cut;
-        uint32_t at = 0;  // SentencePiece's space of a word stands for its first letter
+        uint32_t at = 0;  // SentencePiece's space belongs to the first letter of the word
         for (const auto& token : tokenizer.encode(text)) {
             if (!tokenizer.continues_word(token.id)) cut += '|';
             at = std::max(at, token.begin);
@@ -86,7 +86,7 @@ TEST_CASE("what surrounds a classifier's text, and where its words begin", "[cla
     CHECK(words(xlm) == "|vaulted|,|(x|)|y|.");
 }
 
-TEST_CASE("classifiers' tokenizers that are damaged or of another kind are refused by name", "[classifier]") {
+TEST_CASE("damaged or unsupported classifier tokenizers are refused by name", "[classifier]") {
     const json bert = read_json(data / "bert/tokenizer.json"), xlm = read_json(data / "xlm-roberta/tokenizer.json");
     const auto with = [](json description, const char* pointer, const json& value) {
         description[json::json_pointer(pointer)] = value;
@@ -110,7 +110,7 @@ TEST_CASE("classifiers' tokenizers that are damaged or of another kind are refus
     const TemporaryFolder empty;
     CHECK_THROWS_WITH(ClassifierTokenizer(empty), Contains("no tokenizer.json") && Contains("save_pretrained"));
     CHECK_THROWS_AS(ClassifierTokenizer(data / "bert").encode("\xff"), std::invalid_argument);
-    // Whatever a character map says, looking something up in it ends.
+    // A lookup in a character map always ends.
     std::string map = xlm["normalizer"]["precompiled_charsmap"];
     for (size_t i = 0; i < map.size(); i += 7) {
         std::string damaged = map;

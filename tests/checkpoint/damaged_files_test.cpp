@@ -1,4 +1,4 @@
-// Truncated and randomly changed files: each opens or is refused with a CheckpointError; nothing else may happen.
+// Truncated and randomly changed files either open or are refused with a CheckpointError.
 
 #include <catch2/catch.hpp>
 #include <random>
@@ -23,7 +23,7 @@ void read_whole(const fs::path& path) {
     model->config().inverse_frequencies();
 }
 
-/// Whether the model was refused; the message has to name a file in the folder.
+/// Whether the model was refused. The message must name a file in the folder.
 bool is_refused(const fs::path& path, const fs::path& folder) {
     const std::string message = refusal([&] { read_whole(path); });
     if (!message.empty()) {
@@ -33,7 +33,7 @@ bool is_refused(const fs::path& path, const fs::path& folder) {
     return !message.empty();
 }
 
-/// A copy of `bytes` with one to four bytes changed at random before `end`.
+/// Returns a copy of `bytes` with one to four random bytes changed before `end`.
 std::string with_changes(std::string bytes, size_t end, std::mt19937& random) {
     const auto n = 1 + random() % 4;
     for (size_t i = 0; i < n; ++i) {
@@ -47,7 +47,7 @@ std::string with_changes(std::string bytes, size_t end, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("a GGUF file cut anywhere is refused") {
+TEST_CASE("a truncated GGUF file is refused at any length") {
     for (const char* name : {"models/gguf-qwen3-q4_0/model.gguf", "models/gguf-llama-quantised/model.gguf",
                              "models/gguf-llama-q3_k_m/model.gguf"}) {
         const TemporaryFolder folder;
@@ -58,13 +58,13 @@ TEST_CASE("a GGUF file cut anywhere is refused") {
             INFO(name << " cut to " << size);
             REQUIRE(is_refused(path, folder));
         }
-        // What is missing at the very end may be padding, but the last tensor's last byte may not.
+        // Only the padding after the last tensor may be missing.
         write_file(path, whole.substr(0, whole.size() - 32));
         REQUIRE(is_refused(path, folder));
     }
 }
 
-TEST_CASE("a GGUF file with random bytes changed opens or is refused") {
+TEST_CASE("a GGUF file with random changes opens or is refused") {
     std::mt19937 random(1);
     for (const char* name : {"models/gguf-qwen3-q4_0/model.gguf", "models/gguf-llama-f32/model.gguf"}) {
         const TemporaryFolder folder;
@@ -72,7 +72,7 @@ TEST_CASE("a GGUF file with random bytes changed opens or is refused") {
         const fs::path path = folder / "changed.gguf";
         int n_refused = 0;
         for (int i = 0; i < 600; ++i) {
-            // Half of the changes go into the header's first part, where the sizes are.
+            // Half of the changes affect the first part of the header, which has the sizes.
             write_file(path, with_changes(whole, i % 2 == 0 ? 1200 : 14000, random));
             n_refused += is_refused(path, folder);
         }
@@ -94,7 +94,7 @@ TEST_CASE("a GGUF file of random bytes is refused") {
     }
 }
 
-TEST_CASE("a directory whose files are cut or changed opens or is refused") {
+TEST_CASE("a directory with truncated or changed files opens or is refused") {
     const TemporaryFolder folder;
     fs::copy(data("models/qwen2-sliding-yarn"), folder, fs::copy_options::recursive);
     REQUIRE_FALSE(is_refused(folder, folder));
@@ -107,7 +107,7 @@ TEST_CASE("a directory whose files are cut or changed opens or is refused") {
             write_file(folder / name, whole.substr(0, size));
             INFO(name << " cut to " << size);
             const bool refused = is_refused(folder, folder);
-            // tokenizer.json is looked at only where tokenizer_config.json leaves a question open.
+            // tokenizer.json is read only if tokenizer_config.json lacks a field.
             if (std::string(name) != "tokenizer.json") REQUIRE(refused);
         }
         for (int i = 0; i < 400; ++i) {
@@ -119,7 +119,7 @@ TEST_CASE("a directory whose files are cut or changed opens or is refused") {
     REQUIRE_FALSE(is_refused(folder, folder));
 }
 
-TEST_CASE("a file that shrinks after it was opened gives an error") {
+TEST_CASE("a file that shrinks after opening causes an error") {
     const TemporaryFolder folder;
     const fs::path path = folder / "m.gguf";
     fs::copy_file(data("models/gguf-llama-f32/model.gguf"), path);

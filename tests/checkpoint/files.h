@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 inline fs::path data(const std::string& name) { return fs::path(KVSCOPE_TEST_DATA) / name; }
 
-/// A folder of its own, gone at the end of the test.
+/// A folder that the destructor removes.
 class TemporaryFolder {
  public:
     TemporaryFolder() {

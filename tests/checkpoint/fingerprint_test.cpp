@@ -39,7 +39,7 @@ TEST_CASE("SHA-256 of the standard's examples") {
     CHECK(sha(std::string(1000000, 'a'), 1000) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST_CASE("a fingerprint depends on every byte, the order of files and the configuration, not on their place") {
+TEST_CASE("a fingerprint depends on every byte, the order of files and the configuration, but not on paths") {
     const OwnCache cache;
     const TemporaryFolder folder;
     std::string bytes(9 << 20, '\0');
@@ -65,7 +65,7 @@ TEST_CASE("a fingerprint depends on every byte, the order of files and the confi
     CHECK(fingerprint_files({folder / "elsewhere", folder / "b"}, "{}") != original);
 }
 
-TEST_CASE("a change that keeps a file's size and time of modification is seen") {
+TEST_CASE("a change with the same size and modification time is detected") {
     const OwnCache cache;
     const TemporaryFolder folder;
     write_file(folder / "weights", "first!");
@@ -76,19 +76,19 @@ TEST_CASE("a change that keeps a file's size and time of modification is seen") 
     CHECK(fingerprint_files({folder / "weights"}, "") != before);
 }
 
-TEST_CASE("the cache is used for files that have settled, and a damaged entry is not believed") {
+TEST_CASE("only files that are not brand-new are cached, and damaged cache entries are ignored") {
     const OwnCache cache;
     const TemporaryFolder folder;
     const fs::path settled = data("models/gguf-llama-f32/model.gguf");
     const auto expected = fingerprint_files({settled}, "");
     const bool cached = fs::exists(cache.entries()) && !fs::is_empty(cache.entries());
-    if (cached) {  // a file checked out in this very second is not cached
+    if (cached) {  // a file created in this second is not cached
         const fs::path entry = fs::directory_iterator(cache.entries())->path();
         const std::string content = read_file(entry);
         const size_t n = std::stoul(content), begin = content.find('\n') + 1;
         const std::string identity = content.substr(begin, n);
         CacheEntry("fingerprints", entry.filename(), identity).store(std::string(64, 'a'));
-        CHECK(fingerprint_files({settled}, "") != expected);  // the entry is what is told
+        CHECK(fingerprint_files({settled}, "") != expected);  // the cached hash is returned
         std::string other = content;
         other.back() = other.back() == '0' ? '1' : '0';
         write_file(entry, other);

@@ -19,7 +19,7 @@ struct Small {
     bool tokens = true;
 };
 
-/// Metadata of a model of hidden size 8, two heads of four, one KV head, and 12 tokens.
+/// Metadata of a model with hidden size 8, two heads of size 4, one KV head, and 12 tokens.
 GgufBuilder metadata(const Small& small) {
     const std::string a = small.architecture + ".";
     GgufBuilder file;
@@ -95,12 +95,12 @@ Opened changed(const Small& small, Change&& change) {
 
 }  // namespace
 
-TEST_CASE("rows of Q and K are put back in order for the architecture llama alone") {
+TEST_CASE("rows of Q and K are reordered only for the architecture llama") {
     Small small{.biases = true};
     auto file = metadata(small);
     const Opened llama(add_tensors(file, small));
     REQUIRE(llama.model != nullptr);
-    // Heads of four: stored row 2j + half of a head is row j + 2 half.
+    // With heads of size 4, stored row 2j + half of a head is row j + 2 half.
     const auto q = read(*llama.model, "model.layers.1.self_attn.q_proj.weight", 64);
     for (int row = 0; row < 8; ++row) {
         const int in_head = row % 4;
@@ -120,7 +120,7 @@ TEST_CASE("rows of Q and K are put back in order for the architecture llama alon
     CHECK(read(*qwen2.model, "model.layers.0.self_attn.q_proj.weight", 64)[8] == 8);
 }
 
-TEST_CASE("bf16 tensors are read verbatim, NaN bits included") {
+TEST_CASE("bf16 tensors are copied, including NaN bits") {
     const Small small{.n_layers = 1};
     auto file = metadata(small);
     std::string bits(12 * 8 * 2, '\0');
@@ -134,7 +134,7 @@ TEST_CASE("bf16 tensors are read verbatim, NaN bits included") {
     CHECK(std::memcmp(out.data(), bits.data(), bits.size()) == 0);
 }
 
-TEST_CASE("metadata becomes the configuration") {
+TEST_CASE("metadata become the configuration") {
     const Small small;
     const auto plain = changed(small, [](auto&) {});
     CHECK(plain.config().family == "llama");
@@ -208,7 +208,7 @@ TEST_CASE("a byte-level vocabulary without BOS or EOS ids has neither, whatever 
     CHECK_FALSE(plain->eos());
     CHECK(ends(*plain) == std::vector<int32_t>{20});
     CHECK(plain->encode("ac", true, true) == std::vector<int32_t>{0, 2});
-    // An end by its text stays one.
+    // A token whose text ends generation remains one.
     const auto eleven = tokenizer_of("gpt2", "smollm", [](GgufBuilder&, Tokens& t) { t[11] = "<|endoftext|>"; });
     CHECK_FALSE(eleven->eos());
     CHECK(ends(*eleven) == std::vector<int32_t>{11, 20});
@@ -219,7 +219,7 @@ TEST_CASE("a byte-level vocabulary without BOS or EOS ids has neither, whatever 
     CHECK(named->eos() == 11);
     CHECK(ends(*named) == std::vector<int32_t>{11, 20});
     CHECK(named->encode("ac", true, true) == std::vector<int32_t>{3, 0, 2});
-    // Llama 3's tokenizer begins each text with BOS.
+    // Llama 3's tokenizer starts each text with BOS.
     CHECK_THAT(refusal([&] { tokenizer_of("gpt2", "llama-bpe", [](GgufBuilder&, Tokens&) {}); }),
                Contains("v.gguf: ") && Contains("tokenizer.ggml.bos_token_id"));
     CHECK_THAT(refusal([&] {
@@ -232,7 +232,7 @@ TEST_CASE("a byte-level vocabulary without BOS or EOS ids has neither, whatever 
     CHECK(sentencepiece->eos() == 2);
 }
 
-TEST_CASE("a merge whose result is no token is named where llama.cpp leaves its text out") {
+TEST_CASE("a merge with an unknown result is reported if llama.cpp omits its text") {
     const TemporaryFolder folder;
     GgufBuilder file;
     file.text("general.architecture", "llama")
@@ -247,7 +247,7 @@ TEST_CASE("a merge whose result is no token is named where llama.cpp leaves its 
                Contains("v.gguf: ") && Contains("at byte 1") && Contains("tokenizer.ggml.merges"));
 }
 
-TEST_CASE("metadata that changes numbers is refused by key unless it is neutral; unknown keys are listed") {
+TEST_CASE("unsupported metadata are refused by key unless neutral; unknown keys are listed") {
     const Small small;
     const auto message = [&](auto&& change) { return changed(small, change).message; };
     for (const char* key :
@@ -300,7 +300,7 @@ TEST_CASE("rope_freqs.weight divides the frequencies") {
     CHECK_THAT(Opened(zero).message, Contains("rope factor"));
 }
 
-TEST_CASE("GGUF models that are not supported are refused") {
+TEST_CASE("unsupported GGUF models are refused") {
     const char* supported = "supported are Llama 2 and 3.x";
     for (const char* architecture : {"qwen3moe", "gemma3", "qwen2vl", "mamba", "llama4"}) {
         const Small small{.architecture = architecture};
@@ -313,7 +313,7 @@ TEST_CASE("GGUF models that are not supported are refused") {
     CHECK_THAT(changed(Small{.architecture = "qwen2"}, [](auto&) {}).message, Contains("attn_q.bias (8)"));
 }
 
-TEST_CASE("impossible metadata and tensors are named") {
+TEST_CASE("invalid metadata and tensors are reported by name") {
     const Small small;
     const auto message = [&](auto&& change) { return changed(small, change).message; };
     CHECK_THAT(message([](auto& f) { f.text("llama.vocab_size", "12"); }), Contains("llama.vocab_size"));
@@ -341,7 +341,7 @@ TEST_CASE("impossible metadata and tensors are named") {
     CHECK_THAT(Opened(add_tensors(shape, small)).message, Contains("no tensor blk.2.attn_norm.weight (8)"));
 }
 
-TEST_CASE("bytes of a damaged file reach neither the terminal nor JSON as they are") {
+TEST_CASE("messages about damaged files contain no raw bytes") {
     const Small small{.architecture = "x\x1b[31m\xff\r\a"};
     CHECK_THAT(changed(small, [](auto&) {}).message, Contains("\"x?[31m\xef\xbf\xbd??\""));
     const auto named = changed(Small(), [](auto& f) { f.text("general.name", "caf\xe9"); });
@@ -349,7 +349,7 @@ TEST_CASE("bytes of a damaged file reach neither the terminal nor JSON as they a
     CHECK(nlohmann::json::parse(named.config().config_json)["_name_or_path"] == named.config().name);
 }
 
-TEST_CASE("files that are no GGUF of a supported version") {
+TEST_CASE("other files and unsupported versions are refused") {
     auto bytes = GgufBuilder().bytes();
     const auto version = [&](uint32_t v) {
         std::memcpy(bytes.data() + 4, &v, 4);
@@ -365,7 +365,7 @@ TEST_CASE("files that are no GGUF of a supported version") {
     CHECK_THAT(Opened("GGUF").message, Contains("at least 24"));
 }
 
-TEST_CASE("a split set opens by its first file and names what is missing") {
+TEST_CASE("a split set opens by its first file, and missing files are reported") {
     const TemporaryFolder folder;
     const Small small{.biases = true};
     const auto name = [&](int i) { return folder / ("big-0000" + std::to_string(i) + "-of-00003.gguf"); };

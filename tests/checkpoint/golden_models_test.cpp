@@ -1,4 +1,4 @@
-// The tiny models of scripts/golden/tiny_models.py and k_quants.py: what is read equals what transformers holds.
+// The models of scripts/golden/tiny_models.py and k_quants.py: read values equal those in transformers.
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -49,7 +49,7 @@ void check_frequencies(const ModelConfig& config, const json& expected) {
 
 }  // namespace
 
-TEST_CASE("every tiny model is read as transformers reads it") {
+TEST_CASE("every tiny model is read as by transformers") {
     int n_models = 0;
     for (const auto& entry : fs::directory_iterator(data("models"))) {
         const Golden golden(entry.path().filename().string());
@@ -141,7 +141,7 @@ TEST_CASE("configurations of the tiny models") {
     CHECK(config("gguf-qwen3-q4_0").qk_norm);
 }
 
-TEST_CASE("values of every quantisation equal those of the gguf package") {
+TEST_CASE("values of every quantization equal those of the gguf package") {
     const auto model = open_checkpoint(data("checkpoint/quantisations/model.gguf"));
     const SafetensorsFile expected(data("checkpoint/quantisations/expected.safetensors"));
     std::set<std::string> types;
@@ -164,7 +164,7 @@ TEST_CASE("values of every quantisation equal those of the gguf package") {
     CHECK(types.size() == 23);
 }
 
-TEST_CASE("rotary frequencies equal those of transformers") {
+TEST_CASE("rotary frequencies equal those in transformers") {
     const json cases = json::parse(read_file(data("checkpoint/rope.json")))["cases"];
     REQUIRE(cases.size() == 8);
     for (const json& one : cases) {
@@ -175,7 +175,7 @@ TEST_CASE("rotary frequencies equal those of transformers") {
     }
 }
 
-TEST_CASE("reading into too little or too much room is an error") {
+TEST_CASE("reading into a buffer of the wrong size is an error") {
     const auto hf = open_checkpoint(data("models/llama2-mha"));
     const auto gguf = open_checkpoint(data("models/gguf-llama-f32/model.gguf"));
     std::vector<float> room(1000);

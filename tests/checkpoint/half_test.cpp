@@ -7,7 +7,7 @@
 
 using namespace kvscope::checkpoint;
 
-TEST_CASE("every float16 becomes the float32 of the same value") {
+TEST_CASE("every float16 becomes the float32 with the same value") {
     for (uint32_t bits = 0; bits < 0x10000; ++bits) {
         const int exponent = static_cast<int>(bits >> 10 & 31);
         const int mantissa = static_cast<int>(bits & 1023);

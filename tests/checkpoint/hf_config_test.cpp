@@ -47,7 +47,7 @@ std::string refused(const json& config) {
 
 }  // namespace
 
-TEST_CASE("fields left out of config.json get the defaults of transformers") {
+TEST_CASE("missing fields of config.json have the defaults of transformers") {
     const auto c = parse(llama());
     CHECK(c.n_kv_heads == 8);
     CHECK(c.head_dim == 8);
@@ -75,7 +75,7 @@ TEST_CASE("fields left out of config.json get the defaults of transformers") {
     CHECK_FALSE(parse(with(qwen("qwen2", "Qwen2ForCausalLM"), {{"attention_bias", true}})).output_bias);
 }
 
-TEST_CASE("rotary parameters in the spellings of transformers 4 and 5") {
+TEST_CASE("rotary parameters in the formats of transformers 4 and 5") {
     CHECK(parse(with(llama(), {{"rope_theta", 5e5}})).rope_theta == 5e5);
     CHECK(parse(with(llama(), {{"rope_parameters", {{"rope_theta", 1e6}, {"rope_type", "default"}}}})).rope_theta ==
           1e6);
@@ -147,7 +147,7 @@ TEST_CASE("end-of-text tokens and the token before a text") {
     CHECK_FALSE(parse(llama(), nullptr, {{"add_bos_token", false}}, {{"post_processor", bos_template}}).add_bos);
 }
 
-TEST_CASE("models that are not supported are refused with the list of those that are") {
+TEST_CASE("unsupported models are refused with the list of supported ones") {
     const char* supported = "supported are Llama 2 and 3.x, Mistral, Qwen2 and 2.5, Qwen3, SmolLM2";
     const std::vector<std::array<const char*, 3>> others = {
         {"mixtral", "MixtralForCausalLM", "mixture of experts"},
@@ -172,7 +172,7 @@ TEST_CASE("models that are not supported are refused with the list of those that
     CHECK_THAT(refused(with(llama(), {{"hidden_act", "gelu"}})), Contains("gelu"));
 }
 
-TEST_CASE("impossible values in config.json are named") {
+TEST_CASE("invalid values in config.json are reported by name") {
     const auto field = [](const char* name, const json& value) { return refused(with(llama(), {{name, value}})); };
     CHECK_THAT(field("hidden_size", "64"), Contains("hidden_size is \"64\", expected a whole number"));
     CHECK_THAT(field("hidden_size", 64.5), Contains("hidden_size is 64.5"));
@@ -200,7 +200,7 @@ TEST_CASE("impossible values in config.json are named") {
     CHECK_THAT(refusal([&] { read_hf_config(folder); }), Contains("git lfs pull"));
 }
 
-TEST_CASE("a directory called SmolLM2 holds a model of that family") {
+TEST_CASE("a directory named SmolLM2 contains a model of that family") {
     const TemporaryFolder folder;
     const fs::path named = folder / "SmolLM2-135M";
     fs::create_directory(named);

@@ -21,7 +21,7 @@ json small_config() {
         {"eos_token_id", 2}};
 }
 
-/// A complete one-layer model in a folder of its own.
+/// A complete one-layer model in its own folder.
 class SmallModel {
  public:
     SmallModel() {
@@ -94,7 +94,7 @@ TEST_CASE("headers of safetensors files are checked") {
     CHECK_THAT(refusal([&] { SafetensorsFile file(folder); }), Contains("not a regular file"));
 }
 
-TEST_CASE("a complete directory opens, and its values are those stored") {
+TEST_CASE("a complete directory opens with the stored values") {
     SmallModel small;
     const auto model = small.open();
     const StoredTensor& stored = small.tensors.at("model.layers.0.mlp.up_proj.weight");
@@ -109,7 +109,7 @@ TEST_CASE("a complete directory opens, and its values are those stored") {
     CHECK(model->tokenizer_files().gguf.empty());
 }
 
-TEST_CASE("missing, misshapen and unknown tensors are named with what was expected and found") {
+TEST_CASE("missing, misshapen and unknown tensors are reported with the expected and the found shape") {
     {
         SmallModel small;
         small.tensors.erase("model.layers.0.self_attn.k_proj.weight");
@@ -139,7 +139,7 @@ TEST_CASE("missing, misshapen and unknown tensors are named with what was expect
     }
 }
 
-TEST_CASE("a stored head decides whether embeddings are tied") {
+TEST_CASE("a stored head determines whether embeddings are tied") {
     SmallModel small;
     CHECK(small.open()->config().tied_embeddings);
     small.tensors["lm_head.weight"] = small.tensors["model.embed_tokens.weight"];
@@ -156,7 +156,7 @@ TEST_CASE("a stored head decides whether embeddings are tied") {
     CHECK_THAT(small.refused(), Contains("no tensor lm_head.weight (12, 8)"));
 }
 
-TEST_CASE("shards that are missing or do not hold what the index says are named") {
+TEST_CASE("missing shards, and shards that differ from the index, are reported by name") {
     const TemporaryFolder folder;
     fs::copy(data("models/llama3-gqa-sharded"), folder, fs::copy_options::recursive);
     const auto refused = [&] { return refusal([&] { open_hf_directory(folder); }); };
@@ -177,7 +177,7 @@ TEST_CASE("shards that are missing or do not hold what the index says are named"
     CHECK_THAT(refused(), Contains("not valid JSON"));
 }
 
-TEST_CASE("what open_checkpoint says about paths that are no model") {
+TEST_CASE("open_checkpoint describes paths that are not models") {
     const TemporaryFolder folder;
     const auto refused = [](const fs::path& path) { return refusal([&] { open_checkpoint(path); }); };
     CHECK_THAT(refused(folder / "none"), Contains("does not exist"));
@@ -196,7 +196,7 @@ TEST_CASE("what open_checkpoint says about paths that are no model") {
     CHECK_THAT(refused("/dev/null"), Contains("not a regular file"));
 }
 
-TEST_CASE("what stands in a model's place is named, with what to do about it") {
+TEST_CASE("files in place of a model are described, with advice") {
     const TemporaryFolder folder;
     const auto refused = [](const fs::path& path) { return refusal([&] { open_checkpoint(path); }); };
     const auto fresh = [&](const std::string& name) {
@@ -262,7 +262,7 @@ TEST_CASE("what stands in a model's place is named, with what to do about it") {
     CHECK_THAT(refused(folder / "link"), Contains("is a link to nowhere") && Contains("remove the link"));
 }
 
-TEST_CASE("a file of another kind is called what it is") {
+TEST_CASE("a file of another kind is named by its kind") {
     SmallModel small;
     small.open();
     const auto with = [&](const char* name, const std::string& bytes) {
@@ -288,7 +288,7 @@ TEST_CASE("a file of another kind is called what it is") {
     }
 }
 
-TEST_CASE("a safetensors file beside its config.json opens, a shard opens the whole set") {
+TEST_CASE("a safetensors file beside its config.json opens, and a shard opens the whole set") {
     SmallModel small;
     small.open();
     fs::rename(small.folder / "model.safetensors", small.folder / "other.safetensors");

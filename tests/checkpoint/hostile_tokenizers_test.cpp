@@ -1,5 +1,5 @@
-// Tokenizers made to take all memory or never to end: each is given up with a message that names its file. What bounds
-// them is the processor's time and the length of texts, so that nothing here depends on how fast the machine is.
+// Tokenizers made to exhaust memory or to run forever are stopped with a message that names the file. The limits are
+// processor time and text length, so the tests do not depend on the machine's speed.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -24,7 +24,7 @@ json replace(const std::string& what, const std::string& by) {
     return {{"type", "Replace"}, {"pattern", {{"String", what}}}, {"content", by}};
 }
 
-/// Makes 16 of each "a", `times` times over.
+/// Replaces each "a" by 16, `times` times.
 json growing(int times) {
     json steps = json::array();
     for (int i = 0; i < times; ++i) steps.push_back(replace("a", std::string(16, 'a')));
@@ -48,11 +48,11 @@ std::string said_on(const json& tokenizer_json, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a tokenizer whose replacements grow is given up") {
+TEST_CASE("a tokenizer with growing replacements is stopped") {
     json tokenizer = small_tokenizer();
     SECTION("in one step") { tokenizer["normalizer"] = replace("a", std::string(1 << 20, 'a')); }
     SECTION("in many steps") { tokenizer["normalizer"] = {{"type", "Sequence"}, {"normalizers", growing(12)}}; }
-    SECTION("where it is read") {
+    SECTION("while it is read") {
         tokenizer["normalizer"] = {{"type", "Sequence"}, {"normalizers", growing(12)}};
         tokenizer["added_tokens"] = {{{"id", 3}, {"content", "<aaa>"}, {"normalized", true}}};
     }
@@ -61,12 +61,12 @@ TEST_CASE("a tokenizer whose replacements grow is given up") {
         for (int i = 0; i < 40; ++i) steps.push_back({{"type", "ByteLevel"}, {"use_regex", false}});
         tokenizer["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", steps}};
     }
-    SECTION("where it decodes") { tokenizer["decoder"] = {{"type", "Sequence"}, {"decoders", growing(12)}}; }
+    SECTION("while it decodes") { tokenizer["decoder"] = {{"type", "Sequence"}, {"decoders", growing(12)}}; }
     CHECK_THAT(said_on(tokenizer, std::string(100, 'a') + "\u00e9"),
                Contains("tokenizer.json: the tokenizer was stopped: ") && Contains(limit_of_size) && Contains("bytes"));
 }
 
-TEST_CASE("a classifier's tokenizer whose replacements grow is given up") {
+TEST_CASE("a classifier's tokenizer with growing replacements is stopped") {
     const TemporaryFolder folder;
     json tokenizer = json::parse(read_file(data("classifiers/bert/tokenizer.json")));
     tokenizer["normalizer"] = {{"type", "Sequence"}, {"normalizers", growing(12)}};
@@ -76,9 +76,9 @@ TEST_CASE("a classifier's tokenizer whose replacements grow is given up") {
                Contains("the tokenizer was stopped: ") && Contains(limit_of_size));
 }
 
-TEST_CASE("a pattern that never comes to an end is given up") {
+TEST_CASE("a pattern that runs forever is stopped") {
     json tokenizer = small_tokenizer();
-    // Each match fails only after the engine's own limit of steps.
+    // Each match fails only at the engine's own step limit.
     tokenizer["pre_tokenizer"] = {
         {"type", "Split"}, {"pattern", {{"Regex", "(?:(?:a|a)*)*c|a"}}}, {"behavior", "Isolated"}};
     const std::string said = said_on(tokenizer, std::string(1000, 'a'));
@@ -86,7 +86,7 @@ TEST_CASE("a pattern that never comes to an end is given up") {
                          (Contains("was stopped") || Contains("regular expression failed on this text")));
 }
 
-TEST_CASE("a wish to stop ends a tokenizer") {
+TEST_CASE("a stop request ends a tokenizer") {
     struct Stopped {};
     const TemporaryFolder folder;
     json tokenizer = small_tokenizer();
@@ -99,7 +99,7 @@ TEST_CASE("a wish to stop ends a tokenizer") {
     CHECK_THROWS_AS(opened->encode(std::string(1 << 20, 'a'), false, false), Stopped);
 }
 
-TEST_CASE("texts as long as books are tokenized as ever") {
+TEST_CASE("texts as long as books are tokenized") {
     std::mt19937 random(1);
     std::string text;
     while (text.size() < (2u << 20)) text += random() % 5 == 0 ? ' ' : static_cast<char>('a' + random() % 26);
@@ -110,7 +110,7 @@ TEST_CASE("texts as long as books are tokenized as ever") {
     }
 }
 
-TEST_CASE("JSON that no library should be asked to print is refused in words") {
+TEST_CASE("deeply nested JSON is refused with a message") {
     const TemporaryFolder folder;
     fs::copy(data("models/smollm2-tied"), folder, fs::copy_options::recursive);
     const auto open_all = [&] {

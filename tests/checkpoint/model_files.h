@@ -14,7 +14,7 @@
 
 namespace kvscope::checkpoint::testing {
 
-/// The message of the CheckpointError that `action` throws, "" if it throws none. Other exceptions pass through.
+/// Returns the message of the CheckpointError that `action` throws, or "". Other exceptions pass through.
 template <typename Action>
 std::string refusal(Action&& action) {
     try {
@@ -32,7 +32,7 @@ struct StoredTensor {
 };
 using StoredTensors = std::map<std::string, StoredTensor>;
 
-/// A .safetensors file as bytes.
+/// Returns a .safetensors file as bytes.
 inline std::string safetensors_bytes(const StoredTensors& tensors) {
     nlohmann::ordered_json header;
     std::string body;

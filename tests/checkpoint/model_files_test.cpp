@@ -1,4 +1,4 @@
-// What a model's files say, against transformers; scripts/golden/model_files.py says how that is asked.
+// Contents of a model's files compared with transformers; see scripts/golden/model_files.py.
 #include "tests/checkpoint/model_files.h"
 
 #include <catch2/catch.hpp>
@@ -36,7 +36,7 @@ std::string tokenizer_refusal(const ordered_json& files) {
 
 }  // namespace
 
-TEST_CASE("added tokens of every file and field are those of transformers, with their flags") {
+TEST_CASE("added tokens of every file and field equal those in transformers, with their flags") {
     const ordered_json all = golden();
     REQUIRE(all.at("tokens").size() == 20);
     for (const auto& [name, expected] : all.at("tokens").items()) {
@@ -54,7 +54,7 @@ TEST_CASE("added tokens of every file and field are those of transformers, with 
     }
 }
 
-TEST_CASE("added tokens that contradict the vocabulary are refused with the file that names them") {
+TEST_CASE("added tokens that contradict the vocabulary are refused with their file") {
     CHECK_THAT(
         tokenizer_refusal({{"added_tokens.json", {{"<|user|>", 5}}}}),
         Contains("added_tokens.json: the added token \"<|user|>\" has the id 5, but the vocabulary uses that id for"));
@@ -69,7 +69,7 @@ TEST_CASE("added tokens that contradict the vocabulary are refused with the file
                Contains("tokenizer_config.json: split_special_tokens is true"));
 }
 
-TEST_CASE("chat templates of every place are those of transformers") {
+TEST_CASE("chat templates of every file equal those in transformers") {
     const ordered_json all = golden();
     for (const auto& [name, expected] : all.at("templates").items()) {
         INFO(name);
@@ -88,7 +88,7 @@ TEST_CASE("chat templates of every place are those of transformers") {
             CHECK_THAT(error, Contains(name == "other files alone" ? "additional_chat_templates" : "tokenizer_config"));
         }
     }
-    // transformers reads it for processors alone; where a model has nothing else, it is the model's template.
+    // transformers reads it only for processors. If a model has nothing else, it is the model's template.
     const TemporaryFolder folder;
     write_file(folder / "chat_template.json", R"({"chat_template": "five"})");
     CHECK(ChatTemplate::of_model(folder)->source() == "five");
@@ -96,7 +96,7 @@ TEST_CASE("chat templates of every place are those of transformers") {
     CHECK(ChatTemplate::of_model(folder)->source() == "four");
 }
 
-TEST_CASE("windows and rotary parameters are those of transformers") {
+TEST_CASE("windows and rotary parameters equal those in transformers") {
     const ordered_json all = golden();
     for (const auto& [name, expected] : all.at("configs").items()) {
         INFO(name);
@@ -111,7 +111,7 @@ TEST_CASE("windows and rotary parameters are those of transformers") {
     }
 }
 
-TEST_CASE("fields that change numbers are refused by name unless they are neutral") {
+TEST_CASE("unsupported fields are refused by name unless they are neutral") {
     const ordered_json llama = {{"model_type", "llama"},   {"vocab_size", 1000},     {"hidden_size", 64},
                                 {"intermediate_size", 96}, {"num_hidden_layers", 2}, {"num_attention_heads", 8}};
     const auto refused = [&](const std::string& field, const ordered_json& value) {
@@ -153,7 +153,7 @@ TEST_CASE("fields that change numbers are refused by name unless they are neutra
     CHECK_THAT(refused("/layer_types", {"full_attention", "sliding_attention"}), Contains("layer_types"));
 }
 
-TEST_CASE("fields of which nothing is known are listed by file") {
+TEST_CASE("unknown fields are listed by file") {
     const TemporaryFolder folder;
     fs::copy(data("models/smollm2-tied"), folder, fs::copy_options::recursive);
     CHECK(unknown_fields(folder).empty());
@@ -184,7 +184,7 @@ TEST_CASE("fields of which nothing is known are listed by file") {
     CHECK(unknown_fields(folder / "model.safetensors").size() == 3);
 }
 
-TEST_CASE("NaN and Infinity are numbers, as for Python") {
+TEST_CASE("NaN and Infinity are numbers, as in Python") {
     const TemporaryFolder folder;
     const fs::path file = folder / "x.json";
     write_file(file, "{\"a\": NaN, \"b\": [Infinity, -Infinity], \"c\": \"NaN\", \"d\": \"\\\"Infinity\"}");

@@ -1,4 +1,4 @@
-// Token ids and decoded texts against their references; scripts/golden/tokenizer_ids.py says where those are from.
+// Token ids and decoded texts compared with references from scripts/golden/tokenizer_ids.py.
 #include "engine/tokenizer/tokenizer.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ std::string stream(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) 
     return text + decoder.finish();
 }
 
-/// Compares every row of a case; `decoded` is left out of a row where it is the text itself.
+/// Compares every row of a case. Rows without `decoded` decode to the text itself.
 void check_rows(const Tokenizer& tokenizer, const json& texts, const json& rows, bool add_special, bool parse_special,
                 bool decoding) {
     REQUIRE(!rows.empty());
@@ -72,7 +72,7 @@ void check_rows(const Tokenizer& tokenizer, const json& texts, const json& rows,
     }
 }
 
-/// As much of a GGUF file's metadata as a vocabulary needs, read without any of the code under test.
+/// The parts of a GGUF file's metadata that a vocabulary needs, read without the code under test.
 class GgufMetadata {
  public:
     explicit GgufMetadata(const fs::path& file) : bytes_(read_file(file)), at_(8) {
@@ -116,7 +116,7 @@ class GgufMetadata {
     size_t at_;
 };
 
-/// A tokenizer.json of a GGUF file's vocabulary, as scripts/golden/tokenizer_ids.py puts it together.
+/// Returns a tokenizer.json for a GGUF file's vocabulary, made as by scripts/golden/tokenizer_ids.py.
 json tokenizer_json_of(const fs::path& gguf) {
     const GgufMetadata metadata(gguf);
     const auto& tokens = metadata.texts.at("tokenizer.ggml.tokens");
@@ -132,7 +132,7 @@ json tokenizer_json_of(const fs::path& gguf) {
             {"added_tokens", added}};
 }
 
-/// Where a question may begin: at each character but marks and letters that join the one before.
+/// Returns positions where a question may start: every character except marks and joining letters.
 std::vector<size_t> places_of_a_question(const std::string& text) {
     std::vector<size_t> places;
     for (size_t at = 0; at < text.size();) {
@@ -162,7 +162,7 @@ TEST_CASE("tokenizer.json: ids and texts equal those of the library tokenizers")
     }
 }
 
-TEST_CASE("tokenizer.json: the vocabularies of GPT-2, Llama 3 and Qwen2 at full size") {
+TEST_CASE("tokenizer.json: the full vocabularies of GPT-2, Llama 3 and Qwen2") {
     const json golden = read_json(data / "real.json");
     for (const auto& [name, one] : golden.at("cases").items()) {
         INFO("vocabulary: " << name);
@@ -196,7 +196,7 @@ TEST_CASE("GGUF: the default model's ids equal llama.cpp's") {
     }
 }
 
-TEST_CASE("GGUF: the ids that llama.cpp keeps for other families' vocabularies") {
+TEST_CASE("GGUF: ids of other families' vocabularies equal those stored by llama.cpp") {
     for (const char* name : {"llama-spm", "llama-bpe", "qwen2", "gpt-2", "phi-3"}) {
         INFO("vocabulary: " << name);
         const fs::path file = llama_vocabulary(name);
@@ -221,7 +221,7 @@ TEST_CASE("GGUF: the ids that llama.cpp keeps for other families' vocabularies")
     }
 }
 
-TEST_CASE("tokenizer.json: tokens end in the text where the library tokenizers says") {
+TEST_CASE("tokenizer.json: ends of tokens equal those of the library tokenizers") {
     const json golden = read_json(data / "ends.json");
     for (const auto& [name, one] : golden.at("cases").items()) {
         json description = read_json(data / (one.at("family").get<std::string>() + ".json"));
@@ -243,7 +243,7 @@ TEST_CASE("tokenizer.json: tokens end in the text where the library tokenizers s
     }
 }
 
-TEST_CASE("a token that reaches into the question is the question's") {
+TEST_CASE("a token that extends into the question belongs to the question") {
     json description = read_json(data / "llama2.json");
     auto& model = description["model"];
     const auto id = static_cast<int>(model["vocab"].size());
@@ -260,7 +260,7 @@ TEST_CASE("a token that reaches into the question is the question's") {
     CHECK(encoding.ends[first] == context.size() + 1);
 }
 
-TEST_CASE("GGUF: tokens end where the text ends that they spell") {
+TEST_CASE("GGUF: tokens end at the end of the text that they spell") {
     for (const char* name : {"llama-spm", "llama-bpe", "qwen2", "gpt-2", "phi-3"}) {
         const fs::path file = llama_vocabulary(name);
         const auto tokenizer = open_tokenizer(file);
@@ -273,13 +273,13 @@ TEST_CASE("GGUF: tokens end where the text ends that they spell") {
                 const auto encoding = tokenizer->encode_with_ends(text, add_special, false);
                 REQUIRE(encoding.ends.size() == encoding.ids.size());
                 for (size_t i = 0; i < encoding.ids.size(); ++i) {
-                    // Of the tokens of one character each ends where the character does.
+                    // If several tokens spell one character, each ends where the character ends.
                     if (encoding.ends[i] == 0 ||
                         (i + 1 < encoding.ids.size() && encoding.ends[i + 1] == encoding.ends[i]))
                         continue;
                     const std::span<const int32_t> until(encoding.ids.data(), i + 1);
                     const std::string decoded = tokenizer->decode(until, add_special);
-                    if (decoded.empty()) continue;  // the space in front, which goes with the first character
+                    if (decoded.empty()) continue;  // the leading space, which belongs to the first character
                     CHECK(decoded == text.substr(0, encoding.ends[i]));
                 }
                 if (!text.empty()) CHECK(*std::max_element(encoding.ends.begin(), encoding.ends.end()) == text.size());
@@ -288,7 +288,7 @@ TEST_CASE("GGUF: tokens end where the text ends that they spell") {
     }
 }
 
-TEST_CASE("GGUF: control tokens and the spaces that SentencePiece adds have their places") {
+TEST_CASE("GGUF: control tokens and SentencePiece's added spaces have positions") {
     const auto tokenizer = open_tokenizer(llama_vocabulary("llama-spm"));
     const std::string text = "<s> A ▁b.</s>Who?";
     const auto encoding = tokenizer->encode_with_ends(text, true, true);
@@ -303,7 +303,7 @@ TEST_CASE("GGUF: control tokens and the spaces that SentencePiece adds have thei
     CHECK(tokenizer->piece(whole.ids[whole.first_token_from(prompt.find("Who"))]) == "Who");
 }
 
-TEST_CASE("tokenizer.json: letters that normalisation composes across graphemes are one part of the text") {
+TEST_CASE("tokenizer.json: letters composed across graphemes are one part of the text") {
     json description = read_json(fs::path(KVSCOPE_TEST_DATA) / "models/smollm2-tied/tokenizer.json");
     description["normalizer"] = {{"type", "NFKC"}};
     const auto tokenizer = open_json(description);
@@ -312,8 +312,7 @@ TEST_CASE("tokenizer.json: letters that normalisation composes across graphemes 
     CHECK(encoding.ids == std::vector<int32_t>{100, 101, 102, 35, 237, 179, 131, 35, 103, 104, 105});
     CHECK(encoding.ends == std::vector<uint32_t>{1, 2, 3, 4, 10, 10, 10, 11, 12, 13, 14});
 
-    // Jamo of all forms: for compatibility, of half width, in brackets, in circles; syllables without a final
-    // consonant.
+    // Jamo of all forms (compatibility, half width, parenthesized, circled), and syllables without a final consonant.
     std::vector<std::string> letters = {"가", "e"};
     const std::pair<char32_t, char32_t> ranges[] = {
         {0x3131, 0x318E}, {0x3200, 0x321E}, {0x3260, 0x327E}, {0xFFA1, 0xFFDC}};
@@ -331,10 +330,10 @@ TEST_CASE("tokenizer.json: letters that normalisation composes across graphemes 
     }
 }
 
-TEST_CASE("GGUF: a byte without a token moves no token's place") {
+TEST_CASE("GGUF: a byte without a token does not move other tokens") {
     const auto tokenizer = open_tokenizer(KVSCOPE_DEFAULT_MODEL);
     const std::string question = "Who jumps?";
-    // Where a character begins with F1 or F2, tokens of its other bytes stand for it.
+    // If a character starts with F1 or F2, tokens of its other bytes represent it.
     for (const std::string left_out :
          {"", "\x04", "\x06", "\x13", "\x14", "\x16", "\x1D", "\x04\x06", "\U00040000", "\U00080000"}) {
         CAPTURE(left_out);
@@ -352,7 +351,7 @@ TEST_CASE("GGUF: a byte without a token moves no token's place") {
     CHECK(tokenizer->encode("\U00040000", false, true).size() == 3);
 }
 
-TEST_CASE("Tokens shown to a person are always UTF-8") {
+TEST_CASE("Tokens for display are always UTF-8") {
     const auto tokenizer = open_tokenizer(KVSCOPE_DEFAULT_MODEL);
     const auto ids = tokenizer->encode("🦙", false, false);
     std::string shown;
@@ -367,7 +366,7 @@ TEST_CASE("Tokens shown to a person are always UTF-8") {
     }
 }
 
-TEST_CASE("Streaming never gives out a part of a character") {
+TEST_CASE("Streaming never returns a part of a character") {
     const auto tokenizer = open_tokenizer(KVSCOPE_DEFAULT_MODEL);
     const std::string text = "👩‍👩‍👧‍👦 中文 é";
     StreamDecoder decoder(*tokenizer);
@@ -414,7 +413,7 @@ TEST_CASE("Text that is not UTF-8 is refused with the offset") {
     }
 }
 
-TEST_CASE("A Hugging Face directory: where generation ends") {
+TEST_CASE("A Hugging Face directory determines the end of generation") {
     const TemporaryFolder folder;
     write_file(folder / "tokenizer.json", read_file(data / "llama3.json"));
     CHECK(open_tokenizer(folder)->end_of_generation().empty());
@@ -443,7 +442,7 @@ TEST_CASE("A Hugging Face directory: where generation ends") {
     CHECK_THROWS_WITH(open_tokenizer(folder), Catch::Contains("eos_token_id: expected an integer, found a string"));
 }
 
-TEST_CASE("Damaged and unsupported tokenizer.json files are refused with the place") {
+TEST_CASE("Damaged and unsupported tokenizer.json files are refused with the position") {
     const std::string good = read_file(data / "llama2.json");
     const json base = json::parse(good);
     auto patched = [&](const char* patch) {
@@ -516,7 +515,7 @@ TEST_CASE("Damaged and unsupported tokenizer.json files are refused with the pla
     CHECK_THROWS_WITH(open_tokenizer(folder / "missing.gguf"), Contains("does not exist"));
 }
 
-TEST_CASE("A tokenizer.json cut off or with a byte changed anywhere opens or is refused, and never crashes") {
+TEST_CASE("A truncated or changed tokenizer.json opens or is refused, and never crashes") {
     const std::string good = read_file(data / "qwen2.json");
     const TemporaryFolder folder;
     size_t refused = 0;
@@ -539,7 +538,7 @@ TEST_CASE("A tokenizer.json cut off or with a byte changed anywhere opens or is 
     CHECK(refused > 100);
 }
 
-TEST_CASE("Damaged GGUF vocabularies are refused, and nothing is written to the terminal") {
+TEST_CASE("Damaged GGUF vocabularies are refused, and nothing is printed to the terminal") {
     const std::string good = read_file(llama_vocabulary("llama-spm"));
     const TemporaryFolder folder;
     const fs::path file = folder / "model.gguf";
@@ -577,11 +576,11 @@ TEST_CASE("Damaged GGUF vocabularies are refused, and nothing is written to the 
     }
 }
 
-TEST_CASE("Long words and long runs of spaces are encoded in good time") {
+TEST_CASE("Long words and long runs of spaces are encoded quickly") {
     const auto llama2 = open_json(read_json(data / "llama2.json"));
     const auto qwen2 = open_json(read_json(data / "qwen2.json"));
     const auto gguf = open_tokenizer(KVSCOPE_DEFAULT_MODEL);
-    // A quadratic step over these would take minutes.
+    // A quadratic algorithm would take minutes.
     constexpr size_t length = kvscope::tests::sanitized ? 40'000 : 400'000;
     for (const std::string& text : {std::string(length, 'a'), std::string(length, ' '), std::string(length, '\n'), [] {
                                         std::string words;

@@ -9,7 +9,8 @@ using namespace kvscope::policies;
 
 namespace {
 
-/// A layer of one query head and one KV head of size 2, entries of one token, the last ones attended to least.
+/// A layer of one query head and one KV head of size 2, with entries of one token. The last ones have the least
+/// attention.
 struct Layer {
     std::vector<float> keys, gradients{};
     bool behind_prompt = false;
@@ -56,7 +57,7 @@ Merges merged(Policy& policy, Layer layer) {
 
 }  // namespace
 
-TEST_CASE("keys are weighed by squared gradients, each coordinate by its own", "[asymkv]") {
+TEST_CASE("keys are weighted by squared gradients, separately for each coordinate", "[asymkv]") {
     const auto policy = begun();
     CHECK(policy->needs().key_gradients);
     const Merges merges = merged(*policy, {{9, 9, 1, 10, 3, 20}, {5, 5, 1e-25f, -3, 3e-25f, 4}});
@@ -67,27 +68,27 @@ TEST_CASE("keys are weighed by squared gradients, each coordinate by its own", "
     CHECK(merges.keys[1] == Approx(16.4));
 }
 
-TEST_CASE("without any gradient the merged key is the mean", "[asymkv]") {
+TEST_CASE("without gradients, the merged key is the mean", "[asymkv]") {
     CHECK(merged(*begun(), {{9, 9, 1, 10, 3, 20}, {5, 5, 0, 0, 0, 0}}).keys == std::vector<float>{2, 15});
     CHECK(merged(*begun(), {{9, 9, 1, 10, 3, 20}}).keys == std::vector<float>{2, 15});
 }
 
-TEST_CASE("gradients are averaged over the chunks, follow their entries and add up where these merge", "[asymkv]") {
+TEST_CASE("gradients are averaged over chunks, follow their entries, and are added when entries merge", "[asymkv]") {
     const auto policy = begun();
-    // Entries 1 and 2 merge: the gradients are now {4, 4}, {3, -1}.
+    // Entries 1 and 2 merge. The gradients are now {4, 4}, {3, -1}.
     merged(*policy, {{0, 0, 0, 0, 0, 0}, {4, 4, 1, 1, 2, -2}});
     // One entry was appended. The second chunk: {(4+0)/2, ..}, {(3+1)/2, (-1+3)/2}, and {1, 3} for the new one.
     const Merges merges = merged(*policy, {{0, 0, 10, 10, 20, 20}, {0, 0, 1, 3, 1, 3}});
     REQUIRE(merges.first == std::vector<uint32_t>{1});
     CHECK(merges.keys[0] == Approx((4 * 10 + 1 * 20) / 5.0));
     CHECK(merges.keys[1] == Approx((1 * 10 + 9 * 20) / 10.0));
-    // Further rounds of one chunk have no new gradients: {2, 2} and {3, 4} are left.
+    // Further rounds of one chunk have no new gradients: {2, 2} and {3, 4} remain.
     const Merges again = merged(*policy, {{10, 10, 20, 20}});
     CHECK(again.keys[0] == Approx((4 * 10 + 9 * 20) / 13.0));
     CHECK(again.keys[1] == Approx((4 * 10 + 16 * 20) / 20.0));
 }
 
-TEST_CASE("behind the prompt new entries take their chunk's gradient, the others keep theirs", "[asymkv]") {
+TEST_CASE("after the prompt, new entries use their chunk's gradient and others keep theirs", "[asymkv]") {
     const auto policy = begun();
     merged(*policy, {{0, 0, 0, 0, 0, 0}, {4, 4, 1, 1, 2, -2}});
     Layer last{{0, 0, 10, 10, 20, 20}, {100, 100, 100, 100, 1, 3}};
@@ -97,7 +98,7 @@ TEST_CASE("behind the prompt new entries take their chunk's gradient, the others
     CHECK(merges.keys[1] == Approx((1 * 10 + 9 * 20) / 10.0));
 }
 
-TEST_CASE("a gradient that is not a number is an error", "[asymkv]") {
+TEST_CASE("a gradient that is not finite is an error", "[asymkv]") {
     CHECK_THROWS_AS(merged(*begun(), {{0, 0, 0, 0}, {0, 0, NAN, 0}}), ScoreError);
     CHECK_THROWS_WITH(merged(*begun(), {{0, 0, 0, 0}, {0, 0, INFINITY, 0}}),
                       Catch::Matchers::Contains("entry 1, KV head 0"));

@@ -17,7 +17,7 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a count has no point; a share has one or a percent sign", "[budget]") {
+TEST_CASE("counts have no decimal point; shares have one or a percent sign", "[budget]") {
     CHECK(parse_budget("128").resolve(1000) == 128);
     CHECK(parse_budget("1").resolve(1000) == 1);
     CHECK(parse_budget("0.2").resolve(1000) == 200);
@@ -33,7 +33,7 @@ TEST_CASE("a count has no point; a share has one or a percent sign", "[budget]")
     CHECK(parse_budget("5000").resolve(1000) == 5000);
 }
 
-TEST_CASE("lists and ranges", "[budget]") {
+TEST_CASE("budgets as lists and ranges", "[budget]") {
     CHECK(texts("64,128") == Texts{"64", "128"});
     CHECK(texts("64-512*2") == Texts{"64", "128", "256", "512"});
     CHECK(texts("64-500*2") == Texts{"64", "128", "256"});
@@ -46,7 +46,7 @@ TEST_CASE("lists and ranges", "[budget]") {
     CHECK(texts("4-4") == Texts{"4"});
 }
 
-TEST_CASE("what is no budget is refused with the reason", "[budget]") {
+TEST_CASE("invalid budgets are refused with the reason", "[budget]") {
     for (const char* text : {"",
                              " ",
                              "0",
@@ -97,7 +97,7 @@ TEST_CASE("what is no budget is refused with the reason", "[budget]") {
           "saved)");
 }
 
-TEST_CASE("kept and removed are both said", "[budget]") {
+TEST_CASE("descriptions name both kept and removed entries", "[budget]") {
     CHECK(parse_budget("128").describe(2000) == "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)");
     CHECK(parse_budget("25%").describe(10) == "3 of 10 entries kept (30.0 %), 7 removed (70.0 %)");
     CHECK(parse_budget("14433").describe(20000, BudgetOf::entries, {}, [](int64_t n) {

@@ -1,4 +1,4 @@
-// What CaM adds to the kept values, by hand and by definition.
+// CaM's additions to kept values, computed by hand and by definition.
 #include <catch2/catch.hpp>
 
 #include "policies/interface/seeded_random.h"
@@ -9,7 +9,7 @@ using namespace kvscope::policies::test;
 
 namespace {
 
-/// One layer whose token j has the value (j + 1) (1, 2, 3, …); the attention that each token drew in all is given.
+/// One layer in which token j has the value (j + 1) (1, 2, 3, …), with the given attention sums.
 Cache cache_of(const std::vector<std::vector<float>>& attention) {
     Cache cache = hand_cache(
         {hand_layer(std::vector<HeadWeights>(attention.size(), {{std::vector<double>(attention[0].size(), 1.0)}}), 1)});
@@ -55,32 +55,34 @@ using Kept = std::vector<uint32_t>;
 
 }  // namespace
 
-TEST_CASE("cam: a certain merge adds 1 / m to each of the next m kept values, none adds nothing", "[cam]") {
-    // Kept at 4 with two recent ones: 0, 3, 6, 7. Token 4 has more than the mean of 6 and 7, so it surely goes into
-    // them; 1, 2 and 5 have nothing and surely go nowhere.
+TEST_CASE("cam: a certain merge adds 1 / m to each of the next m kept values; an impossible one adds nothing",
+          "[cam]") {
+    // With 4 entries, two of them recent, 0, 3, 6, 7 are kept. Token 4 exceeds the mean of 6 and 7 and is surely merged
+    // into them. Tokens 1, 2 and 5 have no attention and are never merged.
     Cache cache = cache_of({{9, 0, 0, 8, 1, 0, 0.25f, 0.5f}});
     const Merged merged = merge("recent=2,merge=2,denominator=mean", cache, 4);
     CHECK(merged.kept == Kept{0, 3, 6, 7});
     CHECK(merged.first == std::vector<float>{1, 4, 7 + 2.5f, 8 + 2.5f});
-    // All coordinates alike.
+    // All coordinates are equal.
     for (size_t i = 0; i < merged.values.size(); ++i)
         CHECK(merged.values[i] == Approx(merged.first[i / 8] * static_cast<float>(i % 8 + 1)));
-    // With one kept value to go into, all of it goes there; with three, the last entries are all there are.
+    // With m = 1, one kept value takes everything. With m = 3, only the last entries follow.
     CHECK(merge("recent=2,merge=1,denominator=mean", cache, 4).first == std::vector<float>{1, 4, 7 + 5, 8});
     const auto few = merge("recent=2,merge=4,denominator=mean", cache, 4).first;
     CHECK(few == std::vector<float>{1, 4, 7 + 1.25f, 8 + 1.25f});
 }
 
-TEST_CASE("cam: an evicted value is added as it was, whatever was merged before", "[cam]") {
-    // Kept at 3 with two recent ones: 4, 6, 7. All others drew as much as any protected entry, or more.
+TEST_CASE("cam: an evicted value is added unchanged, regardless of earlier merges", "[cam]") {
+    // With 3 entries, two of them recent, 4, 6, 7 are kept. All others have at least as much attention as the protected
+    // entries.
     Cache cache = cache_of({{1, 1, 1, 1, 9, 5, 1, 1}});
     const Merged merged = merge("recent=2,merge=2,denominator=max", cache, 3);
     CHECK(merged.kept == Kept{4, 6, 7});
-    const float four = (1 + 2 + 3 + 4) / 2.0f;  // tokens 0 to 3, into 4 and 6; token 5 into 6 and 7
+    const float four = (1 + 2 + 3 + 4) / 2.0f;  // tokens 0 to 3 into 4 and 6, token 5 into 6 and 7
     CHECK(merged.first == std::vector<float>{5 + four, 7 + four + 3, 8 + 3});
 }
 
-TEST_CASE("cam: what has no kept entry behind it is gone", "[cam]") {
+TEST_CASE("cam: values without a later kept entry are lost", "[cam]") {
     Cache cache = cache_of({{9, 8, 7, 1, 1, 1}});
     CHECK(merge("recent=0,merge=2", cache, 3).first == std::vector<float>{1, 2, 3});
 }
@@ -102,9 +104,9 @@ TEST_CASE("cam: each evicted entry is drawn once, in order, for each head", "[ca
                     size_t next = 0;
                     while (merged.kept[next] < j) ++next;
                     if (merged.kept[next] == j) continue;
-                    // At least three kept entries follow, so both that take it are there.
+                    // At least three kept entries follow, so both receiving entries exist.
                     const double mean = (double(a[merged.kept[next]]) + double(a[merged.kept[next + 1]])) / 2;
-                    constexpr double largest = 6;  // of the first four and the recent ones, in both heads
+                    constexpr double largest = 6;  // of the first four and the recent entries, in both heads
                     ++n_evicted;
                     if (random.unit() >= a[j] / (denominator == "mean" ? mean : largest)) continue;
                     ++n_merged;
@@ -119,7 +121,7 @@ TEST_CASE("cam: each evicted entry is drawn once, in order, for each head", "[ca
     CHECK(n_merged < n_evicted / 2);
 }
 
-TEST_CASE("cam: keeps what h2o keeps", "[cam]") {
+TEST_CASE("cam: keeps the same entries as h2o", "[cam]") {
     Cache cache = random_cache({2, 6, 2, 16}, 60, 9);
     for (const std::string settings : {"recent=5", "reduce=max", "recent=0", "granularity=query_head"})
         CHECK(kept_by(("cam:" + settings).c_str(), cache, 20) == kept_by(("h2o:" + settings).c_str(), cache, 20));

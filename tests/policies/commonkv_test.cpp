@@ -30,7 +30,7 @@ Projection projection_of(int layer, Projected which) {
     return projection;
 }
 
-/// Inputs that are partly alike from layer to layer.
+/// Inputs that are partly similar across layers.
 struct Prompt {
     Cache cache = random_cache(kShape, kTokens, 3);
     std::vector<std::vector<float>> inputs;
@@ -67,7 +67,7 @@ struct Prompt {
 
 using Vector = std::vector<double>;
 
-/// The leading right singular vectors of all weights of layers [first, end), (rank, hidden), and singular values.
+/// Leading right singular vectors (rank, hidden) and singular values of all weights of layers [first, end).
 Directions directions_of(int first, int end, int rank) {
     Vector products(kHidden * kHidden, 0.0);
     for (int layer = first; layer < end; ++layer)
@@ -104,7 +104,7 @@ double similarity(const Prompt& prompt, const Directions& directions, int first,
     return ab / std::sqrt(aa * bb);
 }
 
-/// What the description of a head's keys or values gives for an entry.
+/// A head's keys or values, rebuilt from the stored vectors of an entry.
 Vector rebuilt(const StoredVectors& vectors, size_t entry) {
     const StoredPart& part = vectors.parts.at(0);
     Vector sum(vectors.offset.begin(), vectors.offset.end());
@@ -115,7 +115,7 @@ Vector rebuilt(const StoredVectors& vectors, size_t entry) {
     return sum;
 }
 
-/// By the definition: W V_r V_r^T x + b, x the token's own input or the mean of the group's.
+/// Checks against the definition: W V_r V_r^T x + b, where x is the token's own input or the group's mean.
 void check_row(const Prompt& prompt, const StoredRow& row, int layer, int head, int first, int end, int rank,
                const std::set<uint32_t>& own) {
     const Directions directions = directions_of(first, end, rank);
@@ -144,7 +144,7 @@ void check_row(const Prompt& prompt, const StoredRow& row, int layer, int head, 
         }
 }
 
-/// Of each group, by the definition.
+/// Tokens with a latent in each layer, for each group, by the definition.
 std::vector<std::set<uint32_t>> own_tokens(const Prompt& prompt, int step, int rank, double unlike, bool of_model) {
     struct Candidate {
         double similarity;
@@ -174,7 +174,7 @@ std::vector<std::set<uint32_t>> own_tokens(const Prompt& prompt, int step, int r
 
 }  // namespace
 
-TEST_CASE("CommonKV stores latents that a group's layers share, but for the tokens least alike", "[commonkv]") {
+TEST_CASE("CommonKV stores latents that a group's layers share, except for the least similar tokens", "[commonkv]") {
     Prompt prompt;
     for (const auto& [step, rank, scope] :
          {std::tuple{2, 12, "model"}, {2, 12, "group"}, {3, 24, "model"}, {4, 10, "group"}, {1, 20, "group"}}) {
@@ -202,7 +202,7 @@ TEST_CASE("CommonKV stores latents that a group's layers share, but for the toke
     }
 }
 
-TEST_CASE("CommonKV's rank is the largest with which its latents fit into the budget", "[commonkv]") {
+TEST_CASE("CommonKV's rank is the largest whose latents fit into the budget", "[commonkv]") {
     Prompt prompt;
     const auto found = [&](const std::string& policy, double share) {
         size_t bytes = 0;
@@ -235,7 +235,7 @@ TEST_CASE("CommonKV's rank is the largest with which its latents fit into the bu
         CAPTURE(share);
         CHECK(found("commonkv:sinks=2,recent=5,unlike=0.2,layer_step=2", share).first == largest);
     }
-    // 0.58 of 150 tokens are 87, whatever 0.58 lacks in binary: 237 latents, of which the budget holds 9 numbers each.
+    // 0.58 of 150 tokens are 87, despite rounding errors: 237 latents, and the budget allows 9 numbers each.
     CHECK(found("commonkv:recent=0,sinks=0,unlike=0.58,layer_step=2,scope=model", 0.2955).first == 9);
     CHECK(found("commonkv", 1.0) == std::pair(0, 1.0));
     CHECK(found("commonkv:recent=0,sinks=0,unlike=0,layer_step=5", 0.2).first == 24);  // 32 numbers, 24 inputs
@@ -248,7 +248,7 @@ TEST_CASE("CommonKV's rank is the largest with which its latents fit into the bu
     CHECK_THROWS_WITH(found("commonkv:rank=25", 1.0), Contains("at most 24 directions"));
 }
 
-TEST_CASE("CommonKV refuses keys that are normalised, and numbers that are none", "[commonkv]") {
+TEST_CASE("CommonKV refuses normalized keys and numbers that are not finite", "[commonkv]") {
     Prompt prompt;
     RunContext context = prompt.context(0.5);
     context.projection = [](int layer, Projected which) {

@@ -1,4 +1,4 @@
-// DapQ's pseudo tokens and S(j), by hand and by definition.
+// DapQ's pseudo tokens and S(j), computed by hand and by definition.
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -20,7 +20,7 @@ PassPlan plan_of(const std::string& parameters, const Ids& prompt, uint64_t seed
     context.seed = seed;
     context.token_ids = prompt;
     context.n_vocabulary = 1000;
-    // A text's words are its tokens, each by its length.
+    // Tokenizes a text by words. A token is the length of its word.
     context.tokenize = [](std::string_view text) {
         Ids ids;
         for (size_t at = 0, end = 0; at < text.size(); at = end + 1) {
@@ -40,7 +40,7 @@ Ids ids_of(const std::string& parameters, const Ids& prompt, uint64_t seed = 0) 
 
 const Ids kPrompt{10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
 
-/// Up to the end of the appended keys: softmax over the prompt's n keys and the appended ones up to a query's own.
+/// Softmax over the prompt's n keys and the appended ones up to each query's own, summed over the queries.
 std::vector<double> summed_attention(const Layer& layer, int h, int64_t n_appended) {
     const int64_t n = layer.n_tokens, d = layer.shape.head_dim;
     Layer longer = layer;
@@ -62,21 +62,21 @@ std::vector<double> summed_attention(const Layer& layer, int h, int64_t n_append
 
 }  // namespace
 
-TEST_CASE("dapq: the pseudo tokens are what the content says", "[dapq]") {
+TEST_CASE("dapq: pseudo tokens have the requested content", "[dapq]") {
     CHECK(ids_of("pseudo_tokens=5,first=2", kPrompt) == Ids{10, 11, 17, 18, 19});
     CHECK(ids_of("pseudo_tokens=3,first=3", kPrompt) == Ids{10, 11, 12});
     CHECK(ids_of("pseudo_tokens=3,first=0,last=3", kPrompt) == Ids{17, 18, 19});
-    // A short prompt goes round, from its beginning onwards and from its end backwards.
+    // A short prompt is used cyclically, forwards from its start and backwards from its end.
     CHECK(ids_of("pseudo_tokens=9,first=4", {1, 2, 3}) == Ids{1, 2, 3, 1, 2, 3, 1, 2, 3});
     CHECK(ids_of("pseudo_tokens=8,first=4", {1, 2, 3}) == Ids{1, 2, 3, 1, 3, 1, 2, 3});
     CHECK(ids_of("pseudo_tokens=7,content=random-span", {1, 2, 3}) == Ids{1, 2, 3, 1, 2, 3, 1});
-    // "Sorry, I don't know. Sorry, ...", and a phrase that ends without a blank.
+    // "Sorry, I don't know. Sorry, ...", and a phrase without a final space.
     CHECK(ids_of("pseudo_tokens=6,content=fixed-phrase", kPrompt) == Ids{6, 1, 5, 5, 6, 1});
     CHECK(ids_of("pseudo_tokens=7,content=fixed-phrase,phrase=no way ever", kPrompt) == Ids{2, 3, 4, 2, 3, 4, 2});
     CHECK_THROWS_AS(ids_of("content=fixed-phrase,phrase= ", kPrompt), ParameterError);
 }
 
-TEST_CASE("dapq: what is drawn follows the seed alone", "[dapq]") {
+TEST_CASE("dapq: drawn content depends only on the seed", "[dapq]") {
     for (const uint64_t seed : {0, 1, 77}) {
         SeededRandom tokens(seed), span(seed), vocabulary(seed);
         Ids expected;
@@ -91,7 +91,7 @@ TEST_CASE("dapq: what is drawn follows the seed alone", "[dapq]") {
     CHECK(ids_of("content=vocabulary", kPrompt, 1) != ids_of("content=vocabulary", kPrompt, 2));
 }
 
-TEST_CASE("dapq: pseudo tokens stand where the answer will, or an offset away", "[dapq]") {
+TEST_CASE("dapq: pseudo tokens are at the positions of the answer or at the given offset", "[dapq]") {
     using Places = std::vector<int64_t>;
     CHECK(plan_of("pseudo_tokens=3,first=1", kPrompt).appended_positions == Places{10, 11, 12});
     CHECK(plan_of("pseudo_tokens=3,first=1,offset=-10", kPrompt).appended_positions == Places{0, 1, 2});
@@ -101,13 +101,13 @@ TEST_CASE("dapq: pseudo tokens stand where the answer will, or an offset away", 
     CHECK_THROWS_AS(plan_of("pseudo_tokens=3", kPrompt), ParameterError);
 }
 
-TEST_CASE("dapq: scores and kept entries by hand", "[dapq]") {
-    // What stands behind the prompt are its first three tokens: their queries share 1 out as given, and see the same
-    // keys once more, so that 1 becomes 1 + 0.4, 1 + 0.4 + 0.1 and 1 + 0.4 + 0.1 + 0.
+TEST_CASE("dapq: scores and kept entries, computed by hand", "[dapq]") {
+    // The appended tokens are copies of the prompt's first three. Their queries distribute 1 as given and see the same
+    // keys again, so the sum becomes 1 + 0.4, 1 + 0.4 + 0.1 and 1 + 0.4 + 0.1 + 0.
     Cache cache = hand_cache({hand_layer({{{0, 0, 0, 0, 0, 0, 1}, {0.4, 0.1, 0, 0.05, 0.25, 0.2, 0}}}, 1)});
     const double shares = 1 / 1.4 + 2 / 1.5;
     const auto selection = select_all(*parse_policy("dapq").create(), cache, 3)[0];
-    CHECK(selection.rows == Rows{{0, 4, 5}});  // no window: the last entry goes
+    CHECK(selection.rows == Rows{{0, 4, 5}});  // without a window, the last entry is evicted
     const std::vector<double> early{0.4, 0.1, 0, 0.05, 0.25, 0.2, 0};
     REQUIRE(selection.scores.size() == early.size());
     for (size_t j = 0; j < early.size(); ++j)

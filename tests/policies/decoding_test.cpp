@@ -10,11 +10,11 @@ using namespace kvscope::policies::test;
 
 namespace {
 
-/// One layer's rows while decoding: positions in storage order.
+/// Rows of one layer during decoding: positions in storage order.
 struct Storage {
     std::vector<std::vector<uint32_t>> rows;
 
-    /// Appends a token, lets the policy see `attention(row, query head, position)` and drops what it says.
+    /// Appends a token, shows the policy `attention(row, query head, position)`, and drops the entries that it evicts.
     template <class Attention>
     void step(Policy& policy, int64_t step, int64_t position, int group, Attention attention) {
         StepObservations observations;
@@ -40,7 +40,7 @@ float uniform(size_t, int, uint32_t) { return 0.1f; }
 
 }  // namespace
 
-TEST_CASE("StreamingLLM rolls: sinks and the last entries, never more than the budget", "[decoding]") {
+TEST_CASE("rolling StreamingLLM keeps sinks and the last entries within the budget", "[decoding]") {
     Cache cache = random_cache({1, 4, 2, 8}, 20, 1);
     const std::unique_ptr<Policy> policy = parse_policy("streaming-llm:sinks=2,rolling=on").create();
     CHECK(policy->acts_while_decoding());
@@ -50,7 +50,7 @@ TEST_CASE("StreamingLLM rolls: sinks and the last entries, never more than the b
     for (const auto& row : storage.rows) CHECK(row == std::vector<uint32_t>{0, 1, 21, 22, 23, 24});
 }
 
-TEST_CASE("a rolling cache that starts below the budget first fills up", "[decoding]") {
+TEST_CASE("a rolling cache below the budget fills up first", "[decoding]") {
     Cache cache = random_cache({1, 4, 2, 8}, 4, 1);
     const std::unique_ptr<Policy> policy = parse_policy("streaming-llm:sinks=1,rolling").create();
     Storage storage{select_all(*policy, cache, 6)[0].rows};
@@ -58,7 +58,7 @@ TEST_CASE("a rolling cache that starts below the budget first fills up", "[decod
     for (const auto& row : storage.rows) CHECK(row == std::vector<uint32_t>{0, 3, 4, 5, 6, 7});
 }
 
-TEST_CASE("a question read after the compression stays whole and counts in no budget", "[decoding]") {
+TEST_CASE("a question read after the compression stays whole and does not count in the budget", "[decoding]") {
     Cache cache = random_cache({1, 4, 2, 8}, 20, 1);
     for (const char* name : {"streaming-llm:sinks=2,rolling=on", "h2o:recent=2,rolling=on"}) {
         CAPTURE(name);
@@ -76,8 +76,8 @@ TEST_CASE("a question read after the compression stays whole and counts in no bu
     }
 }
 
-TEST_CASE("H2O rolls by the sums of prompt and decoding", "[decoding]") {
-    // One KV head, two query heads; sums by hand.
+TEST_CASE("rolling H2O adds the attention of prompt and decoding", "[decoding]") {
+    // One KV head, two query heads, with given sums.
     const ModelShape shape{1, 2, 1, 4};
     LayerObservations observations;
     observations.shape = shape;
@@ -91,19 +91,20 @@ TEST_CASE("H2O rolls by the sums of prompt and decoding", "[decoding]") {
     context.budget = 4;
     policy->begin(context);
     const Selection selection = policy->select(observations);
-    REQUIRE(selection.rows[0] == std::vector<uint32_t>{0, 3, 4, 5});  // means 5, 3, 3, and the recent one
+    REQUIRE(selection.rows[0] == std::vector<uint32_t>{0, 3, 4, 5});  // means 5, 3, 3, and the recent entry
     for (int answer = 0; answer < 2; ++answer) {                      // the second answer starts from the same sums
         Storage storage{selection.rows};
-        // Step 0: 5 gains 4 (mean 1 + 4 = 5), the others nothing: 3 and 4 tie at 3, the lower index goes.
+        // Step 0: entry 5 gains 4 (mean 1 + 4 = 5). Entries 3 and 4 tie at 3, so the lower index is evicted.
         storage.step(*policy, 0, 6, 2, [](size_t, int, uint32_t p) { return p == 5 ? 4.0f : 0.0f; });
         CHECK(storage.rows[0] == std::vector<uint32_t>{0, 4, 5, 6});
-        // Step 1: 4 gains 9 in one query head only (mean 3 + 4.5); 6 has its 0 and is no longer recent, so it goes.
+        // Step 1: entry 4 gains 9 in one query head (mean 3 + 4.5). Entry 6 has sum 0 and is no longer recent, so it is
+        // evicted.
         storage.step(*policy, 1, 7, 2, [](size_t, int q, uint32_t p) { return p == 4 && q == 1 ? 9.0f : 0.0f; });
         CHECK(storage.rows[0] == std::vector<uint32_t>{0, 4, 5, 7});
     }
 }
 
-TEST_CASE("rolling budgets hold over many steps and rows stay ascending", "[decoding]") {
+TEST_CASE("rolling budgets hold over many steps, and rows stay ascending", "[decoding]") {
     Cache cache = random_cache({1, 4, 2, 8}, 50, 3);
     for (const char* name : {"streaming-llm:rolling=on", "h2o:rolling=on", "h2o:rolling=on,recent=0,reduce=max",
                              "h2o:rolling=on,granularity=query_head"}) {
@@ -122,7 +123,7 @@ TEST_CASE("rolling budgets hold over many steps and rows stay ascending", "[deco
     }
 }
 
-TEST_CASE("a rolling budget has to hold what is protected, however short the prompt", "[decoding]") {
+TEST_CASE("a rolling budget must hold the protected entries, even for short prompts", "[decoding]") {
     RunContext context;
     context.shape = {1, 2, 1, 4};
     context.n_tokens = 3;
@@ -148,7 +149,7 @@ TEST_CASE("a cache's form follows its switches", "[switching]") {
     Switching asked = often;
     asked.change_at(4);
     CHECK(asked.steps == std::vector<int64_t>{0, 2, 4});
-    asked.change_at(2);  // which there is already
+    asked.change_at(2);  // already scheduled
     CHECK(asked.steps == std::vector<int64_t>{0, 2});
     asked.change_at(9);
     CHECK(asked.steps == std::vector<int64_t>{0, 2, 9});

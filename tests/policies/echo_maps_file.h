@@ -14,7 +14,7 @@
 
 namespace kvscope::policies::test {
 
-/// Maps that any program can make, as scripts/golden/rebuilt_runs.py does: nearly the first layer's numbers.
+/// Maps with a simple formula, as in scripts/golden/rebuilt_runs.py: approximately the first layer's numbers.
 inline EchoMaps formula_maps(const EchoLayout& layout, const std::string& model_fingerprint) {
     EchoMaps maps;
     maps.layout = layout;
@@ -35,7 +35,7 @@ inline EchoMaps formula_maps(const EchoLayout& layout, const std::string& model_
     return maps;
 }
 
-/// A file of such maps; gone with the object.
+/// A file with such maps, removed by the destructor.
 class EchoMapsFile {
  public:
     EchoMapsFile(const EchoLayout& layout, const std::string& model_fingerprint)
@@ -55,7 +55,7 @@ class EchoMapsFile {
     std::filesystem::path path_;
 };
 
-/// A file for a model of this size without a fingerprint; gone when the program ends.
+/// Returns the path of a file for a model of this size without a fingerprint. It is removed at exit.
 inline std::string echo_maps_for(const ModelShape& shape) {
     static std::map<std::tuple<int, int, int>, std::unique_ptr<EchoMapsFile>> files;
     auto& file = files[{shape.n_layers, shape.n_kv_heads, shape.head_dim}];

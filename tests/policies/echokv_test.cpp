@@ -29,7 +29,7 @@ std::vector<Selection> select(const EchoMapsFile& file, const std::string& param
     return selections;
 }
 
-/// What the description of a row's keys or values gives for an entry.
+/// A row's keys or values, rebuilt from the stored vectors of an entry.
 std::vector<double> rebuilt(const StoredVectors& vectors, size_t entry, int d) {
     std::vector<double> sum(static_cast<size_t>(d), 0.0);
     for (const StoredPart& part : vectors.parts) {
@@ -48,7 +48,7 @@ std::vector<double> rebuilt(const StoredVectors& vectors, size_t entry, int d) {
     return sum;
 }
 
-/// By the definition: number c of D of a token, from the first layer's D and the layer's own first D_local.
+/// Number c of a token's D numbers by the definition, from the first layer's D and the layer's own first D_local.
 double predicted(const EchoLayout& layout, const Matrix& map, const std::vector<float>& first,
                  const std::vector<float>& own, int64_t token, int c) {
     const auto number = [&](const std::vector<float>& of_layer, int at) {
@@ -65,7 +65,7 @@ double predicted(const EchoLayout& layout, const Matrix& map, const std::vector<
 
 }  // namespace
 
-TEST_CASE("EchoKV's layouts are those of its table", "[echokv]") {
+TEST_CASE("EchoKV's layouts equal those of its table", "[echokv]") {
     const ModelShape llama{32, 32, 8, 128};
     const auto is = [&](double ratio, int group, int local, double real) {
         const EchoLayout layout = echo_layout(ratio, llama);
@@ -83,8 +83,8 @@ TEST_CASE("EchoKV's layouts are those of its table", "[echokv]") {
     CHECK_THROWS_WITH(echo_layout(0.01, llama), Contains("groups of 100 layers"));
 }
 
-TEST_CASE("EchoKV's layouts come as near to a ratio as maps can, whatever the last group has", "[echokv]") {
-    // 30 layers in groups of 4 leave one of 2.
+TEST_CASE("EchoKV's layouts are as close to a ratio as possible, whatever the size of the last group", "[echokv]") {
+    // 30 layers in groups of 4 leave a group of 2.
     const EchoLayout small = echo_layout(0.3, {30, 9, 3, 64});
     CHECK(small.group == 4);
     CHECK(small.local == 8);
@@ -100,7 +100,7 @@ TEST_CASE("EchoKV's layouts come as near to a ratio as maps can, whatever the la
         }
 }
 
-TEST_CASE("EchoKV stores the first layer of a group and rebuilds the others from it by the definition", "[echokv]") {
+TEST_CASE("EchoKV stores the first layer of a group and rebuilds the others by the definition", "[echokv]") {
     Cache cache = random_cache(kShape, kTokens, 4);
     for (const auto& [group, local] : {std::pair{2, 0}, {3, 16}, {4, 8}, {2, 40}}) {
         INFO("groups of " << group << ", " << local << " local");
@@ -146,17 +146,17 @@ TEST_CASE("EchoKV stores the first layer of a group and rebuilds the others from
             }
             const auto summary = summary_of("echokv", layer, kShape, kTokens, selection, 2);
             const auto n = static_cast<uint32_t>(kTokens - 14);
-            // A head whose numbers are all among the local ones is not rebuilt.
+            // A head whose numbers are all local is not rebuilt.
             for (int head = 0; head < kShape.n_kv_heads; ++head)
                 CHECK(summary.n_stored[static_cast<size_t>(head)] ==
                       (layer == first || (head + 1) * 16 <= local ? 0u : n));
             const size_t numbers = 2 * (14 * 48 + n * static_cast<size_t>(layer == first ? 48 : local));
             CHECK(summary.bytes.total() >= numbers * 2);
-            CHECK(summary.bytes.total() <= numbers * 2 + 3 * 2 * 16 * 2);  // and which channels of a head are its own
+            CHECK(summary.bytes.total() <= numbers * 2 + 3 * 2 * 16 * 2);  // plus the list of a head's own channels
             const auto rows = row_bytes_of(selection, 16, 2);
             CHECK(std::accumulate(rows.begin(), rows.end(), size_t{0}) == summary.bytes.total());
             check_widths(selection, summary, 16);
-            // A head that is among the local numbers as a whole has all its 16, the others share the rest.
+            // A head that is completely local has all its 16 numbers; the others share the rest.
             if (layer != first) CHECK(summary.key_width[0] <= static_cast<float>(local));
             const double sum = std::accumulate(summary.key_width.begin(), summary.key_width.end(), 0.0);
             CHECK(sum == Approx(layer == first ? 48 : local));
@@ -164,7 +164,7 @@ TEST_CASE("EchoKV stores the first layer of a group and rebuilds the others from
     }
 }
 
-TEST_CASE("EchoKV rebuilds keys alone, or values alone, and leaves what is short exact", "[echokv]") {
+TEST_CASE("EchoKV can rebuild only keys or only values, and keeps short prompts exact", "[echokv]") {
     Cache cache = random_cache(kShape, kTokens, 4);
     const EchoMapsFile file(EchoLayout{kShape.n_layers, kShape.n_kv_heads, kShape.head_dim, 2, 0}, "");
     const auto of_values = select(file, ",recent=10,rebuild=values", cache);
@@ -181,7 +181,7 @@ TEST_CASE("EchoKV rebuilds keys alone, or values alone, and leaves what is short
     CHECK(*parse_policy("echokv:rebuild=keys,maps=" + file.path()).own_share() == Approx((1 + 4 / 7.0) / 2));
 }
 
-TEST_CASE("EchoKV refuses maps that are missing, damaged or another model's, and says which", "[echokv]") {
+TEST_CASE("EchoKV refuses missing or damaged maps and those of another model, and names the reason", "[echokv]") {
     Cache cache = random_cache(kShape, kTokens, 4);
     const EchoLayout layout{kShape.n_layers, kShape.n_kv_heads, kShape.head_dim, 2, 16};
     const std::string whole = to_safetensors(formula_maps(layout, ""));
@@ -215,8 +215,8 @@ TEST_CASE("EchoKV refuses maps that are missing, damaged or another model's, and
     CHECK_THROWS_AS(begin(EchoMapsFile(long_header).path()), EchoMapsError);
 }
 
-TEST_CASE("EchoKV's maps that are the same bytes of the file many times over are refused unread", "[echokv]") {
-    // 2,000 layers, of which every second one names the 16 KB that are there: 32 MB from a file of 200 KB.
+TEST_CASE("EchoKV's maps that repeat the same bytes of the file are refused without reading them", "[echokv]") {
+    // 2,000 layers, half of which name the same 16 KB: 32 MB from a file of 200 KB.
     const EchoLayout layout{2000, 4, 16, 2, 0};
     EchoMaps one = formula_maps(EchoLayout{2, 4, 16, 2, 0}, "f00d");
     const std::string small = to_safetensors(one);

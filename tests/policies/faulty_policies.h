@@ -9,11 +9,10 @@
 
 #include "tests/policies/throwaway_policies.h"
 
-/// Policies that go wrong where a policy can: the engine has to take them out and to go on with the others.
+/// Policies with faults at various points. The engine must fail their runs and continue with the others.
 namespace kvscope::policies::throwaway {
 
-/// Keeps the first B entries and goes wrong as `fault` says, behind `after` tokens where that is one while decoding, or
-/// answers.
+/// Keeps the first B entries and fails as `fault` says, after `after` decoded tokens or answers.
 class Faulty : public KeepFirst {
  public:
     explicit Faulty(const ParameterValues& values) : fault_(values.text("fault")), after_(values.integer("after")) {}
@@ -157,13 +156,13 @@ class Faulty : public KeepFirst {
 };
 
 inline const Definition& faulty_definition() {
-    static const Definition faulty =
-        definition<Faulty>("faulty", {text_parameter("fault", "none", "Where it goes wrong."),
-                                      integer_parameter("after", 0, {.low = 0}, "Tokens decoded until it does.")});
+    static const Definition faulty = definition<Faulty>(
+        "faulty", {text_parameter("fault", "none", "Point of the failure."),
+                   integer_parameter("after", 0, {.low = 0}, "Number of tokens decoded before the failure.")});
     return faulty;
 }
 
-/// "fault=step,after=2"
+/// @param parameters "fault=step,after=2"
 inline PolicySpec faulty(const std::string& parameters) { return parse_parameters(faulty_definition(), parameters); }
 
 }  // namespace kvscope::policies::throwaway

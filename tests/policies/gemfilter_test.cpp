@@ -1,4 +1,4 @@
-// GemFilter's choice of tokens by hand.
+// GemFilter's choice of tokens, computed by hand.
 #include <catch2/catch.hpp>
 
 #include "tests/policies/hand_cache.h"
@@ -8,8 +8,8 @@ using namespace kvscope::policies::test;
 
 namespace {
 
-/// Two KV heads, each read by two query heads: the last query is `query` times the first unit vector in each head,
-/// the earlier ones point elsewhere; `keys` are the keys' first coordinates.
+/// Two KV heads with two query heads each. The last query is `query` times the first unit vector in each head; earlier
+/// queries differ. `keys` are the first coordinates of the keys.
 Cache cache_of(const std::vector<float>& query, const std::vector<std::vector<float>>& keys) {
     constexpr int64_t d = 8;
     Layer layer;
@@ -33,24 +33,26 @@ Cache cache_of(const std::vector<float>& query, const std::vector<std::vector<fl
 
 }  // namespace
 
-TEST_CASE("gemfilter: plain products of the last query, summed over all heads, decide for all of them", "[gemfilter]") {
-    // Sums of products: 2 k0 + 1 k1 with k0, k1 the two heads' keys.
+TEST_CASE("gemfilter: products of the last query, summed over all heads, decide for all heads", "[gemfilter]") {
+    // Sums of products: 2 k0 + 1 k1, where k0 and k1 are the keys of the two heads.
     Cache cache = cache_of({3, -1, 0.5, 0.5}, {{1, 0, -2, 4, 0, 1, 0}, {1, 3, 5, -9, 1, -5, 0}});
-    // 3, 3, 1, -1, 1, -3 and the last token, which is always there.
+    // The sums are 3, 3, 1, -1, 1, -3; the last token is always kept.
     CHECK(kept_by("gemfilter:kernel=1", cache, 3)[0] == Rows{{0, 1, 6}, {0, 1, 6}});
-    CHECK(kept_by("gemfilter:kernel=1", cache, 4)[0] == Rows{{0, 1, 2, 6}, {0, 1, 2, 6}});  // a tie: the lower
+    // The lower position wins the tie.
+    CHECK(kept_by("gemfilter:kernel=1", cache, 4)[0] == Rows{{0, 1, 2, 6}, {0, 1, 2, 6}});
     CHECK(kept_by("gemfilter:kernel=1", cache, 1)[0] == Rows{{6}, {6}});
     CHECK(kept_by("gemfilter:kernel=1", cache, 7)[0] == Rows{{0, 1, 2, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6}});
 }
 
-TEST_CASE("gemfilter: average-pooling counts what lies beyond the ends as zero, and the last token", "[gemfilter]") {
+TEST_CASE("gemfilter: average pooling treats values beyond the ends as zero and includes the last token",
+          "[gemfilter]") {
     Cache cache = cache_of({1, 0}, {{6, 1, 1, 5, 1, 1, 6}});
-    // Three each: 7, 8, 7, 7, 7, 8 thirds.
+    // Sums over three positions: 7, 8, 7, 7, 7, 8.
     CHECK(kept_by("gemfilter:kernel=3", cache, 3)[0] == Rows{{1, 5, 6}});
     CHECK(kept_by("gemfilter:kernel=3", cache, 4)[0] == Rows{{0, 1, 5, 6}});
 }
 
-TEST_CASE("gemfilter: filters behind the layer that is given, or at 13 L / 32", "[gemfilter]") {
+TEST_CASE("gemfilter: filters after the given layer, or at 13 L / 32", "[gemfilter]") {
     const auto layer_of = [](const char* policy, int n_layers) {
         RunContext context;
         context.shape = {n_layers, 2, 1, 8};

@@ -8,14 +8,14 @@
 
 namespace kvscope::policies::test {
 
-/// What a KV head's queries attend to, in proportion (a weight that is 0 becomes one of 1e-12).
+/// Relative attention weights of a KV head's queries (0 becomes 1e-12).
 struct HeadWeights {
-    std::vector<double> late;        ///< the last queries
-    std::vector<double> early = {};  ///< the queries before them; empty: the same
+    std::vector<double> late;        ///< of the last queries
+    std::vector<double> early = {};  ///< of the earlier queries; empty for the same weights
 };
 
-/// A layer whose softmax weights can be worked out by hand: `group` query heads read each KV head alike, its last
-/// `n_late` queries weigh the keys as `late`, those before as `early`; later keys have no part in either.
+/// A layer with known softmax weights: `group` query heads per KV head have the same queries. The last `n_late` queries
+/// weight the keys as `late`, earlier ones as `early`; later keys have no weight.
 inline Layer hand_layer(const std::vector<HeadWeights>& heads, int64_t n_late, int group = 1) {
     constexpr int d = 8;
     Layer layer;
@@ -51,7 +51,7 @@ inline Cache hand_cache(std::vector<Layer> layers) {
 
 using Rows = std::vector<std::vector<uint32_t>>;
 
-/// The rows that a policy, as on the command line, keeps in each layer.
+/// The rows that a policy keeps in each layer.
 inline std::vector<Rows> kept_by(const PolicySpec& spec, Cache& cache, int64_t budget) {
     std::vector<Rows> kept;
     for (const Selection& selection : select_all(*spec.create(), cache, budget)) kept.push_back(selection.rows);

@@ -1,4 +1,4 @@
-// HeadKV's budgets by hand, and what is said about files of importances that cannot be used.
+// HeadKV's budgets, computed by hand, and error messages for unusable importance files.
 #include <catch2/catch.hpp>
 
 #include "policies/interface/head_importance.h"
@@ -11,7 +11,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// How many entries each head of each layer keeps.
+/// Number of entries that each head of each layer keeps.
 std::vector<std::vector<size_t>> sizes(const std::string& importance, const std::string& parameters, Cache& cache,
                                        int64_t budget) {
     const ImportanceFile file(importance);
@@ -29,27 +29,27 @@ using Sizes = std::vector<std::vector<size_t>>;
 
 }  // namespace
 
-TEST_CASE("headkv: entries go to KV heads by the importance of the query heads that read them", "[headkv]") {
+TEST_CASE("headkv: entries go to KV heads by the importance of their query heads", "[headkv]") {
     Cache cache = random_cache({1, 4, 2, 8}, 30, 3);
-    // Means 0.2, 0.2, 0.1, 0.5: 0.4 and 0.6. c = 10, beta = 2: 5 alike, then 0.4 and 0.6 of 10.
+    // Means 0.2, 0.2, 0.1, 0.5 give 0.4 and 0.6. c = 10 and beta = 2: 5 for each head, then 0.4 and 0.6 of 10.
     const std::string file = R"({"0-0": [0.3, 0.1], "0-3": [0.5], "0-1": [0.2, 0.2, 0.2], "0-2": [0.1]})";
     CHECK(sizes(file, "window=2,beta=2", cache, 12) == Sizes{{9 + 2, 11 + 2}});
-    // Squared: 0.08 and 0.26 of 0.34. 5 + 2.35 and 5 + 7.65: the larger part is rounded up.
+    // Squared: 0.08 and 0.26 of 0.34. 5 + 2.35 and 5 + 7.65: the larger fraction is rounded up.
     CHECK(sizes(file, "window=2,beta=2,temperature=2", cache, 12) == Sizes{{7 + 2, 13 + 2}});
     CHECK(sizes(file, "window=2,beta=2,temperature=0", cache, 12) == Sizes{{10 + 2, 10 + 2}});
     CHECK(sizes(file, "window=2,beta=1000", cache, 12) == Sizes{{10 + 2, 10 + 2}});
-    // Each query head for itself: 4 heads, 20 of 40 by importance.
+    // Each query head separately: 4 heads, 20 of 40 entries by importance.
     CHECK(sizes(file, "window=2,beta=2,granularity=query_head", cache, 12) == Sizes{{11, 11, 9, 17}});
 }
 
 TEST_CASE("headkv: layers share one pool, and no head gets more than the prefix", "[headkv]") {
     Cache cache = random_cache({2, 1, 1, 8}, 10, 3);
-    // c = 6, b = 5: 1 + 10 and 1 + 0; of the 11 only 8 exist.
+    // c = 6, b = 5: 1 + 10 and 1 + 0, but only 8 of the 11 exist.
     CHECK(sizes(R"({"0-0": [1], "1-0": [0]})", "window=2", cache, 8) == Sizes{{8 + 2}, {4 + 2}});
     CHECK(sizes(R"({"0-0": [1], "1-0": [0]})", "window=2", cache, 10) == Sizes{{10}, {10}});
 }
 
-TEST_CASE("headkv: without a file of importances the message says how to make one", "[headkv]") {
+TEST_CASE("headkv: without an importance file, the message says how to create one", "[headkv]") {
     Cache cache = random_cache({1, 2, 1, 8}, 30, 3);
     const auto policy = parse_policy("headkv:window=2").create();
     CHECK_THROWS_AS(policy->begin(cache.context(10)), std::invalid_argument);
@@ -58,7 +58,7 @@ TEST_CASE("headkv: without a file of importances the message says how to make on
                       Contains("no/such.json") && Contains("does not exist"));
 }
 
-TEST_CASE("files of importances that do not fit are refused with what was expected and found", "[headkv]") {
+TEST_CASE("unsuitable importance files are refused with the expected and the found content", "[headkv]") {
     const ModelShape shape{2, 2, 1, 8};
     const auto refusal = [&](const std::string& text) {
         const ImportanceFile file(text);

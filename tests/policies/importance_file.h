@@ -14,7 +14,7 @@
 
 namespace kvscope::policies::test {
 
-/// A file of head importances as headkv reads it; gone with the object.
+/// A file of head importances for headkv, removed by the destructor.
 class ImportanceFile {
  public:
     explicit ImportanceFile(const std::string& text) {
@@ -32,7 +32,7 @@ class ImportanceFile {
     std::filesystem::path path_;
 };
 
-/// A file for a model of this size, zeros among the importances; gone when the program ends.
+/// Returns the path of a file for a model of this size, with some zeros. It is removed at exit.
 inline std::string importance_for(const ModelShape& shape) {
     static std::map<std::pair<int, int>, std::unique_ptr<ImportanceFile>> files;
     auto& file = files[{shape.n_layers, shape.n_heads}];
@@ -49,8 +49,7 @@ inline std::string importance_for(const ModelShape& shape) {
     return file->path();
 }
 
-/// A policy with its defaults and what it cannot do without: the file of importances, or of maps, for a model of this
-/// size.
+/// A policy with its defaults and the files that it requires, for a model of this size.
 inline PolicySpec usable(const Definition& definition, const ModelShape& shape) {
     PolicySpec spec{&definition, ParameterValues(definition.parameters)};
     if (spec.values.has("importance")) spec.values.set("importance", importance_for(shape));

@@ -6,8 +6,7 @@
 #include "policies/interface/registry.h"
 #include "tests/policies/random_cache.h"
 
-// The page's reader saves the same file as policies/key_norm.cpp: its function then has the name that the page gives
-// it.
+// The documentation names the file policies/key_norm.cpp and its function key_norm_definition.
 #define key_norm_definition documented_key_norm_definition
 #include "tests/policies/documentation/key_norm.cpp"
 #undef key_norm_definition
@@ -32,7 +31,7 @@ TEST_CASE("docs/adding-a-policy.md shows the file that is compiled here", "[docu
     CHECK(page.find("```cpp\n" + file + "```") != std::string::npos);
 }
 
-TEST_CASE("the documentation's policy keeps the smallest keys", "[documentation]") {
+TEST_CASE("the policy in the documentation keeps the smallest keys", "[documentation]") {
     test::Cache cache = test::random_cache({1, 2, 1, 2}, 5, 1);
     cache.layers[0].keys = {3, 4, /**/ 0, 1, /**/ 6, 8, /**/ 2, 0, /**/ 9, 9};  // norms 5, 1, 10, 2, 12.7
     cache.observe(1);

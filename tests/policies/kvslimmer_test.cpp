@@ -16,7 +16,7 @@ std::vector<float> divided(const nlohmann::json& integers, float by) {
     return values;
 }
 
-/// A layer, and what one call of `merge` sees of it.
+/// A layer, with the arguments of a call of `merge`.
 struct Layer {
     ModelShape shape;
     std::vector<float> keys, values, masses, attention, outputs;
@@ -56,14 +56,14 @@ Layer uniform(int64_t n) {
     return layer;
 }
 
-/// Twelve entries of one head with neighbouring keys alike, and six queries that attend to them.
+/// Twelve entries of one head with similar neighboring keys, and six queries that attend to them.
 struct Toy {
     static constexpr size_t n = 12, d = 8, n_queries = 6;
     Layer layer{{1, 1, 1, d}, {}, {}, std::vector<float>(n, 1.0f), {}, {}};
     std::vector<double> queries, outputs;  ///< (n_queries, d)
 
     explicit Toy(uint64_t seed) {
-        const auto random = [&seed] {  // about normal
+        const auto random = [&seed] {  // approximately normal
             double sum = -6;
             for (int i = 0; i < 12; ++i) {
                 seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -84,7 +84,7 @@ struct Toy {
         layer.outputs.assign(mean.begin(), mean.end());
     }
 
-    /// (n_queries, d); `sums` (n): adds each entry's attention.
+    /// Returns outputs (n_queries, d) and adds each entry's attention to `sums` (n).
     std::vector<double> attended(const std::vector<double>& keys, const std::vector<double>& values,
                                  const std::vector<double>& masses, std::vector<double>* sums = nullptr) const {
         std::vector<double> out(n_queries * d, 0.0);
@@ -113,7 +113,7 @@ struct Toy {
         return key;
     }
 
-    /// Of the outputs, with the pair as one entry of that key.
+    /// Error of the outputs if the pair is merged into one entry with this key.
     double loss(uint32_t first, const std::vector<double>& key) const {
         std::vector<double> keys(layer.keys.begin(), layer.keys.end()), masses(n - 1, 1.0);
         std::vector<double> values(layer.values.begin(), layer.values.end());
@@ -165,10 +165,10 @@ TEST_CASE("pairs and merged keys equal those of scripts/golden/kvslimmer.py", "[
             CHECK(by_gradients.keys[i] == Approx(one["asymkv"][i].get<double>()).epsilon(1e-5).margin(1e-6));
     }
     CHECK(data["cases"].size() == 5);
-    CHECK(outside > 0);  // weights that leave [0, 1] are among them
+    CHECK(outside > 0);  // includes weights outside [0, 1]
 }
 
-TEST_CASE("weights as the published code has them equal those of scripts/golden/kvslimmer.py", "[kvslimmer]") {
+TEST_CASE("weights of the published code equal those of scripts/golden/kvslimmer.py", "[kvslimmer]") {
     nlohmann::json data;
     std::ifstream(KVSCOPE_TEST_DATA "/policies/merges.json") >> data;
     const ModelShape shape{1, data["n_heads"], data["n_kv_heads"], data["head_dim"]};
@@ -192,9 +192,9 @@ TEST_CASE("weights as the published code has them equal those of scripts/golden/
     CHECK(data["published"].size() == 2);
 }
 
-// The loss here is the squared error of the attention's outputs, over the queries whose attention the policy is given:
-// what the Hessian's blocks c11, c22 and c12 describe. Of a model's own loss it says nothing.
-TEST_CASE("the closed form's loss is near the least that any two weights reach", "[kvslimmer]") {
+// Here, the loss is the squared error of the attention outputs over the observed queries, which the Hessian's blocks
+// c11, c22 and c12 describe. The test does not cover a model's own loss.
+TEST_CASE("the closed form's loss is close to the minimum over all weights", "[kvslimmer]") {
     double closed = 0, mean = 0, least = 0;
     int n_better = 0;
     constexpr int n_cases = 40;
@@ -220,7 +220,7 @@ TEST_CASE("the closed form's loss is near the least that any two weights reach",
     CHECK(n_better >= n_cases * 3 / 4);
 }
 
-TEST_CASE("without the size factor pairs of large entries are not spared", "[kvslimmer]") {
+TEST_CASE("without the size factor, pairs of large entries are merged as early as others", "[kvslimmer]") {
     Layer large = uniform(11);
     large.masses[10] = 5.0f;
     const auto first = [&](const std::string& policy) {
@@ -230,37 +230,37 @@ TEST_CASE("without the size factor pairs of large entries are not spared", "[kvs
     CHECK(first("kvslimmer:sinks=3,size_factor=off") == std::vector<uint32_t>{9});
 }
 
-TEST_CASE("pairs of equal mass: recent ones go first, of overlapping ones the lower score", "[kvslimmer]") {
+TEST_CASE("at equal mass, recent pairs merge first; of overlapping pairs, the lower score wins", "[kvslimmer]") {
     const Layer layer = uniform(11);
     const auto first = [&](const std::string& policy, int64_t n) {
         return begun(policy, 5, layer.shape)->merge(layer.observations(), n).first;
     };
-    // exp(i / gamma) grows with i: the last pair has the lowest score, its neighbour overlaps.
+    // exp(i / gamma) grows with i, so the last pair has the lowest score. Its neighbor overlaps.
     CHECK(first("kvslimmer:sinks=3", 1) == std::vector<uint32_t>{9});
     CHECK(first("kvslimmer:sinks=3", 3) == std::vector<uint32_t>{5, 7, 9});
-    // Four disjoint pairs fit behind three sinks, however many are asked for.
+    // Four disjoint pairs fit after three sinks, even if more are requested.
     CHECK(first("kvslimmer:sinks=3", 8) == std::vector<uint32_t>{3, 5, 7, 9});
     Layer heavy = layer;
     heavy.attention[9] = 0.9f;
     CHECK(begun("kvslimmer:sinks=3", 5, layer.shape)->merge(heavy.observations(), 1).first == std::vector<uint32_t>{7});
-    // However fast the scores fall, the recent ones go first.
+    // Recent pairs merge first for any gamma.
     CHECK(first("kvslimmer:sinks=3,gamma=0.001", 2) == std::vector<uint32_t>{7, 9});
-    // Pairs of large entries are spared.
+    // Pairs of large entries are merged later.
     Layer large = layer;
     large.masses[10] = 5.0f;
     CHECK(begun("kvslimmer:sinks=3", 5, layer.shape)->merge(large.observations(), 1).first == std::vector<uint32_t>{8});
 }
 
-TEST_CASE("where the Hessian says nothing the merged key is the mean", "[kvslimmer]") {
+TEST_CASE("if the Hessian vanishes, the merged key is the mean", "[kvslimmer]") {
     Layer layer = uniform(6);
-    layer.outputs.assign(8, 1.0f);  // every value is the output: all three vectors vanish
+    layer.outputs.assign(8, 1.0f);  // every value equals the output, so all three vectors vanish
     for (size_t i = 0; i < layer.keys.size(); ++i) layer.keys[i] = static_cast<float>(i / 4);
     const Merges merges = begun("kvslimmer:sinks=0", 3, layer.shape)->merge(layer.observations(), 1);
     REQUIRE(merges.first == std::vector<uint32_t>{4});
     for (const float number : merges.keys) CHECK(number == 4.5f);
 }
 
-TEST_CASE("chunks follow the budget, and a budget of sinks alone is refused", "[kvslimmer]") {
+TEST_CASE("chunks follow the budget, and a budget with only sinks is refused", "[kvslimmer]") {
     const auto chunk = [](const std::string& text, int64_t budget) {
         RunContext context;
         context.budget = budget;
@@ -280,7 +280,7 @@ TEST_CASE("chunks follow the budget, and a budget of sinks alone is refused", "[
     CHECK_NOTHROW(begun("kvslimmer", 1000, {}));
 }
 
-TEST_CASE("a cap is said with each merge, and not beside merging while decoding", "[kvslimmer]") {
+TEST_CASE("a cap limits the mass of each merge, and is refused with merging during decoding", "[kvslimmer]") {
     const Layer layer = uniform(11);
     const auto merged = [&](const char* text) {
         return begun(text, 5, layer.shape)->merge(layer.observations(), 1).largest_mass;
@@ -292,13 +292,13 @@ TEST_CASE("a cap is said with each merge, and not beside merging while decoding"
     CHECK_THROWS_AS(parse_policy("kvslimmer:cap=0"), ParameterError);
 }
 
-TEST_CASE("an attention that is not a number is an error", "[kvslimmer]") {
+TEST_CASE("an attention that is NaN is an error", "[kvslimmer]") {
     Layer layer = uniform(11);
     layer.attention[6] = NAN;
     CHECK_THROWS_AS(begun("kvslimmer:sinks=3", 5, layer.shape)->merge(layer.observations(), 1), ScoreError);
 }
 
-TEST_CASE("what stays whole is merged with nothing", "[kvslimmer]") {
+TEST_CASE("entries that stay whole are not merged", "[kvslimmer]") {
     const Layer layer = uniform(12);
     const auto policy = begun("kvslimmer:sinks=2", 5, layer.shape);
     auto observations = layer.observations();
@@ -313,7 +313,7 @@ TEST_CASE("what stays whole is merged with nothing", "[kvslimmer]") {
     for (const uint32_t first : {3u, 9u}) CHECK_NOTHROW(require_merges("it", observations, 2, {{first}, key}));
 }
 
-TEST_CASE("merges that no cache can follow are refused", "[kvslimmer]") {
+TEST_CASE("invalid merges are refused", "[kvslimmer]") {
     const Layer layer = uniform(6);
     const auto refused = [&](Merges merges, int64_t n) {
         CHECK_THROWS_AS(require_merges("it", layer.observations(), n, merges), SelectionError);

@@ -1,4 +1,4 @@
-// LAQ and LAQ++: the draft is SnapKV's, the decision goes by the queries of the tokens looked ahead.
+// LAQ and LAQ++: the draft is SnapKV's, and the decision depends on the queries of the generated tokens.
 #include <catch2/catch.hpp>
 
 #include "tests/policies/hand_cache.h"
@@ -8,8 +8,8 @@ using namespace kvscope::policies::test;
 
 namespace {
 
-/// The window's two queries attend to the tokens as `late`, those that stand for the lookahead (the prompt's first
-/// three once more) as `early`.
+/// The window's two queries attend as in `late`. The lookahead queries (copies of the first three tokens) attend as in
+/// `early`.
 Cache one_head() {
     return hand_cache({hand_layer(
         {{{0.01, 0.5, 0.02, 0.3, 0.05, 0.02, 0.05, 0.05}, {0.02, 0.01, 0.02, 0.05, 0.5, 0.3, 0.05, 0.05}}}, 2)});
@@ -25,7 +25,7 @@ std::vector<Rows> drafts(const char* policy, Cache& cache, int64_t budget) {
 
 }  // namespace
 
-TEST_CASE("laq: the draft keeps what the window attends to, the decision what the lookahead does", "[laq]") {
+TEST_CASE("laq: the draft keeps tokens by the window's attention, the decision by the lookahead's", "[laq]") {
     Cache cache = one_head();
     CHECK(drafts("laq:window=2,pooling=none", cache, 4)[0] == Rows{{1, 3, 6, 7}});
     CHECK(kept_by("laq:window=2,pooling=none", cache, 4)[0] == Rows{{4, 5, 6, 7}});
@@ -33,11 +33,11 @@ TEST_CASE("laq: the draft keeps what the window attends to, the decision what th
     CHECK_THROWS_AS(drafts("laq:window=7", cache, 7), BudgetError);
 }
 
-TEST_CASE("laq++: every query counts alike, those of the window and those looked ahead", "[laq]") {
+TEST_CASE("laq++: queries of the window and the lookahead have the same weight", "[laq]") {
     Cache cache = one_head();
     CHECK(drafts("laq++:window=2,pooling=none", cache, 4)[0] == Rows{{1, 3, 6, 7}});
-    // Of two and three queries. The lookahead's see 1 + 0.02, 1 + 0.03 and 1 + 0.05 in all; the window's last but one
-    // does not see the last token: 1 becomes 0.95.
+    // Two window and three lookahead queries. The lookahead's weights sum to 1.02, 1.03 and 1.05. The window's first
+    // query does not see the last token, so its sum is 0.95 instead of 1.
     const double ahead = 1 / 1.02 + 1 / 1.03 + 1 / 1.05, window = 1 / 0.95 + 1;
     const std::vector<double> late{0.01, 0.5, 0.02, 0.3, 0.05, 0.02}, early{0.02, 0.01, 0.02, 0.05, 0.5, 0.3};
     const auto selection = select_all(*parse_policy("laq++:window=2,pooling=none").create(), cache, 4)[0];
@@ -46,7 +46,7 @@ TEST_CASE("laq++: every query counts alike, those of the window and those looked
     CHECK(selection.rows == Rows{{1, 4, 6, 7}});
 }
 
-TEST_CASE("laq: drafts are SnapKV's with the same settings", "[laq]") {
+TEST_CASE("laq: drafts equal SnapKV with the same settings", "[laq]") {
     Cache cache = random_cache({3, 6, 2, 16}, 80, 5);
     for (const std::string settings :
          {"window=8", "window=8,pooling=avg,kernel=3", "window=20,reduce=max", "window=8,granularity=query_head"}) {

@@ -28,7 +28,7 @@ TokenClassification asked(const std::string& parameters) {
 
 }  // namespace
 
-TEST_CASE("llmlingua-2 keeps what is not the user's text, and the most probable of the rest", "[llmlingua-2]") {
+TEST_CASE("llmlingua-2 keeps all tokens outside the user's text, and the most probable others", "[llmlingua-2]") {
     const std::vector<float> probabilities{NAN, 0.2f, 0.7f, 0.2f, 0.0f, 0.7f, 0.2f, NAN};
     const auto rows = [](std::vector<uint32_t> row) { return std::vector<std::vector<uint32_t>>(2, std::move(row)); };
     CHECK(select(probabilities, 3).rows == rows({0, 2, 7}));
@@ -43,7 +43,7 @@ TEST_CASE("llmlingua-2 keeps what is not the user's text, and the most probable 
     CHECK((scores[2] == 0.7f && scores[10] == 0.7f && std::isnan(scores[8])));
 }
 
-TEST_CASE("what llmlingua-2 asks its classifier", "[llmlingua-2]") {
+TEST_CASE("llmlingua-2 passes its parameters to the classifier", "[llmlingua-2]") {
     CHECK(asked("") == TokenClassification{"folder", false, false, {}});
     CHECK(asked(",token_to_word=first,force_reserve_digit,force_tokens=\\n . \\c key\\sof \\\\") ==
           TokenClassification{"folder", true, true, {"\n", ".", ",", "key of", "\\"}});

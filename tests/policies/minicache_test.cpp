@@ -46,7 +46,7 @@ double angle(const Vector& a, const Vector& b) {
     return std::acos(std::clamp(dot(a, b) / std::sqrt(dot(a, a) * dot(b, b)), -1.0, 1.0));
 }
 
-/// What the description gives for an entry; nothing where it is the prompt's own.
+/// The stored vector of an entry; empty if it is the prompt's own.
 Vector stored_vector(const StoredVectors& vectors, size_t entry) {
     const StoredPart& part = vectors.parts.at(0);
     if (!part.block) return {};
@@ -56,8 +56,7 @@ Vector stored_vector(const StoredVectors& vectors, size_t entry) {
     return found;
 }
 
-/// By the definition: the vectors of a token in the shallower and the deeper layer lie at `t` on the arc between them,
-/// each at its own length.
+/// Checks against the definition: a token's vectors in both layers lie at `t` on the arc, with their own lengths.
 void check_merged(const Vector& shallower, const Vector& deeper, const Vector& found_shallower,
                   const Vector& found_deeper, double t) {
     const double whole = angle(shallower, deeper);
@@ -77,7 +76,7 @@ Vector angles_of(const std::vector<float>& shallower, const std::vector<float>& 
     return angles;
 }
 
-/// The smallest of the angles that stay exact is above the largest of those that do not.
+/// Checks that the vectors with the largest angles stay exact.
 void check_retained(const Vector& angles, const std::vector<bool>& is_exact, int expected) {
     double least = 10, most = 0;
     for (size_t i = 0; i < angles.size(); ++i) {
@@ -92,7 +91,7 @@ void check_retained(const Vector& angles, const std::vector<bool>& is_exact, int
 
 }  // namespace
 
-TEST_CASE("MiniCache merges pairs from the last layer down by the definition", "[minicache]") {
+TEST_CASE("MiniCache merges pairs from the last layer down as defined", "[minicache]") {
     Cache cache = random_cache(kShape, kTokens, 4);
     for (const double t : {0.6, 0.0, 0.25}) {
         const auto selections = select(fmt::format("minicache:pairs=2,retained=0.2,t={}", t), cache, 1.0);
@@ -145,7 +144,7 @@ TEST_CASE("MiniCache merges as many pairs as its budget needs, and counts their 
         }
         return std::pair(merged / 2, static_cast<double>(bytes) / (7.0 * 2 * 3 * kTokens * 16 * 2));
     };
-    // 3 of 60 are exact: a pair saves 57 * 14 of 60 * 16 numbers in one of seven layers, 0.11875.
+    // 3 of 60 tokens are exact: a pair saves 57 * 14 of 60 * 16 numbers in one of seven layers, 0.11875.
     CHECK(found("minicache", 1.0) == std::pair(size_t{0}, 1.0));
     for (const auto& [share, pairs] : {std::pair{0.99, 1}, {0.89, 1}, {0.88, 2}, {0.7, 3}, {0.644, 3}}) {
         CAPTURE(share);
@@ -173,7 +172,7 @@ TEST_CASE("MiniCache merges as many pairs as its budget needs, and counts their 
     CHECK_FALSE(above.merges);
 }
 
-TEST_CASE("MiniCache takes vectors without a direction, and refuses numbers that are none", "[minicache]") {
+TEST_CASE("MiniCache accepts zero vectors and refuses numbers that are not finite", "[minicache]") {
     Cache cache = random_cache(kShape, kTokens, 6);
     const auto set = [&](size_t layer, int head, int token, float value) {
         auto& keys = cache.layers[layer].keys;
@@ -189,7 +188,7 @@ TEST_CASE("MiniCache takes vectors without a direction, and refuses numbers that
     for (size_t c = 0; c < 16; ++c) CHECK(found[c] == Approx(own[c]).margin(1e-5));
     for (const double number : stored_vector(merged[6].stored->rows[1].stored[0].keys, static_cast<size_t>(at)))
         CHECK(number == 0);
-    // Between two opposite vectors no arc is the shortest: the direction is the nearer one's, and none is lost.
+    // Opposite vectors have no shortest arc: the nearer direction is used, and no vector vanishes.
     auto& keys = cache.layers[6].keys;
     std::transform(cache.layers[5].keys.begin(), cache.layers[5].keys.end(), keys.begin(), [](float x) { return -x; });
     cache.observe(8);
@@ -206,7 +205,7 @@ TEST_CASE("MiniCache takes vectors without a direction, and refuses numbers that
                       Contains("layers 5 and 6, head 1") && Contains("key of token 20"));
 }
 
-TEST_CASE("a policy is asked to decide behind the layers that it names", "[minicache]") {
+TEST_CASE("a layer is decided after the layer that decided_at returns", "[minicache]") {
     struct Waits : Policy {
         std::vector<int> at;
         Needs needs() const override { return {}; }

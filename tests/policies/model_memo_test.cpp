@@ -11,7 +11,7 @@
 using namespace kvscope::policies;
 using namespace kvscope::policies::test;
 
-TEST_CASE("what follows from the weights is worked out once, by whoever asks first", "[memo]") {
+TEST_CASE("a value that follows from weights is computed once, by the first caller", "[memo]") {
     ModelMemo memo;
     std::atomic<int> n_made = 0;
     const auto make = [&]() -> std::vector<int> {
@@ -28,13 +28,14 @@ TEST_CASE("what follows from the weights is worked out once, by whoever asks fir
     CHECK(*memo.get<int>("numbers", [] { return 4; }) == 4);  // of another type
 }
 
-TEST_CASE("what could not be worked out is tried again", "[memo]") {
+TEST_CASE("a failed computation is tried again", "[memo]") {
     ModelMemo memo;
     CHECK_THROWS_AS(memo.get<int>("n", []() -> int { throw ScoreError("not finite"); }), ScoreError);
     CHECK(*memo.get<int>("n", [] { return 2; }) == 2);
 }
 
-TEST_CASE("a policy that goes by weights looks at them once, before the prompt, and decides alike without", "[memo]") {
+TEST_CASE("a policy that depends on weights reads them once, before the prompt, and decides the same without a memo",
+          "[memo]") {
     constexpr size_t hidden = 64, out = 32;
     const ModelShape shape{4, 4, 2, 16};
     Cache cache = random_cache(shape, 60, 3);

@@ -12,7 +12,7 @@ using namespace kvscope::policies::test;
 
 namespace {
 
-/// Mean over the last w queries, from the definition; prefix: softmax and columns without the window.
+/// Mean over the last w queries by the definition. `prefix` excludes the window from softmax and columns.
 std::vector<double> expected_attention(const Layer& layer, int64_t w, float lambda, bool prefix) {
     const int64_t n = layer.n_tokens, d = layer.shape.head_dim;
     const int64_t columns = prefix ? n - w : n;
@@ -30,7 +30,7 @@ std::vector<double> expected_attention(const Layer& layer, int64_t w, float lamb
 
 }  // namespace
 
-TEST_CASE("window attention is the mean of the definition, for both ranges, with and without diversification",
+TEST_CASE("window attention equals its definition, for both ranges, with and without diversification",
           "[observations]") {
     Cache cache = random_cache({1, 6, 3, 16}, 77, 31, 20);
     LayerObservations& observations = *cache.observations[0];
@@ -50,7 +50,7 @@ TEST_CASE("window attention is the mean of the definition, for both ranges, with
     }
 }
 
-TEST_CASE("what is shared is worked out once, until it is freed or other tokens are appended", "[observations]") {
+TEST_CASE("shared values are computed once, until they are freed or other tokens are appended", "[observations]") {
     Cache cache = random_cache({1, 6, 3, 16}, 77, 31, 20);
     LayerObservations& observations = *cache.observations[0];
     int n_made = 0;
@@ -66,7 +66,7 @@ TEST_CASE("what is shared is worked out once, until it is freed or other tokens 
     CHECK_THROWS_AS(observations.appended_attention(), std::logic_error);
 }
 
-TEST_CASE("appended keys are attended to alike beside the prompt's and in memory of their own", "[observations]") {
+TEST_CASE("appended keys give the same attention in contiguous and in separate memory", "[observations]") {
     const ModelShape shape{1, 6, 3, 16};
     Cache cache = random_cache(shape, 77, 31, 20);
     const Layer& layer = cache.layers[0];
@@ -85,7 +85,7 @@ TEST_CASE("appended keys are attended to alike beside the prompt's and in memory
     for (int64_t g = 0; g < shape.n_kv_heads; ++g) {
         all.insert(all.end(), layer.keys.begin() + g * n * d, layer.keys.begin() + (g + 1) * n * d);
         all.insert(all.end(), layer.appended_keys.begin() + g * m * d, layer.appended_keys.begin() + (g + 1) * m * d);
-        all.resize(all.size() + static_cast<size_t>(5 * d));  // room for more
+        all.resize(all.size() + static_cast<size_t>(5 * d));  // extra space
     }
     const auto set = [&](const std::vector<float>& keys, EntriesView together) {
         observations.set_appended(layer.appended_queries, {keys.data(), kvscope::kernels::DType::f32, m * d}, m, m,
@@ -97,7 +97,7 @@ TEST_CASE("appended keys are attended to alike beside the prompt's and in memory
     CHECK(set(layer.appended_keys, {all.data(), kvscope::kernels::DType::f32, (n + m + 5) * d}) == first);
 }
 
-TEST_CASE("the window's peak is the mean over its queries of the most attention from any KV head", "[observations]") {
+TEST_CASE("the window's peak is the mean over its queries of the largest attention of any KV head", "[observations]") {
     Cache cache = random_cache({1, 6, 3, 16}, 77, 31, 20);
     const Layer& layer = cache.layers[0];
     for (int64_t sliding : {0, 30}) {
@@ -146,7 +146,7 @@ TEST_CASE("the window's peak is the same from bf16 keys", "[observations]") {
     CHECK(cache.observations[0]->window_peak(8) == of_floats);
 }
 
-TEST_CASE("more queries than were observed are an error; a window is cut to the prompt", "[observations]") {
+TEST_CASE("requesting more queries than observed is an error; a window is cut to the prompt", "[observations]") {
     Cache cache = random_cache({1, 2, 1, 8}, 10, 31, 4);
     CHECK_THROWS_AS(cache.observations[0]->window_attention(5, 0.0f, SoftmaxRange::visible), std::logic_error);
     Cache few = random_cache({1, 2, 1, 8}, 3, 31, 8);
@@ -154,7 +154,7 @@ TEST_CASE("more queries than were observed are an error; a window is cut to the 
     CHECK(few.observations[0]->window_attention(8, 0.0f, SoftmaxRange::prefix).empty());
 }
 
-TEST_CASE("what was asked of one layer is worked out of another", "[observations]") {
+TEST_CASE("attentions that one layer needed are computed for another", "[observations]") {
     Cache cache = random_cache({2, 6, 3, 16}, 60, 31, 20);
     LayerObservations &first = *cache.observations[0], &second = *cache.observations[1];
     const auto nothing = first.asked();
@@ -171,7 +171,7 @@ TEST_CASE("what was asked of one layer is worked out of another", "[observations
     CHECK(second.asked().window_peaks == asked.window_peaks);
 }
 
-TEST_CASE("several runs may ask at once", "[observations]") {
+TEST_CASE("several runs may request values at the same time", "[observations]") {
     Cache cache = random_cache({1, 6, 3, 16}, 120, 33, 16);
     LayerObservations& observations = *cache.observations[0];
     std::vector<const std::vector<float>*> found(4);

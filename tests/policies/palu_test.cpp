@@ -19,7 +19,7 @@ const ModelShape kShape{3, 10, 5, 16};
 constexpr int64_t kTokens = 70;
 constexpr int kHidden = 40;
 
-/// Weights that differ by layer, keys and values.
+/// Weights that differ by layer, and between keys and values.
 Projection random_projection(int layer, Projected which, bool has_bias) {
     std::mt19937 random(static_cast<unsigned>(10 * layer + (which == Projected::keys ? 1 : 2)));
     std::normal_distribution<float> normal;
@@ -49,7 +49,7 @@ std::vector<Selection> select(const std::string& policy, Cache& cache, const Run
     return selections;
 }
 
-/// (d) what the description of a head's keys or values gives for a token.
+/// (d) a head's keys or values, rebuilt from the stored vectors of a token.
 std::vector<double> rebuilt(const StoredVectors& vectors, size_t token) {
     const StoredPart& part = vectors.parts.at(0);
     std::vector<double> sum(16, 0.0);
@@ -69,7 +69,7 @@ double squared_error(const std::vector<double>& found, const std::vector<float>&
     return sum;
 }
 
-/// Over all tokens of the heads [first, end).
+/// Error over all tokens of the heads [first, end).
 double squared_error(const Selection& selection, const Layer& layer, Projected which, int first, int end) {
     double sum = 0;
     for (int head = first; head < end; ++head)
@@ -82,7 +82,7 @@ double squared_error(const Selection& selection, const Layer& layer, Projected w
     return sum;
 }
 
-/// By the definition: the singular values of the heads' rows, as eigenvalues of rows times their transpose.
+/// Squared singular values of the heads' rows, as eigenvalues of the rows times their transpose.
 std::vector<double> eigenvalues(const std::vector<std::vector<double>>& columns) {
     const size_t width = columns[0].size();
     std::vector<double> products(width * width, 0.0);
@@ -94,9 +94,9 @@ std::vector<double> eigenvalues(const std::vector<std::vector<double>>& columns)
 
 }  // namespace
 
-TEST_CASE("leading directions are orthonormal eigenvectors, the largest first", "[palu]") {
-    // [[2, 1], [1, 2]] has 3 along (1, 1) and 1 along (1, -1).
-    const std::vector<double> matrix{2, -100, 1, 2};  // above the diagonal nothing is read
+TEST_CASE("leading directions are orthonormal eigenvectors in descending order", "[palu]") {
+    // [[2, 1], [1, 2]] has eigenvalue 3 along (1, 1) and 1 along (1, -1).
+    const std::vector<double> matrix{2, -100, 1, 2};  // numbers above the diagonal are ignored
     const Directions both = leading_directions(matrix, 2, 2);
     CHECK(both.eigenvalues[0] == Approx(3));
     CHECK(both.eigenvalues[1] == Approx(1));
@@ -113,7 +113,7 @@ TEST_CASE("leading directions are orthonormal eigenvectors, the largest first", 
     CHECK_THROWS_AS(add_products(std::vector<float>{1, 2, 3}, 2, sums), std::logic_error);
 }
 
-TEST_CASE("Palu with whitening leaves out what the prompt's smallest directions hold, and no more", "[palu]") {
+TEST_CASE("Palu with whitening loses exactly the parts along the prompt's smallest directions", "[palu]") {
     Cache cache = random_cache(kShape, kTokens, 3);
     for (const bool has_bias : {false, true})
         for (const int heads : {4, 1, 2}) {
@@ -144,7 +144,7 @@ TEST_CASE("Palu with whitening leaves out what the prompt's smallest directions 
         }
 }
 
-TEST_CASE("Palu takes its directions from the calibration text, and asks for it once", "[palu]") {
+TEST_CASE("Palu takes its directions from the calibration text, and requests it once", "[palu]") {
     Cache cache = random_cache(kShape, kTokens, 3);
     const Cache text = random_cache(kShape, kTokens, 11);
     const auto memo = std::make_shared<ModelMemo>();
@@ -167,7 +167,7 @@ TEST_CASE("Palu takes its directions from the calibration text, and asks for it 
     CHECK(n_asked == 2 * kShape.n_layers);
     CHECK(parse_policy("palu").create()->needs().calibration);
     CHECK_FALSE(parse_policy("palu:whitening=prompt").create()->needs().calibration);
-    // They are those that a prompt of the text itself would have.
+    // They equal the directions of a prompt with the same text.
     Cache as_prompt = random_cache(kShape, kTokens, 11);
     const auto expected = select("palu:whitening=prompt", as_prompt, context_of(as_prompt, 0.4));
     for (const int head : {0, 2, 4}) {
@@ -178,7 +178,7 @@ TEST_CASE("Palu takes its directions from the calibration text, and asks for it 
     CHECK(maps_of(calibrated[1], 0) != maps_of(select("palu:whitening=prompt", cache, context_of(cache, 0.4))[1], 0));
 }
 
-TEST_CASE("Palu's whitening of earlier traces and recipes is the prompt's", "[palu]") {
+TEST_CASE("whitening=on in earlier traces and recipes means whitening=prompt", "[palu]") {
     CHECK(parse_policy("palu:whitening=on").label() == "palu:whitening=prompt");
     CHECK(parse_policy("palu:whitening=calibration").label() == "palu");
     const Definition& palu = find("palu");
@@ -201,8 +201,8 @@ TEST_CASE("Palu projects onto the weights' leading directions", "[palu]") {
             const Selection& selection = selections[static_cast<size_t>(layer)];
             REQUIRE(selection.stored);
             CHECK(selection.stored->blocks.size() == 4);
-            // The last group is one head of 16, of whose 8 directions the projector P = B^T B is B itself on them:
-            // W's part outside them has the squared norm of the smallest eigenvalues, and that of no other 8 is less.
+            // The last group is one head of 16 with 8 directions. With the projector P = B^T B, the part of W outside
+            // the directions has the squared norm of the smallest eigenvalues, which is the minimum for 8 directions.
             const StoredEntries& entries = selection.stored->rows[4].stored[0];
             const StoredVectors& vectors = which == Projected::keys ? entries.keys : entries.values;
             REQUIRE(vectors.parts[0].width == 8);
@@ -224,7 +224,7 @@ TEST_CASE("Palu projects onto the weights' leading directions", "[palu]") {
             const auto values = eigenvalues(columns);
             CHECK(outside == Approx(std::accumulate(values.begin() + 8, values.end(), 0.0)).epsilon(1e-4));
             for (size_t c = 0; c < 16; ++c) CHECK(vectors.offset[c] == made_with.bias[64 + c]);
-            // What is stored is what of a token, without the bias, lies along them.
+            // The stored numbers are a token's components along the directions, without the bias.
             const Layer& of = cache.layers[static_cast<size_t>(layer)];
             const auto& all = which == Projected::keys ? of.keys : of.values;
             for (size_t i = 0; i < 8; ++i) {
@@ -237,9 +237,8 @@ TEST_CASE("Palu projects onto the weights' leading directions", "[palu]") {
         }
 }
 
-TEST_CASE(
-    "Palu's bytes are its share of the full cache's, which the budget or its parameter decides, and its directions",
-    "[palu]") {
+TEST_CASE("Palu's bytes are its share of the full cache's, set by the budget or its parameter, plus its directions",
+          "[palu]") {
     Cache cache = random_cache(kShape, kTokens, 5);
     const auto bytes = [&](const std::string& policy, double share) {
         const auto selection = select(policy, cache, context_of(cache, share))[0];
@@ -250,8 +249,8 @@ TEST_CASE(
         if (selection.stored) check_widths(selection, summary, 16);
         return total;
     };
-    // Numbers of a token's keys and values in two bytes each, and once in f32 what the prompt's directions are: r D of
-    // a group of D numbers.
+    // Keys and values of a token take two bytes per number. The prompt's directions take r D numbers in f32 per group
+    // of D numbers.
     const auto whole = [](size_t numbers) { return 2 * 2 * kTokens * numbers; };
     const auto directions = [](size_t numbers) { return 2 * sizeof(float) * numbers; };
     CHECK(bytes("palu:whitening=prompt", 0.5) == whole(32 + 8) + directions(32 * 64 + 8 * 16));
@@ -260,7 +259,7 @@ TEST_CASE(
     CHECK(bytes("palu:whitening=on,group_heads=99", 0.3) == whole(24) + directions(24 * 80));
     CHECK(bytes("palu:whitening=on,rank_share=0.25", 0.9) == whole(16 + 4) + directions(16 * 64 + 4 * 16));
     CHECK(bytes("palu:whitening=on,rank_share=0.001", 0.9) == whole(2) + directions(64 + 16));
-    // Those of a calibration text and of the weights belong to the model.
+    // Directions of a calibration text and of the weights belong to the model.
     CHECK(bytes("palu", 0.5) == whole(32 + 8));
     CHECK(bytes("palu:group_heads=1", 0.3) == whole(5 * 4));
     CHECK(bytes("palu:whitening=off", 0.5) == whole(32 + 8));
@@ -280,7 +279,7 @@ TEST_CASE(
     CHECK_FALSE(summary.merges);
 }
 
-TEST_CASE("Palu refuses keys that no projection determines, and numbers that are none", "[palu]") {
+TEST_CASE("Palu refuses normalized keys with whitening=off, and numbers that are not finite", "[palu]") {
     Cache cache = random_cache(kShape, kTokens, 6);
     RunContext context = context_of(cache, 0.5);
     context.projection = [](int layer, Projected which) {
@@ -302,7 +301,7 @@ TEST_CASE("Palu refuses keys that no projection determines, and numbers that are
     CHECK_THROWS_AS(select("palu:whitening=on", cache, context), ScoreError);
 }
 
-TEST_CASE("an offset has as many numbers as a head", "[palu]") {
+TEST_CASE("an offset must have as many numbers as a head", "[palu]") {
     Cache cache = random_cache(kShape, kTokens, 7);
     auto selection = select("palu", cache, context_of(cache, 0.5))[0];
     selection.stored->rows[2].stored[0].values.offset.assign(15, 1.0f);

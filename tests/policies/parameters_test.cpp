@@ -49,7 +49,7 @@ TEST_CASE("values have their defaults, and each type is read", "[parameters]") {
     CHECK_THROWS_AS(values.integer("lambda"), std::logic_error);
 }
 
-TEST_CASE("a value that is not taken says what is", "[parameters]") {
+TEST_CASE("an invalid value is refused with the allowed ones", "[parameters]") {
     ParameterValues values(some());
     for (const char* text : {"0", "-3", "x", "", "1.5", "8 ", "9999999999999999999", "auto"}) {
         CAPTURE(text);
@@ -70,7 +70,7 @@ TEST_CASE("a value that is not taken says what is", "[parameters]") {
     CHECK(values == ParameterValues(some()));
 }
 
-TEST_CASE("a whole number that does not fit where it is used is refused", "[parameters]") {
+TEST_CASE("integers beyond the limit are refused", "[parameters]") {
     const Parameter window = integer_parameter("window", 32, {.low = 1}, "its help");
     CHECK(std::get<int64_t>(window.parse("1000000000")) == 1'000'000'000);
     for (const char* text : {"1000000001", "2147483648", "4294967297", "9223372036854775807"})
@@ -79,7 +79,7 @@ TEST_CASE("a whole number that does not fit where it is used is refused", "[para
     CHECK_THROWS_AS(least.parse("-4294967297"), ParameterError);
 }
 
-TEST_CASE("JSON holds every parameter and reads back", "[parameters]") {
+TEST_CASE("JSON contains every parameter and reads back", "[parameters]") {
     ParameterValues values(some());
     values.set("lambda", "0.1");
     values.set("file", "a\"b\n\xc3\xa9");
@@ -94,12 +94,12 @@ TEST_CASE("JSON holds every parameter and reads back", "[parameters]") {
     }
 }
 
-TEST_CASE("a default outside its own range is found when it is declared", "[parameters]") {
+TEST_CASE("a default outside its own range is an error in the declaration", "[parameters]") {
     CHECK_THROWS_AS(ParameterValues({integer_parameter("a", 0, {.low = 1}, "")}), ParameterError);
     CHECK_THROWS_AS(ParameterValues({choice_parameter("a", {"b"}, "c", "")}), ParameterError);
 }
 
-TEST_CASE("names that are near", "[names]") {
+TEST_CASE("similar names are suggested", "[names]") {
     CHECK(same_name("Ada_SnapKV", "ada-snapkv"));
     CHECK(name_distance("snapkv", "snakpv") == 1);
     CHECK(name_distance("", "abc") == 3);

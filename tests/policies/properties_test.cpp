@@ -21,8 +21,8 @@ using namespace kvscope::policies::test;
 
 namespace {
 
-/// Settings beyond each policy's defaults, by parameter: applied to every policy that has the parameter, so that a new
-/// policy is tested with them without a line here. "window=5" keeps small prompts above the window.
+/// Settings other than the defaults, applied to every policy that has the parameter, so that new policies are tested
+/// with them. "window=5" allows small prompts.
 const std::vector<std::string> kEasyAndHard{
     "window=1",
     "window=5,lambda=0.45",
@@ -68,7 +68,7 @@ const std::vector<std::string> kEasyAndHard{
     "shared=on",
 };
 
-/// Sets "name=value,name=value"; false where the policy has no such parameter or does not take such a value.
+/// Sets "name=value,name=value". Returns false if the policy does not have the parameter or refuses the value.
 bool takes(PolicySpec& spec, const std::string& setting) {
     for (size_t at = 0; at < setting.size();) {
         const size_t comma = std::min(setting.find(',', at), setting.size());
@@ -85,14 +85,14 @@ bool takes(PolicySpec& spec, const std::string& setting) {
     return true;
 }
 
-/// A policy with its defaults, a window of 8 where it has one.
+/// A policy with its defaults, except a window of 8.
 PolicySpec base_spec(const Definition& definition, const ModelShape& shape) {
     PolicySpec spec = usable(definition, shape);
     if (spec.values.has("window")) spec.values.set("window", "8");
     return spec;
 }
 
-/// The policies that keep some entries as they are; those that keep every token, or merge, have tests of their own.
+/// Policies that select entries. Those that keep every token, or merge, have separate tests.
 auto selecting_policies() {
     return definitions() | std::views::filter([](const Definition& definition) {
                return definition.budget_of == BudgetOf::entries &&
@@ -100,7 +100,7 @@ auto selecting_policies() {
            });
 }
 
-/// Each policy as above and with every setting it knows.
+/// Each policy with its base settings, and with every setting that applies to it.
 std::vector<PolicySpec> all_specs(const ModelShape& shape) {
     std::vector<PolicySpec> specs;
     for (const Definition& definition : selecting_policies()) {
@@ -114,12 +114,12 @@ std::vector<PolicySpec> all_specs(const ModelShape& shape) {
     return specs;
 }
 
-/// Whether positions alone decide, so that nothing is ranked.
+/// Whether the policy ranks entries, i.e. positions alone do not decide.
 bool ranks(const Definition& definition) {
     return definition.name != "full" && definition.name != "streaming-llm" && definition.name != "lacache";
 }
 
-/// Entries that a policy keeps in each row whatever their scores.
+/// Number of entries that a policy keeps in each row regardless of scores.
 int64_t protected_entries(const PolicySpec& spec, const ModelShape& shape) {
     int64_t entries = spec.definition->name == "lacache" ? shape.n_layers : 0;
     for (const char* name : {"window", "sinks", "recent"}) {
@@ -197,7 +197,7 @@ const std::vector<Size> kSizes{{{5, 6, 3, 8}, 90}, {{1, 2, 1, 8}, 40}, {{2, 4, 4
 
 }  // namespace
 
-TEST_CASE("a decision is the same whoever looked at the observations before", "[properties]") {
+TEST_CASE("a decision does not depend on which policies used the observations before", "[properties]") {
     for (size_t s = 0; s < kSizes.size(); ++s) {
         const auto& [shape, n] = kSizes[s];
         Cache shared = random_cache(shape, n, 70 + static_cast<unsigned>(s));
@@ -217,7 +217,7 @@ TEST_CASE("a decision is the same whoever looked at the observations before", "[
     }
 }
 
-TEST_CASE("what runs gather one after the other suffices to select beside one another", "[properties]") {
+TEST_CASE("data gathered for one run after the other suffice to select in parallel", "[properties]") {
     struct Run {
         std::string label;
         std::unique_ptr<Policy> policy;
@@ -242,7 +242,7 @@ TEST_CASE("what runs gather one after the other suffices to select beside one an
                 run.policy->gather(*observations);
                 run.found.emplace_back();
             }
-            observations->keys.data = nullptr;  // nothing more is asked of a device
+            observations->keys.data = nullptr;  // no device is needed any more
             std::atomic<size_t> next = 0;
             kvscope::kernels::in_team(7, [&](int) {
                 for (size_t i = next++; i < runs.size(); i = next++)
@@ -258,7 +258,7 @@ TEST_CASE("what runs gather one after the other suffices to select beside one an
     CHECK(n_runs > 100);
 }
 
-TEST_CASE("an announced ranking is there from the second time on, and not behind a single one", "[properties]") {
+TEST_CASE("an announced ranking exists from the second announcement on", "[properties]") {
     const Scores<float> once{3, 1, 2, 4}, twice{3, 1, 2, 4};
     once.announce_ranking(2);
     CHECK(!once.ranking(2));
@@ -273,7 +273,7 @@ TEST_CASE("an announced ranking is there from the second time on, and not behind
     CHECK(!twice.known_ranking(3));
 }
 
-TEST_CASE("several policies and budgets hold the same scores", "[properties]") {
+TEST_CASE("several policies and budgets share the same scores", "[properties]") {
     Cache cache = random_cache({2, 4, 2, 8}, 90, 71);
     const auto values = [&](const char* policy, int64_t budget) {
         return select_all(*base_spec(*find_definition(policy), {2, 4, 2, 8}).create(), cache, budget)[1]
@@ -291,7 +291,8 @@ TEST_CASE("several policies and budgets hold the same scores", "[properties]") {
     CHECK(values("snapkv", 20) != first);
 }
 
-TEST_CASE("budgets are exact, rows ascend, what is protected stays, scores give the kept sets", "[properties]") {
+TEST_CASE("budgets are exact, rows ascend, protected entries stay, and scores reproduce the kept sets",
+          "[properties]") {
     for (size_t s = 0; s < kSizes.size(); ++s) {
         const auto& [shape, n] = kSizes[s];
         Cache cache = random_cache(shape, n, 100 + static_cast<unsigned>(s));
@@ -327,7 +328,7 @@ TEST_CASE("budgets are exact, rows ascend, what is protected stays, scores give 
     }
 }
 
-TEST_CASE("a budget of the prompt or more keeps everything and still ranks", "[properties]") {
+TEST_CASE("a budget of at least the prompt keeps everything and still ranks", "[properties]") {
     const ModelShape shape{4, 6, 3, 8};
     for (int64_t n : {1, 5, 8, 9, 40}) {
         Cache cache = random_cache(shape, n, 7);
@@ -336,7 +337,7 @@ TEST_CASE("a budget of the prompt or more keeps everything and still ranks", "[p
             for (int64_t budget : {n, n + 1, n + 1000}) {
                 CAPTURE(spec.label(), n, budget);
                 const std::unique_ptr<Policy> policy = spec.create();
-                if (rolls && budget < 20) continue;  // its sinks or recent entries have to fit while decoding
+                if (rolls && budget < 20) continue;  // its protected entries must fit during decoding
                 for (const Selection& selection : select_all(*policy, cache, budget)) {
                     check_layer(spec, selection, cache.context(budget));
                     REQUIRE(kept_in(selection) == static_cast<int64_t>(selection.rows.size()) * n);
@@ -347,7 +348,7 @@ TEST_CASE("a budget of the prompt or more keeps everything and still ranks", "[p
     }
 }
 
-TEST_CASE("a budget not above what is protected is an error that names the number", "[properties]") {
+TEST_CASE("a budget that does not exceed the protected entries is an error that names their number", "[properties]") {
     Cache cache = random_cache({2, 4, 2, 8}, 50, 9);
     const ModelShape& shape = cache.layers[0].shape;
     for (const Definition& definition : selecting_policies()) {
@@ -369,7 +370,7 @@ TEST_CASE("a budget not above what is protected is an error that names the numbe
     }
 }
 
-TEST_CASE("a score that is not a number is an error, never a silent selection", "[properties]") {
+TEST_CASE("a score that is NaN is an error", "[properties]") {
     for (const Definition& definition : selecting_policies()) {
         if (!ranks(definition) || definition.name == "random" || definition.name == "llmlingua-2") continue;
         CAPTURE(definition.name);
@@ -383,7 +384,7 @@ TEST_CASE("a score that is not a number is an error, never a silent selection", 
     }
 }
 
-TEST_CASE("scores of another size are refused when a selection is recomputed", "[properties]") {
+TEST_CASE("recomputing a selection refuses the wrong number of scores", "[properties]") {
     for (const Definition& definition : selecting_policies()) {
         RunContext context;
         context.shape = {2, 4, 2, 8};
@@ -402,8 +403,7 @@ TEST_CASE("scores of another size are refused when a selection is recomputed", "
     }
 }
 
-TEST_CASE("what the values are does not matter to selecting policies, nor does a permutation of KV heads",
-          "[properties]") {
+TEST_CASE("selecting policies do not depend on values or on the order of KV heads", "[properties]") {
     const ModelShape shape{2, 6, 3, 8};
     const int64_t n = 70;
     Cache cache = random_cache(shape, n, 21);
@@ -428,7 +428,7 @@ TEST_CASE("what the values are does not matter to selecting policies, nor does a
     }
 }
 
-TEST_CASE("queries scaled in direction of their mean: lambda 0 is no diversification", "[properties]") {
+TEST_CASE("aperturekv with lambda=0 equals qd=off", "[properties]") {
     Cache cache = random_cache({2, 6, 3, 8}, 70, 22);
     const auto off = select_all(*parse_policy("aperturekv:qd=off").create(), cache, 20);
     const auto zero = select_all(*parse_policy("aperturekv:lambda=0").create(), cache, 20);

@@ -14,16 +14,16 @@
 
 namespace kvscope::policies::test {
 
-/// One layer's post-RoPE queries of all prompt tokens (H, N, d), keys and values (G, N, d), and what a prefill that
-/// kept the last `n_window` queries would have observed of it.
+/// One layer's post-RoPE queries of all prompt tokens (H, N, d), keys and values (G, N, d), and the observations of a
+/// prefill that keeps the last `n_window` queries.
 struct Layer {
     ModelShape shape;
     int64_t n_tokens = 0;
     std::vector<float> queries, keys, values;
     std::vector<float> window_queries, attention_sums, answer_attention, appended_queries, appended_keys;
-    std::vector<float> token_probabilities;  ///< from the values
+    std::vector<float> token_probabilities;  ///< derived from the values
 
-    /// From the queries and keys, by the definition.
+    /// Computes attention sums by the definition.
     void sum_attention() {
         const int64_t n = n_tokens, d = shape.head_dim;
         attention_sums.assign(static_cast<size_t>(shape.n_heads * n), 0.0f);
@@ -38,8 +38,8 @@ struct Layer {
         }
     }
 
-    /// The sums that are there, and copies of the window's queries. What stands behind the prompt are its first tokens
-    /// once more, three at most; the answer's queries are theirs.
+    /// Sets the observations. The appended tokens are copies of the first three prompt tokens, whose queries also serve
+    /// as the answer's.
     void tell(int index, int n_window, LayerObservations& observations) {
         const int64_t n = n_tokens, d = shape.head_dim;
         const int64_t w = std::min<int64_t>(n_window, n);
@@ -106,7 +106,7 @@ struct Layer {
     }
 };
 
-/// A whole prompt's layers.
+/// All layers of a prompt.
 struct Cache {
     std::vector<Layer> layers;
     std::vector<std::unique_ptr<LayerObservations>> observations;
@@ -120,7 +120,7 @@ struct Cache {
         return context;
     }
 
-    /// The cache's own keys or values, as RunContext::calibration has those of a text.
+    /// Returns moments of the cache's own keys or values in the format of RunContext::calibration.
     std::vector<double> moments(int layer, Projected which) const {
         const Layer& of = layers[static_cast<size_t>(layer)];
         const auto& all = which == Projected::keys ? of.keys : of.values;
@@ -139,7 +139,7 @@ struct Cache {
         tell(n_window);
     }
 
-    /// The same observations once more, without what policies have computed of them.
+    /// Creates the observations again, without data that policies derived from them.
     void tell(int n_window) {
         observations.clear();
         for (size_t i = 0; i < layers.size(); ++i) {
@@ -149,8 +149,8 @@ struct Cache {
     }
 };
 
-/// Normally distributed queries and keys with what real ones have: sinks, a component that the queries share, and heads
-/// that are alike in part.
+/// Normally distributed queries and keys with features of real ones: sinks, a common component of queries, and similar
+/// heads.
 inline Cache random_cache(ModelShape shape, int64_t n_tokens, unsigned seed, int n_window = 64) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
@@ -178,7 +178,7 @@ inline Cache random_cache(ModelShape shape, int64_t n_tokens, unsigned seed, int
     return cache;
 }
 
-/// The selections of a policy that has begun over all layers, as the engine makes them.
+/// The selections of a policy after begin(), made as by the engine.
 inline std::vector<Selection> select_all(Policy& policy, Cache& cache) {
     std::vector<Selection> selections;
     DecisionOrder order;

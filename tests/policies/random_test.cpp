@@ -17,7 +17,7 @@ std::vector<Rows> drawn(const char* policy, Cache& cache, RunContext context) {
 
 }  // namespace
 
-TEST_CASE("random: seed, prompt, layer and head decide, and nothing else", "[random]") {
+TEST_CASE("random: the choice depends only on seed, prompt, layer and head", "[random]") {
     Cache cache = random_cache({2, 4, 2, 8}, 60, 1);
     Cache other = random_cache({2, 4, 2, 8}, 60, 2);
     RunContext context = cache.context(20);
@@ -44,6 +44,6 @@ TEST_CASE("random: every position is kept equally often", "[random]") {
         const auto layers = drawn("random", cache, context);
         for (uint32_t position : layers[0][0]) ++times[position];
     }
-    // 1,000 of 4,000 draws with p = 1/4: a standard deviation of 27.
+    // 1,000 of 4,000 draws with p = 1/4 have a standard deviation of 27.
     for (int kept : times) CHECK((kept > 865 && kept < 1135));
 }

@@ -21,7 +21,7 @@ const std::filesystem::path source = std::filesystem::path(KVSCOPE_TEST_DATA) / 
 
 }  // namespace
 
-TEST_CASE("every file in policies/ is in the list under its own name", "[registry]") {
+TEST_CASE("every file in policies/ is registered under its own name", "[registry]") {
     std::set<std::string> files, names;
     for (const auto& entry : std::filesystem::directory_iterator(source / "policies")) {
         if (entry.path().extension() == ".cpp") files.insert(entry.path().stem().string());
@@ -51,7 +51,7 @@ TEST_CASE("declarations are complete", "[registry]") {
             CHECK(parameter.help.ends_with('.'));
             CHECK(parameter.help.find('\n') == std::string::npos);
         }
-        // The file that only the user can give is looked for there before a model is read.
+        // The form looks for the user's file in the first text parameter.
         const auto text = std::find_if(definition.parameters.begin(), definition.parameters.end(),
                                        [](const Parameter& one) { return one.kind == ParameterKind::text; });
         if (definition.needs_file) {
@@ -63,7 +63,7 @@ TEST_CASE("declarations are complete", "[registry]") {
     }
 }
 
-TEST_CASE("a policy as written on the command line", "[registry]") {
+TEST_CASE("a policy is read as written on the command line", "[registry]") {
     const PolicySpec spec = parse_policy("Ada_SnapKV: window=8 , lambda=0.45,normalize");
     CHECK(spec.definition->name == "ada-snapkv");
     CHECK(spec.values.integer("window") == 8);
@@ -76,7 +76,7 @@ TEST_CASE("a policy as written on the command line", "[registry]") {
     CHECK_FALSE(parse_policy("snapkv") == parse_policy("snapkv:window=8"));
 }
 
-TEST_CASE("what does not exist is answered with what does", "[registry]") {
+TEST_CASE("unknown names are refused with the existing ones", "[registry]") {
     CHECK_THROWS_WITH(parse_policy("snapk"), Contains("Did you mean snapkv") && Contains("aperturekv, ") &&
                                                  Contains(", full, ") && Contains(", h2o, "));
     CHECK_THROWS_WITH(parse_policy("aperture"), Contains("Did you mean aperturekv?"));
@@ -90,7 +90,7 @@ TEST_CASE("what does not exist is answered with what does", "[registry]") {
     CHECK_THROWS_AS(parse_policy("snapkv:=8"), std::invalid_argument);
 }
 
-TEST_CASE("a run is called by its policy and its budget, a share in per cent", "[registry]") {
+TEST_CASE("a run's label has its policy and its budget, shares in percent", "[registry]") {
     const PolicySpec snapkv = parse_policy("snapkv:window=8");
     CHECK(run_label(snapkv, parse_budget("128")) == "snapkv:window=8 @ 128");
     CHECK(run_label(snapkv, parse_budget("0.5")) == "snapkv:window=8 @ 50 %");
@@ -116,7 +116,7 @@ TEST_CASE("a share in a run's label may be written in other ways", "[registry]")
     CHECK_FALSE(same_run_label("think @", "think @ "));
 }
 
-TEST_CASE("whatever is written, a policy is read or a ParameterError says why not", "[registry]") {
+TEST_CASE("any text is read as a policy or refused with a ParameterError", "[registry]") {
     std::mt19937 random(13);
     const std::vector<std::string> pieces{"snapkv", "h2o", "aperturekv", ":",  "=",    ",",  "window",  "lambda",
                                           "0.1",    "-1",  "\xff\xfe",   "",   "auto", "on", " ",       "recent",
@@ -136,7 +136,7 @@ TEST_CASE("whatever is written, a policy is read or a ParameterError says why no
     CHECK(read > 0);
 }
 
-TEST_CASE("docs/policies.md is what the declarations say", "[registry]") {
+TEST_CASE("docs/policies.md equals the declarations", "[registry]") {
     const std::filesystem::path page = source / "docs" / "policies.md";
     const std::string made = policies_markdown(definitions());
     if (std::getenv("KVSCOPE_UPDATE_DOCS")) std::ofstream(page, std::ios::binary) << made;
@@ -146,7 +146,7 @@ TEST_CASE("docs/policies.md is what the declarations say", "[registry]") {
     CHECK((found.str() == made));
 }
 
-TEST_CASE("a list of policies is split where the name of one begins", "[registry]") {
+TEST_CASE("a list of policies is split before the names of policies", "[registry]") {
     using Texts = std::vector<std::string>;
     CHECK(split_policies("snapkv") == Texts{"snapkv"});
     CHECK(split_policies("snapkv,h2o, k_vec") == Texts{"snapkv", "h2o", "k_vec"});
@@ -154,9 +154,9 @@ TEST_CASE("a list of policies is split where the name of one begins", "[registry
           Texts{"snapkv:window=8,kernel=7", "h2o", "aperturekv:lambda=0,window=8"});
     CHECK(split_policies("kvslimmer:final_merge=off,decode_merge,full") ==
           Texts{"kvslimmer:final_merge=off,decode_merge", "full"});
-    CHECK(split_policies("snap,h2o") == Texts{"snap", "h2o"});  // the first is refused by its name, not by both
+    CHECK(split_policies("snap,h2o") == Texts{"snap", "h2o"});  // the unknown name is refused alone
     CHECK(split_policies("headkv:importance=a,b.json") == Texts{"headkv:importance=a,b.json"});
     for (const Definition& definition : definitions())
-        for (const Parameter& parameter : definition.parameters)
-            CHECK(find_definition(parameter.name) == nullptr);  // or it could not stand alone
+        // Otherwise a parameter could not stand alone.
+        for (const Parameter& parameter : definition.parameters) CHECK(find_definition(parameter.name) == nullptr);
 }

@@ -9,7 +9,7 @@
 using namespace kvscope::policies;
 using namespace kvscope::policies::test;
 
-TEST_CASE("the interface carries a policy that puts tokens behind the prompt", "[shapes]") {
+TEST_CASE("the interface supports a policy that appends tokens to the prompt", "[shapes]") {
     const ModelShape shape{1, 4, 2, 8};
     Cache cache = random_cache(shape, 12, 5);
     Cache behind = random_cache(shape, 3, 6);
@@ -27,14 +27,14 @@ TEST_CASE("the interface carries a policy that puts tokens behind the prompt", "
     const Selection selection = policy->select(observations);
     for (int row = 0; row < 2; ++row) {
         CHECK(selection.rows[static_cast<size_t>(row)].size() == 5);
-        double mass = 0.0;  // of three queries in each of two heads, less what they give one another
+        double mass = 0.0;  // attention of three queries in each of two heads, without the appended keys
         for (int j = 0; j < 12; ++j) mass += selection.scores[static_cast<size_t>(row * 12 + j)];
         CHECK(mass > 0.0);
         CHECK(mass < 6.0);
     }
 }
 
-TEST_CASE("the interface carries a policy that filters the prompt", "[shapes]") {
+TEST_CASE("the interface supports a policy that filters the prompt", "[shapes]") {
     Cache cache = random_cache({3, 4, 2, 8}, 12, 5);
     const std::unique_ptr<Policy> policy = throwaway::spec("filters-prompt").create();
     const RunContext context = cache.context(4);
@@ -47,7 +47,7 @@ TEST_CASE("the interface carries a policy that filters the prompt", "[shapes]") 
     CHECK(std::is_sorted(kept.begin(), kept.end()));
 }
 
-TEST_CASE("policies without such a plan say so", "[shapes]") {
+TEST_CASE("policies without such a plan throw", "[shapes]") {
     Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
     const std::unique_ptr<Policy> policy = parse_policy("snapkv").create();
     CHECK(policy->plan(cache.context(4)).filter_layer == -1);
@@ -55,7 +55,7 @@ TEST_CASE("policies without such a plan say so", "[shapes]") {
     CHECK_THROWS_AS(throwaway::spec("stores-channels").create()->select_from_scores(0, {}), std::logic_error);
 }
 
-TEST_CASE("the interface carries entries on some channels", "[shapes]") {
+TEST_CASE("the interface supports entries with some channels only", "[shapes]") {
     Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
     const std::unique_ptr<Policy> policy = throwaway::spec("stores-channels").create();
     const Selection selection = select_all(*policy, cache, 11)[0];
@@ -67,7 +67,7 @@ TEST_CASE("the interface carries entries on some channels", "[shapes]") {
     CHECK(row.stored[0].positions == std::vector<uint32_t>{0, 1, 2});
     CHECK(row.plain == std::vector<uint32_t>{3, 4, 5, 6, 7, 8, 9, 10});
     CHECK(row.stored[0].keys.parts[0].channels == std::vector<uint16_t>{0, 2, 4, 6});
-    // What is attended to through a sliding window is looked up by position.
+    // With a sliding window, entries are found by position.
     for (const bool plain : {false, true}) {
         Selection turned = selection;
         StoredRow& other = turned.stored->rows[1];
@@ -76,11 +76,11 @@ TEST_CASE("the interface carries entries on some channels", "[shapes]") {
         CHECK_THROWS_WITH(require_stored("it", 0, cache.observations[0]->shape, turned),
                           Catch::Matchers::Contains("row 1: expected positions in ascending order"));
     }
-    // 8 whole entries; 3 of 4 channels of keys and of 8 of values, and what the channels are.
+    // 8 whole entries; otherwise 3 of 4 key channels and all 8 value channels, plus the channel indices.
     CHECK(row_bytes_of(selection, 8, 2)[1] == 8 * 2 * 8 * 2 + 3 * (4 + 8) * 2 + 4 * 2);
 }
 
-TEST_CASE("the interface carries vectors that maps rebuild", "[shapes]") {
+TEST_CASE("the interface supports vectors rebuilt by maps", "[shapes]") {
     Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
     const std::unique_ptr<Policy> policy = throwaway::spec("stores-mapped").create();
     const Selection selection = select_all(*policy, cache, 6)[0];
@@ -98,20 +98,21 @@ TEST_CASE("the interface carries vectors that maps rebuild", "[shapes]") {
             CHECK(sum == Approx(cache.layers[0].keys[12 * 8 + i * 8 + c]).margin(1e-6));
         }
     }
-    CHECK(row_bytes_of(selection, 8, 2)[1] == 6 * 2 * 8 * 2);  // the maps are the model's
+    CHECK(row_bytes_of(selection, 8, 2)[1] == 6 * 2 * 8 * 2);  // the maps belong to the model
 }
 
-TEST_CASE("the interface carries merged entries: n equal ones merged attend as n", "[shapes]") {
+TEST_CASE("the interface supports merged entries: n equal merged entries attend like n single ones", "[shapes]") {
     Cache cache = random_cache({1, 4, 2, 8}, 5, 5);
     Layer& layer = cache.layers[0];
-    for (int c = 0; c < 8; ++c) layer.keys[static_cast<size_t>(8 + c)] = layer.keys[static_cast<size_t>(c)];  // 1 as 0
+    // Entry 1 equals entry 0.
+    for (int c = 0; c < 8; ++c) layer.keys[static_cast<size_t>(8 + c)] = layer.keys[static_cast<size_t>(c)];
     const std::unique_ptr<Policy> policy = throwaway::spec("merges-pairs").create();
     const Selection selection = select_all(*policy, cache, 3)[0];
     CHECK(selection.rows[0] == std::vector<uint32_t>{1, 3, 4});
     const auto& stored = selection.stored;
     REQUIRE(stored);
     require_stored("it", 0, cache.observations[0]->shape, selection);
-    // Of them, the first pair and the single token, whose vectors stay as they are.
+    // The first pair and the single token have unchanged vectors.
     const StoredEntries& pairs = stored->rows[0].stored.at(0);
     CHECK(pairs.masses == std::vector<float>{2, 2});
     CHECK(stored->rows[0].plain == std::vector<uint32_t>{4});
@@ -139,7 +140,7 @@ TEST_CASE("the interface carries merged entries: n equal ones merged attend as n
     }
 }
 
-TEST_CASE("the interface carries a policy that acts at each step", "[shapes]") {
+TEST_CASE("the interface supports a policy that acts at each step", "[shapes]") {
     const std::unique_ptr<Policy> policy = throwaway::spec("drops-least-attended").create();
     Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
     CHECK(policy->acts_while_decoding());

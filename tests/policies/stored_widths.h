@@ -7,7 +7,7 @@
 
 namespace kvscope::policies::test {
 
-/// The numbers that the layer's description stores, blocks once.
+/// Number of stored numbers in a layer, counting blocks once.
 inline double numbers_of(const StoredLayer& layer, int head_dim) {
     double numbers = 0;
     for (const auto& block : layer.blocks) numbers += static_cast<double>(block->numbers.size());
@@ -22,7 +22,7 @@ inline double numbers_of(const StoredLayer& layer, int head_dim) {
     return numbers;
 }
 
-/// The summary's widths times their entries are the numbers that the layer stores.
+/// Checks that the summary's widths times the entries equal the stored numbers.
 inline void check_widths(const Selection& selection, const StoredSummary& summary, int head_dim) {
     double numbers = 0;
     for (size_t row = 0; row < summary.n_entries.size(); ++row) {

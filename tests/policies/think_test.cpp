@@ -43,7 +43,7 @@ std::vector<double> channel_scores(const Layer& layer, int head, int window) {
 
 }  // namespace
 
-TEST_CASE("ThinK keeps the channels that the window's queries read most, of all keys but the last", "[think]") {
+TEST_CASE("ThinK keeps the channels with the largest scores, for all keys but the last", "[think]") {
     Cache cache = random_cache(kShape, kTokens, 3);
     for (const int window : {8, 32}) {
         const auto selections = select("think:window=" + std::to_string(window), cache, 0.7);
@@ -61,7 +61,8 @@ TEST_CASE("ThinK keeps the channels that the window's queries read most, of all 
                 CHECK(stored.stored[0].positions.size() == kTokens - 32);
                 CHECK(stored.plain.size() == 32);
                 CHECK(stored.stored[0].values.parts[0].width == 16);
-                // 0.4 of the bytes are 9.6 channels of all 90 keys, 14.9 of the 58 that may lose some: 15 go.
+                // 0.4 of the bytes are 9.6 channels of all 90 keys, or 14.9 channels of the 58 pruned keys: 15 are
+                // dropped.
                 const StoredPart& keys = stored.stored[0].keys.parts[0];
                 REQUIRE(keys.channels.size() == 1);
                 double least = 1e30, most = 0;
@@ -76,20 +77,20 @@ TEST_CASE("ThinK keeps the channels that the window's queries read most, of all 
     }
 }
 
-TEST_CASE("ThinK's budget is a share of the bytes, which its ratio decides where it is given", "[think]") {
+TEST_CASE("ThinK's budget is a share of the bytes, which its ratio replaces", "[think]") {
     Cache cache = random_cache(kShape, kTokens, 4);
     const auto kept = [&](const std::string& policy, double share) {
         const auto selection = select(policy, cache, share)[0];
         return selection.stored ? selection.stored->rows[0].stored[0].keys.parts[0].channels.size() : size_t{16};
     };
-    CHECK(kept("think:recent=0", 0.8) == 9);   // 0.4 * 16, rounded up: 7 go
-    CHECK(kept("think:recent=0", 0.75) == 7);  // 8 of 16, and what says which they are
+    CHECK(kept("think:recent=0", 0.8) == 9);   // 0.4 * 16, rounded up: 7 are dropped
+    CHECK(kept("think:recent=0", 0.75) == 7);  // 8 of 16 minus the channel indices
     CHECK(kept("think:recent=0", 0.54) == 1);
     CHECK(kept("think:recent=30", 0.8) == 6);  // 0.4 * 16 * 90 / 60 = 9.6
     CHECK(kept("think", 1.0) == 16);
     CHECK(kept("think:ratio=0.4", 0.2) == 10);
     CHECK(kept("think:ratio=0", 0.8) == 16);
-    CHECK(kept("think:recent=1000,ratio=0.4", 0.8) == 16);  // nothing is left to be thinned
+    CHECK(kept("think:recent=1000,ratio=0.4", 0.8) == 16);  // no keys are left to be pruned
     CHECK(kept("think:ratio=0.99999999", 0.8) == 1);
     CHECK(parse_policy("think").own_share() == std::nullopt);
     CHECK(parse_policy("think:ratio=0.4").own_share() == 0.8);
@@ -100,14 +101,14 @@ TEST_CASE("ThinK's budget is a share of the bytes, which its ratio decides where
         CHECK_THROWS_WITH(policy->begin(cache.context(budget)), Catch::Matchers::Contains("at least 53.2 %"));
     }
     CHECK_NOTHROW(policy->begin(cache.context(48)));
-    // Of a prompt whose keys all stay whole nothing can be saved.
+    // If all keys of a prompt stay whole, nothing can be saved.
     CHECK_THROWS_WITH(parse_policy("think:recent=90").create()->begin(cache.context(80)),
                       Catch::Matchers::Contains("at least 100 %"));
     CHECK_NOTHROW(parse_policy("think:recent=90").create()->begin(cache.context(90)));
     CHECK_THROWS_AS(parse_policy("think:ratio=1"), ParameterError);
 }
 
-TEST_CASE("ThinK never needs more than its budget, the numbers of its channels included", "[think]") {
+TEST_CASE("ThinK never exceeds its budget, channel indices included", "[think]") {
     Cache cache = random_cache(kShape, kTokens, 5);
     for (const int recent : {0, 10, 32})
         for (double share = 0.55; share < 1.0; share += 0.01) {
@@ -122,16 +123,17 @@ TEST_CASE("ThinK never needs more than its budget, the numbers of its channels i
             CAPTURE(recent, share);
             for (const size_t bytes : row_bytes_of(spec->select(*cache.observations[0]), 16, 2)) {
                 CHECK(static_cast<double>(bytes) <= share * 2 * kTokens * 16 * 2);
-                CHECK(static_cast<double>(bytes) > share * 2 * kTokens * 16 * 2 - 2 * kTokens - 4);  // a channel more
+                // One more channel would exceed it.
+                CHECK(static_cast<double>(bytes) > share * 2 * kTokens * 16 * 2 - 2 * kTokens - 4);
             }
         }
 }
 
-TEST_CASE("ThinK needs what it says: half of the keys' bytes less at a ratio of one half", "[think]") {
+TEST_CASE("ThinK with ratio 0.5 saves half of the keys' bytes, as announced", "[think]") {
     Cache cache = random_cache(kShape, kTokens, 5);
     const auto selection = select("think:ratio=0.5,recent=10", cache, 1)[0];
-    for (const size_t bytes : row_bytes_of(selection, 16, 2))
-        CHECK(bytes == (90 * 16 + 10 * 16 + 80 * 8) * 2 + 8 * 2);  // values, whole keys, thin keys, which channels
+    // Values, whole keys, pruned keys, channel indices.
+    for (const size_t bytes : row_bytes_of(selection, 16, 2)) CHECK(bytes == (90 * 16 + 10 * 16 + 80 * 8) * 2 + 8 * 2);
     const auto summary = summary_of("think", 0, kShape, kTokens, selection, 2);
     CHECK(summary.drops_channels);
     CHECK_FALSE(summary.merges);
@@ -144,7 +146,7 @@ TEST_CASE("ThinK needs what it says: half of the keys' bytes less at a ratio of 
     CHECK(summary.bytes.channels == 3 * (80 * 8 * 2 + 8 * 2));
 }
 
-TEST_CASE("ThinK's decision follows from its channels' scores, which have to be numbers", "[think]") {
+TEST_CASE("ThinK's decision follows from its channel scores, which must be finite", "[think]") {
     Cache cache = random_cache(kShape, kTokens, 6);
     const PolicySpec spec = parse_policy("think");
     const auto first = select("think", cache, 0.7);
@@ -164,7 +166,7 @@ TEST_CASE("ThinK's decision follows from its channels' scores, which have to be 
     CHECK_THROWS_WITH(select("think", cache, 0.7), Catch::Matchers::Contains("layer 0, head 0"));
 }
 
-TEST_CASE("a budget in bytes says that every token is kept", "[think]") {
+TEST_CASE("the description of a budget in bytes says that every token is kept", "[think]") {
     CHECK(parse_budget("0.8").describe(2000, BudgetOf::bytes) ==
           "every token kept, 80.0 % of the full cache's bytes requested (20.0 % saved)");
     CHECK(parse_budget("0.7001").describe(10, BudgetOf::bytes) ==

@@ -12,11 +12,11 @@
 #include "kernels/select_topk.h"
 #include "policies/interface/registry.h"
 
-/// One small policy for each shape that is not plain selection. They are in no list: the interface alone has to carry
-/// them, for which the tests of policies and engine use them.
+/// A small policy for each feature of the interface besides selection. They are not registered: tests of policies and
+/// engine use them through the interface alone.
 namespace kvscope::policies::throwaway {
 
-/// Element (row, j, c) of a view of f32 or bf16 entries of size d.
+/// Returns element (row, j, c) of a view of f32 or bf16 entries with head size d.
 inline float element(const EntriesView& view, int row, int64_t j, int64_t c, int64_t d) {
     const int64_t at = row * view.head_stride + j * d + c;
     if (view.dtype == kernels::DType::bf16) return kernels::to_float(static_cast<const kernels::bf16*>(view.data)[at]);
@@ -36,7 +36,7 @@ inline std::vector<uint32_t> best_of(const std::vector<float>& scores, int64_t c
     return best;
 }
 
-/// The first n entries of every row, n = B: what the others compress.
+/// Keeps the first B entries of every row.
 class KeepFirst : public Policy {
  public:
     Needs needs() const override {
@@ -56,9 +56,8 @@ class KeepFirst : public Policy {
     RunContext context_;
 };
 
-/// Changes the pass: the prompt's first tokens once more behind the prompt, whose queries rank it (DapQ's shape). Score
-/// of a prompt entry: attention of these queries, the softmax over the prompt and the appended keys each of them sees,
-/// summed over queries and group; the best B stay.
+/// Appends the prompt's first tokens once more and ranks the prompt by their queries, like DapQ. Scores are their
+/// attention over the prompt and the visible appended keys, summed over queries and group.
 class AppendsTokens : public KeepFirst {
  public:
     explicit AppendsTokens(const ParameterValues& values) : n_(values.integer("tokens")) {}
@@ -118,8 +117,8 @@ class AppendsTokens : public KeepFirst {
     int64_t n_;
 };
 
-/// Changes the pass: after one layer the tokens whose keys the last query matches best (over all heads) become the
-/// prompt, the last token always among them, and the model runs again on them (GemFilter's shape).
+/// Filters the prompt like GemFilter: after one layer, the tokens whose keys match the last query best (over all heads)
+/// and the last token become the prompt.
 class FiltersPrompt : public KeepFirst {
  public:
     explicit FiltersPrompt(const ParameterValues& values) : layer_(static_cast<int>(values.integer("layer"))) {}
@@ -160,7 +159,7 @@ class FiltersPrompt : public KeepFirst {
     int layer_;
 };
 
-/// Stores what it keeps otherwise than as whole keys and values.
+/// Base of policies that store kept entries in parts.
 class StoresKept : public KeepFirst {
  public:
     bool stores_parts() const override { return true; }
@@ -175,7 +174,7 @@ class StoresKept : public KeepFirst {
     virtual StoredLayer described(LayerObservations&, const Selection&) = 0;
 };
 
-/// Kept entries of one layer gathered to f32 rows.
+/// Gathers kept entries of one layer as f32 rows.
 inline std::vector<float> gathered(const EntriesView& view, int row, const std::vector<uint32_t>& kept, int64_t d) {
     std::vector<float> out;
     for (uint32_t j : kept) {
@@ -184,8 +183,7 @@ inline std::vector<float> gathered(const EntriesView& view, int row, const std::
     return out;
 }
 
-/// Changes the representation: the first B entries, the keys of all but the last `exact` on every second channel alone
-/// (ThinK's shape).
+/// Stores the first B entries, with only every second key channel except in the last `exact` keys, like ThinK.
 class StoresChannels : public StoresKept {
  public:
     explicit StoresChannels(const ParameterValues& values) : exact_(values.integer("exact")) {}
@@ -217,8 +215,7 @@ class StoresChannels : public StoresKept {
     int64_t exact_;
 };
 
-/// Changes the representation: the first B entries, each vector as its sum and difference with its mirror image, in two
-/// parts, which two maps turn into what it was (the shape of those that rebuild keys and values).
+/// Stores the first B entries as sums and differences with their mirror images, in two parts that two maps expand.
 class StoresMapped : public StoresKept {
  public:
     explicit StoresMapped(const ParameterValues&) {}
@@ -237,7 +234,7 @@ class StoresMapped : public StoresKept {
     }
 
  private:
-    /// x_c and x_{d-1-c} out of their sum (the first part) and difference (the second).
+    /// Returns x_c and x_{d-1-c} as their sum (first part) and difference (second part).
     static std::vector<StoredPart> parts(const std::vector<float>& vectors, int d) {
         const int half = d / 2;
         auto sum = std::make_shared<Matrix>(Matrix{half, d, std::vector<float>(static_cast<size_t>(half * d))});
@@ -262,8 +259,8 @@ class StoresMapped : public StoresKept {
     }
 };
 
-/// Changes the representation: of the first B entries, those at even positions in two blocks that all heads share, keys
-/// before RoPE; those at odd ones as a direction and a length; the last three whole.
+/// Stores the first B entries: those at even positions in two blocks that all heads share, with keys before RoPE, those
+/// at odd positions as direction and length, and the last three whole.
 class StoresShared : public StoresKept {
  public:
     explicit StoresShared(const ParameterValues&) {}
@@ -323,8 +320,8 @@ class StoresShared : public StoresKept {
     }
 };
 
-/// Changes the representation: the first 2 B entries, or all, merged two by two. The key is their mean, the value their
-/// sum, the mass 2 (KVSlimmer's form); an entry is where its second token is. A single one left over stays whole.
+/// Merges the first 2 B entries in pairs, like KVSlimmer: the key is the mean, the value the sum, the mass 2, and the
+/// position that of the second token. A single remaining entry stays whole.
 class MergesPairs : public StoresKept {
  public:
     explicit MergesPairs(const ParameterValues&) {}
@@ -369,8 +366,8 @@ class MergesPairs : public StoresKept {
     }
 };
 
-/// Acts while decoding: starts with the first B entries and, at every step, drops from each row the entry with the
-/// least attention of that step, so that B stay; the newest never goes.
+/// Starts with the first B entries and, at every step, drops the entry with the least attention from each row, but
+/// never the newest.
 class DropsLeastAttended : public KeepFirst {
  public:
     explicit DropsLeastAttended(const ParameterValues&) {}
@@ -410,7 +407,7 @@ Definition definition(const char* name, std::vector<Parameter> parameters = {}) 
             }};
 }
 
-/// All of them, with defaults that fit small models.
+/// All these policies, with defaults for small models.
 inline const std::vector<Definition>& definitions() {
     static const std::vector<Definition> all{
         definition<AppendsTokens>("appends-tokens",

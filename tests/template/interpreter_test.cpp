@@ -1,4 +1,4 @@
-// The interpreter without its program around it: what it makes of templates that are not valid.
+// The interpreter within the test process: results for invalid templates.
 #include "engine/template/interpreter.h"
 
 #include <catch2/catch.hpp>
@@ -26,7 +26,7 @@ Request request(std::string source) {
 
 }  // namespace
 
-TEST_CASE("a template with bytes changed renders or is refused, and never crashes") {
+TEST_CASE("a template with changed bytes renders or is refused, and never crashes") {
     const std::string good = good_template();
     REQUIRE(interpret(request(good)).kind == Reply::Kind::text);
     int n_refused = 0;
@@ -53,7 +53,7 @@ TEST_CASE("a template with bytes changed renders or is refused, and never crashe
     CHECK(n_refused > 1000);
 }
 
-TEST_CASE("a range that no loop ends is refused, the smallest number too") {
+TEST_CASE("a range of any size that no loop limits is refused") {
     for (const char* bounds : {"100001", "0, -100001, -1", "-9223372036854775807 - 1"}) {
         const Reply reply = interpret(request("{% for i in range(" + std::string(bounds) + ") %}{% endfor %}"));
         INFO(bounds);
@@ -62,7 +62,7 @@ TEST_CASE("a range that no loop ends is refused, the smallest number too") {
     }
 }
 
-TEST_CASE("a request and a reply come through as bytes") {
+TEST_CASE("requests and replies are transmitted as bytes") {
     Request sent = request(std::string("{{ 'a\0b' }}", 11));
     sent.special_tokens = {{"bos_token", "<s>"}, {"eos_token", ""}};
     sent.now = -5;
