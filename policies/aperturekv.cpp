@@ -51,7 +51,7 @@ class ApertureKv : public WindowPolicy {
  private:
     struct Ranked {
         Scores<double> scores;
-        std::vector<double> jsd;              ///< (R, R)
+        std::vector<double> jsd;              ///< shape (R, R)
         std::vector<double> distinctiveness;  ///< (R) if budgets are reallocated, else empty
     };
 

@@ -173,7 +173,7 @@ class CommonKv : public Policy {
         std::vector<float> offset;          ///< (d) or empty
     };
     struct LayerMaps {
-        std::vector<HeadMap> keys, values;  ///< (G)
+        std::vector<HeadMap> keys, values;  ///< shape (G)
     };
     using Block = std::shared_ptr<const StoredBlock>;
 
@@ -196,7 +196,7 @@ class CommonKv : public Policy {
     double least_latents() const {
         const double n = static_cast<double>(context_.n_tokens);
         const double forced = std::min(static_cast<double>(sinks_ + recent_), n);
-        std::vector<int> others;  // number of latents that one more own token adds, per group
+        std::vector<int> others;  // number of latents added by one more own token, for each group
         double latents = 0;
         for (const Group& group : groups_) {
             others.push_back(group.n_layers - 1);
@@ -425,15 +425,16 @@ class CommonKv : public Policy {
     double unlike_;
     bool of_model_;
     RunContext context_;
-    int layer_step_ = 1;  ///< limited to the number of layers
+    int layer_step_ = 1;  ///< layers per group, at most all layers
     int rank_ = 0;        ///< stored numbers per latent
     int stride_ = 0;      ///< computed numbers per latent, the largest possible rank
     std::vector<Group> groups_;
     std::vector<float> common_;                ///< (stride, hidden) S^1/2 V^T of the group being observed
-    std::vector<std::vector<float>> latents_;  ///< (N, stride) for each undecided layer
-    std::vector<LayerMaps> maps_;              ///< for each undecided layer
-    std::vector<std::vector<bool>> own_;       ///< (N) for each group: whether each layer stores its own latent
-    Block shared_;                             ///< block of the group being decided; nullptr if no latents are shared
+    std::vector<std::vector<float>> latents_;  ///< latents (N, stride) of each undecided layer
+    std::vector<LayerMaps> maps_;              ///< maps of each undecided layer
+    /// For each group and token (N): whether each layer stores its own latent.
+    std::vector<std::vector<bool>> own_;
+    Block shared_;  ///< block of the group being decided; nullptr if no latents are shared
     double n_stored_ = 0;
 };
 

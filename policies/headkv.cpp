@@ -59,7 +59,7 @@ class HeadKv : public SnapKvFamily {
     std::string importance_;
     double temperature_;
     double beta_;
-    std::vector<int64_t> shares_;  ///< (L, R) prefix entries
+    std::vector<int64_t> shares_;  ///< prefix entries of each row (L, R)
 };
 
 }  // namespace

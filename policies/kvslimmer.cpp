@@ -15,8 +15,8 @@ namespace {
 /// One KV head's attention, output and entries: means over the queries and the group.
 struct HeadObservations {
     std::vector<double> attention;  ///< (n) n_i exp(e_i) divided by the sum over all entries
-    std::vector<double> output;     ///< (d)
-    std::vector<float> keys;        ///< (n, d)
+    std::vector<double> output;     ///< shape (d)
+    std::vector<float> keys;        ///< shape (n, d)
     std::vector<float> values;      ///< (n, d) sums over the tokens of an entry
 
     HeadObservations(const MergeObservations& observations, int head)

@@ -86,7 +86,7 @@ class LaCache : public Policy {
 
     std::optional<int64_t> given_sinks_;
     int64_t span_;
-    int64_t step_;  ///< S - O
+    int64_t step_;  ///< S - O, the layers by which rungs are shifted
     Positions positions_;
     RunContext context_;
     int64_t sinks_ = 0;

@@ -83,16 +83,16 @@ class MiniCache : public Policy {
     using Block = std::shared_ptr<const StoredBlock>;
     struct Entries {
         std::vector<uint32_t> positions;
-        Block keys, values;  ///< directions; nullptr: exact
+        Block keys, values;  ///< shared directions; nullptr if exact
     };
     struct Merged {
-        std::array<Entries, 3> entries;  ///< both as directions, keys only, values only
+        std::array<Entries, 3> entries;  ///< with both as directions, only keys, or only values
         std::vector<uint32_t> exact;
     };
     /// Shared directions of a head's keys or values in a pair of layers.
     struct Directions {
-        std::vector<float> shared;   ///< (N, d)
-        std::vector<bool> is_exact;  ///< (N)
+        std::vector<float> shared;   ///< shape (N, d)
+        std::vector<bool> is_exact;  ///< shape (N)
     };
 
     bool is_merged(int layer) const { return layer >= context_.shape.n_layers - 2 * n_pairs_; }
@@ -216,8 +216,8 @@ class MiniCache : public Policy {
     RunContext context_;
     int n_pairs_ = 0;
     int64_t n_retained_ = 0;                   ///< number of exact keys per head, and of exact values
-    EntriesView deeper_keys_, deeper_values_;  ///< of the pair to be decided next
-    std::vector<Merged> merged_;               ///< (G) for the pair whose deeper layer is next
+    EntriesView deeper_keys_, deeper_values_;  ///< views of the pair to be decided next
+    std::vector<Merged> merged_;               ///< one for each head (G), for the pair whose deeper layer is next
 };
 
 }  // namespace

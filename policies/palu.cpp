@@ -107,9 +107,9 @@ class Palu : public Policy {
 
  private:
     struct Group {
-        int first = 0, n_heads = 0;  ///< KV heads
-        int width = 0;               ///< D
-        int rank = 0;                ///< r
+        int first = 0, n_heads = 0;  ///< range of KV heads
+        int width = 0;               ///< D, the numbers of a token in the group
+        int rank = 0;                ///< r, the number of kept directions
     };
 
     [[noreturn]] static void refuse_budget(double share, int width) {

@@ -11,17 +11,17 @@ namespace kvscope::checkpoint {
 /// Configuration of a token classifier with a BERT-like encoder. Every field is validated.
 struct ClassifierConfig {
     std::string architecture;  ///< BertForTokenClassification or XLMRobertaForTokenClassification
-    std::string prefix;        ///< prefix of the encoder's tensors: "bert." or "roberta."
+    std::string prefix;        ///< start of the encoder's tensor names: "bert." or "roberta."
     int n_layers = 0;
     int n_heads = 0;
     int64_t hidden_size = 0;
     int64_t intermediate_size = 0;
     int64_t vocab_size = 0;
-    int64_t n_positions = 0;     ///< rows of the position table
+    int64_t n_positions = 0;     ///< number of rows in the position table
     int64_t first_position = 0;  ///< row of the first token
     int64_t type_vocab_size = 0;
     double layer_norm_eps = 0;
-    static constexpr int n_labels = 2;  ///< drop, keep
+    static constexpr int n_labels = 2;  ///< labels 0 (drop) and 1 (keep)
 
     /// Returns the number of tokens per pass, including those around the text.
     int64_t context_length() const;

@@ -12,10 +12,10 @@ struct RopeScaling {
     Kind kind = Kind::none;
     double factor = 1.0;
     int64_t original_context = 0;   ///< original_max_position_embeddings (llama3, yarn)
-    double low_freq_factor = 1.0;   ///< llama3
-    double high_freq_factor = 4.0;  ///< llama3
-    double beta_fast = 32.0;        ///< yarn
-    double beta_slow = 1.0;         ///< yarn
+    double low_freq_factor = 1.0;   ///< llama3: wavelengths above original_context / this are divided by the factor
+    double high_freq_factor = 4.0;  ///< llama3: wavelengths below original_context / this are kept
+    double beta_fast = 32.0;        ///< yarn: dimensions with more rotations are kept
+    double beta_slow = 1.0;         ///< yarn: dimensions with fewer rotations are divided by the factor
     bool truncate = true;           ///< yarn: whether ramp borders are rounded to whole dimensions
     double attention_factor = 1.0;  ///< yarn: factor of cos and sin; 1 for other types
 };
@@ -46,7 +46,7 @@ struct ModelConfig {
     /// (n_layers): a query sees itself and the w - 1 keys before it; 0 for all.
     std::vector<int64_t> sliding_window;
     std::vector<int32_t> eos_ids;  ///< ascending; each of them ends generation
-    int32_t bos_id = -1;           ///< -1 for none
+    int32_t bos_id = -1;           ///< -1 if the model has none
     bool add_bos = false;
     /// Configuration for the trace: config.json verbatim, or a GGUF's metadata in the same format.
     std::string config_json;

@@ -316,7 +316,7 @@ ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors) {
 std::string config_as_json(const ModelConfig& c) {
     nlohmann::ordered_json json;
     json["model_type"] = c.family == "smollm2" ? "llama" : c.family;
-    json["_name_or_path"] = known_name(c);  // part of the fingerprint, so the file's name must not affect it
+    json["_name_or_path"] = known_name(c);  // part of the fingerprint, so it must not depend on the file's name
     json["vocab_size"] = c.vocab_size;
     json["hidden_size"] = c.hidden_size;
     json["intermediate_size"] = c.intermediate_size;

@@ -24,8 +24,8 @@ struct Family {
     std::string_view model_type;
     std::string_view architecture;
     int64_t context_length;
-    int64_t n_kv_heads;  ///< 0 for as many as heads
-    int64_t head_dim;    ///< 0 for hidden_size / heads
+    int64_t n_kv_heads;  ///< 0 means n_heads
+    int64_t head_dim;    ///< 0 means hidden_size / n_heads
     int32_t bos_id;
     int32_t eos_id;
     bool always_slides;  ///< whether the window is on unless it is null or the layer's type excludes it

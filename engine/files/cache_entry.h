@@ -21,7 +21,7 @@ class CacheEntry {
     void store(std::string_view kept) const;
 
  private:
-    std::string head_;            ///< size of the identity, then the identity
+    std::string head_;            ///< length of the identity, followed by the identity
     std::filesystem::path path_;  ///< empty if there is no cache folder
 };
 

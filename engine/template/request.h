@@ -16,7 +16,7 @@ struct Request {
     std::string source;
     std::map<std::string, std::string> special_tokens;          ///< variables with their text
     std::vector<std::pair<std::string, std::string>> messages;  ///< role and content
-    bool render = false;                                        ///< false: only checks whether the template is valid
+    bool render = false;                                        ///< whether to render, not only to check the template
     bool add_generation_prompt = false;
     std::optional<std::time_t> now;  ///< current time if empty
 };

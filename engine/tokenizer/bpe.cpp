@@ -52,7 +52,7 @@ Bpe::Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options)
     const size_t prefix_length = count_code_points(options_.continuing_subword_prefix);
     for (size_t rank = 0; rank < merges.size(); ++rank) {
         const auto& [left, right] = merges[rank];
-        size_t cut = 0;  // the second part loses its prefix in the result
+        size_t cut = 0;  // bytes of the second part's prefix, which the result omits
         for (size_t i = 0; i < prefix_length && cut < right.size(); ++i) cut += utf8_step(right, cut).length;
         const std::string result = left + right.substr(cut);
         const auto left_id = id_of(left), right_id = id_of(right), merged_id = id_of(result);
@@ -128,7 +128,7 @@ void Bpe::Encoder::cut_into_symbols(std::string_view word) {
     const BpeOptions& options = bpe_.options_;
     const bool decorated = !options.continuing_subword_prefix.empty() || !options.end_of_word_suffix.empty();
     symbols_.clear();
-    size_t pending_unknown = 0;  // its end
+    size_t pending_unknown = 0;  // end of the pending unknown token
     auto flush_unknown = [&] {
         if (pending_unknown > 0) add_symbol(*bpe_.unknown_, pending_unknown);
         pending_unknown = 0;

@@ -95,8 +95,8 @@ class StreamDecoder {
  private:
     const Tokenizer& tokenizer_;
     bool skip_special_;
-    std::vector<int32_t> ids_;   // since the last complete character
-    size_t emitted_tokens_ = 0;  // of ids_; kept as context, since decoders treat the first token differently
+    std::vector<int32_t> ids_;   // ids since the last complete character
+    size_t emitted_tokens_ = 0;  // part of ids_; kept as context, since decoders treat the first token differently
 };
 
 }  // namespace kvscope::checkpoint

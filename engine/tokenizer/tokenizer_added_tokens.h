@@ -15,10 +15,10 @@ namespace kvscope::checkpoint {
 struct AddedToken {
     int32_t id = -1;
     std::string content;
-    bool single_word = false;  ///< not inside a longer word
-    bool lstrip = false;       ///< includes white space before the token
-    bool rstrip = false;       ///< includes white space after the token
-    bool normalized = false;   ///< searched in the normalized text instead of the original
+    bool single_word = false;  ///< whether it must not be inside a longer word
+    bool lstrip = false;       ///< whether it includes the white space before it
+    bool rstrip = false;       ///< whether it includes the white space after it
+    bool normalized = false;   ///< whether it is searched in the normalized text instead of the original
     bool special = false;
 };
 

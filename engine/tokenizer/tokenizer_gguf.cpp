@@ -266,7 +266,7 @@ class GgufTokenizer final : public Tokenizer {
         std::vector<uint32_t> ends;
         ends.reserve(ids.size());
         size_t at = 0;
-        bool space_comes = adds_leading_space_;  // before the text and after each added token
+        bool space_comes = adds_leading_space_;  // a space precedes the text, and each part after an added token
         for (size_t i = 0; i < ids.size(); ++i) {
             const bool is_added = (has_bos && i == 0) || (has_eos && i + 1 == ids.size());
             const size_t begin = at;
@@ -360,7 +360,7 @@ class GgufTokenizer final : public Tokenizer {
     std::optional<int32_t> bos_, eos_;
     std::optional<int32_t> assumed_end_;  ///< llama.cpp's assumed EOS if the file names none
     bool adds_leading_space_ = false;
-    bool spells_spaces_ = false;  ///< writes spaces as ▁
+    bool spells_spaces_ = false;  ///< whether spaces are written as ▁
     static constexpr size_t npos = std::string_view::npos;
     std::string description_;
 };

@@ -13,7 +13,7 @@ namespace kvscope::checkpoint {
 
 /// A part of the text being encoded: an added token, or text to be cut and encoded.
 struct Piece : TracedView {
-    bool at_start = false;  ///< starts where the original text starts
+    bool at_start = false;  ///< whether the piece starts where the original text starts
     int32_t token = -1;     ///< id of an added token, -1 for text
 };
 

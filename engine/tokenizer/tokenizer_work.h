@@ -31,8 +31,8 @@ class TokenizerWork {
     const std::filesystem::path& file_;
     size_t text_bytes_;
     size_t longest_;
-    double looked_at_;        // coarse clock in seconds, free to read
-    double started_at_ = -1;  // thread's processor clock, from the first check on
+    double looked_at_;        // time of the last check, on a coarse clock in seconds
+    double started_at_ = -1;  // thread's processor time at the first check
     TokenizerWork* outer_;
 };
 

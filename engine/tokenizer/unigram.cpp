@@ -41,7 +41,7 @@ class Unigram final : public WordModel {
 
     void encode(const AlignedText& word, std::vector<TextToken>& out) const override {
         const std::vector<Best> best = best_paths(word);
-        std::vector<TextToken> tokens;  // from last to first
+        std::vector<TextToken> tokens;  // in reverse order
         for (size_t end = word.size(); end > 0; end = best[end].begin) {
             const size_t begin = best[end].begin;
             if (best[end].id == unknown_ && !tokens.empty() && tokens.back().id == unknown_) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxCount = int64_t{1} << 40;
 constexpr size_t kMaxRange = 1000;
-constexpr double kMostCounted = 64;  // without a step, since each count is a run
+constexpr double kMostCounted = 64;  // largest range without a step, since each count is a run
 
 [[noreturn]] void refuse(std::string_view text, const std::string& reason) {
     throw BudgetError("Budget '" + std::string(text) + "': " + reason +

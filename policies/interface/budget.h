@@ -17,8 +17,8 @@ enum class BudgetOf { entries, bytes };
 /// Entries kept per KV head and layer, window and sinks included: a count or the *kept* share of the prompt.
 struct Budget {
     bool is_share = false;
-    int64_t count = 0;   ///< if not a share
-    double share = 0.0;  ///< in (0, 1] if a share
+    int64_t count = 0;   ///< used if `is_share` is false
+    double share = 0.0;  ///< in (0, 1]; used if `is_share` is true
 
     /// Returns B for a prompt of n tokens. A share is rounded to the nearest count, halves up; for bytes, to at least
     /// 1.

@@ -15,7 +15,7 @@ class DecisionOrder {
     std::pair<int, int> after(const Policy& policy, int layer, int n_layers);
 
  private:
-    std::vector<int> decided_at_;  // of the observed layers
+    std::vector<int> decided_at_;  // results for the observed layers
     int next_ = 0;
 };
 

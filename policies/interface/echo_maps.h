@@ -22,10 +22,10 @@ struct EchoLayout {
     int n_layers = 0;
     int n_kv_heads = 0;
     int head_dim = 0;
-    int group = 2;  ///< S
-    int local = 0;  ///< D_local
+    int group = 2;  ///< S, the number of layers in a group
+    int local = 0;  ///< D_local, the numbers that other layers store
 
-    int width() const { return n_kv_heads * head_dim; }  ///< D
+    int width() const { return n_kv_heads * head_dim; }  ///< D, the numbers of a token in one layer
     bool is_first(int layer) const { return layer % group == 0; }
     bool is_rebuilt(int layer) const { return !is_first(layer) && local < width(); }
     /// Ratio of a whole group: (D + D_local (S - 1)) / (D S).
@@ -46,7 +46,7 @@ EchoLayout echo_layout(double ratio, const ModelShape& shape);
 /// from the D numbers of the group's first layer and the layer's own D_local.
 struct EchoMaps {
     struct Layer {
-        Matrix keys, values;  ///< (D + D_local, D - D_local)
+        Matrix keys, values;  ///< shape (D + D_local, D - D_local)
     };
     EchoLayout layout;
     std::string model_fingerprint;

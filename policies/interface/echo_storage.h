@@ -28,7 +28,7 @@ class EchoStorage {
  private:
     /// The d columns of a map for each head. Columns that the head stores itself are zero.
     struct HeadMaps {
-        std::vector<std::shared_ptr<const Matrix>> of_first;  ///< (D, d)
+        std::vector<std::shared_ptr<const Matrix>> of_first;  ///< shape (D, d)
         std::vector<std::shared_ptr<const Matrix>> of_local;  ///< (D_local, d); empty if D_local = 0
     };
 
@@ -39,7 +39,7 @@ class EchoStorage {
     EchoLayout layout_;
     std::map<int, HeadMaps> maps_;
     bool before_rope_ = false;
-    std::shared_ptr<const StoredBlock> base_;  ///< of the group's first layer
+    std::shared_ptr<const StoredBlock> base_;  ///< block of the group's first layer
 };
 
 /// Whether tokens of this layer are stored in parts, i.e. its group has a rebuilt layer.

@@ -50,8 +50,8 @@ class EntryAverages {
 
  private:
     size_t width_;
-    std::vector<float> numbers_;  // (n, width)
-    std::vector<int64_t> looks_;  // (n) chunks that gave numbers
+    std::vector<float> numbers_;  // shape (n, width)
+    std::vector<int64_t> looks_;  // number of chunks that attended to each entry (n)
 };
 
 }  // namespace kvscope::policies

@@ -23,7 +23,7 @@ class LookaheadPolicy : public SnapKvFamily {
     }
 
     void gather(LayerObservations& observations) final {
-        if (observations.n_appended() == 0) return SnapKvFamily::gather(observations);  // before draft()
+        if (observations.n_appended() == 0) return SnapKvFamily::gather(observations);  // called before draft()
         gathered_ = scores_of(observations);
     }
     Selection draft(LayerObservations& observations) override { return SnapKvFamily::select(observations); }

@@ -9,7 +9,7 @@ namespace kvscope::policies {
 void add_products(std::span<const float> rows, int width, std::vector<double>& sums);
 
 struct Directions {
-    std::vector<double> eigenvalues;  ///< descending
+    std::vector<double> eigenvalues;  ///< in descending order
     std::vector<float> vectors;       ///< (rank, n) orthonormal, row by row
 };
 

@@ -38,7 +38,7 @@ class Memo {
     struct Entry {
         std::mutex mutex;
         std::shared_ptr<const void> value;
-        uint64_t asked = 0;  ///< number of the latest request
+        uint64_t asked = 0;  ///< sequence number of the latest request
     };
     using Key = std::pair<std::type_index, std::string>;
 

@@ -56,11 +56,11 @@ class LayerObservations {
  public:
     int layer = 0;
     ModelShape shape;
-    int64_t n_tokens = 0;          ///< N
+    int64_t n_tokens = 0;          ///< N, the number of prompt tokens
     int64_t sliding_window = 0;    ///< keys that a query sees at most; 0 for all
-    EntriesView keys;              ///< (G, N, d)
+    EntriesView keys;              ///< shape (G, N, d)
     EntriesView keys_before_rope;  ///< (G, N, d); no data if no policy needs them
-    EntriesView values;            ///< (G, N, d)
+    EntriesView values;            ///< shape (G, N, d)
     /// (H, n_window, d) f32 after RoPE, queries of the last n_window prompt tokens.
     std::span<const float> window_queries;
     int n_window = 0;
@@ -118,7 +118,7 @@ class LayerObservations {
  private:
     struct Derived {
         std::vector<float> values;
-        uint64_t asked = 0;  ///< number of the latest request
+        uint64_t asked = 0;  ///< sequence number of the latest request
     };
 
     /// Returns the keys of the prompt followed by the appended ones: (G, N + K, d).

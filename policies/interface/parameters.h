@@ -41,8 +41,8 @@ struct Parameter {
     std::string name;  ///< name on the command line: lower case, words joined by '_'
     ParameterKind kind = ParameterKind::integer;
     ParameterValue fallback;
-    Range range;                       ///< for integers and reals
-    std::vector<std::string> choices;  ///< for choices
+    Range range;                       ///< used for integers and reals
+    std::vector<std::string> choices;  ///< used for choices
     /// For choices: other accepted words, each with its choice. JSON booleans are matched as `on` and `off`.
     std::vector<std::pair<std::string, std::string>> aliases;
     /// For texts: throws ParameterError if the policy could not read the text. nullptr if any text is valid.
@@ -100,7 +100,7 @@ class ParameterValues {
     double real(std::string_view name) const;
     std::optional<double> automatic_real(std::string_view name) const;  ///< nullopt for `auto`
     bool boolean(std::string_view name) const;
-    const std::string& text(std::string_view name) const;  ///< also for choices
+    const std::string& text(std::string_view name) const;  ///< also returns choices
 
     /// Returns all parameters as a JSON object, defaults included: a trace's `parameters_json`.
     std::string to_json() const;

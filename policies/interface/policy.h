@@ -33,7 +33,7 @@ struct RunContext {
     std::optional<double> budget_share;
     uint64_t seed = 0;
     std::string_view model_fingerprint{};  ///< identifies the model; empty if no model is loaded
-    std::span<const int32_t> token_ids;    ///< (N)
+    std::span<const int32_t> token_ids;    ///< shape (N)
     int64_t n_vocabulary = 0;              ///< size of the model's vocabulary; 0 if no model is loaded
     /// Tokenizes a text without parsing special tokens. Empty if no model is loaded.
     std::function<std::vector<int32_t>(std::string_view)> tokenize;
@@ -119,7 +119,7 @@ struct Selection {
 struct StepObservations {
     int layer = 0;
     int64_t step = 0;      ///< decoded tokens before this one
-    int64_t position = 0;  ///< of the token just appended
+    int64_t position = 0;  ///< position of the token just appended
     struct Row {
         std::span<const uint32_t> positions;  ///< in storage order; the new token is last
         std::span<const float> attention;     ///< (query heads of this row, entries) softmax weights at this step
@@ -141,12 +141,12 @@ struct LeavingTokens {
     EntriesView keys{};                     ///< (G, n, d) after RoPE
     /// (G, n, d) f32, computed from `keys`: exact except for the rounding of the cached keys.
     EntriesView keys_before_rope{};
-    EntriesView values{};  ///< (G, n, d)
+    EntriesView values{};  ///< shape (G, n, d)
 };
 
 /// Merges earlier entries back to the budget after every `every` decoded tokens, except a question's.
 struct DecodeMerging {
-    int64_t every = 0;  ///< decoded tokens between two merges; 0 for never
+    int64_t every = 0;  ///< number of decoded tokens between two merges; 0 for never
     int64_t budget = 0;
     int64_t n_tokens = 0;  ///< N of the run; entries from N up to the first decoded token belong to a question
 };

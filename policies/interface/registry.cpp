@@ -9,7 +9,7 @@ namespace kvscope::policies {
 
 namespace {
 
-constexpr std::string_view before_budget = " @ ";  // in run labels
+constexpr std::string_view before_budget = " @ ";  // separates the policy from the budget in run labels
 
 std::vector<std::string> policy_names() {
     std::vector<std::string> names;

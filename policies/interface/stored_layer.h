@@ -13,7 +13,7 @@ namespace kvscope::policies {
 struct Matrix {
     int n_rows = 0;
     int n_columns = 0;
-    std::vector<float> numbers;  ///< (n_rows, n_columns)
+    std::vector<float> numbers;  ///< shape (n_rows, n_columns)
     /// Whether the matrix was computed from the prompt. Its bytes then count as part of the cache.
     bool is_of_prompt = false;
     size_t prompt_bytes() const { return is_of_prompt ? numbers.size() * sizeof(float) : 0; }
@@ -22,7 +22,7 @@ struct Matrix {
 /// Numbers of n entries that a layer's cache stores once for several heads, keys and values, or layers.
 struct StoredBlock {
     int width = 0;
-    std::vector<float> numbers{};  ///< (n, width)
+    std::vector<float> numbers{};  ///< shape (n, width)
 };
 
 /// A summand of the keys or values of n entries. It stores `width` numbers per entry in the model's type.
@@ -98,8 +98,8 @@ std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_
 struct StoredSummary {
     std::vector<uint8_t> key_channels;  ///< (R, d) 1 if every entry of the row has this channel of the key
     std::vector<int32_t> token_entry;   ///< (R, N) entry of each token within the row, or -1
-    std::vector<float> masses;          ///< for each entry
-    std::vector<uint8_t> whole;         ///< for each entry: 1 if both key and value are whole
+    std::vector<float> masses;          ///< mass of each entry
+    std::vector<uint8_t> whole;         ///< 1 for each entry whose key and value are whole
     std::vector<uint32_t> n_entries;    ///< (R) number of entries
     std::vector<uint32_t> n_stored;     ///< (R) number of entries that are not whole
     /// (R) mean numbers stored per entry that is not whole; d if there are none. Whole keys and values of a block count

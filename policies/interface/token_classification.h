@@ -7,10 +7,10 @@ namespace kvscope::policies {
 
 /// Settings for a token classifier, which reads the user's text before the model reads anything.
 struct TokenClassification {
-    std::string model;                      ///< Hugging Face directory of the classifier
-    bool first_token = false;               ///< a word's probability is that of its first token instead of the mean
-    bool keep_digits = false;               ///< tokens with a digit get probability 1
-    std::vector<std::string> force_tokens;  ///< tokens that occur in these texts get probability 1
+    std::string model;         ///< Hugging Face directory of the classifier
+    bool first_token = false;  ///< whether a word has the probability of its first token instead of the mean
+    bool keep_digits = false;  ///< whether tokens with a digit get probability 1
+    std::vector<std::string> force_tokens;  ///< texts whose tokens get probability 1
 
     bool operator==(const TokenClassification&) const = default;
 };
