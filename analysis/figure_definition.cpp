@@ -33,7 +33,7 @@ std::string FigureOptions::own_text(const std::string& name, const std::string& 
     return found == own.end() || found->second.empty() ? otherwise : found->second;
 }
 
-double FigureOptions::unique_id(const std::string& name, double otherwise, double least, double most) const {
+double FigureOptions::numeric_option(const std::string& name, double otherwise, double least, double most) const {
     const std::string text = own_text(name, "");
     if (text.empty()) return otherwise;
     double value = 0;

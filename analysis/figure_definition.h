@@ -49,7 +49,7 @@ struct FigureOptions {
     /// Returns the text of one of the figure's own options, or `otherwise` if it is empty.
     std::string own_text(const std::string& name, const std::string& otherwise) const;
     /// Returns the number of one of the figure's own options. @throws FigureError unless it is in [least, most]
-    double unique_id(const std::string& name, double otherwise, double least, double most) const;
+    double numeric_option(const std::string& name, double otherwise, double least, double most) const;
 };
 
 /// One trace of a figure and its options.

@@ -21,7 +21,7 @@ constexpr double usual_threshold = 90;  // in per cent
 /// Returns a share from 0 to 1.
 double threshold_of(const FigureOptions& options) {
     constexpr double smallest = 0.1;  // in per cent
-    return options.unique_id("threshold", usual_threshold, smallest, 100) / 100;
+    return options.numeric_option("threshold", usual_threshold, smallest, 100) / 100;
 }
 
 std::string over_of(const FigureOptions& options) { return options.own_text("over", std::string(over_budget)); }

@@ -367,7 +367,7 @@ void rank(const Arguments& arguments) {
     ranking.options.layers = arguments.options.layers;
     if (arguments.options.own.contains(threshold)) {
         constexpr double most = std::numeric_limits<double>::max();
-        ranking.options.threshold = arguments.options.unique_id(threshold, 0, -most, most);
+        ranking.options.threshold = arguments.options.numeric_option(threshold, 0, -most, most);
     }
     if (!arguments.tokens.empty()) ranking.options.tokens = token_range(arguments.tokens);
     ranking.output = arguments.output;
