@@ -183,7 +183,7 @@ json annotations_json(const Document& document) {
 
 bool holds(const json& list, const json& value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
-/// Returns `theirs` with the changes from `base` to `ours`: without the values we removed, and with those we added.
+/// Returns `theirs` with the changes from `base` to `ours`.
 json merged_list(const json& base, const json& ours, const json& theirs) {
     json all = json::array();
     for (const json& value : theirs) {
@@ -208,7 +208,6 @@ json merged_pins(const json& base, const json& ours, const json& theirs) {
     return all;
 }
 
-/// Returns our view state with the unknown fields of the file.
 json merged_view(const json& base, const json& ours, const json& theirs) {
     if (ours == base) return theirs;
     json view = ours.is_null() ? json::object() : ours;
@@ -243,7 +242,6 @@ struct InFile {
     }
 };
 
-/// Returns the file's present contents with the changes from `base` to `ours`.
 json file_contents(const json& base, const json& ours, const InFile& file) {
     const bool is_known = file.stored.state != StoredJson::State::absent && !file.stored.contents.empty();
     const json theirs = is_known ? annotations_json(file.known) : base;
@@ -283,7 +281,7 @@ json load_view(const fs::path& trace) { return view_of(InFile(trace).stored.cont
 
 namespace {
 
-/// Returns the folder of the unfinished trace if only it had annotations and it no longer exists; else `trace`.
+/// Returns the unfinished trace's former folder if only that folder has annotations, else `trace`.
 fs::path annotated(const fs::path& trace) {
     const fs::path unfinished = trace::part_folder_of(trace);
     std::error_code error;

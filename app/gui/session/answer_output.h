@@ -12,18 +12,17 @@
 
 namespace kvscope::gui {
 
-/// Answer of one run, its divergence from the full run, and its differences from a reference answer.
 struct AnswerOutput {
     std::string text;
     std::vector<Word> words;
-    std::vector<StepPlace> steps;    ///< where the tokens of output_ids are in `text`
+    std::vector<StepPlace> steps;    ///< position of each generated token in `text`
     std::vector<float> kl;           ///< (T) KL divergence from the full run in nats; may be empty
     std::vector<uint8_t> agreement;  ///< (T) whether the step agrees with the full run; may be empty
-    std::string switches;            ///< sentences that list when the cache changed its form; empty if it never did
+    std::string switches;            ///< says when the cache became full or compressed; empty if it never did
 
     bool has_reference = false;
-    bool by_tokens = false;  ///< differences are counted in tokens; false if ids are missing or the vocabularies differ
-    Difference difference;   ///< from the reference, in tokens or words
+    bool by_tokens = false;           ///< count tokens, not words; false if ids are missing or vocabularies differ
+    Difference difference;            ///< difference from the reference, in tokens or words
     std::vector<StepPlace> marks;     ///< where the answer differs from the reference; adjacent places are joined
     std::vector<size_t> gaps;         ///< byte positions where the reference has additional text
     std::vector<float> reference_kl;  ///< (T) KL divergence of the reference; may be empty
@@ -34,11 +33,10 @@ struct AnswerOutput {
     /// Returns descriptions of the difference, longest first: "3 extra, 8 missing of 21 tokens", …, "+3 −8".
     std::vector<std::string> difference_texts() const;
     const char* unit() const { return by_tokens ? "tokens" : "words"; }
-    /// Whether the token of a decode step is marked. If `by_tokens` is false, this means that one of its words is.
+    /// Whether the token of a decode step, or a word that contains it, differs from the reference.
     bool is_marked(size_t step) const;
 };
 
-/// Reads the answer of a run and compares it with `reference`, if there is one.
 AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference);
 
 /// Returns the places that differ. Adjacent places are joined, and empty places are omitted.

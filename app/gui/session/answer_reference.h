@@ -24,7 +24,7 @@ class AnswerReference {
     /// Returns the reference of a run, or nullopt if the run is the reference itself or has no matching run.
     std::optional<RunKey> of(const Session& session, const RunKey& run) const;
 
-    /// Returns the runs of one trace that have a reference, each paired with it.
+    /// Returns each run of `runs` that has a reference, paired with the reference.
     Compared compared(const Session& session, const std::vector<RunKey>& runs) const;
 
     bool is_full() const { return now_ == Kind::full; }

@@ -30,7 +30,6 @@ WordCharacter word_character_at(std::string_view text, size_t i) {
 
 std::string_view at(std::string_view text, const Word& word) { return text.substr(word.begin, word.end - word.begin); }
 
-/// Compares n_all elements with m_all reference elements.
 template <class Alike>
 Difference difference_of(size_t n_all, size_t m_all, const Alike& are_alike) {
     Difference out{std::vector<bool>(n_all, false), std::vector<size_t>(n_all + 1, 0), m_all};

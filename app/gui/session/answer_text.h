@@ -12,7 +12,6 @@
 
 namespace kvscope::gui {
 
-/// A word of an answer, without the spaces before it.
 struct Word {
     size_t begin = 0;  ///< byte positions in the text
     size_t end = 0;
@@ -26,10 +25,10 @@ std::vector<Word> words_of(std::string_view text);
 
 /// Difference between two sequences of words or tokens, from their longest common subsequence.
 struct Difference {
-    std::vector<bool> differs;     ///< (n) elements that are not in the longest common subsequence
-    std::vector<size_t> left_out;  ///< (n + 1) number of reference elements missing before each element and at the end;
-                                   ///< replaced elements are not counted
-    size_t n_reference = 0;        ///< length of the reference
+    std::vector<bool> differs;  ///< (n) elements that are not in the longest common subsequence
+    std::vector<size_t>
+        left_out;            ///< (n + 1) number of missing reference elements before each place, without replaced ones
+    size_t n_reference = 0;  ///< length of the reference
     size_t n_extra() const { return static_cast<size_t>(std::count(differs.begin(), differs.end(), true)); }
     /// Number of reference elements that are missing here. A replaced element counts as extra and as missing.
     size_t n_missing() const { return n_reference - (differs.size() - n_extra()); }

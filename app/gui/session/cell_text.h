@@ -12,10 +12,10 @@ std::optional<double> number_in(const analysis::Cell& cell);
 /// Formats a cell with the digits and unit of its column: "1.5 MB", "< 0.001", "NaN". Returns "" for an empty cell.
 std::string text_of(const analysis::Column& column, const analysis::Cell& cell);
 
-/// Whether a difference is rounded to zero in the digits of its column.
+/// Whether a difference rounds to zero with the digits of its column.
 bool is_unseen(const analysis::Column& column, double difference);
 
-/// Formats a difference with its sign and the digits of its column; "" if the cell has no number.
+/// Formats a difference with its sign and the digits of its column. Returns "" if the cell has no number.
 std::string difference_text(const analysis::Column& column, const analysis::Cell& cell);
 
 }  // namespace kvscope::gui

@@ -6,24 +6,22 @@
 
 namespace kvscope::gui {
 
-/// The runs A and B as the user has chosen them, and the run that flicker shows.
 struct ChosenPair {
     std::optional<RunKey> a, b;
     bool alone = false;             ///< show only A and B; has an effect only if both are chosen
-    std::optional<RunKey> flicker;  ///< the only run that is shown at present; `hidden` is unaffected
+    std::optional<RunKey> flicker;  ///< the run that flicker shows instead of all others
 
     bool is_complete() const { return a && b && *a != *b; }
     bool is_alone() const { return alone && is_complete(); }
     bool has(const RunKey& run) const { return a == run || b == run; }
 
-    /// Sets or clears A or B. If this breaks up a complete pair, `alone` is reset.
+    /// Sets or clears A or B. Resets `alone` if a complete pair becomes incomplete.
     void choose(std::optional<RunKey>& slot, const std::optional<RunKey>& run) {
         const bool was_complete = is_complete();
         slot = run;
         alone = alone && (is_complete() || !was_complete);
     }
 
-    /// Removes a run, or all runs of a document. If this breaks up a complete pair, `alone` is reset.
     void forget(const RunKey& run) {
         forget_where([&](const RunKey& each) { return each == run; });
     }

@@ -36,19 +36,18 @@ struct Compared {
     std::string title;  ///< "two.h5 − one.h5" or "A − B"; empty without a comparison
     std::vector<ComparedRuns> pairs;
 
-    /// Returns the pair whose minuend is `run`, or nullptr.
     const ComparedRuns* of(const RunKey& run) const;
 };
 
-/// Determines what is compared. An impossible choice (A is not chosen, the trace is closed) counts as automatic.
+/// Determines which runs are compared. An impossible choice, such as a closed trace, counts as automatic.
 /// @param shown_only omits hidden runs of the first trace
 Compared resolve(const Session& session, const Comparison& comparison, AutomaticComparison automatic, bool shown_only);
 
-/// Whether A and B are chosen, differ and exist.
+/// Whether A and B are chosen, exist and differ.
 bool has_pair(const Session& session);
 std::string title_of_both(const Session& session, const Document& trace, const Document& less);
 
-/// Returns the request for a figure's difference. Its document is −1 if no runs match.
+/// Returns the request for a figure of differences. Its document is −1 if no runs match.
 FigureRequest difference_request(const std::string& figure, const Compared& compared);
 
 std::string why_no_pairs(const Compared& compared);

@@ -105,7 +105,7 @@ void Document::number_runs_of_file() {
                 numbered(prompt_index, file_->run_number(prompt_index, run), file_->run(prompt_index, run).label));
 }
 
-/// A run keeps the id of its number while its label is the same. Otherwise the path has another trace by now.
+/// A run keeps its id while its number and label are the same. Otherwise, the file has become another trace.
 RunId Document::numbered(int prompt_index, int number, const std::string& label) {
     Numbered& known = numbered_[{prompt_index, number}];
     if (!known.id.valid() || known.label != label) known = {label, RunId{next_id_++}};

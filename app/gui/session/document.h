@@ -29,7 +29,7 @@ struct Note {
 struct FurtherAnswer {
     int id = -1;
     int prompt = 0;
-    RunId asked = {};     ///< the run, if it is known
+    RunId asked = {};     ///< id of the run; invalid if unknown
     int run_number = -1;  ///< number of the run in the trace; −1 for a what-if
     std::string run;      ///< recorded label of the run
     std::string question;
@@ -47,7 +47,7 @@ struct KeptWhatIf {
     std::string run;      ///< label of the source run
     std::string parameters_json;
     int64_t budget = 0;
-    bool tried = false;            ///< the what-if could not be restored
+    bool tried = false;            ///< restoring the what-if has failed
     std::string unknown_json;      ///< unknown fields from a later version of kvscope; may be empty
     std::string answer_json = {};  ///< decoded answer; may be empty
 };
@@ -61,7 +61,7 @@ struct GivenLabel {
     bool operator==(const GivenLabel&) const = default;
 };
 
-/// Whether a text can be a label: not only spaces, and without "##", which ImGui does not display.
+/// Whether a text can be a label: it has more than spaces and no "##", which ImGui does not display.
 bool can_be_label(const std::string& label);
 
 /// A run and the reader that contains it. Can be passed to worker threads.
@@ -76,11 +76,10 @@ struct RunAt {
     size_t n_rows() const { return reader->n_rows(prompt, run); }
 };
 
-/// An open trace, which is never edited. Runs that the app adds stay in memory and come after those of the file: first
-/// the finished runs of the current job, then what-ifs. A run keeps its id for the lifetime of the document.
+/// An open trace. Its file is never changed. Runs that the app adds stay in memory and come after the runs of the file:
+/// first the finished runs of the current job, then what-ifs. A run keeps its id for the lifetime of the document.
 class Document {
  public:
-    /// @param is_written see Session::open()
     Document(int id, const std::filesystem::path& path, bool is_written = false);
 
     int id() const { return id_; }
@@ -93,59 +92,54 @@ class Document {
     }
     /// Whether only the folder of an unfinished trace exists.
     bool is_unfinished() const { return !file_->complete() && file_->path().extension() == ".part"; }
-    /// Answers of runs that are not in the file, if the trace is unfinished and no job writes it.
+    /// Answers of runs that an unfinished trace lacks. Empty while a job writes the trace.
     const std::vector<UnfinishedAnswer>& unfinished_answers() const { return unfinished_answers_; }
     std::string name() const { return path_.filename().string(); }
 
-    /// Reader of the runs of the file, followed by those in memory. Can be passed to other threads.
+    /// Returns a reader of the file's runs, followed by the runs in memory. Can be passed to other threads.
     const std::shared_ptr<const trace::Reader>& reader() const { return reader_; }
     const std::shared_ptr<const trace::Reader>& file() const { return file_; }
 
     /// Reads the file again and drops runs in memory that are now in the file. If this throws, nothing changes.
     void reload();
 
-    /// Whether one of the prompts contains the text (see find_text).
     bool has_text(const std::string& text) const;
 
-    /// Whether the file is now a different trace, with another recipe or other prompts; false if it has only grown.
+    /// Whether the file now contains a different trace, with another recipe or other prompts.
     bool is_of_another_trace() const;
 
-    /// Adds or replaces finished runs of the current job that the file does not have. If arrays do not fit, throws
-    /// std::invalid_argument and changes nothing.
+    /// Adds or replaces finished runs that the file lacks. Throws std::invalid_argument if arrays have wrong shapes.
     void set_pending_runs(int prompt, std::map<int, trace::RunRecord> runs_by_number);
-    /// Adds a what-if that is derived from `source`. Throws like set_pending_runs().
+    /// Adds a what-if of the run `source`. Throws like set_pending_runs().
     RunId add_run(int prompt, trace::RunRecord run, RunId source);
-    /// Throws std::out_of_range if there is no such what-if, and like set_pending_runs().
+    /// Throws std::out_of_range if the what-if does not exist, and the exceptions of set_pending_runs().
     void replace_run(RunId what_if, trace::RunRecord run);
     void remove_run(RunId what_if);
-    /// Marks a what-if to be saved with the annotations.
     void keep_run(RunId what_if, const std::string& unknown_json = {});
     std::vector<KeptWhatIf> kept_what_ifs() const;
     bool is_what_if(RunId run) const;
     /// Returns the source of a what-if, which may no longer exist. The id is invalid for other runs.
     RunId source_of(RunId run) const;
-    /// Returns a stamp that changes only with this what-if.
     std::string what_if_stamp(RunId what_if) const;
     /// Returns the run with the same number in another prompt. For a what-if, returns the counterpart of its source.
     std::optional<RunId> like(int prompt, RunId run, int other_prompt) const;
     /// Whether a job has finished the run, but the file does not contain it yet.
     bool is_pending(RunId run) const;
 
-    /// Labels that the user has given. The reader applies them to existing runs.
     const std::vector<GivenLabel>& given_labels() const { return given_labels_; }
     void set_given_labels(std::vector<GivenLabel> labels);
     bool can_be_renamed(int prompt, RunId run) const { return number_of(prompt, run).has_value(); }
-    /// Gives a run a label. An empty label, or the recorded one, removes it.
+    /// Sets the label of a run. An empty text or the recorded label removes the user's label.
     void give_label(int prompt, RunId run, const std::string& label);
 
-    /// Throws std::out_of_range if there is no such run.
+    /// Throws std::out_of_range if the run does not exist.
     RunId id_of(int prompt, int run) const;
     RunKey key_of(int prompt, int run) const { return {id_, prompt, id_of(prompt, run)}; }
     /// Returns the index of a run in the reader's prompt, or nullopt if the run no longer exists.
     std::optional<int> place_of(int prompt, RunId run) const;
     const std::vector<RunId>& runs(int prompt) const;
     std::vector<RunKey> keys(int prompt) const;
-    /// Returns the runs in display order: what-ifs come after their sources.
+    /// Returns the runs in display order, with what-ifs after their sources.
     std::vector<RunId> shown_order(int prompt) const;
 
     /// Stamps for Tasks: stamp() changes with the file and the given labels, run_stamp() also with the run.
@@ -159,15 +153,14 @@ class Document {
     std::map<int, std::set<int64_t>> pins;
     std::vector<Note> notes;
     std::vector<KeptWhatIf> saved_what_ifs;  ///< saved what-ifs that are not restored yet (see restore_what_ifs())
-    bool annotations_changed = false;        ///< differs from the saved annotations
+    bool annotations_changed = false;        ///< the annotations differ from the saved ones
     std::string annotations_in_file;         ///< annotations that were read or written last, as JSON
     std::vector<std::string> annotations_notices;  ///< messages about the annotations file for the user
 
-    /// Returns the note on exactly these tokens, or nullptr.
     const Note* note_on(int64_t first_token, int64_t last_token) const {
         return note_on(prompt, first_token, last_token);
     }
-    /// Sets the note on tokens of a prompt (default: the shown prompt). An empty text removes it.
+    /// Sets the note on tokens of a prompt. An empty text removes the note.
     void write_note(int of_prompt, int64_t first_token, int64_t last_token, const std::string& text);
     void write_note(int64_t first_token, int64_t last_token, const std::string& text) {
         write_note(prompt, first_token, last_token, text);
@@ -178,15 +171,12 @@ class Document {
     void set_further_answers(std::vector<FurtherAnswer> answers);
     void remove_further_answer(int id);
     int add_further_answer(const RunKey& run, const std::string& question);
-    /// Returns nullptr if the answer was removed.
     FurtherAnswer* further_answer(int id);
     /// Returns the run with this number and recorded label. Number −1 stands for a what-if.
     std::optional<RunId> run_called(int prompt, int run_number, const std::string& label) const;
-    /// Returns the run that gave an answer; invalid if it no longer exists.
     RunId run_of(const FurtherAnswer& answer) const;
 
  private:
-    /// A run in memory. Each change gives it a new version number.
     struct MemoryRun {
         RunId id;
         std::shared_ptr<const trace::RunRecord> record;
@@ -206,14 +196,12 @@ class Document {
 
     const Note* note_on(int of_prompt, int64_t first_token, int64_t last_token) const;
     std::filesystem::path source() const;
-    /// Changes the path from the unfinished folder to the finished file if the trace is now complete.
     void follow_to_finished_file();
     void show(std::shared_ptr<const trace::Reader> file, std::map<int, MemoryRuns> memory);
     void number_runs_of_file();
     void label_runs();
     RunId numbered(int prompt, int number, const std::string& label);
     const MemoryRun* memory_run(RunId run) const;
-    /// Returns the run's number and recorded label, which identify it in the annotations.
     std::optional<std::pair<int, std::string>> number_of(int prompt, RunId run) const;
 
     int id_;

@@ -30,7 +30,7 @@ struct RunRequest {
     std::vector<std::string> questions;  ///< each makes its own prompt; blank questions are ignored
     std::vector<std::string> policies;   ///< e.g. "snapkv:window=8"
     std::string budgets;                 ///< e.g. "64,256"
-    RunOptions options;                  ///< all except `analyze`, which `spectra` replaces
+    RunOptions options;                  ///< `analyze` is unused; see `spectra`
     std::optional<bool> spectra;   ///< record the spectra of the model's projections; unset: only if they cost little
     std::filesystem::path output;  ///< empty: a new file in the current folder
     bool force = false;            ///< replace the file at `output`
@@ -47,7 +47,7 @@ struct TrainingRequest {
     bool by_descent = false;  ///< first stage by gradient descent; false: by least squares
     int64_t steps = 600;      ///< steps of gradient descent
     int64_t tune_steps = 0;   ///< steps of the second stage; 0: no second stage
-    bool tune_by_qk = false;  ///< loss of the second stage: divergence of the attention; false: error of its outputs
+    bool tune_by_qk = false;  ///< loss of the second stage: divergence of attention; false: error of attention outputs
     std::filesystem::path output;
     bool force = false;  ///< replace the file at `output`
     bool operator==(const TrainingRequest&) const = default;
@@ -72,13 +72,12 @@ struct WaitingJob {
     bool operator==(const WaitingJob&) const = default;
 };
 
-/// A run that was canceled and can be continued.
 struct StoppedRun {
     std::string what;  ///< see EngineStatus::what
     std::string rest;  ///< a sentence that says what Continue will and will not repeat
 };
 
-/// If the spectra of a model take at most this time, the first run of the model computes them without being asked.
+/// Spectra that take at most this time are computed by the first run of a model, even if they are not requested.
 constexpr double little_for_spectra_seconds = 20;
 
 struct EngineStatus {
@@ -101,7 +100,6 @@ struct EngineStatus {
     bool busy() const { return state != State::idle; }
 };
 
-/// The text decoded so far for a run of the current job.
 struct PartialAnswer {
     int run = -1;  ///< number of the run in the trace; −1 for a what-if
     RunKey key{};  ///< invalid if no document contains the run yet
@@ -123,7 +121,6 @@ struct TokenCount {
     std::string model_fingerprint{};
     double token_bytes = 0;  ///< bytes that the full cache holds per token; 0 if unknown
 
-    /// Returns the size of the cache of the visible tokens; empty if the model is unknown.
     policies::CacheSize cache_size() const {
         if (!shape || token_bytes <= 0) return {};
         const int n_numbers = 2 * shape->n_layers * shape->n_kv_heads * shape->head_dim;
@@ -138,27 +135,25 @@ class PrefillInMemory {
 
     const uint64_t number = unique_id();  ///< identifies this prefill in stamps
 
-    /// Returns a sentence on why a policy cannot decide from this prefill, or "" if it can.
+    /// Returns the reason why a policy cannot decide from this prefill, or "" if it can.
     virtual std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const = 0;
     virtual int widest_window() const = 0;
-    /// Returns the run that a policy makes at a budget, given in entries and as a share of the full cache. Call on
-    /// worker threads. Throws the exceptions of the policy.
+    /// Returns a policy's run with a budget in entries. Call on worker threads. Throws the policy's exceptions.
     virtual trace::RunRecord what_if(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,
                                      int64_t budget, double share, uint64_t seed) const = 0;
 };
 
-/// Runs engine jobs on a background thread, one at a time. UI thread only. Functions do not block or throw: errors are
-/// reported as notices and in EngineStatus::error.
+/// Runs engine jobs one at a time on a background thread. UI thread only. Functions neither block nor throw: errors
+/// are reported as notices and in EngineStatus::error.
 class EngineSession {
  public:
     virtual ~EngineSession() = default;
 
-    /// Loads the model if necessary and runs the job. The trace is opened once its prompt is recorded; results follow.
-    /// The same request continues an interrupted job. Returns the job's number, or 0 if the request is refused.
+    /// Starts or continues the run of a request. Returns the job's number, or 0 if the request is refused.
     virtual uint64_t run(const RunRequest& request) = 0;
-    /// Returns the file of a stopped run that a request without an output would continue, or an empty path.
+    /// Returns the file that a request without an output would continue, or an empty path.
     virtual std::filesystem::path goes_on_at(const RunRequest& request) const = 0;
-    /// Continues the unfinished trace in the folder `<output>.part` with one of the known models. Returns like run().
+    /// Continues the unfinished trace in `<output>.part`. Returns the job's number, or 0 if the request is refused.
     virtual uint64_t go_on(const std::filesystem::path& output) = 0;
     /// Opens kvscope-demo/demo.h5 of the current folder, or runs the demo if the trace is not complete.
     virtual void run_demo() = 0;
@@ -183,28 +178,26 @@ class EngineSession {
     virtual bool is_taken(const std::filesystem::path& output) const = 0;
     /// Returns the run that was canceled last; nullopt if there is none or it was continued.
     virtual std::optional<StoppedRun> stopped_run() const = 0;
-    /// Continues the stopped run from memory or from disk. Returns like run(), and 0 if there is no stopped run.
+    /// Returns the job's number, or 0 if there is no stopped run.
     virtual uint64_t continue_stopped_run() = 0;
     virtual EngineStatus status() const = 0;
     virtual std::string error_of(uint64_t job) const = 0;
     virtual const std::vector<PartialAnswer>& partial_answers() const = 0;
-    /// Switches a run's cache between compressed and full after the next step, if it has both forms and decoding goes
-    /// on.
+    /// Switches a run's cache between compressed and full after the next step, if the cache has both forms.
     virtual void switch_cache(int run) = 0;
 
     /// Returns the latest count of the prompt's tokens, or nullopt before the first. Counts in the background.
     virtual std::optional<TokenCount> count_tokens(const RunRequest& request) = 0;
 
-    /// Returns nullptr if the prefill is not in memory.
     virtual std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const = 0;
 
-    /// Returns a sentence on why a run can be neither asked nor decoded, or "" if it can.
+    /// Returns the reason why a run can be neither asked nor decoded, or "" if there is none.
     virtual std::string obstacle_to_asking(const RunKey& run) const = 0;
     /// Whether the cache of the run is in memory. If not, ask() rebuilds it first.
     virtual bool has_cache(const RunKey& run) const = 0;
-    /// Asks the caches of runs a question, one batch per prompt. The answers are added to the documents.
+    /// Asks runs a question, as one batch per prompt, and adds the answers to the documents.
     virtual void ask(const std::vector<RunKey>& runs, const std::string& question) = 0;
-    /// Decodes what-ifs: adds their answers, divergences from the full run and cache sizes.
+    /// Decodes what-ifs and adds their answers, divergences from the full run and cache sizes.
     virtual void decode(const std::vector<RunKey>& what_ifs) = 0;
 
     /// Passes results of the engine's thread to the session. Call once per frame.

@@ -8,7 +8,6 @@
 
 namespace kvscope::gui {
 
-/// The part of a figure that one trace contributes.
 struct TraceRequest {
     int document = -1;
     analysis::FigureOptions options;  ///< without the runs
@@ -22,7 +21,7 @@ struct FigureRequest {
     analysis::FigureOptions options;
     std::vector<RunId> runs = {};
     std::vector<TraceRequest> others = {};  ///< further traces in the figure (see analysis/several_traces.h)
-    bool difference = false;                ///< show the first trace minus the second, which is the only other one
+    bool difference = false;                ///< show the first trace minus the only other trace
     bool against_each = false;              ///< subtract the only run of the second trace from each run of the first
 
     size_t n_traces() const { return 1 + others.size(); }

@@ -4,7 +4,7 @@
 
 namespace kvscope::gui {
 
-/// What the mouse points at. Views call set() while they draw, and all views read the result in the next frame.
+/// The place under the mouse. Views set it while they draw, and all views read it in the next frame.
 class Hover {
  public:
     Cursor current() const { return current_; }

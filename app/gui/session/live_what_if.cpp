@@ -173,7 +173,7 @@ void LiveWhatIf::compute(Session& session) {
                            (settings_->added.valid() || answer.value->settings == settings);
     if (is_wanted) {
         taken_ = answer.value;
-        // A hidden view may have the same settings computed again, but the what-if may have been decoded meanwhile.
+        // A result for unchanged settings must not replace a what-if that has been decoded meanwhile.
         if (!settings_->added.valid() || settings_->shown != answer.value->settings) show(session, *answer.value);
     }
 }

@@ -24,13 +24,13 @@ class LiveWhatIf {
  public:
     /// Follows the selection, takes finished results and requests new ones. Call at the start of each frame.
     void update(Session& session, const EngineSession* engine);
-    /// Requests what the widgets changed in this frame. Call after the widgets.
+    /// Requests a result for settings that the widgets have changed. Call after the widgets.
     void follow_widgets(Session& session);
 
-    /// Whether a run is selected whose policy selects entries.
+    /// Whether the selected run has a policy that selects entries.
     bool has_source() const { return settings_ != nullptr; }
     const RunKey& source() const { return source_; }
-    /// Returns why nothing can be changed. Empty while the run is read.
+    /// Returns the reason why the settings cannot be changed, or "" if they can or the run is still being read.
     const std::string& refusal() const { return refusal_; }
     /// Whether repeating the prefill would make more settings available.
     bool wants_prefill() const;
@@ -40,7 +40,6 @@ class LiveWhatIf {
     const policies::ParameterValues& recorded_values() const { return settings_->recorded.values; }
     int64_t recorded_budget() const { return settings_->recorded_budget; }
     int64_t n_tokens() const { return settings_->n_tokens; }
-    /// Returns the smallest budget in which the policy's window fits.
     int64_t least_budget() const;
     policies::ParameterValues& values() { return settings_->values; }
     int64_t& budget() { return settings_->budget; }
@@ -48,23 +47,22 @@ class LiveWhatIf {
 
     std::string obstacle(const policies::Parameter& parameter) const;
     std::string budget_obstacle() const;
-    /// Whether the scores in the trace depend on the budget. Requires that the trace has scores of the run.
+    /// Whether the recorded scores depend on the budget. Requires recorded scores of the run.
     bool scores_follow_budget() const;
     bool has_prefill() const { return prefill_ != nullptr; }
     int widest_window() const;
 
     const std::string& error() const { return error_; }
     const std::optional<KeptSummary>& recorded_summary() const { return recorded_summary_; }
-    /// Returns the summary of the newest result; nullopt if the settings are the recorded ones.
+    /// Returns the summary of the newest result, or nullopt if the settings are the recorded ones.
     std::optional<KeptSummary> changed_summary() const;
-    /// Returns the summary of the present settings; nullopt if it is not known.
     std::optional<KeptSummary> summary_now() const;
     double milliseconds() const { return settings_ ? settings_->milliseconds : 0; }
     /// Returns the what-if that follows the sliders. Invalid if there is none.
     RunKey result(const Session& session) const;
     /// Returns the kept what-if with exactly the present settings. Invalid if there is none.
     RunKey kept(const Session& session) const;
-    /// Returns the run with the present settings: kept() if valid, else result().
+    /// Returns kept() if it is valid, else result().
     RunKey shown(const Session& session) const;
 
     void reset();  ///< returns to the recorded settings
@@ -98,11 +96,9 @@ class LiveWhatIf {
     };
 
     void follow_selection(const Session& session);
-    /// Sets the sliders to the settings of a what-if that the user has selected.
     void take_settings_of(const Session& session, const RunKey& what_if);
     void read_source(Session& session);
     void read_kept(Session& session);
-    /// Moves the sliders after the kept what-if was removed.
     void leave_what_is_gone(const Session& session);
     void compute(Session& session);
     void show(Session& session, const Computed& computed);

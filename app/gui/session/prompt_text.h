@@ -29,16 +29,15 @@ PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> t
 using analysis::shown_token;
 using analysis::whole_characters;
 
-/// Returns the tokens of the document's shown prompt. Has no value until they are read, and an error if that fails.
 TaskResult<PromptText> ask_prompt_text(Session& session, const Document& document);
-/// Like ask_prompt_text(), without the error.
+/// Returns nullptr until the tokens are read.
 std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document);
 
 using TokenSpans = std::vector<std::pair<int64_t, int64_t>>;
 
 /// Returns the spans of Session::mark in the document's shown prompt. Empty until the search has finished.
 TokenSpans marked_spans(Session& session, const Document& document);
-/// Returns the spans of Session::search. nullptr if nothing is searched or the search has not finished.
+/// Returns the spans of Session::search, or nullptr if there is no search text or no result yet.
 std::shared_ptr<const TokenSpans> searched_spans(Session& session, const Document& document);
 
 }  // namespace kvscope::gui

@@ -38,7 +38,6 @@ RankingRequest of_pair(const Session& session) {
     return request;
 }
 
-/// Formats a cell. Makes white space in tokens visible and puts sentences on one line.
 std::string shown_cell(const analysis::Column& column, const Cell& cell) {
     const auto* text = std::get_if<std::string>(&cell);
     if (!text) return text_of(column, cell);

@@ -23,7 +23,6 @@ struct RankingRequest {
 RankingRequest ranking_request(const Session& session, const analysis::RankingDefinition& definition,
                                std::optional<double> threshold);
 
-/// A ranking with all cells formatted.
 struct RankedRows {
     uint64_t number = 0;  ///< unique id, for use in stamps
     std::string nothing;  ///< why there is no ranking; empty if there is one
@@ -41,7 +40,7 @@ struct OrderedRows {
     analysis::Table table;  ///< the same rows as a table
 };
 
-/// Order and filter of rows. Without a column, the order of the ranking is used.
+/// Order and filter of rows. Without `column`, rows keep the order of the ranking.
 struct RowOrder {
     std::optional<size_t> column;
     bool descending = false;
@@ -51,14 +50,13 @@ struct RowOrder {
 /// Filters and sorts rows. Empty cells and NaN come last in both directions.
 OrderedRows order_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order);
 
-/// Returns the newest finished rows of this ranking and trace.
 TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedRows>& ranked,
                                         const TaskSlot<OrderedRows>& ordered, const RankingRequest& request,
                                         const RowOrder& order);
 
 Cursor cursor_of(const Cursor& from, const RankedRows& rows, size_t row);
 
-/// Whether a cursor points at what a row describes. The run counts only if the row has no tokens.
+/// Whether a cursor is at the place that a row describes. Runs are compared only if the row has no tokens.
 bool is_at(const Cursor& cursor, const RankedRows& rows, size_t row);
 
 }  // namespace kvscope::gui

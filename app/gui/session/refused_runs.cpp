@@ -29,7 +29,6 @@ policies::PromptAhead prompt_of(const std::optional<TokenCount>& tokens) {
     return {tokens->shape, tokens->model_fingerprint, tokens->n_visible};
 }
 
-/// Removes the options of commands in a message: "`kvscope train-echo -m MODEL -o FILE` makes them".
 std::string without_options(std::string text) {
     const std::string_view begin = "`kvscope ";
     for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
@@ -58,7 +57,6 @@ RefusedRuns::Refused refusal(std::string budget, const std::string& reason, std:
     return {std::move(budget), without_options(reason), least};
 }
 
-/// Returns the smallest number of entries that a policy accepts after it has refused a budget; nullopt if none.
 std::optional<int64_t> least_instead_of(const policies::PolicySpec& spec, const Budget& refused,
                                         const policies::PromptAhead& prompt) {
     if (spec.definition->budget_of != BudgetOf::entries) return std::nullopt;
@@ -66,7 +64,6 @@ std::optional<int64_t> least_instead_of(const policies::PolicySpec& spec, const 
     return policies::obstacle_to(spec, {.count = 1}, prompt).empty() ? 1 : policies::least_entries(spec, 1, prompt);
 }
 
-/// Checks the budgets of a policy whose file is readable and whose share is not set by a parameter.
 void check_budgets(const policies::PolicySpec& spec, const std::vector<Budget>& budgets,
                    const policies::PromptAhead& prompt, RefusedRuns::Row& row) {
     std::optional<int64_t> least;

@@ -8,7 +8,7 @@
 
 namespace kvscope::gui {
 
-/// Runs of a form that would fail, found before any run is made. Covers all rows of the form, ticked or not.
+/// Runs of the form that would fail, for all rows, ticked or not.
 struct RefusedRuns {
     struct Refused {
         std::string budget{};          ///< see budget_text(); empty: any budget
@@ -20,7 +20,7 @@ struct RefusedRuns {
         std::string policy{};  ///< e.g. "SnapKV" or "SnapKV (window=8)"
         bool ticked = false;
         int n_runs = 0;     ///< runs per prompt
-        int n_refused = 0;  ///< how many of them would fail
+        int n_refused = 0;  ///< runs per prompt that would fail
         std::vector<Refused> refused{};
 
         bool can_run() const { return n_refused < n_runs; }
@@ -46,7 +46,7 @@ struct BudgetNote {
 
 /// Asks the policies which runs would fail. May read files, so call it on a worker thread.
 RefusedRuns find_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
-/// Changes with all inputs of find_refused_runs(), including the presence and times of files.
+/// Returns a stamp that changes with all inputs of find_refused_runs(), including the files that it reads.
 std::string stamp_of_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
 
 /// Returns notes on refused budgets, on budgets that drop nothing, and on budgets of policies that keep every token.

@@ -12,7 +12,7 @@ bool can_rename(const Session& session, const RunKey& run);
 /// Returns the runs with the same policy, parameters and budget in other prompts of the trace.
 std::vector<RunKey> alike_in_other_prompts(const Session& session, const RunKey& run);
 
-/// Returns a message if another run of the prompt already has this label, else "".
+/// Returns the reason why a run cannot have this label, or "" if it can.
 std::string why_not_called(const Session& session, const RunKey& run, const std::string& label);
 
 /// Gives a run a label, which is saved in the annotations. An empty or the recorded label removes it.

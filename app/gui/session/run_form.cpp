@@ -210,7 +210,7 @@ std::string RunForm::output_note() const {
         std::error_code error;
         const fs::path folder = fs::current_path(error);
         if (error) return fmt::format("the folder in which kvscope was started no longer exists: {}", error.message());
-        return fmt::format("{} in {}; no file is overwritten", new_output().string(), folder.string());
+        return fmt::format("{} in {} will be a new file", new_output().string(), folder.string());
     }
     const std::string name = output.filename().string();
     if (request.force && is_there(output)) return fmt::format("{} is replaced once the new trace is complete", name);
@@ -246,7 +246,6 @@ std::vector<std::string> RunForm::budget_lines(const std::optional<TokenCount>& 
     return lines;
 }
 
-/// Adds one line, or one line per policy if the budget gives them different shares.
 void RunForm::add_lines_of_bytes(const policies::Budget& budget, const TokenCount& tokens,
                                  std::vector<std::string>& lines) const {
     std::vector<std::pair<std::string, std::string>> of_policies;

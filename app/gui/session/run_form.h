@@ -16,7 +16,7 @@
 
 namespace kvscope::gui {
 
-/// A policy with the parameters to run it with. Several rows may have the same policy.
+/// A policy and its parameters. Several rows may have the same policy.
 struct PolicyRow {
     int id = 0;  ///< does not change when rows are added or removed
     bool ticked = false;
@@ -42,8 +42,7 @@ class RunForm {
     void take_sample(const std::string& name);
 
     void duplicate(size_t row);
-    /// Ticks a policy with a parameter value, in a row that has the value or the default, else in a new row. Returns
-    /// false if the policy or the value does not exist.
+    /// Ticks a row with this policy and parameter value, or adds the row. Returns false if the value does not exist.
     bool use(const WantedPolicy& wanted);
     /// Removes a row unless it is the only one of its policy. Returns whether it was removed.
     bool remove(size_t row);
@@ -56,12 +55,12 @@ class RunForm {
     /// Returns the heading of the form's section that shows a problem(), or "".
     std::string heading_of(const std::string& problem, const std::optional<TokenCount>& tokens) const;
     std::string budget_problem() const;
-    /// Returns why the text and the new tokens do not fit the model's context and what to do, or "".
+    /// Returns how to make the text and the new tokens fit into the model's context, or "" if they fit.
     std::string length_problem(const std::optional<TokenCount>& tokens) const;
     std::string problem_with(engine::RunOption::Member option) const;
     /// Returns the problem of the output file, or "". Accesses the disk.
     std::string output_problem() const;
-    /// Returns a note on what the run does to the output file. Accesses the disk.
+    /// Returns a note on how the run changes the output file. Accesses the disk.
     std::string output_note() const;
     /// Returns lines such as "128 of 2,000 entries kept (6.4 %)". Throws policies::BudgetError.
     std::vector<std::string> budget_lines(const std::optional<TokenCount>& tokens) const;
@@ -72,7 +71,6 @@ class RunForm {
     RunRequest filled_in() const;
 
     /// Returns the `kvscope run …` command for the same trace. Throws std::invalid_argument if a text cannot be quoted.
-    /// @param model empty: the default model
     std::string command(const std::filesystem::path& model) const;
 
     nlohmann::json to_json() const;
@@ -88,19 +86,17 @@ class RunForm {
 
 std::string budget_text(const policies::Budget& budget);
 
-/// A file cannot be used as a prompt. The message says why and what to do.
 struct PromptFileError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Larger than a context of a million tokens.
+/// Largest accepted prompt file. A text of a million tokens is smaller.
 constexpr uintmax_t most_prompt_bytes = 8 << 20;
 
-/// Whether the file name ends in .txt, .md or .markdown, in upper or lower case.
 bool is_text_file(const std::filesystem::path& path);
 
-/// Returns the first free name of "kvscope-1.h5", "kvscope-2.h5", … in the current folder. `is_taken` tells whether a
-/// name is in use that is not on disk yet.
+/// Returns the first free name of "kvscope-1.h5", "kvscope-2.h5", … in the current folder.
+/// @param is_taken whether a job has reserved a name that is not on disk yet
 std::filesystem::path new_output(const std::function<bool(const std::filesystem::path&)>& is_taken = nullptr);
 
 struct SamplePrompt {

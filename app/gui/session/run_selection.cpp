@@ -84,7 +84,6 @@ void Selection::forget_document(int document) {
     drop_repeated();
 }
 
-/// Removes adjacent equal places.
 void Selection::drop_repeated() {
     for (size_t i = 1; i < history_.size();) {
         if (history_[i] != history_[i - 1]) {

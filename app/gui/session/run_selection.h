@@ -28,7 +28,7 @@ struct RunKey {
     auto operator<=>(const RunKey&) const = default;
 };
 
-/// What is selected or hovered. Unset members are −1.
+/// A selected or hovered place. Unset members are −1.
 struct Cursor {
     RunKey run;
     int layer = -1;
@@ -46,7 +46,7 @@ struct Cursor {
 /// The selection, with a history like a browser's.
 class Selection {
  public:
-    /// Returns a copy, which stays valid when the selection changes in the same frame.
+    /// Returns a copy, because the selection may change in the same frame.
     Cursor current() const { return history_[at_]; }
 
     /// Selects a place and adds it to the history, unless it is already selected.
@@ -61,9 +61,8 @@ class Selection {
     Cursor cursor_at(const RunKey& key) const;
     /// Returns the selection if it is in this prompt, else a cursor with only the prompt set.
     Cursor cursor_in(int document, int prompt) const;
-    /// Changes one part of the selection and keeps the rest; for a run, see cursor_at().
     void select_run(const RunKey& key) { set(cursor_at(key)); }
-    /// @param extend extends the selected range to the token; false selects the token alone
+    /// @param extend extend the selected range to the token; false: select only the token
     void select_token(int64_t token, bool extend = false);
     void select_layer(int layer);
     void select_head(int layer, int kv_head, int query_head = -1);

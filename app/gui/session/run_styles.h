@@ -10,12 +10,11 @@
 
 namespace kvscope::gui {
 
-/// Styles of the runs of all shown prompts. Computed again when one of the prompts has changed.
+/// Cached styles of the runs of all shown prompts.
 class RunStyles {
  public:
     using Documents = std::vector<std::unique_ptr<Document>>;
 
-    /// Returns the styles of a document's shown prompt, one per run in the reader's order.
     const std::vector<analysis::LineStyle>& of(const Document& document, const Documents& documents) const;
     uint64_t number(const Documents& documents) const;
     void clear();

@@ -20,7 +20,6 @@ bool is_alike(const trace::RunAttributes& run, const trace::RunAttributes& of, A
     return of.budget_of ? run.budget_fraction == of.budget_fraction : run.budget == of.budget;
 }
 
-/// Returns e.g. "snapkv:window=8", or only the policy's name if this build does not know its parameters.
 std::string policy_of(const trace::RunAttributes& run) {
     try {
         return analysis::run_policy(run).label();
@@ -47,7 +46,6 @@ std::vector<std::string> words_in(const std::string& text) {
 
 bool is_number(const std::string& word) { return !word.empty() && word[0] >= '0' && word[0] <= '9'; }
 
-/// Whether the run has all words. If `is_beginning`, a word may also be the beginning of one of the run's words.
 bool has_words(const Session& session, const RunKey& key, const std::vector<std::string>& words, bool is_beginning) {
     const RunLook look = session.look(key);
     std::vector<std::string> own = words_in(analysis::lower_case(look.label + " " + look.recorded));

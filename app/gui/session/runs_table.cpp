@@ -21,7 +21,6 @@ constexpr std::array<const char*, 9> hidden_at_first = {
     "run",    "policy", "budget", "removed_share", "kl_stderr_over_steps", "kl_steps", "cache_bytes_predicted",
     "status", "message"};
 
-/// Returns a negative number if a comes before b. Empty cells come last in both directions.
 int order_of(const Cell& a, const Cell& b, bool descending) {
     const auto* word_a = std::get_if<std::string>(&a);
     const auto* word_b = std::get_if<std::string>(&b);

@@ -25,8 +25,7 @@ struct RunsTable {
         std::string pinned;                 ///< "A", "B" or "A − B" for rows at the top; else empty
     };
 
-    /// Adds columns of differences if two traces are compared, and rows A, B and A − B at the top if two runs are
-    /// compared.
+    /// Adds columns with differences of compared traces, or pinned rows A, B and A − B of compared runs.
     RunsTable(const std::vector<analysis::Column>& all, std::vector<Row> runs, const Compared& compared);
 
     std::vector<Column> columns;
@@ -37,7 +36,7 @@ struct RunsTable {
     /// Sorts the rows that are not pinned. Empty cells come last in both directions.
     void sort(size_t column, bool descending);
     double largest(size_t column) const;
-    /// Returns the best number of each group of shown runs, except groups whose cells all look the same.
+    /// Returns the best number of each group of shown runs (see group_of()). Omits groups with equal cells.
     std::map<std::string, double> best(size_t column, const Session& session) const;
 
     /// Returns the group of a row. Only numbers within a group are compared.

@@ -22,7 +22,6 @@ bool has_entry_budget(const trace::RunAttributes& run) {
     return run.policy != "full" && run.status == "complete" && !run.budget_of;
 }
 
-/// Returns the largest budget that drops something, or the largest budget if none does.
 int64_t budget_to_show(const trace::Reader& reader, int prompt) {
     const int64_t n_tokens = reader.prompt(prompt).visible_tokens();
     int64_t largest = 0, largest_below = 0;

@@ -31,7 +31,6 @@ struct RunLook {
     analysis::LineStyle style;
 };
 
-/// A policy that the Run form should tick, with the value of a parameter.
 struct WantedPolicy {
     std::string policy, parameter, value;
 };
@@ -42,13 +41,12 @@ struct TokenAxis {
     void show_everything() { min = max = 0; }
 };
 
-/// Common right margin of token maps that stand one above the other, so that a token has the same x position in all of
-/// them. Maps belong together if their ImGui windows have the same left and right edges.
+/// Common right margin of token maps that are drawn one above the other, so that their tokens are aligned. Maps belong
+/// together if their ImGui windows have the same left and right edges.
 class MapMargins {
  public:
-    /// Returns the largest margin that was needed in this frame so far or in the last one, in pixels.
+    /// Returns the largest margin needed in this or the last frame, in pixels.
     float share(float left, float right, float needed);
-    /// Returns whether a margin has changed since the last frame.
     bool end_frame();
 
  private:
@@ -56,7 +54,7 @@ class MapMargins {
     Margins now_, before_;
 };
 
-/// State that the views share, and the only way they communicate. UI thread only; does not use ImGui.
+/// State that all views share and through which they communicate. UI thread only; does not use ImGui.
 class Session {
  public:
     explicit Session(Tasks& tasks_of_window) : tasks(tasks_of_window) {}
@@ -76,19 +74,16 @@ class Session {
         wanted_special;  ///< parsing of control tokens on or off, for the next Run form; unset: unchanged
 
     Cursor cursor() const { return selection.current(); }
-    /// Returns the run shown by views of a single run: the one that flicker shows, else the selected one.
+    /// Returns the run for views of a single run: the run that flicker shows, else the selected run.
     RunKey told_run() const { return pair.flicker ? *pair.flicker : cursor().run; }
-    /// Returns the number of tokens of the longest shown prompt.
     int64_t n_axis_tokens() const;
     Cursor hover() const { return hover_.current(); }
     bool hover_leads() const { return hover_.leads(); }
     void set_hover(const Cursor& cursor, bool leads = false) { hover_.set(cursor, leads); }
     std::optional<Tasks::Seconds> end_frame();
 
-    /// Opens a trace with its annotations, or reads it again if it is open. If the file is now another trace, the
-    /// document is replaced. Does not block the UI: a trace of 300 MB takes 5 to 8 ms to open and 3 to 15 ms to read
-    /// again (tests/gui_session/open_bench.cpp). Throws like trace::Reader, and if the annotations of a replaced trace
-    /// cannot be saved.
+    /// Opens a trace with its annotations, or reads it again. Replaces the document if the file has become another
+    /// trace. Throws the exceptions of trace::Reader and save_annotations().
     /// @param is_written a job is writing the trace; shows the unfinished trace, not the file that it will replace
     /// @param wanted_id id for the document if it is free; 0: a new id
     Document& open(const std::filesystem::path& path, bool is_written = false, int wanted_id = 0);
@@ -98,7 +93,8 @@ class Session {
     const std::vector<std::unique_ptr<Document>>& documents() const { return documents_; }
     Document* document(int id) const;
     Document* document(const RunKey& key) const { return document(key.document); }
-    /// Returns the first document with a shown run, preferring that of told_run(); nullptr if no trace is open.
+    /// Returns told_run()'s document or the first one, preferring documents with a shown run; nullptr if no trace is
+    /// open.
     Document* focus() const;
 
     bool exists(const RunKey& key) const;
@@ -108,17 +104,15 @@ class Session {
     bool is_visible(const RunKey& key) const;
     /// Shows or hides a run. Ends flicker and ChosenPair::alone.
     void set_visible(const RunKey& key, bool visible);
-    /// If a prompt has many runs and the user has not chosen any, shows only those of the largest budget that drops
-    /// something. A, B and `chosen` stay visible. Returns the number of hidden runs.
+    /// If a prompt has many runs and the user has not chosen any, shows only the runs with the largest budget that
+    /// drops entries. A, B and `chosen` stay visible. Returns the number of hidden runs.
     size_t show_one_budget(Document& document, const RunKey& chosen = {});
     /// Selects the first shown compressed run, preferring one with scores.
     void select_first_run(const Document& document);
-    /// Returns A and B. If they are not chosen, returns matching runs of two traces with equally long prompts, or the
-    /// first shown runs. Invalid if there are too few.
+    /// Returns A and B or, if they are not chosen, matching runs of two traces or the first shown runs. May be invalid.
     std::pair<RunKey, RunKey> compared() const;
     /// Returns the finished and shown runs of all shown prompts in display order.
     std::vector<RunKey> visible_runs(bool with_full = false) const;
-    /// Returns all runs of the shown prompts.
     std::vector<RunKey> all_runs() const;
     RunLook look(const RunKey& key) const;
     /// Returns the file name, with its folder if two open traces have the same name.
@@ -126,7 +120,7 @@ class Session {
     const std::vector<analysis::LineStyle>& styles_of(const Document& document) const {
         return styles_.of(document, documents_);
     }
-    /// Changes when the style of any run changes.
+    /// Returns a number that changes with the style of any run.
     uint64_t styles_number() const { return styles_.number(documents_); }
     std::string stamp(const RunKey& key) const;
 
@@ -134,7 +128,6 @@ class Session {
 
     /// Shows another prompt of a trace. The selected run, A and B move to the same runs of that prompt.
     void show_prompt(Document& document, int prompt);
-    /// Selects the previous or next place in the history and shows its prompt.
     void go_back();
     void go_forward();
 
@@ -143,11 +136,9 @@ class Session {
     Document& take_in(Document& document);
     void forget(int document);
     int id_for(const std::filesystem::path& path, int wanted) const;
-    /// Returns the counterpart of a run in another prompt, or the run itself if its prompt is not shown.
     RunKey like_in(const Document& document, int prompt, const RunKey& run) const;
     void move_pair(const Document& document, int prompt);
     void show_selected_prompt();
-    /// Returns a run of the second open trace and the matching run of the first; invalid if no runs match.
     std::pair<RunKey, RunKey> first_pair_of_two_traces(const std::vector<RunKey>& runs) const;
 
     std::vector<std::unique_ptr<Document>> documents_;

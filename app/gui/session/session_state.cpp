@@ -23,7 +23,6 @@ int place_of(const Session& session, int id) {
     return -1;
 }
 
-/// Returns the index of a run in the file, or −1 if it is only in memory or does not exist.
 int place_in_file(const Session& session, const RunKey& key) {
     if (!session.exists(key)) return -1;
     const RunAt at = session.at(key);

@@ -8,14 +8,13 @@
 
 namespace kvscope::gui {
 
-/// Returns open traces (as `paths`), selection, A and B, hidden runs, mark and token axis as JSON.
+/// Returns the open traces (by `paths`), selection, A and B, hidden runs, mark and token axis as JSON.
 nlohmann::json session_state(const Session& session, const std::vector<std::filesystem::path>& paths);
 
-/// Returns `state` with the unknown fields of `before`, which a later version of kvscope wrote.
+/// Returns `state` with the fields of `before` that only a later version of kvscope knows.
 nlohmann::json with_unknown(nlohmann::json state, const nlohmann::json& before);
 
-/// Opens the traces of a state and restores its selection. Relative paths start from `folder`. Returns messages about
-/// traces that cannot be opened.
+/// Opens the traces of a state and restores the rest. Relative paths start at `folder`. Returns messages on failures.
 std::vector<std::string> restore_session(Session& session, const nlohmann::json& state,
                                          const std::filesystem::path& folder);
 

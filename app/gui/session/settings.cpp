@@ -34,7 +34,6 @@ void remember(std::vector<std::string>& list, const fs::path& path) {
     put_first(list, (error ? path : whole).lexically_normal().string());
 }
 
-/// Returns how many entries at the front of a list are new since `before`.
 size_t n_new(const std::vector<std::string>& list, std::vector<std::string> before) {
     for (size_t n = 0; n < list.size(); ++n) {
         const size_t n_left = list.size() - n;
@@ -46,10 +45,10 @@ size_t n_new(const std::vector<std::string>& list, std::vector<std::string> befo
     return list.size();
 }
 
-/// Applies the changes from `before` to `list` to the list of the file. New entries come first.
+/// Merges the user's changes to a list into the list of the file. New entries come first.
 std::vector<std::string> merged(const std::vector<std::string>& list, const std::vector<std::string>& before,
                                 std::vector<std::string> in_file) {
-    // A full list drops entries by itself. From a shorter list, the user has removed them.
+    // A full list drops its oldest entries. If the list is shorter, the user has removed the missing entries.
     if (list.size() < Settings::most_recent)
         for (const std::string& old : before)
             if (std::find(list.begin(), list.end(), old) == list.end()) std::erase(in_file, old);
@@ -76,7 +75,7 @@ std::vector<std::string> list_in(const nlohmann::json& json, const char* key) {
     }
 }
 
-/// Writes the changes since `before` to the object of the file (nullptr: all entries). `entries` receives the result.
+/// Writes the entries that differ from `before` (nullptr: all) to the file's object. `entries` receives the result.
 template <class Value>
 void put_entries(nlohmann::json& in_file, std::map<std::string, Value>& entries,
                  const std::map<std::string, Value>* before) {

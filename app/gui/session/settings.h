@@ -33,15 +33,13 @@ struct Settings {
 
 std::filesystem::path settings_file();
 
-/// Reads the settings. Uses defaults if there is no file and for invalid parts, which `problem` reports.
+/// Reads the settings. Missing and invalid parts have default values; `problem` reports invalid parts.
 Settings load_settings(const std::filesystem::path& file);
 
-/// Writes the settings atomically. A file that cannot be parsed is renamed first; a file of a later version is kept.
-/// Other processes may have changed the file. Therefore only members that differ from `before` are written, and lists
-/// are merged with those in the file. `settings` receives the result.
-/// @param before settings as this process last read or wrote them; nullptr: write all members
-/// @returns messages for the user
-/// @throws std::runtime_error if the file cannot be written
+/// Writes the settings atomically. Renames a file that cannot be parsed, and keeps a file of a later version. Other
+/// processes may have changed the file, so only changes since `before` are written, and lists are merged. `settings`
+/// receives the result. Returns messages for the user. Throws std::runtime_error if the file cannot be written.
+/// @param before the settings that this process last read or wrote; nullptr: write all members
 std::vector<std::string> save_settings(Settings& settings, const std::filesystem::path& file,
                                        const Settings* before = nullptr);
 

@@ -4,7 +4,7 @@
 
 namespace kvscope::gui {
 
-/// Returns the bytes of a run's cache as a share of the full cache. NaN if it is not read yet or not known.
+/// Returns the size of a run's cache as a share of the full cache; NaN until it is known.
 double share_of_full_bytes(Session& session, const RunKey& run);
 
 }  // namespace kvscope::gui

@@ -9,7 +9,6 @@
 
 namespace kvscope::gui {
 
-/// What each run kept of a range of tokens.
 struct SpanReports {
     int64_t first = 0;
     int64_t last = 0;

@@ -27,11 +27,10 @@ StoredJson read_stored_json(const std::filesystem::path& file, const char* versi
 /// Writes a JSON file atomically. Replaces invalid UTF-8. Throws figures::OutputFailed.
 void write_stored_json(const std::filesystem::path& file, const nlohmann::json& contents);
 
-/// Renames a damaged file to "….unreadable-1", or the next free number. Returns the new path. Throws std::runtime_error
-/// if the file cannot be renamed.
+/// Renames a damaged file to "….unreadable-N" with the first free N. Returns the new path. Throws std::runtime_error.
 std::filesystem::path set_aside(const std::filesystem::path& file);
 
-/// Returns the members of an object without those in `known`. They come from a later version of kvscope.
+/// Returns the members of an object that are not in `known`. A later version of kvscope wrote them.
 nlohmann::json unknown_in(const nlohmann::json& object, std::initializer_list<const char*> known);
 
 }  // namespace kvscope::gui

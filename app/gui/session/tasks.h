@@ -22,8 +22,7 @@ struct TaskResult {
     bool current = false;            ///< `value` or `error` belongs to the requested stamp
 };
 
-/// Owns the results of one computation, one result per key. A view has it as a member; a function that several views
-/// call has it as a static variable. The destructor stops the work and drops the results.
+/// Owns the results of one computation by key. The destructor stops the computation and drops the results.
 template <class T>
 class TaskSlot {
  public:
@@ -36,10 +35,8 @@ class TaskSlot {
     std::shared_ptr<const uint64_t> number_ = std::make_shared<const uint64_t>(unique_id());
 };
 
-/// Runs computations on worker threads, so that no frame waits for disk or arithmetic. A key of a slot is computed
-/// again when it is requested with a new stamp; the last result is returned until then. A computation stops (reading a
-/// trace then throws, see trace/interruption.h) if nobody needs it any more. Results are dropped a few seconds after
-/// the last request. UI thread only, except for the computations.
+/// Runs computations on worker threads. A key of a slot is computed again when it is requested with a new stamp. Until
+/// then, the last result is returned. A computation that is no longer requested is interrupted. UI thread only.
 class Tasks {
  public:
     using Seconds = std::chrono::duration<double>;
@@ -67,10 +64,10 @@ class Tasks {
     /// Runs work exactly once on its own thread, e.g. an export, even if the app is closed meanwhile. deliver() calls
     /// `ended` with the message that `work` returned, or with its error.
     void once(std::function<std::string()> work, std::function<void(const std::string& said, bool is_error)> ended);
-    /// Calls `ended` of all finished work. Returns messages of the exceptions it threw.
+    /// Calls `ended` of all finished work. Returns the messages of exceptions that `ended` threw.
     [[nodiscard]] std::vector<std::string> deliver();
 
-    /// Drops expired results. Returns the time until the next one expires, when the app should draw a frame.
+    /// Drops expired results. Returns the time until the next result expires, when the app should draw a frame.
     std::optional<Seconds> end_frame();
 
     int n_pending() const;

@@ -40,7 +40,6 @@ struct Worker {
     }
 };
 
-/// Returns the shown runs of the prompt without what-ifs, and the run `of`.
 std::vector<int> shown_runs(const Session& session, const Document& document, const RunKey& of) {
     std::vector<RunKey> keys = session.visible_runs();
     keys.push_back(of);

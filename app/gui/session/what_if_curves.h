@@ -18,10 +18,9 @@ class PrefillInMemory;
 struct CurveSettings {
     analysis::CurveMeasure measure = analysis::CurveMeasure::coverage;
     std::string over = analysis::over_budget;
-    double threshold = 0.9;  ///< a share
+    double threshold = 0.9;  ///< share that a curve should reach
 };
 
-/// The finished curves for the newest settings.
 struct LiveCurvesNow {
     std::vector<analysis::DrawnCurve> curves;  ///< `subject.run` is an index of `runs`
     std::vector<RunKey> runs;
@@ -34,7 +33,7 @@ struct LiveCurvesNow {
 /// or from a prefill in memory. UI thread only; does not use ImGui.
 class LiveCurves {
  public:
-    /// Call once per frame. @param of a run of the prompt; its curve is included even if the run is hidden
+    /// Call once per frame. @param of run of the prompt; its curve is included even if the run is hidden
     LiveCurvesNow update(Session& session, const EngineSession* engine, const RunKey& of,
                          const CurveSettings& settings);
 

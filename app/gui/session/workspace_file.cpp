@@ -234,7 +234,6 @@ class Manifest {
         }
     }
 
-    /// Returns the listed file with this name, or nullptr. Workspaces of earlier versions list only traces.
     Listed* find(const std::string& name) {
         const auto found = files_.find(name);
         if (found != files_.end()) return &found->second;

@@ -9,7 +9,7 @@
 
 namespace kvscope::gui {
 
-/// A workspace file is damaged, has a later version, or cannot be written.
+/// Thrown if a workspace is damaged, has a later version, or cannot be written.
 struct WorkspaceError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -23,9 +23,8 @@ void write_workspace(const std::filesystem::path& path, const nlohmann::json& st
 /// Returns the name of the folder for unpacking: "mine-1f0c…". It depends on the file's path and contents.
 std::string workspace_folder_name(const std::filesystem::path& path);
 
-/// Returns the state of a workspace and unpacks missing files into `folder`, each atomically. Throws WorkspaceError for
-/// files that are unlisted, duplicate, links or of another size than listed, names that leave the folder, contents
-/// larger than the archive, and a full disk.
+/// Returns the state of a workspace and unpacks missing files into `folder`, each atomically. Throws WorkspaceError if
+/// the archive is damaged or unsafe, e.g. has links or unlisted files, or if the disk is full.
 nlohmann::json read_workspace(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 /// Protects an existing folder from clean_workspaces() of any process.
@@ -40,8 +39,7 @@ class FolderInUse {
     int file_;
 };
 
-/// Removes unpacked files and remains of interrupted unpacking from the subfolders of `folder`, except those of open
-/// workspaces. Files that were changed or added, such as annotations, stay.
+/// Removes unpacked files from the subfolders of `folder`, except open workspaces and changed or added files.
 void clean_workspaces(const std::filesystem::path& folder);
 
 }  // namespace kvscope::gui
