@@ -30,8 +30,7 @@ struct DecodingEvents {
     std::function<void(const DecodingJob::WhatIf&, const engine::RepeatedRun&)> on_decoded;
 };
 
-/// Decodes all what-ifs as one batch, after one prefill. Throws like engine::repeat_runs, and std::runtime_error with
-/// the names of what-ifs that failed.
+/// Decodes what-ifs as one batch. Throws like engine::repeat_runs, or std::runtime_error with names of failed what-ifs.
 void decode(const DecodingJob& job, const engine::Model& model, engine::Progress& progress,
             const DecodingEvents& events);
 

@@ -59,7 +59,6 @@ uintmax_t bytes_of(const fs::path& path) {
     return bytes;
 }
 
-/// Whether the trace at an output records spectra; nullopt if there is none. A job that continues it must do the same.
 std::optional<bool> has_spectra(const fs::path& output, bool replaced) {
     std::vector<fs::path> places = {output.string() + ".part"};
     if (!replaced) places.push_back(output);
@@ -74,7 +73,6 @@ std::optional<bool> has_spectra(const fs::path& output, bool replaced) {
     return std::nullopt;
 }
 
-/// Whether memory is so short that paused runs should be freed and repeated later.
 bool is_memory_short() {
     constexpr uint64_t plenty = uint64_t{4} << 30;
     return engine::available_memory().bytes.value_or(plenty) < plenty;
@@ -359,7 +357,6 @@ class ThreadedSession final : public EngineSession {
 
     // Called on the UI thread:
 
-    /// Returns the number of the job, or 0 if the run is refused.
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, std::optional<RunRequest> request) {
         std::vector<engine::RunPlan> plans;
         try {
@@ -421,7 +418,6 @@ class ThreadedSession final : public EngineSession {
         return true;
     }
 
-    /// Replaces the previously stopped run and frees its memory.
     void set_stopped(const Stopped& stopped) {
         forget_stopped();
         stopped_ = stopped;
@@ -448,7 +444,7 @@ class ThreadedSession final : public EngineSession {
         if (before) jobs_.end_paused(before->paused_job);
     }
 
-    /// Engine's thread. Frees the memory of paused runs. The last one can be started again.
+    /// Engine's thread. Frees the memory of paused runs.
     void end_paused_runs() {
         jobs_.end_paused();
         jobs_.post([this] {
@@ -456,7 +452,6 @@ class ThreadedSession final : public EngineSession {
         });
     }
 
-    /// Returns a sentence on what is left of a canceled run that is not in memory.
     static std::string rest_of(const fs::path& output) {
         size_t n_runs = 0;
         bool has_prompt = false;
@@ -481,7 +476,6 @@ class ThreadedSession final : public EngineSession {
         if (to->finished) of->annotations_changed = true;
     }
 
-    /// Stores a decoded what-if, unless its settings have changed since.
     void take_decoded(const DecodingJob::WhatIf& what_if, trace::RunRecord record) {
         if (!session_.exists(what_if.key)) return;
         Document& of = *session_.document(what_if.key);
@@ -549,7 +543,6 @@ class ThreadedSession final : public EngineSession {
             partial_.push_back({.key = key, .label = label, .text = text});
     }
 
-    /// Opens the traces of the model again, so that their figures are redrawn.
     void show_spectra(const std::string& fingerprint) {
         for (const auto& document : session_.documents()) {
             if (!document->reader()->has_model() || document->reader()->model().fingerprint != fingerprint) continue;

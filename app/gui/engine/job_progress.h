@@ -12,7 +12,6 @@
 
 namespace kvscope::gui {
 
-/// Progress of engine jobs as shown in the app.
 class JobProgress final : public engine::Progress {
  public:
     /// @param on_change called on the engine's thread, at most ten times per second
@@ -22,7 +21,6 @@ class JobProgress final : public engine::Progress {
     void start(const std::string& what);
     /// Starts the next part of the job. Throws engine::Cancelled if the job was canceled.
     void go_on(EngineStatus::State state, const std::string& what);
-    /// Continues a paused job in a phase of which `done` steps are finished.
     void resume(const std::string& what, std::string_view phase, int64_t steps, int64_t done);
     void end(const std::string& error);
     void set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length,

@@ -14,7 +14,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// Lowers the priority of the jobs' threads, so that the UI thread comes first.
+/// Priority of the jobs' threads, lower than the priority of the UI thread.
 constexpr int niceness = 5;
 
 }  // namespace
@@ -54,7 +54,7 @@ void JobQueue::cancel() {
     uint64_t next = 0;  // a job that was just added has not started yet
     {
         const std::lock_guard lock(mutex_);
-        // With the lock, so that no other job starts meanwhile.
+        // The lock is held, so that no other job starts meanwhile.
         if (under_way_ != 0) return progress_.cancel();
         if (!jobs_.empty()) next = jobs_.front().number;
     }
@@ -103,7 +103,7 @@ void JobQueue::end_paused() {
         std::move(first, jobs_.end(), std::back_inserter(waiting));
         jobs_.erase(first, jobs_.end());
     }
-    // Without the lock, because the jobs call post() while they end.
+    // The lock is released, because the jobs call post() while they end.
     ended.clear();
     for (Job& job : waiting) {
         job.work.reset();
@@ -141,7 +141,7 @@ std::string JobQueue::error_of(uint64_t job) const {
 EngineStatus JobQueue::status() const {
     bool has_jobs = false;
     {
-        // Before progress_.status(): a job that has left the queue has already started there.
+        // Read the queue before progress_: a job that has left the queue is already known there.
         const std::lock_guard lock(mutex_);
         has_jobs = under_way_ != 0 || !jobs_.empty();
     }

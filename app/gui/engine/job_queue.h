@@ -42,10 +42,8 @@ class JobQueue {
     /// @param on_dropped see enqueue(); the job is then paused again
     /// @param on_ended called on the UI thread if end_paused() ends the job before its turn
     bool go_on(uint64_t job, std::function<void()> on_dropped, std::function<void()> on_ended);
-    /// Ends a paused job to free its memory. No effect if it is not paused.
     void end_paused(uint64_t job);
     std::vector<WaitingJob> waiting() const;
-    /// Busy while a job runs or waits.
     EngineStatus status() const;
     std::string error_of(uint64_t job) const;
     /// Calls the posted functions in order. Reports exceptions as notices and continues.
@@ -73,7 +71,7 @@ class JobQueue {
 
     void work();
     std::unique_ptr<PausableWork> work_of(Job& job);
-    /// Returns a job without number if it is not in the list. Requires the lock.
+    /// Returns a job without a number if none is found. Requires the lock.
     static Job take(std::deque<Job>& jobs, uint64_t number);
     void attempt(const std::function<void()>& act) const;
 
@@ -86,8 +84,8 @@ class JobQueue {
     std::deque<Job> paused_;
     std::deque<std::function<void()>> posted_;
     uint64_t n_jobs_ = 0;
-    uint64_t under_way_ = 0;                  ///< number of the job; 0: none
-    PausableWork* work_under_way_ = nullptr;  ///< work of this job
+    uint64_t under_way_ = 0;                  ///< number of the current job; 0: none
+    PausableWork* work_under_way_ = nullptr;  ///< work of the current job
     std::function<void(uint64_t)> on_paused_;
     std::map<uint64_t, std::string> errors_;  ///< by job number
     bool stopping_ = false;

@@ -12,7 +12,6 @@ class Session;
 /// The two most recent prefills. Each belongs to all prompts with the same context. UI thread only.
 class KeptPrefills {
  public:
-    /// Returns nullptr if the prefill is not in memory.
     std::shared_ptr<const PrefillInMemory> find(int document, int prompt) const;
     void keep(int document, const std::vector<int>& prompts, std::shared_ptr<const PrefillInMemory> prefill);
     void drop_closed(const Session& session);

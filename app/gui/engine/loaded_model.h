@@ -26,8 +26,6 @@ class LoadedModel {
  public:
     using Pointer = std::shared_ptr<const engine::Model>;
 
-    /// @param on_loaded called with each newly loaded model
-    /// @param on_warning called with a warning for the user
     LoadedModel(JobProgress& progress, std::function<void(const Pointer&)> on_loaded,
                 std::function<void(const std::string&)> on_warning)
         : progress_(progress), on_loaded_(std::move(on_loaded)), on_warning_(std::move(on_warning)) {}
@@ -42,11 +40,10 @@ class LoadedModel {
     /// @param asked options with device and number type; nullptr: the device chosen last, any number type
     void choose(std::filesystem::path path, const engine::RunOptions* asked = nullptr);
 
-    /// Loads the model of a trace with the trace's number type and device. If the device cannot be used, loads it on
-    /// the CPU and warns once per trace. Throws the exceptions of place_of() and engine::Model::open.
+    /// Loads the model of a trace with the trace's number type and device. If the device cannot be used, loads the
+    /// model on the CPU and warns once per trace. Throws the exceptions of place_of() and engine::Model::open.
     void need(const trace::Reader& trace, const std::vector<std::filesystem::path>& places);
 
-    /// Returns the estimated time for the spectra of the loaded model; 0 if they are cached.
     double spectra_seconds() const;
     void tell_spectra();
 
@@ -59,8 +56,8 @@ class LoadedModel {
     std::function<void(const std::string&)> on_warning_;
     Pointer model_;
     std::filesystem::path path_;
-    std::string device_ = "cpu";              ///< as requested for the loaded model
-    std::string chosen_device_ = "cpu";       ///< chosen by the user
+    std::string device_ = "cpu";              ///< requested device of the loaded model
+    std::string chosen_device_ = "cpu";       ///< device chosen by the user
     std::filesystem::path refused_;           ///< model chosen last, if it could not be loaded
     std::set<std::filesystem::path> warned_;  ///< traces for which the change of device was reported
 };

@@ -10,7 +10,7 @@
 
 namespace kvscope::gui {
 
-/// @param is_engine_busy true: a decision uses one core only, because parallel loops of two threads block each other
+/// @param is_engine_busy returns whether decisions should use one core, because parallel loops block each other
 std::shared_ptr<const PrefillInMemory> prefill_in_memory(std::shared_ptr<const engine::LivePrefill> prefill,
                                                          std::function<bool()> is_engine_busy);
 

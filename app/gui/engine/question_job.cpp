@@ -14,8 +14,8 @@ namespace {
 std::string remark_on(const engine::RepeatedRun& again) {
     if (again.n_other == 0) return {};
     return fmt::format(
-        "the cache was rebuilt and differs from the recorded one in {} entries, because this machine's arithmetic "
-        "differs from that of the machine that wrote the trace",
+        "the cache was rebuilt and differs from the recorded cache in {} entries, because this machine computes "
+        "differently from the machine that wrote the trace",
         analysis::format_count(again.n_other));
 }
 

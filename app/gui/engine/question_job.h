@@ -34,8 +34,7 @@ struct QuestionEvents {
     std::function<void(const QuestionJob::Asked&, const engine::RepeatedRun&)> on_made_again;
 };
 
-/// Rebuilds missing caches with one prefill, then asks all caches as one batch. Every answer is finished, with an error
-/// if it failed. Then exceptions are rethrown.
+/// Rebuilds missing caches, then asks all caches as one batch. Finishes every answer before it rethrows an exception.
 /// @param model returns the trace's model and loads it if necessary
 void answer(QuestionJob& job, const std::function<const engine::Model&()>& model, engine::Progress& progress,
             const QuestionEvents& events);

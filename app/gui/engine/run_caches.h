@@ -12,15 +12,14 @@ namespace kvscope::gui {
 class Document;
 class Session;
 
-/// Returns the cache as a pointer that also keeps its model alive.
+/// Returns a pointer to the cache that also keeps the model alive.
 std::shared_ptr<engine::Conversation> with_model(std::shared_ptr<engine::Conversation> cache,
                                                  std::shared_ptr<const engine::Model> model);
 
-/// Caches for further questions: those of the latest job and the most recently rebuilt ones. A cache belongs to the
-/// settings it was made with. UI thread only.
+/// Caches for further questions: caches of the latest job and recently rebuilt caches. UI thread only.
 class RunCaches {
  public:
-    /// Returns a name that changes when the run changes. The run must exist.
+    /// Returns a name that changes with the run. Requires an existing run.
     static std::string name_of(const Document& document, const RunKey& run);
 
     std::shared_ptr<engine::Conversation> find(const Session& session, const RunKey& run) const;

@@ -169,9 +169,10 @@ void RunInWindow::show_one_budget(Session& session, Document& document) const {
     const size_t n_hidden = session.show_one_budget(document, now == selected_ ? RunKey{} : now.run);
     if (n_hidden > 0)
         notice_(
-            fmt::format("{}: only runs with the largest budget that drops entries are shown. Runs lists the {} others, "
-                        "and the key 0 shows all",
-                        document.name(), n_hidden),
+            fmt::format(
+                "{}: only the runs with the largest budget that drops entries are shown. Runs lists the {} other runs, "
+                "and key 0 shows all runs",
+                document.name(), n_hidden),
             false);
 }
 
@@ -203,8 +204,8 @@ void RunInWindow::end_early(Session& session) {
     stop(session);
     if (!session.document(document_)) return;
     notice_(
-        fmt::format("{}.part contains the finished part, and the same run continues from there. Kept sets that were "
-                    "not written stay in memory until the trace is closed",
+        fmt::format("{}.part contains the finished part. Start the same run again to continue it. Kept sets that are "
+                    "not in the file stay in memory until the trace is closed",
                     output_.string()),
         false);
 }

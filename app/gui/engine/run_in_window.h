@@ -19,8 +19,7 @@ namespace kvscope::gui {
 class Document;
 class Session;
 
-/// Shows the results of a run job as they arrive: opens the trace once its first prompt is on disk, shows kept sets
-/// from memory and, at the end, the finished file.
+/// Shows the results of a run job as they arrive: first from memory, at the end from the finished file.
 class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
  public:
     RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice,
@@ -38,7 +37,7 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     void store_answers();
     /// Shows partial answers of a run that has paused.
     void stop(Session& session);
-    /// Like stop(), for a run that has ended before it was complete, with a notice.
+    /// Shows partial answers and a notice for a run that has ended early.
     void end_early(Session& session);
     /// Marks the partial answers as unfinished again when the run continues.
     void go_on(Session& session);
@@ -56,7 +55,6 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     };
 
     void open(Session& session, int prompt);
-    /// Adds the waiting results to the document. @param reload read the file again first
     void show(Session& session, bool reload);
     void select_first(Session& session);
     void show_one_budget(Session& session, Document& document) const;
@@ -64,7 +62,6 @@ class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
     void end_answer(int run);
     RunKey key_of_answered(const Session& session, size_t run) const;
     void keep_partial_answers(Session& session);
-    /// Calls store_answers() at most once per second, and for at most a twentieth of the time.
     void store_answers_in_time();
 
     std::filesystem::path output_;

@@ -22,7 +22,7 @@ class RunOutputs {
     std::shared_ptr<RunOutput> take(const std::filesystem::path& path);
     bool is_taken(const std::filesystem::path& path) const;
 
-    /// Returns the file in which the same request was begun, or a new file, for a request that names none.
+    /// Returns the output for a request that names none: the file in which the same request was begun, or a new file.
     std::filesystem::path place_for(const RunRequest& request);
     std::filesystem::path goes_on_at(const RunRequest& request) const;
     /// Makes the next request use a new file.

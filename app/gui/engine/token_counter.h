@@ -23,7 +23,6 @@ class TokenCounter {
     TokenCounter(const TokenCounter&) = delete;
     TokenCounter& operator=(const TokenCounter&) = delete;
 
-    /// Returns the newest finished count, and requests a count if the text or model has changed.
     std::optional<TokenCount> ask(const RunRequest& request, const std::shared_ptr<const engine::Model>& model);
 
  private:

@@ -11,7 +11,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Forwards the progress of a job and passes its messages to a callback.
 class Telling final : public engine::Progress {
  public:
     Telling(engine::Progress& shown, std::function<void(const std::string&)> tell)

@@ -10,7 +10,6 @@
 
 namespace kvscope::gui {
 
-/// Status of the last training, for display.
 class TrainingInWindow {
  public:
     // Called on the UI thread:

@@ -9,7 +9,6 @@
 
 namespace kvscope::gui {
 
-/// What is needed to continue an unfinished trace, read from its recipe and prompts.
 struct UnfinishedRun {
     program::RunJob job;  ///< without the model
     std::vector<engine::RunPlan> plans;
