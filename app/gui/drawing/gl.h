@@ -1,4 +1,4 @@
 #pragma once
 
-// Includes OpenGL 3.3 core, whose functions Window loads.
+// Declares OpenGL 3.3 core. Window loads the functions.
 #include <glad/gl.h>

@@ -8,14 +8,12 @@ namespace kvscope::gui {
 
 namespace {
 
-/// Returns 0 for black and 1 for white.
 double luminance(ImVec4 color) { return 0.2126 * color.x + 0.7152 * color.y + 0.0722 * color.z; }
 
 ImVec4 opaque(analysis::Rgb color) {
     return {static_cast<float>(color.r) / 255, static_cast<float>(color.g) / 255, static_cast<float>(color.b) / 255, 1};
 }
 
-/// Whether a color is nearly white, but not gray.
 bool is_pale_hue(analysis::Rgb color) {
     const auto [least, most] = std::minmax({color.r, color.g, color.b});
     return least > 0xc0 && most - least >= 8;

@@ -121,8 +121,7 @@ void draw_cells(GLuint picture, int width, int height, GLuint level, int rows, i
     glViewport(viewport[0], viewport[1], viewport[2], viewport[3]);
 }
 
-/// Pictures of at least this size are copied to the screen without Dear ImGui's blending, which takes a software
-/// renderer longer than the map itself. Smaller pictures are drawn with the widgets.
+/// Larger pictures are copied without Dear ImGui's blending, which is slow on software renderers.
 constexpr int least_copied_pixels = 100'000;
 
 struct Copy {
@@ -206,7 +205,7 @@ HeatMap::Picture& HeatMap::picture_for(const MapWindow& window, const MapColors&
         return p.width == width && p.height == height && p.window == window && p.colors == colors;
     };
     auto found = std::find_if(pictures_.begin(), pictures_.end(), fits);
-    // A map may be drawn differently in several places. Reuses a picture that was not drawn in the last frame.
+    // Reuse a picture that was not drawn in the last frame.
     if (found == pictures_.end())
         found = std::find_if(pictures_.begin(), pictures_.end(), [&](const Picture& p) { return p.frame < frame - 1; });
     if (found == pictures_.end()) found = pictures_.emplace(pictures_.end());

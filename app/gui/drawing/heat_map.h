@@ -11,8 +11,7 @@
 
 namespace kvscope::gui {
 
-/// Maps values to colors: [min, max] to the part [map_begin, map_end] of a color map. Values below `min` have the
-/// background color if `ground_below_min`.
+/// Maps values from min to max to the part [map_begin, map_end] of a color map.
 struct MapColors {
     analysis::ColorMap map = analysis::ColorMap::viridis;
     float map_begin = 0;
@@ -20,8 +19,8 @@ struct MapColors {
     float min = 0;
     float max = 1;
     bool logarithmic = false;
-    bool ground_below_min = false;
-    std::vector<ImU32> classes;  ///< if not empty, value i has color i and `map` is unused
+    bool ground_below_min = false;  ///< values below `min` have the background color
+    std::vector<ImU32> classes;     ///< if not empty, value i has color i and `map` is unused
     ImU32 ground = 0;
     bool operator==(const MapColors&) const = default;
 };
@@ -37,11 +36,10 @@ struct MapWindow {
     bool operator==(const MapWindow&) const = default;
 };
 
-/// A grid on the GPU with all levels of detail. Each level is one texture, whose columns are split into strips because
-/// widths are often limited to 16,384 pixels. Panning and zooming upload nothing. UI thread only.
+/// A grid on the GPU, with one texture per level of detail. Panning and zooming upload nothing. UI thread only.
 class HeatMap {
  public:
-    static constexpr int strip_columns = 4096;
+    static constexpr int strip_columns = 4096;  ///< textures are split, because widths are often limited to 16,384
 
     explicit HeatMap(const Pyramid& pyramid);
     ~HeatMap();
@@ -51,8 +49,7 @@ class HeatMap {
     size_t rows() const { return rows_; }
     size_t columns() const { return columns_; }
 
-    /// Fills the rectangle from min to max (screen coordinates) with a section of the map. Areas outside the map have
-    /// the background color. The map may be destroyed before the frame is drawn.
+    /// The map may be destroyed before the frame is drawn. Areas outside the map have the background color.
     void draw(ImDrawList* list, ImVec2 min, ImVec2 max, const MapWindow& window, const MapColors& colors) const;
 
  private:
@@ -60,7 +57,6 @@ class HeatMap {
         unsigned texture = 0;
         int columns = 0;
     };
-    /// A rendered section of the map, cached until it changes. Rows higher than a pixel are one pixel high in it.
     struct Picture {
         unsigned texture = 0;
         int width = 0;

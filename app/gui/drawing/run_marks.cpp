@@ -34,7 +34,6 @@ void draw_hollow_marker(Marker marker, ImVec2 at, float size, ImU32 color, ImDra
     list->AddPolyline(corners.data(), static_cast<int>(corners.size()), color, 1.0f, ImDrawFlags_Closed);
 }
 
-/// Returns the opacity of a bar that is too thin for a pattern.
 float alpha_of(Dash dash) {
     switch (dash) {
         case Dash::solid:

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Texts of the files in shaders/. A '.' in the file name is '_' here.
+/// Contents of the files in shaders/, with '_' for '.' in the names.
 namespace kvscope::gui::shaders {
 
 extern const char* const heat_map_vert;

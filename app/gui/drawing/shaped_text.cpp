@@ -55,7 +55,6 @@ struct Store {
         for (const auto& entry : texts) glDeleteTextures(1, &entry.second.texture);
     }
 
-    /// Removes the oldest texts, except those that this frame draws.
     void shrink() {
         if (bytes <= most_bytes) return;
         std::vector<std::pair<int, std::string>> by_age;
@@ -122,7 +121,7 @@ void note_boxes(PangoLayout* layout) {
     } while (pango_layout_iter_next_run(iter.get()));
 }
 
-/// Converts Cairo's premultiplied BGRA to straight RGBA. Text drawn in white that is not white has its own colors.
+/// Converts Cairo's premultiplied BGRA to straight RGBA. Sets `is_colored` if a pixel is not white, as in emoji.
 std::vector<uint8_t> straight(const uint8_t* data, int width, int height, int stride, bool& is_colored) {
     std::vector<uint8_t> out;
     out.reserve(static_cast<size_t>(width) * static_cast<size_t>(height) * 4);
@@ -192,7 +191,7 @@ struct Face {
 
 float framebuffer_scale() { return std::max(ImGui::GetIO().DisplayFramebufferScale.y, 1.0f); }
 
-/// Returns the font size for Pango, which is the em. The size in Dear ImGui is ascent plus descent.
+/// Pango's font size is the em. Dear ImGui's is ascent plus descent.
 float pango_pixels(const Face& face) {
     return std::round(face.size * framebuffer_scale() / (face.is_mono() ? mono_height : text_height));
 }
@@ -306,7 +305,6 @@ float width_of(std::string_view text, const Face& face) {
         .x;
 }
 
-/// Returns where Pango starts new lines in a paragraph that is wider than `width`.
 const std::vector<size_t>& line_starts(std::string_view paragraph, float width, const Face& face) {
     constexpr size_t most_paragraphs = 1000;
     auto& known = store_of_window()->line_starts;
@@ -497,7 +495,7 @@ std::string beginning_that_fits(const std::string& text, float width) {
 
 }  // namespace kvscope::gui
 
-// cmake/Imgui.cmake renames Dear ImGui's functions of these names, so that these functions draw and measure all text.
+// cmake/Imgui.cmake renames Dear ImGui's functions, so that the functions below draw and measure all text.
 
 void ImDrawList::AddText(ImFont* font, float size, const ImVec2& at, ImU32 color, const char* begin, const char* end,
                          float wrap_width, const ImVec4* clip) {

@@ -14,22 +14,20 @@ namespace kvscope::gui {
 /// marks, emoji, or characters that the font lacks. @param font nullptr: the current font
 bool needs_shaping(std::string_view text, ImFont* font = nullptr);
 
-/// Returns the left and right ends of bytes begin … end. @param edges see byte_edges()
+/// Returns the left and right edges of the bytes from begin to end. @param edges see byte_edges()
 std::pair<float, float> reach_of_bytes(std::span<const float> edges, size_t begin, size_t end);
 
-/// Draws one line of UTF-8 in the current font. Text that needs shaping is drawn by Pango into a cached texture.
-/// ImDrawList::AddText and all widgets do the same. @param most squeeze shaped text to this width; 0: no limit
+/// Draws one line of UTF-8, with Pango if it needs shaping. ImDrawList::AddText and all widgets do the same.
+/// @param most width to which shaped text is squeezed, in pixels; 0: no limit
 void draw_text(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float most = 0);
 
 float text_width(std::string_view text);
 
-/// Returns the left edges of the bytes of a text and its end, in pixels as set by Pango. They decrease in right-to-left
-/// scripts. Valid in this frame.
+/// Returns the left edge of each byte and the end of a text, in pixels as set by Pango. Valid in this frame.
 std::span<const float> byte_edges(std::string_view text);
 
-/// Draws the part between `left` and `right` of a text set by Pango. Letters that join across the ends keep their
-/// shape.
-/// @param at upper left corner of the whole text @param squeeze factor on all distances after byte_edges()
+/// Draws the part of a text between two x positions. Joined letters keep their shape.
+/// @param at upper left corner of the whole text @param squeeze factor on the positions of byte_edges()
 void draw_text_between(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float left, float right,
                        float squeeze);
 
@@ -47,7 +45,7 @@ size_t byte_beside(std::string_view text, size_t byte, int direction);
 /// Like byte_beside(), to the next beginning of a word.
 size_t word_beside(std::string_view text, size_t byte, int direction);
 
-/// Returns how many bytes, in whole characters, fit into a width; at least one character.
+/// Returns the number of bytes of the whole characters that fit into a width; at least one character.
 size_t bytes_that_fit(std::string_view text, float width);
 
 /// Returns the beginning of the first line that fits into a width, with "…" if it is shortened.

@@ -16,7 +16,6 @@ using Sketch = std::string;
 
 std::vector<std::string_view> rows_of(const Sketch& sketch);
 
-/// Draws a sketch in the theme's colors, stretched to the rectangle of `size` pixels at `from`.
 void draw_sketch(ImDrawList& list, const Sketch& sketch, ImVec2 from, ImVec2 size, const Theme& theme);
 
 }  // namespace kvscope::gui

@@ -34,7 +34,6 @@ struct FontFile {
     int index = 0;
 };
 
-/// Returns the system font that best matches a pattern such as "Inter:bold".
 FontFile find_font(const char* pattern_text) {
     const auto destroy = [](FcPattern* pattern) { FcPatternDestroy(pattern); };
     const std::unique_ptr<FcPattern, decltype(destroy)> pattern(
@@ -71,7 +70,6 @@ ImFont* add_family(const char* pattern) {
     return font;
 }
 
-/// Sets sizes and corner radii, in pixels at scale 1.
 void set_sizes(ImGuiStyle& style, float scale) {
     style.FontSizeBase = 15;
     style.WindowPadding = {8, 8};

@@ -8,10 +8,9 @@ namespace kvscope::gui {
 
 enum class Brightness { dark, light };
 
-/// Colors with a meaning beyond ImGui's style.
 struct Theme {
     Brightness brightness = Brightness::dark;
-    ImVec4 ground;     ///< background of maps; entries that are not kept
+    ImVec4 ground;     ///< background of maps; color of dropped entries
     ImVec4 panel;      ///< background of views
     ImVec4 ink;        ///< text
     ImVec4 ink_quiet;  ///< units and help
@@ -34,8 +33,7 @@ struct Fonts {
 /// Sets the style of Dear ImGui and ImPlot. @param scale 1: text of 16 pixels
 Theme apply_theme(Brightness brightness, float scale);
 
-/// Loads the system's fonts: Inter and JetBrains Mono or their substitutes, and a font for Chinese, Japanese and
-/// Korean. Call once, before the first frame.
+/// Loads Inter, JetBrains Mono or substitutes, and a CJK font of the system. Call once, before the first frame.
 Fonts load_fonts();
 
 ImU32 packed(const ImVec4& color, float alpha = 1);
