@@ -10,8 +10,7 @@
 
 namespace kvscope::gui {
 
-/// Draws the kept and dropped entries next to the head's cut-off. A click selects the token. Returns them as a table,
-/// without rows if nothing is drawn.
+/// Draws the entries next to a head's cut-off and returns them as a table. A click selects the token.
 analysis::Table draw_border(Context& context, const TaskSlot<analysis::Border>& slot, const PromptText& prompt,
                             const TokenQuestion& asked, int layer, int row);
 

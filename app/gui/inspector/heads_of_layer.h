@@ -11,10 +11,9 @@
 namespace kvscope::gui {
 
 /// Draws score, rank and cut-off of a token in each head of a layer. A click selects the head.
-/// @param chosen the selected head @param measure definition of the scores for tooltips
 void draw_heads_of_layer(Context& context, const Document& document, const analysis::TokenReport& report, int layer,
                          int chosen, ImU32 color, const std::string& measure);
-/// Returns the same as a table. @param run label of the run
+/// Returns the content of draw_heads_of_layer() as a table. @param run label of the run
 analysis::Table heads_table(const analysis::TokenReport& report, size_t layer, const std::string& run);
 
 }  // namespace kvscope::gui

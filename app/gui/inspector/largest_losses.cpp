@@ -41,7 +41,6 @@ BrokenText break_text(const std::string& text, float width) {
     return {std::string(text.data(), at), rest.empty() ? rest : beginning_that_fits(rest, width)};
 }
 
-/// Draws the text on the left and the number on the right. A click selects what the row describes.
 void draw_row(Context& context, const RankedRows& rows, size_t row, const ShownColumns& columns) {
     const std::string& number = rows.texts[row][columns.number];
     const std::string& text = rows.texts[row][columns.text];
@@ -76,7 +75,6 @@ void draw_rows(Context& context, const OrderedRows& ordered, const ShownColumns&
     }
 }
 
-/// Whether the first and largest number is positive. Rows of zeros are not useful.
 bool is_above_zero(const OrderedRows& ordered, const ShownColumns& columns) {
     if (ordered.rows.empty()) return false;
     const analysis::Cell& first = ordered.of->made.table.rows[ordered.rows.front()].cells[columns.number];
@@ -92,7 +90,6 @@ void draw_heading(const Context& context, const std::string& heading, const char
     ImGui::Spacing();
 }
 
-/// Limits a request to the selected run if it is one of its runs.
 void narrow_down_to_selected(const Session& session, RankingRequest& request) {
     const RunKey selected = session.told_run();
     if (std::find(request.runs.begin(), request.runs.end(), selected) == request.runs.end()) return;
@@ -105,10 +102,10 @@ void narrow_down_to_selected(const Session& session, RankingRequest& request) {
 void LargestLosses::draw(Context& context) {
     ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
     ImGui::TextWrapped(
-        "Click a token in Prompt or Retention to see why it was kept or dropped: by which runs, layers and heads, with "
-        "which score, and which entries were ranked next to it.");
+        "Click a token in Prompt or Retention to see which runs, layers and heads keep it, its scores, and the entries "
+        "ranked next to it.");
     ImGui::PopStyleColor();
-    // A what-if has no answer and thus no losses, and its slider should not start rankings.
+    // A what-if has no answer and thus no losses.
     const RunKey selected = context.session.told_run();
     const Document* document = context.session.document(selected);
     if (document && document->is_what_if(selected.run)) return;
@@ -128,8 +125,8 @@ LargestLosses::Drawn LargestLosses::draw_losses(Context& context) {
     if (answer.current)
         losses_.of = request.runs.size() == 1 ? session.look(request.runs.front()).run
                                               : fmt::format("{} shown runs", request.runs.size());
-    draw_heading(context, fmt::format("Where {} lost most", losses_.of),
-                 "Sentences ranked by the full run's attention that was lost. Each step is weighted by its divergence "
+    draw_heading(context, fmt::format("Where {} lost most attention", losses_.of),
+                 "Sentences ranked by lost attention. The attention of each step is weighted by the step's divergence "
                  "from the full run (nats). Click a sentence to select it.");
     draw_rows(context, *answer.value, columns_of(rows, "text", "kl_lost_mean"));
     return Drawn::rows;
@@ -148,9 +145,10 @@ void LargestLosses::draw_disagreement(Context& context) {
         ImGui::TextWrapped("%s", fmt::format("The {} agree on every token.", disagreement_.of).c_str());
         return;
     }
-    draw_heading(context, fmt::format("Where {} disagree most", disagreement_.of),
-                 "Tokens ranked by the standard deviation over runs of the share of heads that keep them. Click a "
-                 "token to select it.");
+    draw_heading(
+        context, fmt::format("Where {} disagree most", disagreement_.of),
+        "Tokens ranked by disagreement: the standard deviation, over the shown runs, of the share of heads that "
+        "keep the token. Click a token to select it.");
     draw_rows(context, *answer.value, columns);
 }
 

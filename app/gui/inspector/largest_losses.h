@@ -7,8 +7,8 @@
 
 namespace kvscope::gui {
 
-/// Content of the inspector before a token is selected: the sentences of which the selected run lost most or, if that
-/// is not recorded, the tokens on which the shown runs disagree.
+/// Content of the inspector while no token is selected: the sentences with the largest losses of the selected run or,
+/// if they are not recorded, the tokens on which the shown runs disagree.
 class LargestLosses {
  public:
     void draw(Context& context);

@@ -9,8 +9,7 @@
 
 namespace kvscope::gui {
 
-/// Draws two charts by layer: how many heads keep the token, and the best head's score relative to its cut-off.
-/// Clicking or dragging selects a layer. @param measure definition of the scores for tooltips
+/// Draws charts by layer: heads that keep the token, and the best head's score / cut-off. A click selects a layer.
 void draw_layer_charts(Context& context, const analysis::TokenReport& report, ImU32 color, const std::string& measure);
 
 }  // namespace kvscope::gui

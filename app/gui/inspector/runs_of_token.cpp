@@ -19,7 +19,6 @@ namespace {
 
 using analysis::Table;
 
-/// Returns the open traces whose shown prompt has the same tokens; nullopt until all are read.
 std::optional<std::vector<const Document*>> with_same_tokens(Session& session, const Document& document,
                                                              const PromptText& prompt) {
     std::vector<const Document*> same;
@@ -36,7 +35,6 @@ std::optional<std::vector<const Document*>> with_same_tokens(Session& session, c
     return same;
 }
 
-/// Adds the runs of one document. Returns false if they are not read yet.
 bool add_runs(Session& session, const Document& document, const TokenQuestion& asked, const TaskSlot<SpanReports>& slot,
               std::vector<RunOfToken>& runs) {
     const trace::Reader& reader = *document.reader();
@@ -52,7 +50,6 @@ bool add_runs(Session& session, const Document& document, const TokenQuestion& a
     return true;
 }
 
-/// Draws a run without its trace's name, which is shown above.
 void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& report, const TokenQuestion& asked) {
     Session& session = context.session;
     const RunLook look = session.look(key);
@@ -69,7 +66,7 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
                         : report.n_tokens > 1 ? fmt::format("{} of {} tokens", report.n_tokens_kept, report.n_tokens)
                         : is_narrow           ? fmt::format("{}/{}", report.n_keeping_any, report.n_places)
                                               : fmt::format("{} of {} heads", report.n_keeping_any, report.n_places);
-    // For merged tokens, also shows the token's share of entries.
+    // For merged tokens, also show the token's share of entries.
     if (report.n_merging > 0 && !is_narrow)
         heads += fmt::format(", {} entries", analysis::format_number(report.n_entries, 2));
     const ImVec2 label = ImGui::GetCursorScreenPos();
@@ -105,12 +102,12 @@ Table table_of_runs(const Session& session, const std::vector<RunOfToken>& repor
     if (several) table.columns.push_back({"trace", "Trace", ""});
     table.columns.push_back({"run", "Run", ""});
     if (is_range) table.columns.push_back({"tokens_kept", "Tokens kept in any head", "", ColumnType::integer});
-    table.columns.insert(
-        table.columns.end(),
-        {{"heads_keeping", is_range ? "Heads that keep any" : "Heads that keep it", "", ColumnType::integer},
-         {"entries", "Entries", "", ColumnType::real, 2},
-         {"heads", "Heads", "", ColumnType::integer},
-         {"layers", is_range ? "Layers that keep all" : "Layers that keep it", ""}});
+    table.columns.insert(table.columns.end(),
+                         {{"heads_keeping", is_range ? "Heads that keep any token" : "Heads that keep the token", "",
+                           ColumnType::integer},
+                          {"entries", "Entries", "", ColumnType::real, 2},
+                          {"heads", "Heads", "", ColumnType::integer},
+                          {"layers", is_range ? "Layers that keep all tokens" : "Layers that keep the token", ""}});
     for (const auto& [run, report] : reports) {
         const RunLook look = session.look(run);
         analysis::Row row;

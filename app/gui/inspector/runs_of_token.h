@@ -16,14 +16,12 @@ struct RunOfToken {
     analysis::SpanReport report;
 };
 
-/// Returns the shown compressed runs and the run in question, from all open traces with the same tokens. Returns
-/// nullopt until all are read.
+/// Returns the shown compressed runs and `asked.run` in all open traces with the same tokens; nullopt until read.
 std::optional<std::vector<RunOfToken>> ask_runs_of_token(Session& session, const TaskSlot<SpanReports>& slot,
                                                          const Document& document, const PromptText& prompt,
                                                          const TokenQuestion& asked);
 
-/// Draws a line per run: in how many heads it keeps the token, or how many tokens of a range it keeps. A click selects
-/// the run. Returns the lines as a table, without rows if nothing is drawn.
+/// Draws one line per run on the tokens that it keeps, and returns the lines as a table. A click selects the run.
 analysis::Table draw_runs_of_token(Context& context, std::vector<RunOfToken> runs, const PromptText& prompt,
                                    const TokenQuestion& asked);
 

@@ -27,7 +27,6 @@ void draw_words(const Context& context, const PromptText& prompt, size_t first, 
     }
 }
 
-/// Draws as many of the tokens as fit on one line.
 void draw_joined_words(const Context& context, const PromptText& prompt, size_t first, size_t token, size_t last) {
     const float room = ImGui::GetContentRegionAvail().x;
     JoinedTokens joined;

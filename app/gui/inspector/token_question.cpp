@@ -26,7 +26,7 @@ TokenQuestion token_question(const Session& session) {
         if (!usable(asked.run)) continue;
         const Document& document = *session.document(asked.run);
         if (document.prompt != asked.run.prompt) continue;
-        // The question is always kept and not decided by the policy, so the range ends before it.
+        // Policies do not decide about the question, so the range ends before it.
         const int64_t n_visible = document.reader()->prompt(asked.run.prompt).visible_tokens();
         if (asked.token < n_visible) asked.last_token = std::min(asked.last_token, n_visible - 1);
         return asked;

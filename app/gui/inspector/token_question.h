@@ -6,7 +6,7 @@
 
 namespace kvscope::gui {
 
-/// What the inspector shows: one token in one run or, if several tokens are selected, what runs keep of the range.
+/// The token or the range of tokens that the inspector shows, and the run.
 struct TokenQuestion {
     RunKey run;
     int64_t token = -1;  ///< −1: nothing to show
@@ -15,7 +15,7 @@ struct TokenQuestion {
     int64_t n_tokens() const { return last_token - token + 1; }
 };
 
-/// Returns the selected token, else the hovered one, in the selected run, else the first shown run.
+/// Returns the selected or else the hovered token, in the selected or else the first shown run.
 TokenQuestion token_question(const Session& session);
 
 }  // namespace kvscope::gui
