@@ -161,7 +161,7 @@ ImU32 color_of(const MapColors& colors, float value) {
     const float share = colors.logarithmic
                             ? std::log(std::max(value, 1e-30f) / colors.min) / std::log(colors.max / colors.min)
                             : (value - colors.min) / (colors.max - colors.min);
-    if (std::isnan(share)) return colors.ground;  // if the limits are infinite or equal
+    if (std::isnan(share)) return colors.ground;  // the limits are infinite or equal
     const float at = colors.map_begin + (colors.map_end - colors.map_begin) * std::clamp(share, 0.0f, 1.0f);
     const auto table = analysis::color_table(colors.map);
     const auto entry = table[static_cast<size_t>(at * static_cast<float>(table.size() - 1) + 0.5f)];

@@ -39,7 +39,7 @@ struct MapWindow {
 /// A grid on the GPU, with one texture per level of detail. Panning and zooming upload nothing. UI thread only.
 class HeatMap {
  public:
-    static constexpr int strip_columns = 4096;  ///< textures are split, because widths are often limited to 16,384
+    static constexpr int strip_columns = 4096;  ///< columns per strip; textures are often limited to 16,384 columns
 
     explicit HeatMap(const Pyramid& pyramid);
     ~HeatMap();

@@ -96,7 +96,7 @@ class ThreadedSession final : public EngineSession {
           model_(
               progress_,
               [this](const auto& model) {
-                  end_paused_runs();  // each holds the previous model
+                  end_paused_runs();  // paused runs hold the previous model in memory
                   jobs_.post([this, model] {
                       model_for_counts_ = model;
                       caches_.clear();
@@ -352,7 +352,7 @@ class ThreadedSession final : public EngineSession {
         std::optional<RunRequest> request{};  ///< the request of the run
         std::shared_ptr<RunOutput> taken;     ///< set if the job is paused
         std::function<uint64_t()> start{};    ///< starts the run again; finished runs on disk are not repeated
-        uint64_t paused_job = 0;              ///< job that holds its data in memory; 0: none
+        uint64_t paused_job = 0;              ///< job that holds the run's data in memory; 0: none
     };
 
     // Called on the UI thread:
@@ -401,7 +401,7 @@ class ThreadedSession final : public EngineSession {
     /// Engine's thread. Blocks until the run continues, see JobQueue::pause().
     bool pause(const std::shared_ptr<RunInWindow>& run, Stopped stopped, const std::string& place) {
         stopped.run.rest = fmt::format("Nothing is repeated: the run continues where it stopped ({}).", place);
-        run->store_answers();  // in case the process is killed while it waits
+        run->store_answers();  // in case the process is killed during the pause
         const bool goes_on = jobs_.pause([this, run, stopped](uint64_t job) mutable {
             stopped.taken->is_paused = true;
             run->stop(session_);
@@ -607,7 +607,7 @@ class ThreadedSession final : public EngineSession {
         events.on_warning = [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); };
         events.on_end = [&](engine::Experiment& experiment) {
             progress.forbid();
-            if (progress.has_ended()) return;  // its memory should be freed
+            if (progress.has_ended()) return;  // the memory of an ended run should be freed
             const std::shared_ptr<const engine::LivePrefill> live = experiment.take_prefill();
             std::vector<std::shared_ptr<engine::Conversation>> caches;
             for (auto& cache : experiment.take_caches()) caches.push_back(with_model(std::move(cache), model));
@@ -631,7 +631,7 @@ class ThreadedSession final : public EngineSession {
             if (progress.cancelled()) program::remove_empty_trace(job.output);
             jobs_.post([this, run] {
                 run->end_early(session_);
-                if (running_ != run) return;  // it was paused, and another run is shown
+                if (running_ != run) return;  // this run was paused, and another run is shown
                 running_.reset();
                 partial_.clear();
             });

@@ -58,7 +58,7 @@ void JobQueue::cancel() {
         if (under_way_ != 0) return progress_.cancel();
         if (!jobs_.empty()) next = jobs_.front().number;
     }
-    if (!drop(next)) progress_.cancel();  // it has started meanwhile
+    if (!drop(next)) progress_.cancel();  // the job has started meanwhile
 }
 
 bool JobQueue::drop(uint64_t number) {
@@ -189,8 +189,8 @@ bool JobQueue::pause(std::function<void(uint64_t)> on_paused) {
 
 std::unique_ptr<PausableWork> JobQueue::work_of(Job& job) {
     return std::make_unique<PausableWork>([this, run = std::exchange(job.run, nullptr)] {
-        setpriority(PRIO_PROCESS, 0, niceness);                // on Linux only for this thread
-        if (n_threads_ > 0) kernels::set_threads(n_threads_);  // only for this thread
+        setpriority(PRIO_PROCESS, 0, niceness);                // affects only this thread on Linux
+        if (n_threads_ > 0) kernels::set_threads(n_threads_);  // affects only this thread
         const checkpoint::StopCheck stop_check([this] {
             if (progress_.cancelled()) throw engine::Cancelled();
         });

@@ -28,7 +28,7 @@ fs::path place_of(const trace::ModelAttributes& wanted, std::vector<fs::path> pl
         try {
             if (checkpoint::open_checkpoint(place)->fingerprint() == wanted.fingerprint) return place;
         } catch (const std::exception&) {
-            continue;  // it was moved or is damaged
+            continue;  // the model was moved or is damaged
         }
     }
     throw std::runtime_error(fmt::format(

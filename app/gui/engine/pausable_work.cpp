@@ -47,7 +47,7 @@ void PausableWork::run() {
     } catch (...) {
         failure_ = std::current_exception();
     }
-    work_ = nullptr;  // free its data before its end becomes visible
+    work_ = nullptr;  // free the work's data before its end becomes visible
     const std::lock_guard lock(mutex_);
     state_ = State::ended;
     changed_.notify_all();

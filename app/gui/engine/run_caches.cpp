@@ -13,7 +13,7 @@ std::shared_ptr<engine::Conversation> with_model(std::shared_ptr<engine::Convers
                                                  std::shared_ptr<const engine::Model> model) {
     struct Both {
         std::shared_ptr<const engine::Model> model;
-        std::shared_ptr<engine::Conversation> cache;  // destroyed first
+        std::shared_ptr<engine::Conversation> cache;  // destroyed before the model
     };
     if (!cache) return nullptr;
     const auto both = std::make_shared<Both>(Both{std::move(model), std::move(cache)});

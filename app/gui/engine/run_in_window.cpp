@@ -93,7 +93,7 @@ void RunInWindow::store_answers() {
         std::erase_if(answers, [](const UnfinishedAnswer& answer) { return answer.n_tokens == 0; });
         if (answers.empty()) return;
         write_unfinished_answers(output_, answers);
-    } catch (const engine::Cancelled&) {     // the next call writes them
+    } catch (const engine::Cancelled&) {     // the next call writes the answers
     } catch (const std::exception& error) {  // e.g. a full disk; the run reports its own write errors
         spdlog::debug("{}", error.what());
     }

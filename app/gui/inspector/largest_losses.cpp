@@ -12,7 +12,7 @@ namespace kvscope::gui {
 namespace {
 
 constexpr size_t most_rows = 20;
-constexpr size_t least_rows = 3;  // drawn even if there is no space
+constexpr size_t least_rows = 3;  // minimum number of rows, drawn even without space
 
 struct ShownColumns {
     size_t text = 0;

@@ -313,7 +313,7 @@ void load_annotations(Document& document) {
     if (trace == document.path())
         document.annotations_in_file = base.dump();
     else
-        document.annotations_changed = true;  // so that they are saved next to the trace
+        document.annotations_changed = true;  // so that the annotations are saved next to the trace
 }
 
 void save_annotations(Document& document, const json& view) {

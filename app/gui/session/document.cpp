@@ -63,7 +63,7 @@ void Document::reload() {
 void Document::follow_to_finished_file() {
     if (is_written_ || !file_->complete() || path_ != trace::part_folder_of(file_->path())) return;
     path_ = file_->path();
-    annotations_changed = annotations_changed || !annotations_in_file.empty();  // they were saved next to the folder
+    annotations_changed = annotations_changed || !annotations_in_file.empty();  // the file is named after the folder
     annotations_in_file.clear();
 }
 
@@ -85,7 +85,7 @@ bool Document::has_text(const std::string& text) const {
 bool Document::is_of_another_trace() const {
     const trace::Reader now(source());
     if (now.recipe_json() != file_->recipe_json() &&
-        !trace::is_part_of_recipe(file_->recipe_json(), now.recipe_json()))  // not merely extended
+        !trace::is_part_of_recipe(file_->recipe_json(), now.recipe_json()))  // the trace was not merely extended
         return true;
     for (int i = 0; i < std::min(now.n_prompts(), file_->n_prompts()); ++i) {
         const auto &before = file_->prompt(i), &after = now.prompt(i);

@@ -31,7 +31,7 @@ struct RunRequest {
     std::vector<std::string> policies;   ///< e.g. "snapkv:window=8"
     std::string budgets;                 ///< e.g. "64,256"
     RunOptions options;                  ///< `analyze` is unused; see `spectra`
-    std::optional<bool> spectra;   ///< record the spectra of the model's projections; unset: only if they cost little
+    std::optional<bool> spectra;   ///< record spectra of the model's projections; unset: only if they need little time
     std::filesystem::path output;  ///< empty: a new file in the current folder
     bool force = false;            ///< replace the file at `output`
     /// Returns the questions that are not blank, without line breaks at their ends.

@@ -92,7 +92,7 @@ void LiveWhatIf::take_settings_of(const Session& session, const RunKey& what_if)
     settings_->kept = what_if.run;
     settings_->kept_settings = settings_text();
     settings_->kept_summary.reset();
-    settings_->milliseconds = 0;  // the time of another computation
+    settings_->milliseconds = 0;  // the time belongs to another computation
 }
 
 void LiveWhatIf::read_source(Session& session) {
@@ -200,7 +200,7 @@ void LiveWhatIf::show(Session& session, const Computed& computed) {
 }
 
 void LiveWhatIf::select_result(Session& session) {
-    session.pair.flicker.reset();  // it would hide the result
+    session.pair.flicker.reset();  // flicker would hide the result
     session.selection.select_run(result(session));
     told_ = session.told_run();  // the sliders may have moved on, so do not take its settings
 }
