@@ -48,7 +48,7 @@ App::App(Window& window, AppOptions options)
     session_.csv_safe = settings().csv_safe;
     choose_first_layout();
     opener_.open(options_.traces, true);
-    // Applied after the workspace, because options of the command line take precedence over its layout.
+    // The layout from the command line takes precedence over the layout of a workspace.
     apply_asked_layout();
     if (!options_.mark.empty()) session_.mark = options_.mark;
     if (!options_.select.empty()) session_.selection.set(parse_selection(session_, options_.select));
@@ -210,7 +210,6 @@ void App::take_input() {
         undo_.complete_step();
     }
     guard_.attempt("a key", [this] {
-        // While the quit question is open, no other key runs an action.
         if (quit_question_.is_shown() && is_pressed(quit_key)) quit_ = may_close();
         actions_.handle_keys(is_start_shown() || views_.have_keyboard());
     });

@@ -60,12 +60,11 @@ class App {
 
     /// Draws one frame. Returns false when the app's window should close.
     bool frame();
-    /// Replaces frame() while the app's window is hidden. Takes results from the engine and from jobs.
+    /// Called instead of frame() while the app's window is hidden. Receives the results of the engine and of jobs.
     void unseen_frame();
-    /// Saves the settings before the app closes. Unless `is_ordered`, may show a question and return false.
+    /// Saves the settings before the app closes. Unless `is_ordered`, it may ask the user a question and return false.
     bool may_close(bool is_ordered = false);
 
-    /// Opens a trace in addition to those that are open. Errors become notices.
     void open_trace(const std::filesystem::path& path) { opener_.open_trace(path); }
     void open_files(const std::vector<std::filesystem::path>& paths) { opener_.open(paths); }
 
@@ -79,7 +78,6 @@ class App {
     void apply_layout(const std::string& name) { views_.apply_layout(name); }
     OpenView& open_view(const ViewKind& kind) { return views_.open(kind); }
     void show_view(const ViewKind& kind) { views_.show(kind); }
-    /// Names of the built-in layouts: "explore", "compare", "report".
     static const std::vector<std::string>& layout_names();
 
     nlohmann::json layout_state() const { return views_.state(); }
@@ -98,7 +96,6 @@ class App {
     void set_light(bool light) { appearance_.set_light(light); }
     void set_scale(float scale) { appearance_.set_scale(scale); }
 
-    /// Shows a message that disappears by itself and stays in the log.
     void notice(const std::string& text, bool is_error = false) { notices_.add(text, is_error); }
 
  private:
@@ -108,7 +105,6 @@ class App {
     void add_actions();
     void take_results();
     void show_first_answers();
-    /// Restores the other views if the Run view fills the app's window, because there is now a trace to show.
     void end_form_alone();
     void take_input();
     bool is_start_shown() const;
@@ -118,7 +114,6 @@ class App {
     void draw_quit_question();
     std::vector<StartCard> start_cards();
     void end_frame();
-    /// Exchanges the user's choices and the model names between the session and the settings.
     void share_settings();
 
     // Each member may refer to the members above it, so the order of declaration matters.

@@ -6,14 +6,14 @@
 
 namespace kvscope::gui {
 
-/// Theme and text size of the app. Reads and changes the settings.
+/// Theme and text size of the app, which are stored in the settings.
 class Appearance {
  public:
     Appearance(Window& window, Settings& settings);
 
     const Theme& theme() const { return theme_; }
     void set_light(bool light);
-    /// Sets the text size: a scale of 1 means 16 pixels, 0 the scale of the display.
+    /// Sets the text size. A scale of 1 means 16 pixels, 0 means the scale of the display.
     void set_scale(float scale);
 
  private:

@@ -8,8 +8,7 @@
 
 namespace kvscope::gui {
 
-/// Saves the user's changes a few seconds after the last input and before the app closes. Saved are the settings with
-/// the layout, the annotations, and how each trace is viewed.
+/// Saves settings, layout, annotations and view states a few seconds after the last input and before the app closes.
 class Autosave {
  public:
     Autosave(Window& window, SettingsStore& settings, TraceSidecars& sidecars, const OpenViews& views, Notices& notices,
@@ -24,7 +23,7 @@ class Autosave {
     void note_input();
     /// Saves if the next save is due. Call once per frame.
     void end_frame();
-    /// Saves everything. Returns false, the first time, if annotations could not be saved and would be lost.
+    /// Saves everything. Returns TraceSidecars::may_leave().
     bool may_leave();
 
  private:
@@ -36,7 +35,7 @@ class Autosave {
     const OpenViews& views_;
     Notices& notices_;
     bool keeps_layout_;
-    bool knows_recent_ = false;  ///< whether recently opened files are not saved yet
+    bool knows_recent_ = false;  ///< whether new entries in the recent files are not saved yet
     double save_at_ = -1;        ///< time of the next save; negative: nothing to save
 };
 

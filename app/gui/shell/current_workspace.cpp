@@ -48,7 +48,8 @@ void CurrentWorkspace::save(const std::filesystem::path& path) {
         if (document->annotations_changed)
             throw WorkspaceError("the notes on " + document->name() +
                                  " could not be saved and would be missing in the workspace");
-        // The sidecar is named after the trace, whose name in the workspace differs.
+        // Replaces the name of the trace in the sidecar's file name, because the trace has another name in the
+        // workspace.
         const size_t n = document->path().filename().string().size();
         for (const auto& notes : annotation_files(document->path()))
             files.emplace_back(notes, name + notes.filename().string().substr(n));

@@ -13,19 +13,18 @@
 
 namespace kvscope::gui {
 
-/// Saves and opens workspaces: the open traces, their annotations, the layout and the selection in one file
-/// (app/gui/session/workspace_file.h).
+/// Saves and opens workspaces (session/workspace_file.h): open traces, annotations, layout and selection.
 class CurrentWorkspace {
  public:
-    /// Also removes unpacked workspaces that a crashed instance left on disk.
+    /// Removes unpacked workspaces that a crashed instance left on disk.
     CurrentWorkspace(Session& session, TraceSidecars& sidecars, OpenViews& views, Notices& notices);
-    /// Removes the unpacked files except those that the user added.
+    /// Removes the unpacked files, but not files that the user added.
     ~CurrentWorkspace();
 
-    /// Saves the current state in a background job, whose result becomes a notice. @throws WorkspaceError
+    /// Saves the current state in a background job. The result becomes a notice. @throws WorkspaceError
     void save(const std::filesystem::path& path);
-    /// Unpacks a workspace in a background job. Its traces then replace the open ones, except traces that a run is
-    /// writing. Errors become notices.
+    /// Unpacks a workspace in a background job. Its traces replace the open ones, except traces that a run still
+    /// writes. Errors become notices.
     void open(const std::filesystem::path& path);
     /// Opens a workspace before the first frame, without a background job. Traces that are already open stay open.
     void open_now(const std::filesystem::path& path);
@@ -36,7 +35,6 @@ class CurrentWorkspace {
         nlohmann::json state;
         std::shared_ptr<FolderInUse> in_use;
     };
-    /// Unpacks a workspace to a folder. @throws WorkspaceError
     static Unpacked unpack(const std::filesystem::path& path);
     std::vector<int> finished_traces() const;
     void close(const std::vector<int>& documents);

@@ -39,7 +39,7 @@ class Quietly {
 }  // namespace
 
 DrawingStacks::DrawingStacks()
-    // The current window is correct outside all windows, too. Requesting the fallback window by name would show it.
+    // CurrentWindow is valid outside all windows, too. Asking for the fallback window by name would show that window.
     : list_(ImGui::GetCurrentContext()->CurrentWindow->DrawList),
       n_clips_(list_->_ClipRectStack.Size),
       n_textures_(list_->_TextureStack.Size) {

@@ -10,7 +10,7 @@ namespace kvscope::gui {
 class DrawingStacks {
  public:
     DrawingStacks();
-    /// Closes everything that was opened since construction. Requires the same frame and window. What was drawn stays.
+    /// Closes everything that was opened since construction, in the same frame and window. Drawn content stays.
     void restore() const;
 
  private:

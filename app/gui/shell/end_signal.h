@@ -12,7 +12,6 @@ class EndSignal {
     /// @throws std::system_error if no pipe can be created
     explicit EndSignal(std::function<void()> asked);
     ~EndSignal();
-    /// The signal that was received; 0: none.
     int signal() const;
     EndSignal(const EndSignal&) = delete;
     EndSignal& operator=(const EndSignal&) = delete;

@@ -32,7 +32,7 @@ struct Times {
     std::deque<Noted> noted;
     uint32_t last = 0;  ///< X server time in milliseconds, which wraps around after 49 days
     double seconds = 0;
-    /// Clock minus server time: the smallest difference so far, from an event that was read without delay.
+    /// Smallest difference between clock and server time so far, from an event that was read without delay.
     double offset = std::numeric_limits<double>::infinity();
 
     double take(Time milliseconds) {

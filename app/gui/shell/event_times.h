@@ -11,8 +11,8 @@ enum class SystemEvent { key_press = 2, key_release = 3, button_press = 4, butto
 /// report these times. Does nothing on Wayland.
 void note_event_times(std::function<double()> clock);
 
-/// Returns the time of the first recorded event with this kind and X11 code (key code or button number), and forgets it
-/// and all earlier events. Returns nullopt if there is none.
+/// Removes and returns the time of the first recorded event of this kind and X11 code (key code or button number).
+/// Earlier events are removed, too. Returns nullopt if there is no such event.
 std::optional<double> take_event_time(SystemEvent kind, int code);
 
 }  // namespace kvscope::gui

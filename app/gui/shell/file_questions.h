@@ -10,11 +10,9 @@ namespace kvscope::gui {
 // the dialog.
 
 void ask_for_trace(FileDialog& dialog, FileOpener& opener);
-/// Asks for a trace that replaces the focused one.
 void ask_for_trace_instead(FileDialog& dialog, FileOpener& opener, Session& session, Autosave& autosave);
-/// Asks for a model. Hides the start cards when the user has chosen one.
+/// Asks for a model. Hides the start cards after the user has chosen one.
 void ask_for_model(FileDialog& dialog, FileOpener& opener, OpenViews& views);
-/// Asks where to save the workspace and adds the file to the recent files.
 void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session, Notices& notices,
                        Settings& settings);
 

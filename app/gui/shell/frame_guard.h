@@ -8,13 +8,12 @@
 
 namespace kvscope::gui {
 
-/// Draws the parts of a frame that are not views. An exception is reported once as a notice, and the remaining parts
-/// are drawn.
+/// Draws menus, dialogs and other parts that are not views. Reports an exception once and draws the other parts.
 class FrameGuard {
  public:
     explicit FrameGuard(Notices& notices) : notices_(notices) {}
 
-    /// Calls `draw`. The notice about an exception names `part`, e.g. "the menus".
+    /// Calls `draw`. A notice about an exception names `part`, e.g. "the menus".
     void attempt(const char* part, const std::function<void()>& draw);
 
  private:

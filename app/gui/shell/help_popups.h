@@ -10,7 +10,7 @@ class HelpPopups {
  public:
     void open_keys() { keys_wanted_ = true; }
     void open_about() { about_wanted_ = true; }
-    /// Lists mouse and keys, first those of `view`, which may be nullptr.
+    /// Draws the help for mouse and keys. The help of `view` comes first, unless `view` is nullptr.
     void draw_keys(const OpenView* view, const Actions& actions);
     void draw_about(const Window& window);
 

@@ -21,7 +21,7 @@ bool is_shift(ImGuiKey key) { return key == ImGuiMod_Shift || key == ImGuiKey_Le
 
 class Group {
  public:
-    /// Whether the event can be in the same pass as the previous ones. If so, adds it.
+    /// Adds the event if the same pass can handle it. Returns whether it was added.
     bool takes(const ImGuiInputEvent& event) {
         const Kind kind = kind_of(event);
         if (kind == Kind::none) return true;
@@ -63,7 +63,6 @@ class Group {
                 return Kind::none;
         }
     }
-    /// Whether the key types text, which a text field receives as characters.
     bool types_text(ImGuiKey key) const {
         const ImGuiIO& io = ImGui::GetIO();
         if (!is_typing_ || kind_ == Kind::modifier || io.KeyCtrl || io.KeyAlt || io.KeySuper) return false;
@@ -72,7 +71,7 @@ class Group {
         return key != ImGuiKey_Tab && ImGui::GetCurrentContext()->KeysMayBeCharInput.TestBit(key);
     }
 
-    /// A plot zooms by at most one step per pass, however far the wheel was turned.
+    /// Maximum zoom of a plot in one pass, however far the wheel was turned.
     static constexpr float one_notch = 1;
 
     const bool is_typing_ = is_text_field_active();
@@ -101,7 +100,7 @@ struct NextGroup {
     bool needs_settling = false;
 };
 
-/// Returns no group if events of the test engine are waiting.
+/// Returns an empty group if events of the test engine are waiting.
 NextGroup next_group() {
     const auto& queue = ImGui::GetCurrentContext()->InputEventsQueue;
     if (std::any_of(queue.begin(), queue.end(), [](const auto& event) { return event.AddedByTestEngine; })) return {};
@@ -123,7 +122,7 @@ bool InputQueue::exceeds_one_pass() {
 std::optional<double> InputQueue::begin_pass(bool takes_input) {
     auto& queue = ImGui::GetCurrentContext()->InputEventsQueue;
     const NextGroup next = takes_input ? next_group() : NextGroup{};
-    // The test engine relies on Dear ImGui to defer events that do not fit into a frame.
+    // The test engine needs Dear ImGui to defer events that do not fit into a frame.
     ImGui::GetIO().ConfigInputTrickleEventQueue = next.n_events == 0;
     needs_settling_ = next.needs_settling;
     if (takes_input && next.n_events == 0) return std::nullopt;

@@ -14,13 +14,14 @@ struct Placed {
     std::string place;
 };
 
-/// A split of a place: `to` receives a share of `from` on one side.
+/// Splits a place: `to` receives a share of `from` at one side.
 struct Cut {
     std::string from;
     ImGuiDir side;
     float share;
     std::string to;
-    /// Least size in ems. Without enough space, the cut is skipped and its views become tabs of `from`.
+    /// Minimum size of `to` in ems. In a smaller space, the place is not split, and the views of `to` become tabs of
+    /// `from`.
     float least = 0;
 };
 
@@ -32,14 +33,13 @@ struct Layout {
     bool has(std::string_view kind) const {
         return std::any_of(views.begin(), views.end(), [&](const Placed& placed) { return placed.kind == kind; });
     }
-    bool of_pair = false;  ///< whether the layout shows only runs A and B once both are chosen
+    bool of_pair = false;  ///< whether the layout shows only runs A and B after both are chosen
 };
 
-/// Name of the layout of an app that was started with a single view.
+/// Name of the layout with the single view that AppOptions::view names.
 inline constexpr const char* view_alone = "view alone";
 
 const std::vector<Layout>& layouts();
-/// Returns nullptr if there is no layout with this name.
 const Layout* find_layout(const std::string& name);
 
 }  // namespace kvscope::gui

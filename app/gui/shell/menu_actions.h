@@ -50,7 +50,7 @@ class MenuActions {
  public:
     MenuActions(Actions& actions, std::string menu) : actions_(actions), menu_(std::move(menu)) {}
 
-    /// Adds an action. A key of 0 means no key; without `enabled` the action is always enabled.
+    /// Adds an action. A `key` of 0 means no key. Without `enabled`, the action is always enabled.
     void add(std::string name, ImGuiKeyChord key, std::function<void()> run, std::function<bool()> enabled = {},
              bool separator_before = false);
 
@@ -71,7 +71,6 @@ Action apply_saved(SavedLayouts& layouts, const std::string& name);
 void add_run_actions(const ActionTargets& on);
 void add_palette_actions(const ActionTargets& on);
 
-/// Draws the menus File, Edit, Run, View, Layout and Help, and the button that opens the palette.
 void draw_menu_bar(Actions& actions, FileOpener& opener, SavedLayouts& layouts, RecentFiles& recent,
                    const Theme& theme);
 

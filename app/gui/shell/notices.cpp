@@ -12,11 +12,10 @@ namespace kvscope::gui {
 namespace {
 
 constexpr double notice_seconds = 6;
-// Width in ems of the menus at the left and of the palette's button at the right of the menu bar.
+// Widths in ems: the menus at the left of the menu bar, and the palette's button at its right.
 constexpr float menus_ems = 19, beside_ems = 10;
 constexpr size_t most_shown = 2;
 
-/// Draws a box at `top` and moves `top` below it. Returns whether it was clicked.
 bool draw_one(const std::string& name, const std::string& text, bool is_error, const Theme& theme, float& top) {
     const ImGuiViewport* viewport = ImGui::GetMainViewport();
     const ImGuiStyle& style = ImGui::GetStyle();

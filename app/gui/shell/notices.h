@@ -10,16 +10,16 @@
 
 namespace kvscope::gui {
 
-/// Messages to the user. Notices appear in the empty part of the menu bar, disappear by themselves or when clicked, and
-/// stay in the log. At most two are shown, errors first. The others wait, and a line gives their number.
+/// Messages in the menu bar. They disappear by themselves or when clicked, and stay in the log. At most two are shown,
+/// errors first, with the number of the others.
 class Notices {
  public:
     explicit Notices(Window& window) : window_(window) {}
 
     void add(const std::string& text, bool is_error = false);
-    /// Adds a notice that replaces the visible one of the same kind.
+    /// Adds a notice that replaces the visible notice of the same kind.
     void replace(const std::string& kind, const std::string& text);
-    /// Returns add() as a function. It must not be called after this object is destroyed.
+    /// Returns a function that calls add(). Do not call the function after this object is destroyed.
     std::function<void(const std::string& text, bool is_error)> function();
     void draw(const Theme& theme);
     const std::vector<std::string>& all() const { return all_; }

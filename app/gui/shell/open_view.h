@@ -11,7 +11,7 @@ namespace kvscope::gui {
 /// The exception that a view threw while drawing, and the selection at that time.
 struct ViewFailure {
     std::string message;
-    std::string shown;  ///< selected run and its state at that time
+    std::string shown;  ///< selected run and state of the view at that time
 };
 
 struct OpenView {
@@ -21,11 +21,12 @@ struct OpenView {
     bool open = true;
     bool is_drawn = false;  ///< whether it was drawn at least once
     bool is_docked = false;
-    bool focus = false;         ///< whether it comes to the front in the next frame
-    std::string left_layout{};  ///< for a kept view that is closed: name of the layout to which the user had added it
-    std::string id() const;     ///< e.g. "retention-1"
+    bool focus = false;  ///< whether the view comes to the front in the next frame
+    std::string
+        left_layout{};       ///< layout to which the user had added the view; set only for closed views that are kept
+    std::string id() const;  ///< e.g. "retention-1"
     std::string title() const;  ///< e.g. "Retention###retention-1" or "Retention 2###retention-2"
-    /// While this is set, its message is shown instead of the view, until the user retries or selects another run.
+    /// Error that is shown instead of the view until the user retries or selects another run.
     std::optional<ViewFailure> failure{};
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int frames_until_settled = 6;
 
-/// Focuses the window that was clicked, because plots do not do so.
+/// Focuses the window that was clicked, because a click in a plot does not focus its window.
 void focus_where_clicked() {
     const bool is_clicked =
         ImGui::IsMouseClicked(ImGuiMouseButton_Left) || ImGui::IsMouseClicked(ImGuiMouseButton_Right);
@@ -149,7 +149,7 @@ void OpenViews::start_or_show(const ViewKind& kind) {
         return;
     }
     if (first->get() == focused()) return (*first)->view->start();
-    // A layout behind the start cards is not drawn yet. Its other views must not come to the front.
+    // A layout behind the start cards is not drawn yet. Its other views must not move to the front.
     for (const auto& other : views_) other->focus = other->focus && other->kind->dock != Dock::left;
     give_keyboard(**first);
 }
@@ -206,7 +206,6 @@ void OpenViews::set_state(OpenView& open, const nlohmann::json& state) {
     try {
         open.view->load(state);
     } catch (const nlohmann::json::exception&) {
-        // Settings that cannot be read keep their defaults.
     } catch (const std::exception& error) {
         notices_.add(
             fmt::format("the settings of the view {} could not be restored: {}", open.kind->title, error.what()), true);
@@ -295,12 +294,12 @@ void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture)
     }
     open.is_drawn = true;
     open.is_docked = ImGui::IsWindowDocked();
-    // A docked window has no tab in its first frame.
+    // A docked window does not have a tab in its first frame.
     const ImGuiWindow* window = ImGui::GetCurrentWindow();
     ImGuiTabBar* tabs = window->DockNode ? window->DockNode->TabBar : nullptr;
     const bool has_tab = tabs && ImGui::TabBarFindTabByID(tabs, window->TabId);
     if (wants_focus && open.is_docked && !has_tab) open.focus = true;
-    // Of several new tabs, Dear ImGui shows the last one.
+    // If several tabs are new, Dear ImGui shows the last one.
     if (has_tab && std::find(in_front_.begin(), in_front_.end(), open.id()) != in_front_.end())
         tabs->NextSelectedTabId = window->TabId;
     picture.take_if_wanted(open);

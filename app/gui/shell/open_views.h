@@ -21,33 +21,32 @@ namespace kvscope::gui {
 
 struct Layout;
 
-/// The open views, their places, and which view has the keyboard.
+/// Manages the open views, their places and the keyboard focus.
 class OpenViews {
  public:
-    /// `only` is the kind of the only view in the layout `view_alone`; empty: there is no such layout.
+    /// @param only kind of the only view in the layout `view_alone`; empty: that layout does not exist
     OpenViews(Window& window, const Session& session, Notices& notices, std::string only);
 
     const std::vector<std::unique_ptr<OpenView>>& all() const { return views_; }
-    /// Opens another view of this kind as a tab: a closed one that was kept, or a new one.
+    /// Opens another view of this kind as a tab. Reuses a closed view if one was kept.
     OpenView& open(const ViewKind& kind);
-    /// Opens another view with a state from View::save. Does nothing for an unknown kind.
+    /// Opens another view with a state from View::save. Does nothing if the kind is unknown.
     void open(const std::string& kind, const nlohmann::json& state);
-    /// Gives the keyboard to the first view of this kind, or opens one. Hides the start cards.
+    /// Gives the keyboard to the first view of this kind. Opens one if there is none. Hides the start cards.
     OpenView& show(const ViewKind& kind);
-    /// Brings a view to the front and calls one of its commands, because a hidden view cannot execute commands.
+    /// Brings a view to the front and calls one of its commands. A hidden view cannot execute commands.
     void call(const std::string& id, const std::string& command);
     /// Brings the tab of this kind to the front once the layout has settled. The keyboard focus does not change.
     void bring_to_front(const ViewKind& kind);
     /// Calls View::start if a view of this kind has the keyboard. Otherwise shows the view.
     void start_or_show(const ViewKind& kind);
-    /// Maximizes a view until `end_alone`. Does nothing if it is the only view or the user restored the others.
+    /// Maximizes a view until end_alone(). Does nothing if it is the only view or the user restored the other views.
     void show_alone(const ViewKind& kind);
     void end_alone();
     void end_alone(const ViewKind& kind);
-    /// Returns the view that has, or last had, the keyboard; nullptr if there is none.
+    /// Returns the view that has the keyboard or had it last; nullptr if there is none.
     OpenView* focused() const;
     bool have_keyboard() const;
-    /// Returns nullptr if the view is not open.
     const OpenView* find(const View& view) const;
 
     /// Shows the views instead of the start cards although no trace is open.
@@ -64,11 +63,11 @@ class OpenViews {
     /// Maximizes the focused view in the next frame, or restores all views if one is maximized.
     void toggle_maximised();
     bool is_maximised() const { return !before_maximised_.is_null(); }
-    /// State of all views and places, including closed views that are kept and unknown entries of a newer kvscope.
-    /// While a view is maximized, the state before.
+    /// Returns the state of all views and places, including kept closed views and unknown entries of a newer kvscope.
+    /// While a view is maximized, returns the state before maximizing.
     nlohmann::json state() const;
-    /// Restores a state without its unknown or damaged parts. With `keep_views`, open views keep their settings.
-    /// Otherwise only views with typed text keep theirs, and the state's versions of these are kept closed.
+    /// Restores a state and skips its unknown or damaged parts. With `keep_views`, all open views keep their settings.
+    /// Otherwise only views with typed text do, and their versions in `state` are kept as closed views.
     void restore(const nlohmann::json& state, bool keep_views = false);
 
     void begin_frame();
@@ -76,13 +75,13 @@ class OpenViews {
     bool draw_dock_space();
     void draw(Context& context, ViewPicture& picture);
 
-    /// Number of times that all views were replaced, e.g. by a workspace.
+    /// Number of times that all views were replaced, for example by a workspace.
     int n_begun() const { return n_begun_; }
 
     bool has_dock_space() const { return dock_space_ != 0; }
-    /// Returns a text that changes when splitters, tabs or floating views change.
+    /// Returns a text that changes whenever splitters, tabs or floating views change.
     std::string places() const;
-    /// Whether the places have settled. For a few frames after a change of views, they move by themselves.
+    /// Whether the places have settled. They move for a few frames after the set of views changes.
     bool is_settled() const { return frames_to_settle_ == 0; }
     void await_places();
 
@@ -95,10 +94,8 @@ class OpenViews {
     OpenView& add(const ViewKind& kind, int number);
     OpenView& open_new(const ViewKind& kind);
     void give_keyboard(OpenView& view);
-    /// Docks a new view as a tab next to views of its kind, or else in its default place.
     void dock(OpenView& opened) const;
     bool is_taken(const ViewKind& kind, int number) const;
-    /// Removes the first view of a kind, or the one with this number; nullptr if there is none.
     static std::unique_ptr<OpenView> take(std::vector<std::unique_ptr<OpenView>>& views, const ViewKind& kind,
                                           std::optional<int> number = {});
     void put_away(std::vector<std::unique_ptr<OpenView>> views);
@@ -125,7 +122,7 @@ class OpenViews {
     nlohmann::json before_maximised_;  ///< state() before maximizing; null: no view is maximized
     std::string maximised_;            ///< id of the maximized view
     std::string wanted_maximised_;     ///< id of the view to maximize or restore in the next frame
-    std::string layout_;               ///< name of the layout that was last built; empty: not one of ours
+    std::string layout_;               ///< name of the built-in layout that was last built; empty: another layout
     int n_begun_ = 0;
     std::string wanted_layout_;                  ///< name of the layout to build in the next frame
     std::map<ImGuiID, int> tab_order_;           ///< restored tab order by window; empty once the places have settled

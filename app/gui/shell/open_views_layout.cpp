@@ -18,7 +18,6 @@ namespace {
 
 constexpr int most_of_a_kind = 999;
 
-/// Returns the value of a key, or the default if it is missing or has another type.
 template <class T>
 T stored(const nlohmann::json& object, const char* key, T otherwise) {
     const auto found = object.find(key);
@@ -109,7 +108,7 @@ nlohmann::json OpenViews::state() const {
     for (const auto& open : views_) {
         const ImGuiWindow* window = open->is_drawn ? ImGui::FindWindowByName(open->title().c_str()) : nullptr;
         views.push_back(state_of(*open));
-        // A view behind the start cards was never drawn. Its request for focus then decides.
+        // A view behind the start cards was never drawn. In that case, its request for focus decides.
         const bool is_tab = window && window->DockIsActive;
         const bool is_floating = window && window->DockId == 0;
         views.back()["in_front"] = is_tab ? window->DockTabIsVisible : is_floating || open->focus;
@@ -162,7 +161,7 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
         if (!kept || other) set_state(other ? *other : opened, saved.value("state", nlohmann::json::object()));
         if (other && is_filled_in(*other)) also_filled_in.push_back(std::move(other));
     }
-    // If no view had the keyboard, gives it to a view in the center. Otherwise the last view that appears would get it.
+    // If no view had the keyboard, a view in the center gets it. Otherwise the last view that appears would get it.
     for (const auto& open : views_)
         if (focus_in_the_end_.empty() && open->focus && open->kind->dock == Dock::center)
             focus_in_the_end_ = open->title();
@@ -253,7 +252,7 @@ void OpenViews::fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>
         opened.focus = filled.insert(places.at(placed.place)).second;
         ImGui::DockBuilderDockWindow(opened.title().c_str(), places.at(placed.place));
     }
-    // Docks views that the user added to the layout in their kind's default place.
+    // Docks views that the user added to the layout in the default place of their kind.
     for (auto* from : {&before, &put_away_}) {
         for (auto& kept : *from) {
             if (!kept->view || kept->left_layout != layout.name) continue;

@@ -8,9 +8,8 @@
 
 namespace kvscope::gui {
 
-/// Adjusts the places when the app's window is resized. A smaller window first shrinks the places around the center,
-/// each in proportion to its size above the minimum, and then the center. A larger window first restores them to the
-/// user's size.
+/// Resizes the places with the app's window. A smaller window first shrinks the places around the center, in proportion
+/// to their size above the minimum, and then the center. A larger window first restores the user's sizes.
 class PlaceSizes {
  public:
     /// Resizes the places to a dock space of this size in pixels. Call before the dock space is drawn.
@@ -24,13 +23,13 @@ class PlaceSizes {
     };
     struct Wanted {
         float size = 0;
-        float at = 0;   ///< size of the dock space at that time, along the side's axis
-        float set = 0;  ///< size that fit() last set
+        float at = 0;   ///< size of the dock space along the side's axis when `size` was set
+        float set = 0;  ///< size that fit() set last
     };
     static std::vector<Side> sides_of(ImGuiID dock_space);
     Wanted& wanted(const Side& side, ImVec2 whole);
 
-    std::map<ImGuiID, Wanted> wanted_;  ///< by dock node, including nodes that are gone while a view is maximized
+    std::map<ImGuiID, Wanted> wanted_;  ///< by dock node; includes nodes that do not exist while a view is maximized
 };
 
 }  // namespace kvscope::gui

@@ -12,7 +12,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// The first entry is the program itself.
+/// The first entry belongs to the program itself.
 int take_bias(dl_phdr_info* info, size_t, void* bias) {
     *static_cast<uintptr_t*>(bias) = info->dlpi_addr;
     return 1;

@@ -5,13 +5,13 @@
 
 namespace kvscope::gui {
 
-/// Symbol table of the running program, including static functions, read from its executable. Safe in signal handlers:
-/// after open(), it neither allocates nor locks.
+/// Symbol table of the running program, with static functions. After open(), it neither allocates nor locks, so that
+/// signal handlers can use it.
 class ProgramSymbols {
  public:
     struct Found {
         const char* name = nullptr;  ///< mangled name; nullptr: unknown
-        size_t offset = 0;           ///< distance of the address from the start of the function
+        size_t offset = 0;           ///< distance of the address from the start of the function, bytes
     };
 
     /// Maps the executable into memory. If this fails or the file is stripped, find() finds nothing.

@@ -10,11 +10,10 @@ class QuitQuestion {
  public:
     enum class Answer { none, quit, stay };
 
-    /// Shows the question. `what` names the job in progress, e.g. "demo.h5: 15 runs".
     void ask(std::string what);
-    /// Whether the question is visible. A second request to quit then counts as a yes.
+    /// Whether the question is visible. A second request to quit then counts as the answer Quit.
     bool is_shown() const { return is_shown_; }
-    /// Draws the question with the queued jobs in `waiting`, which Quit discards.
+    /// Draws the question and lists the queued jobs in `waiting`, which quitting discards.
     Answer draw(bool is_under_way, const std::vector<std::string>& waiting);
 
  private:

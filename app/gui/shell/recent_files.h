@@ -9,7 +9,6 @@
 
 namespace kvscope::gui {
 
-/// A recently opened trace, workspace or model, and whether it still exists.
 struct RecentFile {
     enum class State { there, unfinished, gone };
     std::filesystem::path path;
@@ -19,18 +18,18 @@ struct RecentFile {
     bool operator==(const RecentFile&) const = default;
 };
 
-/// Recent traces and models from the settings. Checks the files periodically, not in every frame.
+/// Recent traces and models from the settings. Checks periodically whether the files still exist.
 class RecentFiles {
  public:
-    /// `tasks` reads the contents of the files in background jobs; nullptr: contents are not shown.
+    /// @param tasks runs the background jobs that read the files' contents; nullptr: contents are not shown
     explicit RecentFiles(Settings& settings, Tasks* tasks = nullptr) : settings_(settings), tasks_(tasks) {}
 
     const std::vector<RecentFile>& traces() const { return traces_; }
     const std::vector<RecentFile>& models() const { return models_; }
     /// Call in each frame that shows the files.
     void update(double now);
-    /// Returns a trace's date, prompt and policies in one line, or that the file is a workspace. Empty before the file
-    /// is read and after an error.
+    /// Returns one line with a trace's date, prompt and policies, or "workspace". Empty until the file is read and
+    /// after an error.
     std::string contents_of(const RecentFile& file) const;
     void clear_traces() { settings_.recent_traces.clear(); }
 

@@ -44,7 +44,6 @@ nlohmann::json places_in(const nlohmann::json& state) {
     return layout;
 }
 
-/// Reads a layout from a file. @throws std::runtime_error if the file holds no valid layout
 nlohmann::json layout_in(const fs::path& path) {
     const StoredJson stored = read_stored_json(path, layout_key, layout_version);
     if (stored.state == StoredJson::State::absent) throw std::runtime_error(path.string() + " does not exist");

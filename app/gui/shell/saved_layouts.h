@@ -15,21 +15,22 @@ namespace kvscope::gui {
 /// Returns a sentence that says why a layout cannot have this name; empty if the name is valid.
 std::string objection_to_layout_name(const std::string& name);
 
-/// The user's named layouts: saving, applying, removing, export and import. A layout stores the open views and their
-/// places without their settings or text.
+/// Saves, applies, removes, exports and imports the user's layouts. A layout stores the open views and their places,
+/// but not their settings or text.
 class SavedLayouts {
  public:
     SavedLayouts(Settings& settings, OpenViews& views, FileDialog& dialog, Notices& notices)
         : settings_(settings), views_(views), dialog_(dialog), notices_(notices) {}
 
     std::vector<std::string> names() const;
-    /// Applies a layout. Views keep their settings. Does nothing if the name is unknown.
+    /// Applies a layout without changing the settings of views. Does nothing if the name is unknown.
     void apply(const std::string& name);
 
     void ask_to_save();
     void ask_to_remove(const std::string& name);
     void ask_to_export();
-    /// Asks for a file, adds its layout and applies it. An invalid file is reported as a notice and changes nothing.
+    /// Asks for a file, adds its layout and applies the layout. An invalid file changes nothing and is reported as a
+    /// notice.
     void ask_to_import();
     void draw();
 

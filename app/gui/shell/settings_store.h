@@ -7,7 +7,7 @@
 
 namespace kvscope::gui {
 
-/// The user's settings. Reads them at the start and writes them when they have changed.
+/// The user's settings, read at the start and written after changes.
 class SettingsStore {
  public:
     /// If `is_kept` is false, uses the defaults and neither reads nor writes a file.

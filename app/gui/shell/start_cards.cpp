@@ -20,7 +20,6 @@ void draw_card(const StartCard& card, ImVec2 size, const Theme& theme, const Fon
     if (is_chosen) card.run();
 }
 
-/// Draws a link with the file's contents and folder. Missing files have no link. Returns whether it was clicked.
 bool draw_recent(const RecentFile& file, const std::string& contents, float folder_at) {
     const bool is_gone = file.state == RecentFile::State::gone;
     const bool is_clicked = !is_gone && ImGui::TextLink(file.name().c_str());
@@ -35,7 +34,7 @@ bool draw_recent(const RecentFile& file, const std::string& contents, float fold
     return is_clicked;
 }
 
-/// Returns the chosen action, which the caller runs because it may change the lists; empty: none.
+/// Draws the recent files. Returns the action to run afterwards, because it may change the lists; empty: none.
 std::function<void()> draw_lists(const RecentFiles& recent, const RecentActions& actions) {
     std::function<void()> chosen;
     const float folder_at = 16 * ImGui::GetFontSize();

@@ -15,14 +15,13 @@
 namespace kvscope::gui {
 namespace {
 
-/// Forces left-to-right order, whatever names and texts the sentence contains.
+/// Forces left-to-right order even if names or texts in the sentence are written from right to left.
 std::string from_left(std::string sentence) {
     constexpr std::string_view mark = "\u200e";
     if (needs_shaping(sentence)) sentence.insert(0, mark);
     return sentence;
 }
 
-/// Draws whether the marked text was kept, and where. A click selects its next occurrence.
 void draw_mark_answer(Session& session, const Theme& theme) {
     const Document* document = session.focus();
     if (session.mark.empty() || !document || document->prompt >= document->reader()->n_prompts()) return;

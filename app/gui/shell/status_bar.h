@@ -7,7 +7,7 @@ namespace kvscope::gui {
 
 class EngineSession;
 
-/// Draws the line at the lower edge: current job, model and prompt, marked text, and frames per second.
+/// Draws the status bar: current job, model and prompt, marked text, and frames per second.
 void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme);
 
 }  // namespace kvscope::gui

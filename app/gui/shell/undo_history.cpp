@@ -107,7 +107,7 @@ std::string UndoHistory::difference(const Step& now, const Step& wanted) {
     add(a.cursor != b.cursor, "selection");
     add(a.a != b.a || a.b != b.b || a.pair_alone != b.pair_alone, "A and B");
     add(a.mark != b.mark, "mark");
-    // Changes that come with a reopened trace are not listed separately.
+    // Changes that result from reopening a trace are not listed.
     const auto differ = [](const auto& those, const auto& others) {
         return std::any_of(those.begin(), those.end(), [&](const auto& of_document) {
             const auto other = others.find(of_document.first);

@@ -15,8 +15,8 @@
 namespace kvscope::gui {
 
 /// Undo and redo of the user's choices: selection, A and B, mark, prompts, hidden runs, run labels, pins, views and
-/// their places. Undo can reopen a closed trace. Opening a workspace clears the history. Changes by the app itself are
-/// not steps, except when it hides runs.
+/// places. Undo can reopen a closed trace. Opening a workspace clears the history. Changes by the app itself are no
+/// steps, except when the app hides runs.
 class UndoHistory {
  public:
     UndoHistory(Session& session, OpenViews& views) : session_(session), views_(views) {}
@@ -28,7 +28,7 @@ class UndoHistory {
     std::string undo();
     std::string redo();
 
-    /// Starts a frame. Changes within a few frames after `has_input` count as the user's.
+    /// Starts a frame. Changes within a few frames after `has_input` count as changes by the user.
     void begin_frame(bool has_input);
     /// Adds a step if a change is complete. Returns whether a dropped view needs another frame to reach its place.
     bool end_frame();
@@ -55,7 +55,6 @@ class UndoHistory {
         nlohmann::json layout;
     };
     void remember();
-    /// Whether runs were hidden since the last step. This is always a step of its own, even if the app did it.
     bool hides_runs(const Step& now) const;
     Step present() const;  ///< current state without `layout`
     std::string go_to(const Step& step);
@@ -66,7 +65,7 @@ class UndoHistory {
     std::vector<Step> steps_;  ///< the last one is the current state
     std::vector<Step> undone_;
     int n_begun_ = 0;          ///< OpenViews::n_begun() of these steps
-    int frames_of_input_ = 0;  ///< remaining frames in which changes count as the user's
+    int frames_of_input_ = 0;  ///< remaining frames in which changes count as changes by the user
     int frames_to_drop_ = 0;   ///< remaining frames until a dragged view is in its place
 };
 

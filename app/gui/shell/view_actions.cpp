@@ -14,7 +14,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Returns the name of an action for a place, e.g. "Go to token 700".
 std::string name_of_place(std::string place) {
     std::replace(place.begin(), place.end(), '=', ' ');
     return "Go to " + std::regex_replace(place, std::regex(","), ", ");
@@ -22,7 +21,7 @@ std::string name_of_place(std::string place) {
 
 void go_to(Session& session, const std::string& place) { session.selection.go_to(parse_selection(session, place)); }
 
-/// Offers a place that the user typed. If the traces lack it, the action reports that.
+/// Offers to go to a place that the user typed. The action reports an error if no trace has the place.
 void offer_place(const std::string& search, std::vector<Action>& offered, Session& session) {
     if (const auto place = typed_place(search))
         offered.push_back({name_of_place(*place), "", 0, [&session, place] { go_to(session, *place); }, {}, {}, false});
@@ -185,7 +184,6 @@ void add_view_actions(const ActionTargets& on) {
 
 namespace {
 
-/// Offers the commands of a view, e.g. "Report: Export all…".
 void offer_commands(std::vector<Action>& actions, const OpenView& of, OpenViews& views) {
     const std::string title = of.title();
     for (const std::string& command : of.view->commands())

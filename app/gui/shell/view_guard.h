@@ -9,7 +9,7 @@
 
 namespace kvscope::gui {
 
-/// Draws views. An exception in one view is shown in its place and does not affect the others.
+/// Draws views. If a view throws an exception, the message is shown in its place, and the other views are still drawn.
 class ViewGuard {
  public:
     ViewGuard(Window& window, const Session& session) : window_(window), session_(session) {}

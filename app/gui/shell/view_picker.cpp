@@ -54,7 +54,6 @@ bool is_open(const ViewKind& kind, const OpenViews& views) {
     return std::any_of(views.all().begin(), views.all().end(), [&](const auto& open) { return open->kind == &kind; });
 }
 
-/// Draws the lines of a text that fit. The last one ends with an ellipsis if the text is longer.
 void draw_lines(ImDrawList& list, ImFont* font, float size, ImVec2 at, ImVec2 room, ImU32 color,
                 const std::string& text) {
     const char* from = text.data();

@@ -9,12 +9,11 @@
 
 namespace kvscope::gui {
 
-/// A panel with a sketch, title and summary of each kind of view, filtered by a search text. Enter or a click shows an
-/// open view or opens one. Shift opens another view of the kind.
+/// Panel with a sketch, title and summary of each kind of view that matches the search. Enter or a click shows the view
+/// of this kind, or opens one if there is none. With Shift, it opens another one.
 class ViewPicker {
  public:
     void open() { is_wanted_ = true; }
-    /// Draws the panel. Choosing a kind runs the action "Show …" or "New view: …" in `actions`.
     void draw(Actions& actions, const OpenViews& views, const Theme& theme, const Fonts& fonts);
 
  private:

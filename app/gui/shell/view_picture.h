@@ -15,7 +15,7 @@ class ViewPicture {
  public:
     ViewPicture(Window& window, Tasks& tasks, Notices& notices) : window_(window), tasks_(tasks), notices_(notices) {}
 
-    /// Requests a copy. It is made a few frames later, when the menu has closed.
+    /// Requests a copy, which is made a few frames later when the menu has closed.
     void ask_for(const OpenView& open);
     /// Copies the view if requested. Call once per frame for each view, between ImGui::Begin and End.
     void take_if_wanted(const OpenView& open);

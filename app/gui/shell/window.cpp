@@ -57,7 +57,6 @@ void set_plot_mouse() {
                                       (2 * wheel_zoom - 1));  // ImPlot's rate for zooming in by the factor wheel_zoom
 }
 
-/// Reads the back buffer and flips it vertically.
 Screenshot read_back(int width, int height) {
     Screenshot shot{width, height, {}};
     const size_t row_bytes = static_cast<size_t>(width) * 3;
@@ -78,7 +77,8 @@ Screenshot read_back(int width, int height) {
 bool Window::display_is_there() { return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"); }
 
 Window::Window(const WindowOptions& options) : clock(glfwGetTime), only_pictures_(options.only_pictures) {
-    // Without this, GLFW tries Wayland first, and its library prints an error if there is none.
+    // Without this hint, GLFW tries Wayland first, and the Wayland library prints an error if there is no Wayland
+    // display.
     if (is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY")) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
     if (!glfwInit()) throw NoDisplay("cannot open a window: " + last_glfw_error());
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
@@ -171,7 +171,7 @@ bool Window::pass(const std::function<bool()>& frame, bool takes_input) {
     passed_at_ = at;
     ImGui::NewFrame();
     input_.end_pass();
-    // Tooltips only for the item under the mouse: one for the keyboard's item would cover it permanently.
+    // Only the item under the mouse has a tooltip. A tooltip of the keyboard's item would cover that item permanently.
     ImGui::GetCurrentContext()->NavHighlightItemUnderNav = false;
     constexpr int least_to_settle = 2;  // a new item receives the keyboard in the second frame
     constexpr int most_to_settle = 8;

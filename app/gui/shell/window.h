@@ -43,34 +43,33 @@ struct Screenshot {
 /// another frame.
 class Window {
  public:
-    /// Opens the app's window. @throws NoDisplay
+    /// @throws NoDisplay
     explicit Window(const WindowOptions& options);
     ~Window();
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
 
-    /// Whether the environment names a display.
     static bool display_is_there();
 
-    /// Draws frames until `frame` returns false, or until the user closes the window and `may_close` agrees. While the
-    /// window is minimized, calls `unseen_frame` instead.
+    /// Draws frames until `frame` returns false, or until the user closes the window and `may_close` returns true.
+    /// Calls `unseen_frame` instead while the window is minimized.
     void run(const std::function<bool()>& frame, const std::function<void()>& unseen_frame,
              const std::function<bool()>& may_close);
 
-    /// Draws one frame. If more input waits than one pass can take, calls `frame` once per group and shows the last
+    /// Draws one frame. If the waiting input needs several passes, calls `frame` for each pass and shows the last
     /// result. Returns false if `frame` returned false.
     bool draw_frame(const std::function<bool()>& frame);
 
     /// Seconds until the next frame if nothing happens; 0: draw immediately; negative: no limit.
     double seconds_to_sleep() const;
 
-    /// Assigns a time to the new input: the system's time of the last event if known, else now. Double clicks are
-    /// detected by these times.
+    /// Assigns a time to the new input: the system's time of the last event if known, else the current time. Double
+    /// clicks are detected by these times.
     void note_input_time() { input_.note_time(event_at_.value_or(clock())); }
     /// Current time in seconds. Tests replace it.
     std::function<double()> clock;
 
-    /// Requests a frame. Callable from any thread.
+    /// Requests a frame. Can be called from any thread.
     static void wake();
     /// Requests another frame without waiting for input, e.g. for an animation.
     void draw_again() {
@@ -86,10 +85,8 @@ class Window {
     void take_picture(std::function<void(const Screenshot&)> taken) { taken_ = std::move(taken); }
     uint64_t n_frames() const { return n_frames_; }
     float content_scale() const;
-    /// Sets the window's title. May be called in every frame.
     void set_title(const std::string& title);
     void close();
-    /// Returns the OpenGL version and driver, e.g. "OpenGL 3.3 (Core Profile) Mesa 22.3.6, llvmpipe".
     const std::string& renderer() const { return renderer_; }
 
     std::function<void(const std::vector<std::filesystem::path>&)> on_drop;
@@ -97,7 +94,8 @@ class Window {
     Fonts fonts;
 
  private:
-    /// Runs `frame` once between NewFrame and Render, with or without the next group of input.
+    /// Calls `frame` between NewFrame and Render. With `takes_input`, Dear ImGui first receives the next group of
+    /// input.
     bool pass(const std::function<bool()>& frame, bool takes_input = true);
     bool take_input(const std::function<bool()>& frame);
     void show_frame();
@@ -112,8 +110,8 @@ class Window {
     double wanted_at_ = -1;  ///< latest time of the next frame; negative: none
     uint64_t n_frames_ = 0;
     InputQueue input_;
-    std::optional<double> event_at_;  ///< time of the last event in the next frame; nullopt: unknown
-    /// Time before the last poll. Passes without input use it, so that they are not later than an unread event.
+    std::optional<double> event_at_;  ///< time of the last event that the next frame handles; nullopt: unknown
+    /// Time before the last poll. Passes without input use this time, because unread events may be older than now.
     double polled_at_ = 0;
     double passed_at_ = -1;  ///< time of the last pass; negative: none
     bool is_asked_again_ = false;
@@ -124,10 +122,10 @@ class Window {
     std::function<void(const Screenshot&)> taken_;
 };
 
-/// Returns the part of a screenshot that lies inside it.
+/// Returns the part of the rectangle that lies inside the screenshot.
 Screenshot cut_out(const Screenshot& screenshot, int left, int top, int width, int height);
 
-/// Replaces a PNG file atomically. @throws figures::OutputFailed, std::runtime_error if the screenshot is empty
+/// Replaces a PNG file atomically. @throws figures::OutputFailed, or std::runtime_error if the screenshot is empty
 void write_png(const Screenshot& screenshot, const std::filesystem::path& path);
 
 }  // namespace kvscope::gui

@@ -10,7 +10,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// A word, or a part of one that is wider than a line.
+/// A word, or a part of a word that is wider than a line.
 struct WordBox {
     size_t begin = 0;  ///< byte range in the answer
     size_t end = 0;
@@ -74,7 +74,6 @@ std::pair<float, float> reach_in(const WordBox& box, const StepPlace& place) {
     return {width_before(first), width_before(last)};
 }
 
-/// Draws a word with marked parts. Each part is drawn once, so that blended edges stay sharp.
 void draw_word(const Context& context, const WordBox& box, float line,
                const std::vector<std::pair<float, float>>& marked) {
     ImDrawList* list = ImGui::GetWindowDrawList();
@@ -99,7 +98,7 @@ void draw_word(const Context& context, const WordBox& box, float line,
     part(from, box.width + beyond, context.theme.ink);
 }
 
-/// Draws a stroke before a byte of the word, or after the last word, where the reference has other text.
+/// Draws a stroke where the reference has other text: before a byte of the word, or after the last word.
 void draw_gap(const Context& context, const WordBox& box, size_t byte, bool is_last, float line) {
     const bool is_behind = is_last && byte >= box.end;
     if (!is_behind && (byte + 1 < box.begin || byte >= box.end)) return;
@@ -114,7 +113,7 @@ void draw_gap(const Context& context, const WordBox& box, size_t byte, bool is_l
                                         packed(context.theme.differs, 0.9f), 1.5f);
 }
 
-/// Marks blanks that the reference lacks: an underline for spaces, a sign for a line break.
+/// Marks blanks that the reference lacks: a space with an underline, a line break with a sign.
 void draw_marked_blanks(const Context& context, const AnswerOutput& output, const WordBox& before, const WordBox* after,
                         float line) {
     const size_t end = after ? after->begin : output.text.size();

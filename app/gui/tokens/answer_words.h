@@ -10,7 +10,8 @@
 namespace kvscope::gui {
 
 /// Draws an answer in wrapped lines. Words that differ from the reference are colored and underlined; a stroke marks
-/// words that only the reference has. Calls `over` with the decode step under the mouse. Returns the lower end, pixels.
+/// words that only the reference has. Calls `over` with the decode step under the mouse. Returns the lower edge,
+/// pixels.
 float draw_answer_words(const Context& context, const AnswerOutput& output, ImVec2 at, float width, float line,
                         const std::function<void(int step)>& over);
 

@@ -26,7 +26,6 @@ bool has_answers(const Document* document) {
                        [&](const FurtherAnswer& answer) { return answer.prompt == document->prompt; });
 }
 
-/// Describes how a question will be answered.
 std::string how_it_is_asked(const Context& context, const std::vector<RunKey>& runs) {
     const auto n_missing =
         std::count_if(runs.begin(), runs.end(), [&](const RunKey& run) { return !context.engine->has_cache(run); });
@@ -51,8 +50,9 @@ std::vector<RunKey> shown_runs(const Context& context, const Document& document)
 
 struct Question {
     std::string text;
-    std::vector<std::pair<const FurtherAnswer*, RunId>> answers;  ///< with their runs; invalid: run no longer exists
-    std::string full;                                             ///< answer of the full cache; empty: none
+    std::vector<std::pair<const FurtherAnswer*, RunId>>
+        answers;       ///< answers and their runs; a run that no longer exists has an invalid id
+    std::string full;  ///< answer of the full cache; empty: none
 };
 
 std::vector<Question> questions_of(const Document& document) {

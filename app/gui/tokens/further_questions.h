@@ -10,10 +10,10 @@
 
 namespace kvscope::gui {
 
-/// Field for further questions to the compressed caches, and the answers by question.
+/// Draws a field for further questions to the compressed caches, and the answers grouped by question.
 class FurtherQuestions {
  public:
-    /// Height for draw(), pixels. @param room available height
+    /// Returns the height that draw() needs, pixels. @param room available height, pixels
     float height(const Context& context, float room) const;
     void draw(Context& context);
 
@@ -27,8 +27,8 @@ class FurtherQuestions {
 
     void draw_field(Context& context);
     void draw_answers(Context& context, Document& document);
-    /// Draws an answer and its difference from `full`, the answer of the full cache. `run` is −1 if it no longer
-    /// exists. Returns whether the user removed the answer.
+    /// Draws an answer and its differences from the full cache's answer. Returns whether the user removed the answer.
+    /// @param run −1: the run no longer exists
     bool draw_answer(Context& context, const Document& document, const FurtherAnswer& answer, RunId run,
                      const std::string& full);
     static void draw_words(const Context& context, const FurtherAnswer& answer, const std::vector<Word>& words);

@@ -10,8 +10,8 @@
 
 namespace kvscope::gui {
 
-/// Adjacent tokens in a line that must be shaped as one text: their letters join (Arabic, Indic scripts, marks, emoji),
-/// or they share the bytes of a character. Can also be a single token.
+/// Adjacent tokens in a line that must be shaped as one text, because their letters join (Arabic, Indic scripts, marks,
+/// emoji) or because they share the bytes of a character. A single token is possible, too.
 struct JoinedTokens {
     size_t first = 0;  ///< index into PromptLines::placed
     size_t end = 0;
@@ -24,7 +24,7 @@ struct JoinedTokens {
 using analysis::is_set_as_one;
 using analysis::joins_next;
 
-/// Joins the adjacent tokens first … last. The caller sets their position.
+/// Joins the adjacent tokens `first` to `last`. The caller sets the fields JoinedTokens::first and `end`.
 JoinedTokens join_tokens(const PromptText& prompt, uint32_t first, uint32_t last);
 
 }  // namespace kvscope::gui

@@ -7,13 +7,13 @@
 
 namespace kvscope::gui {
 
-/// Draws a colored square with its meaning in the current line. Squares without a label are close together.
+/// Draws a colored square and its label in the current line. Squares without labels are close together.
 void draw_color_patch(const Theme& theme, ImU32 color, const std::string& label);
 
-/// Colors of a count between `least` and `most`. Smaller counts have the background color.
+/// Returns the colors of counts from `least` to `most`. Smaller counts have the background color.
 MapColors count_colors(const Theme& theme, float least, float most);
 
-/// Colors of a difference between −most (B has more) and most (A has more). Zero has the background color.
+/// Returns the colors of differences from −most (B has more) to most (A has more). Zero has the background color.
 MapColors difference_colors(const Theme& theme, float most);
 
 }  // namespace kvscope::gui

@@ -16,7 +16,6 @@ namespace {
 constexpr float map_padding = 2;      // space above and below the map's rows
 constexpr double least_span = 0.001;  // smallest visible range
 
-/// Selects layers with the arrow keys while the bars have the keyboard.
 void take_keys(Session& session, int n_layers) {
     const ImGuiID owner = ImGui::GetItemID();
     const auto is_pressed = [&](ImGuiKey key) {

@@ -8,11 +8,11 @@
 
 namespace kvscope::gui {
 
-/// Bars next to a token map: for each layer, the overlap of the kept sets of two runs. A click or a drag selects a
+/// Bars next to a token map that show the overlap of two runs' kept sets in each layer. A click or a drag selects a
 /// layer, the wheel zooms, and a double click resets the zoom.
 class OverlapBars {
  public:
-    /// Draws the bars for `overlap`, the (L) Jaccard indices of the layers. `size` has the height of the map.
+    /// Draws the layers' Jaccard indices, `overlap` (L). `size` must have the height of the token map.
     void draw(Context& context, const std::vector<double>& overlap, ImVec2 size);
     void fit() { from_ = 0, to_ = 1; }
 

@@ -25,7 +25,7 @@ constexpr std::string_view space = "·";
 
 ImU32 faint(ImU32 ink) { return (ink & 0xffffffu) | (90u << IM_COL32_A_SHIFT); }
 
-/// Draws a piece of a token. Its leading space is fainter than the letters.
+/// Draws one line's part of a token. The leading space is fainter than the letters.
 void draw_piece(ImDrawList* list, ImVec2 at, ImU32 ink, float cell, float width, bool is_turned,
                 std::string_view shown) {
     if (shown.starts_with(space) && shown.size() > space.size() && !shown.substr(space.size()).starts_with(space)) {
@@ -38,18 +38,18 @@ void draw_piece(ImDrawList* list, ImVec2 at, ImU32 ink, float cell, float width,
     draw_text(list, at, is_blank ? faint(ink) : ink, shown, width);
 }
 
-/// Left and right edge of a piece on the screen, and the joined text that contains it.
+/// Left and right edge of a PlacedToken on the screen, and the joined text that contains the token.
 struct Box {
     float left = 0;
     float right = 0;
     const JoinedTokens* joined = nullptr;
-    float text = 0;  ///< left edge of the joined text on the screen
-    float from = 0;  ///< range of the piece within that text, pixels
+    float text = 0;  ///< left edge of the joined text, pixels on the screen
+    float from = 0;  ///< left and right edge of the token within the joined text, pixels
     float to = 0;
     float squeeze = 1;
 };
 
-/// Assigns each token of a joined text the space of its letters. Returns the right edge.
+/// Divides the width of a joined text among its tokens by their letters. Returns the right edge.
 float share_out(const JoinedTokens& joined, std::span<Box> boxes, float left, float most, float cell) {
     const float blank = joined.has_space ? cell : 0;
     const std::span<const float> edges = byte_edges(joined.text);
@@ -70,7 +70,7 @@ float share_out(const JoinedTokens& joined, std::span<Box> boxes, float left, fl
     return std::round(left + advance * squeeze + blank);
 }
 
-/// Boxes of the pieces in a line. Joined texts may be narrower than their cells.
+/// Returns the boxes of the tokens in a line. Joined texts may be narrower than their cells.
 std::vector<Box> boxes_of(const PromptColumn& one, const PromptGrid& grid, size_t line) {
     const auto pieces = one.lines->line(line);
     const auto all_joined = one.lines->joined_in(line);

@@ -15,7 +15,7 @@
 
 namespace kvscope::gui {
 
-/// A prompt as one run kept it. Pointers are nullptr until the data is read.
+/// A prompt and where one run keeps its tokens. Pointers are nullptr until the data is read.
 struct PromptColumn {
     RunKey run;
     const Document* document = nullptr;
@@ -40,10 +40,10 @@ struct PromptGrid {
     float bottom = 0;
     bool by_heads = false;  ///< whether the color counts heads rather than layers
     double least = 1;       ///< smallest count in the color scale, for all columns
-    double farthest = 1;    ///< largest difference from zero, as in the exported figure
+    double farthest = 1;    ///< largest difference in the color scale, as in the exported figure
 };
 
-/// Reads the column of a run. `slot` holds the lines, which all columns of a document share.
+/// Returns the column of a run with the data read so far. `slot` holds the lines for all columns of a document.
 PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<PromptLines>& slot,
                            const PromptGrid& grid);
 

@@ -13,24 +13,24 @@
 
 namespace kvscope::gui {
 
-/// How many layers and heads of one run keep each token.
+/// Numbers of layers and heads of one run that keep each token.
 struct PromptCounts {
     std::shared_ptr<const trace::Kept> kept;
     std::vector<double> layers;  ///< (N) number of layers that keep the token, analysis::layers_keeping
     std::vector<double> heads;   ///< (N) number of heads in all layers that keep it, analysis::heads_keeping
-    /// Smallest nonzero count; at most 1, and smaller if tokens share entries.
+    /// Smallest nonzero counts: at most 1, and below 1 if tokens share entries.
     double least_layers = 1, least_heads = 1;
 };
 
 TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key);
 
-/// Largest difference between A and B in the layers that keep a token; 1 if there is none.
+/// Returns the largest difference between A and B in the number of layers that keep a token; 1 if all are equal.
 double farthest_difference(const PromptCounts& a, const PromptCounts& b);
 
 /// Describes where a token is kept, e.g. "2 of 30 layers, 3 of 90 heads: 0, 4".
 std::string where_kept(const trace::Kept& kept, int64_t token);
 
-/// Legible colors of the counts. Zero has the background color. The scale is logarithmic if `least` is below 1.
+/// Returns the colors of the counts. Zero has the background color. The scale is logarithmic if `least` is below 1.
 MapColors prompt_colors(const Theme& theme, size_t most, double least);
 
 }  // namespace kvscope::gui

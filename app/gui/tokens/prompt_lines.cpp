@@ -72,7 +72,7 @@ class Breaker {
         }
     }
 
-    /// An emoji of several code points takes the cells of one.
+    /// Gives an emoji of several code points the cells of a single emoji.
     void keep_room(const JoinedTokens& joined) {
         auto room = static_cast<uint32_t>(n_cells(joined.text) + (joined.has_space ? 1 : 0));
         for (size_t i = joined.first; i < joined.end; ++i) {
@@ -95,7 +95,8 @@ class Breaker {
         if (!levels.empty() && levels_.is_turned(out_.placed[first].token)) out_.turned.push_back(line);
     }
 
-    /// Number of cells of the characters that begin in a token that shares bytes with its neighbor.
+    /// Returns the number of cells of the characters that begin in this token; nullopt if no other token has their
+    /// bytes.
     std::optional<uint32_t> cells_of_shared(uint32_t token) const {
         const std::string_view whole = whole_characters(prompt_, token, token);
         const size_t begin = prompt_.begins[token];
@@ -154,7 +155,6 @@ class Breaker {
         out_.placed.push_back(piece);
     }
 
-    /// Ends a line with placed[first − 1] and moves the rest to a new line.
     void start_line(size_t first) {
         out_.begins.push_back(first);
         at_ = 0;

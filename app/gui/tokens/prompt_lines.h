@@ -12,10 +12,10 @@
 
 namespace kvscope::gui {
 
-/// A token, or a part of it in one line, on a grid of character cells.
+/// A token, or the part of a token in one line, placed on a grid of character cells.
 struct PlacedToken {
     uint32_t token = 0;
-    uint32_t begin = 0;  ///< first and last byte in PromptText::shown[token]
+    uint32_t begin = 0;  ///< byte range in PromptText::shown[token]
     uint32_t end = 0;
     uint32_t cell = 0;       ///< first cell, counted from the left
     uint32_t n_cells = 0;    ///< 0 for a token that only continues a character
@@ -23,9 +23,9 @@ struct PlacedToken {
 };
 
 struct PromptLines {
-    std::vector<PlacedToken> placed;   ///< in order
-    std::vector<size_t> begins;        ///< index in `placed` of each line's first token, and the end
-    std::vector<JoinedTokens> joined;  ///< in order, each within a line
+    std::vector<PlacedToken> placed;
+    std::vector<size_t> begins;        ///< index in `placed` of each line's first token, then placed.size()
+    std::vector<JoinedTokens> joined;  ///< in the order of the text; each lies in one line
     std::vector<size_t> turned;        ///< sorted lines whose paragraph is read from right to left
     uint64_t prompt = 0;               ///< PromptText::number of the prompt
 
@@ -42,7 +42,6 @@ struct PromptLines {
 /// Number of cells of a text. Wide East Asian characters and emoji take two cells, combining marks none.
 size_t n_cells(std::string_view shown);
 
-/// Whether the first letter belongs to a script that is written from right to left.
 bool is_right_to_left(std::string_view text);
 
 /// Breaks a prompt into lines: before words if possible, else between tokens, and inside a token only if it is wider

@@ -44,7 +44,6 @@ const TokenSpans& PromptSearch::matches(Context& context, const Document& docume
     return found_ ? *found_ : none;
 }
 
-/// Selects the next match after the current one or after the selected token.
 void PromptSearch::go_to(Context& context, const Document& document, const TokenSpans& found, bool back) {
     if (match_ < found.size()) {
         match_ = (match_ + (back ? found.size() - 1 : 1)) % found.size();

@@ -8,10 +8,11 @@
 
 namespace kvscope::gui {
 
-/// A search field for the prompt (Session::search) and its matches.
+/// Search field for the prompt (Session::search) and its matches.
 class PromptSearch {
  public:
-    /// Draws the field and the number of matches. Handles Ctrl+F, F3 and Shift+F3 wherever the keyboard focus is.
+    /// Draws the field and the number of matches. Handles Ctrl+F, F3 and Shift+F3, even if another item has the
+    /// keyboard.
     void draw(Context& context, const Document& document);
 
     /// Matches of the last draw(); nullptr without a search.
@@ -23,10 +24,10 @@ class PromptSearch {
     void go_to(Context& context, const Document& document, const TokenSpans& found, bool back);
 
     std::shared_ptr<const TokenSpans> found_;    ///< matches in this frame
-    std::shared_ptr<const TokenSpans> counted_;  ///< matches that match_ is an index of
+    std::shared_ptr<const TokenSpans> counted_;  ///< matches to which match_ is an index
     size_t match_ = static_cast<size_t>(-1);
     enum class Wanted { none, last, next };
-    Wanted wanted_ = Wanted::none;  ///< match to go to when the matches are known
+    Wanted wanted_ = Wanted::none;  ///< match to select when the matches are known
 };
 
 }  // namespace kvscope::gui

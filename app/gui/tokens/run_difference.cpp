@@ -40,7 +40,7 @@ RunPair read_pair(const RunAt& a, const RunAt& b) {
     return pair;
 }
 
-/// Adds the entries of each token: (R, N) of the layer, or (N) summed over the heads.
+/// Adds the entries of each token in a layer to `values`: (R, N), or (N) summed over the heads.
 void add_kept(const RunPair& pair, const trace::Kept& kept, size_t layer, bool sum_heads, float* values) {
     const analysis::KeptSets sets = analysis::kept_sets(kept, pair.n_tokens);
     for (size_t row = 0; row < pair.n_rows; ++row) {

@@ -9,8 +9,8 @@
 
 namespace kvscope::gui {
 
-/// Two runs with a common number of rows. If one counts query heads and the other KV heads, each KV head stands for its
-/// group of query heads.
+/// Two runs with a common number of rows. If one run counts query heads and the other KV heads, each KV head represents
+/// its group of query heads.
 struct RunPair {
     std::shared_ptr<const trace::Kept> a, b;
     size_t n_tokens = 0;
@@ -18,12 +18,12 @@ struct RunPair {
     size_t n_rows = 0;  ///< the larger number of rows of the two runs
 
     bool merges() const { return a->merges() || b->merges(); }
-    /// Entries of a token in one head, or in all heads of a layer. In an entry of n tokens, a token counts 1/n.
+    /// Returns the entries of a token in one row or in all rows of a layer. A token in an entry of n tokens counts 1/n.
     double entries(const trace::Kept& kept, size_t layer, size_t row, uint32_t token) const;
     double entries(const trace::Kept& kept, size_t layer, uint32_t token) const;
 };
 
-/// Where A keeps more than B, and where it keeps less.
+/// Differences between the kept sets of runs A and B.
 struct RunDifference {
     RunPair pair;
     Pyramid map;                  ///< (L, N), or (R, N) for one layer: drawn_difference() or classes
@@ -31,14 +31,13 @@ struct RunDifference {
     double overlap_total = 0;
 };
 
-/// Compares the kept sets of two runs.
 /// @param layer layer whose heads are the map's rows; −1: rows are layers
 /// @param classes whether the map has classes: 0 kept by neither run, 1 by both, 2 by A only, 3 by B only
 /// @throws std::runtime_error if the runs cannot be compared
 RunDifference compare_runs(const RunAt& a, const RunAt& b, int layer, bool classes);
 
-/// Maps a difference to a color value. One head is clearly different from none, fractions of a head are graded, and
-/// zero becomes NaN, which has the background color.
+/// Maps a difference in heads to a color value. One head is clearly different from none, and fractions are graded. Zero
+/// becomes NaN, which has the background color.
 float drawn_difference(float difference, float most);
 
 }  // namespace kvscope::gui

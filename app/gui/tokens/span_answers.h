@@ -7,11 +7,11 @@
 
 namespace kvscope::gui {
 
-/// Answers "Was it kept, and where?" for the selected tokens or the marked text: one line for the selected run, or one
-/// per run.
+/// Says whether and where the selected tokens or the marked text were kept: in one line for the selected run, or in one
+/// line per run.
 class SpanAnswers {
  public:
-    /// Height for draw(), pixels; 0 if nothing is selected or marked.
+    /// Returns the height that draw() needs, pixels; 0 if nothing is selected or marked.
     float height(Context& context, const Document& document, size_t n_runs) const;
     void draw(Context& context, const Document& document);
 

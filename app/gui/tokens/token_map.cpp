@@ -24,7 +24,7 @@ Shown shown_tokens(const TokenAxis& axis, double n) {
     return axis.max > axis.min ? Shown{axis.min, axis.max} : Shown{0, n};
 }
 
-/// End of the axis at full zoom, common to the maps of all prompts.
+/// End of the token axis when everything is visible, common to the maps of all prompts.
 double extent_of_axis(const Session& session, double columns) {
     return std::max(columns, static_cast<double>(session.n_axis_tokens()));
 }
@@ -71,7 +71,7 @@ void draw_band(ImDrawList* list, int64_t first, int64_t last, ImU32 color, bool 
         list->AddRect({left - 1, origin.y}, {right + 1, origin.y + size.y}, color, 0.0f, 1.0f);
 }
 
-/// Marks a search match with wedges at the upper and lower edge, so that the cells stay visible.
+/// Marks a search match with wedges at the upper and lower edge, which leave the cells visible.
 void draw_found(ImDrawList* list, int64_t first, int64_t last, ImU32 color) {
     const float top = ImPlot::GetPlotPos().y;
     const float bottom = top + ImPlot::GetPlotSize().y;
@@ -92,7 +92,7 @@ void draw_row(ImDrawList* list, int row, ImU32 color) {
         list->AddRect({origin.x, top}, {right, bottom}, color);
         return;
     }
-    // A frame would cover such low rows, so wedges at both sides mark the cell.
+    // A frame would cover rows of this height, so wedges at both sides mark the cell.
     const float middle = (top + bottom) / 2;
     constexpr float wedge = 5;
     list->AddTriangleFilled({origin.x, middle - wedge}, {origin.x, middle + wedge}, {origin.x + wedge, middle}, color);
@@ -148,7 +148,6 @@ void MapStore::drop_unused() {
 
 namespace {
 
-/// Sets up the axes after BeginPlot. Zooming and panning change `shown`.
 void set_up_map_axes(Shown& shown, double extent, double rows) {
     constexpr ImPlotAxisFlags common =
         ImPlotAxisFlags_NoDecorations | ImPlotAxisFlags_NoHighlight | ImPlotAxisFlags_NoSideSwitch;
@@ -171,7 +170,7 @@ void draw_cells(const TokenMap& map, ImVec2 from, ImVec2 to) {
                   {limits.X.Min, last, limits.Y.Min, limits.Y.Max}, map.colors);
 }
 
-/// Width of the map: `wanted` pixels (0: all available), or less so that stacked maps end at the same x.
+/// Returns the width of the map: `wanted` pixels (0: all available), or less so that stacked maps end at the same x.
 float shared_width(Session& session, float wanted) {
     const float width = wanted > 0 ? wanted : ImGui::GetContentRegionAvail().x;
     const ImGuiWindow& window = *ImGui::GetCurrentWindow()->RootWindow;
@@ -191,7 +190,6 @@ void select_cell(Session& session, const Cursor& over) {
     session.selection.set(next);
 }
 
-/// Returns the row that was double-clicked in a map of layers; −1: none.
 int answer_mouse(Context& context, const TokenMap& map) {
     if (!ImPlot::IsPlotHovered()) return -1;
     const ImPlotPoint mouse = ImPlot::GetPlotMousePos();

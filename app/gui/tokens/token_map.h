@@ -13,7 +13,6 @@ namespace kvscope::gui {
 /// Heat maps on the GPU, updated when their pyramids change.
 class MapStore {
  public:
-    /// Returns the map of a slot. Creates it again if the pyramid has changed.
     const HeatMap& get(const std::string& slot, const std::shared_ptr<const Pyramid>& pyramid);
     void drop_unused();
 
@@ -37,7 +36,7 @@ struct TokenMap {
     std::function<void(int row, int64_t token)> tooltip;
 };
 
-/// Position of a drawn token map, and the user's double click.
+/// Position of a drawn token map, and the cell that was double-clicked.
 struct DrawnTokenMap {
     float left = 0;  ///< left and right edge of the shown tokens, pixels on the screen
     float right = 0;
@@ -46,15 +45,13 @@ struct DrawnTokenMap {
     bool is_visible() const { return right > left; }
 };
 
-/// Draws a token map on the session's token axis with row numbers, selection, hover, marks and pins. A click selects,
-/// Shift-click extends the tokens, dragging pans, the wheel zooms, Ctrl-drag zooms into a box. Stacked maps end at the
-/// same x.
-/// @param size height in pixels; width 0: all available
+/// Draws a token map with row numbers, selection, marks and pins on the session's token axis. The mouse selects, pans
+/// and zooms. Stacked maps end at the same x. @param size pixels; width 0: all available
 DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap& map);
 
 void draw_token_axis(const Context& context, const DrawnTokenMap& place, int64_t n_tokens);
 
-/// Draws a thin map of the whole prompt below the maps. A brush marks the shown part and can be dragged.
+/// Draws a thin map of the whole prompt below the maps. A draggable brush marks the shown part.
 void draw_token_overview(Context& context, const char* id, const DrawnTokenMap& place, float height,
                          const Document& document, const HeatMap& map, const MapColors& colors);
 

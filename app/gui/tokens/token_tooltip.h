@@ -8,11 +8,10 @@
 
 namespace kvscope::gui {
 
-/// Draws which character a token belongs to if the token has only some of its bytes. Stays on the current line.
+/// Shows in the current line to which character a token belongs if it has only some of the character's bytes.
 void draw_shared_character(const PromptText& prompt, size_t token);
 
-/// Draws a token's id, position and note, and where the runs keep it. Lists the run of `one` first and limits their
-/// number.
+/// Shows a token's id, position and note, and where runs keep it: the run of `one` first, then a few others.
 void draw_token_tooltip(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token);
 
 }  // namespace kvscope::gui

@@ -26,7 +26,6 @@ constexpr std::array<std::pair<ImGuiKey, const char*>, 8> signs = {{{ImGuiKey_Le
                                                                     {ImGuiKey_LeftArrow, "←"},
                                                                     {ImGuiKey_RightArrow, "→"}}};
 
-/// Whether the key types a character in a text field.
 bool types_character(ImGuiKeyChord chord) {
     const auto key = static_cast<ImGuiKey>(chord & ~ImGuiMod_Mask_);
     return (chord & (ImGuiMod_Ctrl | ImGuiMod_Alt)) == 0 && ImGui::GetCurrentContext()->KeysMayBeCharInput.TestBit(key);
@@ -43,7 +42,6 @@ struct Match {
     int score;
 };
 
-/// Whether a word of the text begins with the search, ignoring the case of ASCII letters.
 bool has_word(const std::string& text, const std::string& search) {
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
     const auto same = [&](char x, char y) { return lower(x) == lower(y); };
@@ -55,8 +53,8 @@ bool has_word(const std::string& text, const std::string& search) {
     return false;
 }
 
-/// Actions whose names contain the letters of the search in order, best first. Names with a word that begins with the
-/// search come first. An empty search matches all actions.
+/// Returns the actions whose names contain the letters of the search in order, best first. Names with a word that
+/// begins with the search come first. An empty search matches all actions.
 std::vector<Match> matches(const std::vector<Action>& actions, const std::vector<Action>& extra,
                            const std::string& search) {
     std::vector<Match> found;
@@ -138,7 +136,7 @@ void Actions::handle_keys(bool is_view_focused) {
         if (is_plain && io.WantTextInput) continue;
         if (io.WantTextInput && std::find(editing.begin(), editing.end(), action.key) != editing.end()) continue;
         if (types_character(action.key) && !takes_single_keys_) continue;
-        // Checks all actions, because Dear ImGui passes a key only to items that asked for it in the frame before.
+        // Checks all actions, because Dear ImGui passes a key only to items that requested it in the previous frame.
         if (is_pressed(action.key) && is_enabled(action) && !called) called = &action;
     }
     if (called) start(*called);

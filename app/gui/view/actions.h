@@ -17,8 +17,7 @@ struct Action {
     std::function<bool()> enabled;  ///< empty: always enabled
     std::function<bool()> checked;  ///< empty: not a checkable item
     bool separator_before = false;
-    /// Combines similar actions in one line of the help: their keys and their common description. The palette omits
-    /// these actions.
+    /// Keys and description of the line that combines similar actions in the help. The palette omits these actions.
     std::string row_keys = {};
     std::string row_name = {};
 };
@@ -26,19 +25,17 @@ struct Action {
 class Actions {
  public:
     void add(Action action);
-    /// Runs the action whose keys were pressed. Call once per frame before drawing. Keys that type or edit belong to a
-    /// text field that is being edited. `is_view_focused` allows keys that type a character.
+    /// Runs the action whose keys were pressed. Call once per frame before drawing. While text is edited, keys that
+    /// type or edit run no action. `is_view_focused` enables keys that type a character.
     void handle_keys(bool is_view_focused);
-    /// Whether character keys run actions in this frame: a view has the keyboard, no text is edited, and no text was
-    /// typed within the last second.
+    /// Whether keys that type a character run actions: a view has the keyboard and no text was edited in the last
+    /// second.
     bool takes_single_keys() const { return takes_single_keys_; }
     void draw_menu(const char* menu);
 
     void open_palette() { palette_wanted_ = true; }
-    /// Draws the search field and the matching actions, best match first.
     void draw_palette();
-    /// Called before the palette opens. Adds actions that depend on the open views and files; they last until it
-    /// closes.
+    /// Called before the palette opens. Adds actions for the open views and files, which are removed when it closes.
     std::function<void(std::vector<Action>&)> add_to_palette;
 
     /// Called when the search text changes. Adds actions before or after all others.
@@ -46,11 +43,10 @@ class Actions {
         add_for_search;
 
     const std::vector<Action>& all() const { return actions_; }
-    /// Name of the last action that was run, for the crash log.
     const std::string& last() const { return last_; }
     void start(const Action& action);
     std::function<void(const std::string& name)> before_start;
-    /// Called with the message of an exception from an action; empty: the exception propagates.
+    /// Called with the message of an exception that an action throws; empty: the exception propagates.
     std::function<void(const std::string& name, const std::string& message)> on_failure;
 
  private:
@@ -65,16 +61,14 @@ class Actions {
     double typed_at_ = -1e9;  ///< time when text was last typed
 };
 
-/// Whether these keys were pressed, whichever item has the keyboard.
+/// Whether these keys were pressed, no matter which item has the keyboard.
 bool is_pressed(ImGuiKeyChord key);
 
-/// Key that shows or hides the run at this position (from 1) in the list of runs; 0: none. Keys are 1 to 9, with Shift
-/// 10 to 18, with Ctrl 19 to 27.
+/// Key that shows or hides run `number` (from 1): 1 to 9, Shift+1 to 9 for 10 to 18, Ctrl+1 to 9 for 19 to 27; else 0.
 ImGuiKeyChord run_key(int number);
 constexpr int n_run_keys = 27;
 
 std::string key_text(ImGuiKeyChord key);
-/// Names the keys of an action, e.g. "Ctrl+Shift+P".
 std::string key_text(const Action& action);
 
 }  // namespace kvscope::gui

@@ -7,7 +7,7 @@
 
 namespace kvscope::gui {
 
-/// Copies a command line and shows a notice with its beginning, or with the exception from `command`.
+/// Copies the command line that `command` returns. A notice shows its beginning, or the message of an exception.
 void copy_command(const std::function<std::string()>& command,
                   const std::function<void(const std::string&, bool)>& notice);
 

@@ -12,8 +12,8 @@ struct ImGuiInputTextCallbackData;
 
 namespace kvscope::gui {
 
-/// Dialog of the app for choosing a file or folder. The user types a path, clicks an entry, or steps through the
-/// entries with the arrow keys.
+/// The app's dialog for choosing a file or folder. The user types a path, clicks an entry, or moves through the entries
+/// with the arrow keys.
 class FileDialog {
  public:
     enum class Kind { open, open_folder_or_file, save, folder };
@@ -23,18 +23,17 @@ class FileDialog {
         std::vector<std::string> extensions;  ///< lower case, e.g. ".h5"; empty: all files
         std::filesystem::path suggestion;     ///< for `save`: the file name; for `folder`: the name of a new folder
         std::function<void(const std::filesystem::path&)> answer;
-        /// Returns why a path is invalid; empty: valid. The dialog shows the reason and stays open.
+        /// Returns why a path is invalid; empty: the path is valid. The dialog shows the reason and stays open.
         std::function<std::string(const std::filesystem::path&)> refusal = {};
         /// Returns what the user must confirm for a path; empty: nothing. Replacing a file always needs confirmation.
         std::function<std::string(const std::filesystem::path&)> objection = {};
-        /// Lifetime of the view that asks. When it ends, the dialog closes without an answer. Unset: the app itself
-        /// asks.
+        /// Lifetime of the view that asks; unset: the app asks. When it ends, the dialog closes without an answer.
         LifetimeWatch asker = {};
     };
 
     void ask(Question question);
-    /// Draws the dialog if it is open. Call once per frame. `draw_above` may draw a question above it. Returns whether
-    /// the dialog is open and has called draw_above.
+    /// Draws the dialog if it is open. Call once per frame. `draw_above` can draw a question above the dialog. Returns
+    /// whether the dialog is open and has called `draw_above`.
     bool draw(const std::function<void()>& draw_above = {});
 
  private:
@@ -44,9 +43,9 @@ class FileDialog {
         uintmax_t bytes;
     };
     void list_folder();
-    /// Path in the field, with the suggested extension if it names a file to save without one.
     std::filesystem::path typed_path() const;
-    /// Entry after (step 1) or before (−1) the typed one, or the first one that begins with the typed text.
+    /// Returns the entry after (`step` 1) or before (−1) the typed one, or the first one that begins with the typed
+    /// text.
     const Entry* neighbour(std::string_view typed, int step) const;
     static int step_through(ImGuiInputTextCallbackData* data);
     std::string objection_to(const std::filesystem::path& path) const;
@@ -56,7 +55,6 @@ class FileDialog {
     bool draw_field();
     void draw_remark(const std::filesystem::path& path) const;
     bool draw_buttons(const std::filesystem::path& path) const;
-    /// Whether the path is a folder to open in the dialog rather than the answer.
     bool is_entered(const std::filesystem::path& path) const;
     std::string error_of(const std::filesystem::path& path) const;
     void choose(const std::filesystem::path& path);
@@ -70,7 +68,7 @@ class FileDialog {
     bool wanted_ = false;
     bool focus_field_ = false;
     bool scroll_to_typed_ = false;
-    std::string objected_to_;  ///< path that the next click confirms
+    std::string objected_to_;  ///< path that the next click confirms; empty: none
 };
 
 /// Returns the typed path with "~" and "~/…" expanded to the home folder.

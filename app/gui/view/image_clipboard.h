@@ -7,7 +7,7 @@ namespace kvscope::gui {
 /// A temporary PNG file, which the destructor removes.
 class TemporaryPng {
  public:
-    /// Creates the file. @throws std::runtime_error if that fails
+    /// @throws std::runtime_error if the file cannot be created
     TemporaryPng();
     ~TemporaryPng();
     TemporaryPng(const TemporaryPng&) = delete;

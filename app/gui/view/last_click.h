@@ -4,8 +4,8 @@
 
 namespace kvscope::gui {
 
-/// Describes a click in this frame, e.g. "click in What-if: Keep"; empty if there was none. Call once per frame. The
-/// item's name is given if Dear ImGui knows it.
+/// Describes a click in this frame, e.g. "click in What-if: Keep"; empty: no click. Call once per frame. Names the item
+/// if Dear ImGui knows its name.
 std::string describe_click();
 
 }  // namespace kvscope::gui

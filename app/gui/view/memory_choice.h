@@ -11,7 +11,7 @@
 
 namespace kvscope::gui {
 
-/// Number of tokens and model for which the table of runs estimates the cache's memory.
+/// Setting: number of tokens and model for which the table of runs estimates the cache's memory.
 class MemoryChoice {
  public:
     /// Draws the setting as a wrapped line, "memory at … tokens of …". `model` is the trace's model.

@@ -10,9 +10,10 @@
 namespace kvscope::gui {
 
 struct ParameterField {
-    const policies::ParameterValues* reference = nullptr;  ///< a different value is marked; nullptr: the defaults
-    std::string obstacle;                                  ///< why the parameter cannot be changed; empty: it can
-    int64_t most = 0;                   ///< maximum of an integer's slider; 0: from its range or default
+    const policies::ParameterValues* reference =
+        nullptr;                        ///< values to compare with; a different value is marked; nullptr: the defaults
+    std::string obstacle;               ///< reason why the parameter cannot be changed; empty: none
+    int64_t most = 0;                   ///< maximum of an integer's slider; 0: from the parameter's range or default
     std::function<void()> browse = {};  ///< opens a file dialog for a parameter that names a file; empty: not a file
 };
 

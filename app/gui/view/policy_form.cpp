@@ -32,7 +32,7 @@ const ImVec4& color_of(const Theme& theme, const RefusedRuns::Row& row) {
     return row.can_run() ? theme.warning : theme.error;
 }
 
-/// Draws a disc at x in the row, with the reason as its tooltip. It is an item, so that tests can find it.
+/// Draws a disc with the row's error as its tooltip. The disc is an item, so that tests can find it.
 void draw_mark(const Theme& theme, const RefusedRuns::Row& row, float x) {
     ImGui::SameLine(x);
     const float size = ImGui::GetFrameHeight();
@@ -69,7 +69,6 @@ void ask_for_file(const Context& context, const Lifetime& asker, RunForm& form, 
          .asker = asker.watch()});
 }
 
-/// Draws a row: name, parameters, mark and buttons. @param browse asks for the policy's file
 Wanted draw_row(const Theme& theme, PolicyRow& row, const RefusedRuns::Row* checked,
                 const std::function<void()>& browse) {
     const auto& definition = *row.spec.definition;

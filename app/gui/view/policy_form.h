@@ -7,17 +7,17 @@
 
 namespace kvscope::gui {
 
-/// Selects every policy that can run with its settings.
+/// Selects every policy that can run with its parameters.
 void tick_all_that_can_run(RunForm& form, const RefusedRuns& check);
 void tick_none(RunForm& form);
 
-/// Draws the policies with their parameters and why they cannot run. `asker` guards file dialogs.
+/// Draws the policies, their parameters, and why some cannot run. The lifetime `asker` guards file dialogs.
 void draw_policies(const Context& context, const Lifetime& asker, RunForm& form, const RefusedRuns& check);
 
-/// Draws the field for the budgets and the resulting entries. With `same_height`, the list scrolls.
+/// Draws the budget field and the resulting entries. With `same_height`, the entries scroll instead of adding lines.
 void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, bool same_height = false);
 
-/// Draws which selected policies or budgets cannot run and why, and which budgets drop nothing.
+/// Lists the selected policies and budgets that cannot run, with the reasons, and the budgets that drop nothing.
 void draw_budget_notes(const Theme& theme, const RunForm& form, const std::optional<TokenCount>& tokens,
                        const RefusedRuns& check);
 

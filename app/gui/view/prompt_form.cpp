@@ -136,7 +136,7 @@ void PromptForm::draw(Context& context, RunForm& form, const std::optional<Token
     const float least = 10 * ImGui::GetFontSize();
     const float height = fills ? std::max(ImGui::GetContentRegionAvail().y - below_text_, least) : least;
     ImGui::PushFont(context.fonts.mono, 0);
-    // A view that was reached by a key keeps the keyboard.
+    // If a key moved the focus to the view, the text field takes the keyboard.
     const bool is_focused = ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows);
     const bool by_key = !ImGui::IsMouseDown(ImGuiMouseButton_Left) && !ImGui::IsMouseReleased(ImGuiMouseButton_Left);
     if (is_focused && !had_focus_ && by_key && form.request.context.empty()) ImGui::SetKeyboardFocusHere();

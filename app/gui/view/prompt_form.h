@@ -10,23 +10,22 @@
 
 namespace kvscope::gui {
 
-/// The prompt in the Run view: text and questions, typed or from a file or sample, with token counts.
+/// Form for the prompt in the Run view: text and questions, typed or from a file or sample, with token counts.
 class PromptForm {
  public:
     explicit PromptForm(const Lifetime& lifetime) : lifetime_(lifetime) {}
 
     void take_file(const std::filesystem::path& path) { file_ = path; }
     void ask_for_file(Context& context);
-    /// Reads the file, if one was set. Errors become notices. Call once per frame, before the form is used.
+    /// Reads the file that take_file() has set. Errors become notices. Call once per frame, before the form is used.
     void update(Context& context, RunForm& form);
 
-    /// Draws the form. With `fills`, the text field takes the remaining height.
     void draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens, bool fills = false);
 
  private:
     std::filesystem::path file_;  ///< file to read; empty: none
-    bool had_focus_ = false;      ///< whether it had the keyboard in the last frame
-    float below_text_ = 0;        ///< height of the items below the text in the last frame, pixels
+    bool had_focus_ = false;      ///< whether the form had the keyboard in the last frame
+    float below_text_ = 0;        ///< height of the items below the text field in the last frame, pixels
     const Lifetime& lifetime_;
 };
 

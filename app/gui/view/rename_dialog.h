@@ -7,7 +7,7 @@
 
 namespace kvscope::gui {
 
-/// Dialog in which the user changes the label of a run (session/renaming.h).
+/// Dialog to change the label of a run (session/renaming.h).
 class RenameDialog {
  public:
     /// Opens the dialog in the next frame. Does nothing if the run cannot be renamed.

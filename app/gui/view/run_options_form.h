@@ -9,12 +9,11 @@
 
 namespace kvscope::gui {
 
-/// Draws the less common options, one row each: name, field, reset button and error.
-/// @param devices empty: unknown yet, options of devices are hidden @param no_card why there is no GPU
+/// Draws the less common run options, one per row, with name, field, reset button and error.
+/// @param devices empty: not known yet; device options are hidden @param no_card reason why there is no GPU
 void edit_run_options(engine::RunOptions& options, const std::vector<engine::DeviceChoice>& devices,
                       const std::string& no_card, const Theme& theme);
 
-/// Draws an error message below a field. Draws nothing if it is empty.
 void draw_problem(const std::string& problem, const Theme& theme);
 
 }  // namespace kvscope::gui

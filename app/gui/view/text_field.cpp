@@ -54,7 +54,6 @@ std::vector<Character> characters_of(const Row& row) {
     return all;
 }
 
-/// Position of the caret, in bytes of the row, for a click at x.
 size_t byte_at(const Row& row, float x) {
     size_t byte = 0;
     float nearest = INFINITY;
@@ -118,7 +117,7 @@ class BeforeKeys {
     std::optional<size_t> selected_to_;
 };
 
-/// Draws a field with shaped text in place of Dear ImGui's text.
+/// Draws a field with shaped text instead of Dear ImGui's text.
 class ShapedField {
  public:
     ShapedField(ImGuiID id, const std::string& text, const BeforeKeys& before)
@@ -156,7 +155,6 @@ class ShapedField {
     }
 
  private:
-    /// Moves the caret by one character or word to the left or right on the screen.
     void step_to_side() {
         if (before_.direction() == 0) return;
         const size_t caret = before_.caret();
@@ -187,7 +185,6 @@ class ShapedField {
         state_->SetSelection(static_cast<int>(extends ? before_.anchor() : to), static_cast<int>(to));
     }
 
-    /// Horizontal scroll position for a text that is wider than the field, pixels.
     float scroll_to_caret(const Row& row, float width) const {
         float& scroll = *ImGui::GetStateStorage()->GetFloatRef(ImGui::GetItemID());
         if (!state_) return scroll = 0;
@@ -271,8 +268,8 @@ class WithoutText {
     WithoutText& operator=(const WithoutText&) = delete;
 };
 
-/// Drops Dear ImGui's copy of the text last edited. If the field changes its width, Dear ImGui would use the length of
-/// the copy, although the text may have been replaced by a shorter one.
+/// Drops Dear ImGui's copy of the text last edited. When a field's width changes, Dear ImGui would use the length of
+/// the copy, although the text may be shorter now.
 void drop_outdated_copy(ImGuiID id, const std::string& text) {
     ImGuiInputTextState* copy = ImGui::GetInputTextState(id);
     if (copy && ImGui::GetActiveID() != id && copy->TextLen != static_cast<int>(text.size())) copy->ID = 0;

@@ -16,7 +16,7 @@ struct Place {
     float widest;  ///< maximum text width, pixels
 };
 
-/// Finds the place of a tooltip that had this size in the last frame.
+/// Returns the place for a tooltip that had this size in the last frame.
 Place place_beside(const ImGuiWindow& view, ImVec2 size) {
     const float em = ImGui::GetFontSize();
     const float gap = 0.4f * em;

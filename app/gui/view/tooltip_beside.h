@@ -4,8 +4,7 @@
 
 namespace kvscope::gui {
 
-/// Tooltip next to the current view, so that it does not cover the item or those beside it. If there is no space next
-/// to the view, the tooltip appears a few lines above or below the mouse.
+/// Begins a tooltip next to the current view, or a few lines above or below the mouse if there is no space there.
 void begin_tooltip_beside();
 void end_tooltip_beside();
 

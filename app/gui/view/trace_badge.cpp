@@ -73,7 +73,6 @@ class KeptCursor {
     State before_;
 };
 
-/// Draws the badge with its menu without moving ImGui's cursor.
 void badge_button(const Context& context, const Document& document, const ImRect& place, float font_size) {
     ImGuiWindow& window = *ImGui::GetCurrentWindow();
     const KeptCursor kept(window);

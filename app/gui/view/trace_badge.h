@@ -7,19 +7,18 @@
 
 namespace kvscope::gui {
 
-/// Key of the Trace view's state: the id of the shown document.
+/// Key in the state of the view Trace; its value is the id of the shown document.
 inline constexpr const char* shown_document = "document";
 
-/// Draws a trace's badge as a button with its name as tooltip. A click opens a menu: close, hide, show only this trace,
-/// show the file.
+/// Draws a trace's badge as a button with the trace's name as its tooltip. A click opens the trace's menu.
 void draw_trace_badge(const Context& context, const Document& document);
 
-/// Draws badge buttons over the badges (badge_in_text()) in a text that was already drawn. Items below need
+/// Draws badge buttons over the badges (badge_in_text()) in a text that was already drawn. Items below the badges need
 /// ImGui::SetNextItemAllowOverlap().
 /// @param at the text's upper left corner @param font_size 0: the current size
 void draw_badges_in(const Context& context, const std::string& text, ImVec2 at, float font_size = 0);
 
-/// Draws the badge, the trace's name in bold and shortened to the line, and the text `after`.
+/// Draws a line with the badge, the trace's name in bold (shortened if necessary), and the text `after`.
 void draw_trace_title(const Context& context, const Document& document, const std::string& after = "");
 
 /// Draws a run's label (label_that_fits) with its badge, bold if the run is selected. A click selects the run.

@@ -8,13 +8,12 @@
 
 namespace kvscope::gui {
 
-/// Title above one of several traces that are drawn side by side.
 struct CellTitle {
-    std::string text;                 ///< replaces or follows the trace's name; empty: only the name
+    std::string text;                 ///< text after the trace's name, or instead of the name if `trace` is nullptr
     const Document* trace = nullptr;  ///< trace whose badge and name are shown; nullptr: none
 };
 
-/// Returns the traces' names, "A − B" for a difference, or nothing for a single trace.
+/// Returns the titles: the traces' names, "A − B" for a difference, or none for a single trace.
 std::vector<CellTitle> cell_titles(const Session& session, const FigureRequest& request);
 
 /// Draws a child window for each title, side by side, or stacked if there is more height than width.

@@ -28,11 +28,10 @@ class View;
 struct ViewHost {
     FileDialog& files;
     std::function<void(const std::string&, bool is_error)> notice;
-    /// Opens another view of a kind with a state from View::save.
     std::function<void(const std::string& kind, const nlohmann::json& state)> open_view;
     /// Copies the view as an image to the clipboard after menus have closed.
     std::function<void(const View&)> copy_as_seen;
-    /// Loads a model (empty: the default) and adds it to the recent models on success.
+    /// Loads a model (empty path: the default model) and adds it to the recent models on success.
     std::function<void(const std::filesystem::path&)> load_model;
     const std::vector<std::string>& recent_models;
     std::function<void(int document)> close_trace = {};
@@ -53,22 +52,19 @@ struct Context {
     float scale = 1;                  ///< pixels per unit of the design's grid
 };
 
-/// Base class of a dockable view. App owns the views, their places and titles. `save` stores the user's settings of a
-/// view; the selection is in Session.
+/// Base class of a dockable view. save() stores the settings of one view; the selection is in Session.
 class View {
  public:
     virtual ~View() = default;
 
-    /// Draws the view between ImGui::Begin and End. If there is nothing to show, says in one line what is missing.
+    /// Draws the view between ImGui::Begin and End. Without data, draws one line that says what is missing.
     virtual void draw(Context& context) = 0;
 
-    /// Returns the shown figure for exports and copies; nullopt if there is none.
     virtual std::optional<FigureRequest> figure(const Session&) const { return std::nullopt; }
 
-    /// Returns the table to export from a view without a figure.
     virtual std::optional<analysis::Table> table() const { return std::nullopt; }
 
-    /// Mouse and key help of this view as pairs of input and effect. Shown by `?`.
+    /// Returns the view's mouse and key help as pairs of input and effect. `?` shows the help.
     virtual std::vector<std::pair<std::string, std::string>> help() const { return {}; }
 
     /// Resets the zoom so that everything is visible (key F).
@@ -76,19 +72,19 @@ class View {
     /// Starts the view's main command, if any (Ctrl+R while it has the keyboard).
     virtual void start() {}
 
-    /// Accepts a file that was dropped or given on the command line. Returns false for a kind of file that it does not
-    /// read.
+    /// Accepts a file that was dropped or named on the command line. Returns false if the view cannot read this kind of
+    /// file.
     virtual bool take_file(const std::filesystem::path&) { return false; }
-    /// Adds actions to the palette while the view is open. They may run after it has closed, so `lifetime` guards them.
+    /// Adds actions to the palette while the view is open. `lifetime` must guard them, as they may run after it has
+    /// closed.
     virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
     }
 
-    /// Labels of the view's commands, which the palette offers while the view is open. draw() handles each with
-    /// command_button() or takes_call().
+    /// Returns the labels of the commands for the palette. draw() handles each with command_button() or takes_call().
     virtual std::vector<std::string> commands() const { return {}; }
-    /// Requests a command from the palette. It runs at the next draw.
+    /// Requests a command, which the next draw() executes.
     void call(const std::string& command) { called_ = command; }
-    /// Reports a requested command that is not available now. Call after draw().
+    /// Reports a requested command that is not available. Call after draw().
     void end_call(const ViewHost& host);
 
     /// Whether the view holds text that must not be lost. A closed view with text is kept for reopening.
@@ -97,11 +93,11 @@ class View {
     virtual void save(nlohmann::json&) const {}
     virtual void load(const nlohmann::json&) {}
 
-    /// Closes the view's dialogs before the view is closed but kept.
+    /// Closes the view's dialogs. Call when the view is closed but kept.
     void put_away() { lifetime.begin_anew(); }
 
  protected:
-    /// Draws a button for a command. Returns whether it was pressed, or requested by call() while enabled.
+    /// Draws a button for a command. Returns whether it was pressed, or was enabled and requested by call().
     bool command_button(const char* label);
     /// Returns true once if this command was requested. Call only while the command is available.
     bool takes_call(std::string_view command);
@@ -113,10 +109,9 @@ class View {
     std::string called_;
 };
 
-/// Place of a new view in a layout.
 enum class Dock { left, center, right, bottom };
 
-/// Topics that group the kinds of view in the picker, in this order.
+/// Topics that group the kinds of view in the picker, in the order of the picker.
 enum class Topic { runs, tokens, heads, results, files };
 
 /// Describes a kind of view. Each file in app/gui/views/ defines one with a function named after the file, e.g.
@@ -137,7 +132,7 @@ const ViewKind* find_view_kind(const std::string& name);
 /// Draws "Nothing to show: …" centered in the remaining space.
 void draw_nothing(const Context& context, const std::string& why);
 
-/// Returns why a trace shows no prompt: it is not written yet, or there is none.
+/// Returns a sentence that says why a trace shows no prompt: not written yet, or no prompt in the trace.
 std::string why_no_prompt(const Document& document);
 void draw_error(const Context& context, const std::string& what);
 

@@ -130,7 +130,7 @@ class AnswersView : public View {
             const std::optional<RunKey> reference = reference_.of(session, key);
             std::optional<RunAt> less;
             if (reference) less = source(*reference);
-            // Shows the last answer until the next one is ready, because it has the same reference.
+            // Until the next output is ready, the last one is shown, which has the same reference.
             const auto answer =
                 session.tasks.ask(outputs_, key.text() + (reference ? " less " + reference->text() : ""),
                                   session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),
@@ -140,7 +140,7 @@ class AnswersView : public View {
         return all;
     }
 
-    /// Omits the full cache, whose divergence is zero.
+    /// Omits the full cache, because its divergence is zero.
     std::vector<StepSeries> series_of(const Session& session, const std::vector<Shown>& shown) const {
         std::vector<StepSeries> series;
         for (const Shown& one : shown) {
@@ -152,7 +152,6 @@ class AnswersView : public View {
         return series;
     }
 
-    /// The question of a single trace, or one line per trace.
     static std::string questions_of_traces(const Session& session, const Document& shown) {
         if (session.documents().size() == 1) return shown.reader()->prompt(shown.prompt).question;
         std::string lines;
@@ -250,7 +249,6 @@ class AnswersView : public View {
         ImGui::Separator();
     }
 
-    /// Number of columns that are wide enough to read; at least two except in a very narrow view.
     static size_t columns_for(size_t n, float width) {
         const float em = ImGui::GetFontSize();
         const auto most = std::max<size_t>(static_cast<size_t>(width / (15 * em)), width < 18 * em ? 1 : 2);
@@ -274,7 +272,7 @@ class AnswersView : public View {
             if (i % columns == 0 && i > 0) top = lowest + gap / 2;
             const float left = origin.x + width * static_cast<float>(i % columns);
             const bool is_stopped = i >= shown.size();
-            // Cuts a word that is wider than its column.
+            // Clips a word that is wider than its column.
             ImGui::PushClipRect({left - gap / 2, top}, {left + width - gap / 2, FLT_MAX}, true);
             lowest =
                 std::max(lowest, is_stopped ? draw_stopped(context, stopped[i - shown.size()], {left, top}, width - gap)
@@ -302,7 +300,6 @@ class AnswersView : public View {
         answering_ = answering;
     }
 
-    /// Stops following a run when all answers are read, or when the user scrolls.
     void let_go(const std::vector<Shown>& shown) {
         const ImGuiIO& io = ImGui::GetIO();
         const bool is_moved = ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
@@ -322,7 +319,6 @@ class AnswersView : public View {
                             : "stopped before its answer. Repeat the command that started it to continue";
     }
 
-    /// Partial answer of a run, or nullptr if none or all of it is decoded.
     static const PartialAnswer* partial_answer(const Context& context, const RunKey& run) {
         if (!context.engine) return nullptr;
         const auto& all = context.engine->partial_answers();
@@ -339,7 +335,6 @@ class AnswersView : public View {
         return draw_answer_words(context, so_far, at, width, line, [](int) {});
     }
 
-    /// Returns "as full" or the difference, in a form that fits the width.
     std::string short_difference(const AnswerOutput& output, float width) const {
         if (output.is_as_reference()) return "as " + reference_.name();
         const std::vector<std::string> texts = output.difference_texts();
@@ -354,7 +349,6 @@ class AnswersView : public View {
                            output.difference.n_missing(), output.difference.n_reference);
     }
 
-    /// Unfinished answers on the shown prompt.
     static std::vector<UnfinishedAnswer> stopped_in(const Document& document) {
         std::vector<UnfinishedAnswer> stopped;
         for (const UnfinishedAnswer& answer : document.unfinished_answers())
@@ -362,7 +356,7 @@ class AnswersView : public View {
         return stopped;
     }
 
-    /// Draws the answer of a run that is missing in the unfinished trace. Returns the lower end.
+    /// Draws the incomplete answer of a run in an unfinished trace. Returns the lower edge.
     static float draw_stopped(const Context& context, const UnfinishedAnswer& answer, ImVec2 at, float width) {
         const float line = std::round(1.45f * ImGui::GetFontSize());
         ImDrawList* list = ImGui::GetWindowDrawList();
@@ -475,7 +469,7 @@ class AnswersView : public View {
     bool stacked_ = false;
     bool prompt_open_ = false;
     FurtherQuestions further_;
-    std::string sent_;  ///< the prompt, in a field from which parts can be copied
+    std::string sent_;  ///< text of "Prompt as sent", in a field from which parts can be copied
     std::shared_ptr<const PromptText> sent_of_;
     float text_height_ = 0;  ///< height of the answers in the last frame
     RunKey seen_;            ///< run that was selected in the last frame

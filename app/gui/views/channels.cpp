@@ -11,7 +11,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// (L, R, d): 1 if a head keeps the channel of its keys.
+/// Key channels that the heads keep: (L, R, d), 1 if a head keeps the channel.
 struct KeyChannels {
     size_t n_rows = 0;
     size_t n_channels = 0;

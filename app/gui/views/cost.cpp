@@ -120,7 +120,7 @@ class CostView : public View {
         Table table;
         std::vector<RunKey> runs;
         std::vector<trace::RunAttributes> attributes;  ///< (rows) attributes of each row's run
-        int64_t n_tokens = 0;                          ///< length of the prompt that policies see
+        int64_t n_tokens = 0;                          ///< number of prompt tokens that policies see
     };
 
     static TaskResult<TableOfRuns> ask_table(Session& session, const Document& document) {
@@ -133,7 +133,7 @@ class CostView : public View {
             });
     }
 
-    /// Adds the columns for the memory of another text, if enabled.
+    /// Adds the columns for the memory at another length or of another model, if enabled.
     std::shared_ptr<const Table> with_memory(const std::shared_ptr<const TableOfRuns>& runs,
                                              const trace::ModelAttributes& model) const {
         const auto at = memory_.at(model);
@@ -150,7 +150,7 @@ class CostView : public View {
                                           ImGuiTableFlags_Hideable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
                                           ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoBordersInBody;
         const bool has_differences = compared.kind == Comparison::Kind::traces && !compared.pairs.empty();
-        // The id separates column widths that were fitted to different contents.
+        // ImGui stores column widths by id, so that different contents need different ids.
         const std::string id = fmt::format("runs and {}{}{}", has_differences ? "differences" : "costs",
                                            memory_.is_on() ? " and memory" : "",
                                            context.session.documents().size() > 1 ? " of traces" : "");
@@ -184,7 +184,7 @@ class CostView : public View {
                         0.5f * table->OuterRect.GetWidth());
     }
 
-    /// Widens the column for a longer label, because ImGui fits it only once but runs arrive one by one.
+    /// Widens the column for a longer label. ImGui fits the column only once, but runs arrive one by one.
     void setup_columns(const Session& session, const RunsTable& runs) {
         float widest = 0;
         for (const RunsTable::Row& row : runs.rows) {
@@ -207,7 +207,7 @@ class CostView : public View {
         return session.look(run).label + (session.attributes(run).status == "complete" ? "" : " (failed)");
     }
 
-    /// Returns the visible table. Call between BeginTable and EndTable.
+    /// Returns the table as shown on the screen. Call between BeginTable and EndTable.
     static Table as_table(const Session& session, const RunsTable& runs) {
         const auto& columns = runs.columns;
         const bool with_pinned = runs.n_pinned() > 0;
@@ -236,7 +236,6 @@ class CostView : public View {
         return table;
     }
 
-    /// Sets up a column. A `width` of 0 fits its contents.
     static void setup_column(const RunsTable::Column& shown, bool is_empty, float width) {
         const Column& column = shown.column;
         ImGuiTableColumnFlags flags = 0;
@@ -403,7 +402,7 @@ class CostView : public View {
     MemoryChoice memory_;
     float widest_label_ = 0;  ///< label width that the column was fitted to, in font sizes
     float heading_bottom_ = 0;
-    Table shown_;  ///< the table on the screen
+    Table shown_;  ///< the table as shown on the screen
 };
 
 }  // namespace

@@ -245,7 +245,7 @@ class DifferenceView : public View {
         const auto layer = static_cast<size_t>(row);
         const double in_a = pair.entries(*pair.a, layer, position);
         const double in_b = pair.entries(*pair.b, layer, position);
-        // Numbers counted in groups of heads are not those of the run's own heads.
+        // With groups of heads, `entries` differs from the count over the run's own heads.
         const auto text = [&](const trace::Kept& kept, double entries) {
             return pair.merges() ? analysis::fate_in_layer(kept, layer, position) : fmt::format("kept by {}", entries);
         };

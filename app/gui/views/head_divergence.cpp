@@ -33,7 +33,7 @@ PreparedFigure large_matrix(const PreparedFigure& all, int layer) {
     return large;
 }
 
-/// The figure's sources without those with ordered heads, which the check box selects.
+/// Returns the figure's sources without ordered heads. The check box selects the sources with ordered heads.
 analysis::FigureDefinition plain_sources() {
     analysis::FigureDefinition definition = analysis::figure_definition("jsd");
     for (auto& option : definition.options)
@@ -127,7 +127,7 @@ class HeadDivergenceView : public View {
         return answer.value && *answer.value;
     }
 
-    /// Chooses the run whose scores are shown: the selected run, A or B, if it belongs to this trace and has any.
+    /// Chooses the run whose scores are shown: the selected run, A or B, if it is in this trace and has scores.
     void set_options(const Session& session, bool difference, int document, analysis::FigureOptions& options,
                      std::vector<RunId>& runs) const {
         options.source = source_;
@@ -177,7 +177,6 @@ class HeadDivergenceView : public View {
         if (below > 0) draw_legend(context, bar, false, true, room.x);
     }
 
-    /// Common color bar. Names the source if the traces differ in it.
     static analysis::Figure color_bar(const std::vector<MadeFigure>& made) {
         analysis::Figure bar;
         for (const MadeFigure& each : made) {

@@ -31,7 +31,7 @@ using analysis::Table;
 using analysis::TokenDecision;
 using analysis::TokenReport;
 
-/// Number of ranks by which a candidate misses being kept; 0 or less: it is kept.
+/// Returns the number of ranks by which a candidate is below the cut-off; 0 or less if it is kept.
 double ranks_missing(const TokenDecision& d) {
     if (!d.candidate) return TokenDecision::nothing;
     return static_cast<double>(d.rank) - static_cast<double>(d.n_candidates_kept);
@@ -42,7 +42,7 @@ struct Place {
     int row = -1;
 };
 
-/// Place where a token was closest to being kept or, if it is kept everywhere, closest to being dropped.
+/// Returns the place where a token was closest to being kept or, if it is kept everywhere, closest to being dropped.
 Place nearest(const TokenReport& report, int only_layer = -1) {
     Place best;
     double least = 0;
@@ -65,7 +65,7 @@ class InspectorView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         for (Table& each : tables_) each.rows.clear();
-        // An open menu keeps its table.
+        // While a menu is open, its table does not change.
         const bool is_open = ImGui::IsPopupOpen("figure menu");
         if (!is_open && ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows)) pointed_at_ = 0;
         const TokenQuestion asked = token_question(session);
@@ -107,7 +107,7 @@ class InspectorView : public View {
         if (const auto shown_table = table()) draw_table_menu(context, *this, "inspector", *shown_table);
     }
 
-    /// The table under the mouse: the heads, the border, or else where the token is kept.
+    /// Returns the table under the mouse: a layer's heads, a head's border, or otherwise where the token is kept.
     std::optional<Table> table() const override {
         const Table& pointed_at = tables_[pointed_at_];
         const Table& shown = pointed_at.rows.empty() ? tables_[0] : pointed_at;
@@ -135,7 +135,6 @@ class InspectorView : public View {
             largest_losses_.draw(context);
     }
 
-    /// A question with all its answers, shown until the next question is answered.
     struct Answered {
         TokenQuestion asked;
         std::vector<RunOfToken> runs;
@@ -218,14 +217,13 @@ class InspectorView : public View {
         return row < static_cast<int>(report.n_rows) ? row : -1;
     }
 
-    /// Records which table is under the mouse, given its upper edge.
     void point_at(size_t table, float top) {
         if (ImGui::IsPopupOpen("figure menu") || !ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows)) return;
         const float mouse = ImGui::GetMousePos().y;
         if (mouse >= top && mouse < ImGui::GetCursorScreenPos().y) pointed_at_ = table;
     }
 
-    std::array<Table, 3> tables_;  ///< where the token is kept, the heads of a layer, the border of a head; as drawn
+    std::array<Table, 3> tables_;  ///< tables as drawn: where the token is kept, a layer's heads, a head's border
     size_t pointed_at_ = 0;        ///< table under the mouse
     TokenNotes notes_;
     LargestLosses largest_losses_;

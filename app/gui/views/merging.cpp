@@ -95,7 +95,7 @@ class MergingView : public View {
     void fit() override { fit_ = true; }
 
  private:
-    /// Whether a run merges tokens; nullopt: not known yet. A background job reads it, as the file may be in use.
+    /// Whether a run merges tokens; nullopt: not known yet. Reads in a background job, as the file may be in use.
     static std::optional<bool> merges(const Session& session, const RunKey& key) {
         static const TaskSlot<bool> slot;
         const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] {
@@ -180,7 +180,6 @@ class MergingView : public View {
         return *found;
     }
 
-    /// Selects all tokens of the entry that contains this token.
     static void select_entry(Session& session, const RunKey& key, const EntrySizes& sizes, int layer, int64_t token) {
         const auto entry = entry_at(sizes, layer, token);
         if (!entry) return;
@@ -219,7 +218,7 @@ class MergingView : public View {
     }
 
     bool fit_ = false;
-    float largest_ = 1;  ///< largest entry of all runs shown so far, for a common scale
+    float largest_ = 1;  ///< largest entry of all runs shown so far, used as the common scale
     MapStore maps_;
 };
 

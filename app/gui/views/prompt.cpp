@@ -115,7 +115,7 @@ class PromptView : public View {
 
     bool by_heads() const { return color_ == Color::heads; }
 
-    /// A and B if their difference is requested and both are runs of the shown prompt.
+    /// Returns A and B if their difference is requested and both are runs of the shown prompt.
     std::optional<std::pair<RunKey, RunKey>> subtracted(const Session& session) const {
         if (color_ != Color::difference) return std::nullopt;
         const Document* focus = session.focus();
@@ -202,8 +202,7 @@ class PromptView : public View {
 
     std::string least_in_words() const { return least_ < 1 ? fmt::format("not kept  {:.2g}", least_) : "not kept  1"; }
 
-    /// Label of the color scale's end, e.g. "30 layers", or "2 layers of [1], 30 layers of [2]" if the runs' models
-    /// differ.
+    /// Returns the label of the color scale's end, e.g. "30 layers". Names the traces if the runs' models differ.
     std::string most_in_words(const Context& context, const std::vector<RunKey>& runs) const {
         const char* what = by_heads() ? "heads" : "layers";
         std::map<size_t, std::set<std::string>> traces;
@@ -292,7 +291,7 @@ class PromptView : public View {
         return grid;
     }
 
-    /// Columns of the runs, or only the prompt if there is no run. Sets the grid's limits.
+    /// Returns the columns of the runs, or one column with the prompt alone if there is no run. Sets the grid's limits.
     std::vector<PromptColumn> ask_columns(Session& session, const Document& focus, const std::vector<RunKey>& runs,
                                           PromptGrid& grid) const {
         std::vector<PromptColumn> all;
@@ -353,7 +352,7 @@ class PromptView : public View {
         ImGui::EndChild();
     }
 
-    /// Returns the column and the token under the mouse; nullptr: none.
+    /// Draws the columns. Returns the column (nullptr: none) and the token under the mouse.
     std::pair<const PromptColumn*, int64_t> draw_texts(Context& context, const std::vector<PromptColumn>& all,
                                                        const PromptGrid& grid) {
         if (!ImGui::IsMouseDown(ImGuiMouseButton_Left) && !ImGui::IsMouseReleased(ImGuiMouseButton_Left))
@@ -372,7 +371,7 @@ class PromptView : public View {
             take_mouse(context, one, over);
         }
         list->PopClipRect();
-        // Also handles a release of the button outside the text.
+        // The button may also be released outside the text.
         if (ImGui::IsMouseReleased(ImGuiMouseButton_Left) && drag_token_ >= 0 && dragged_.has_tokens()) {
             context.session.selection.set(dragged_);
             seen_ = std::exchange(dragged_, {});
@@ -421,7 +420,6 @@ class PromptView : public View {
         return {both->first, both->second};
     }
 
-    /// Whether a drag that started on a token in this run's column continues or ends in this frame.
     bool drags(const RunKey& run) const { return drag_token_ >= 0 && drag_run_ == run; }
 
     void take_mouse(Context& context, const PromptColumn& one, int64_t token) {
@@ -490,7 +488,6 @@ class PromptView : public View {
         ImGui::EndPopup();
     }
 
-    /// Handles the keys for a token of the run's prompt; −1: no token.
     static void take_keys(Context& context, const RunKey& run, int64_t token) {
         if (!context.actions.takes_single_keys() || !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
             return;
@@ -499,7 +496,6 @@ class PromptView : public View {
         if (token >= 0 && document && document->prompt == run.prompt) document->toggle_pin(token);
     }
 
-    /// Scrolls to what was selected in another view, and to the mouse position in a token map.
     void scroll_to_selection(Context& context, const std::vector<PromptColumn>& all, const PromptGrid& grid,
                              float labels) {
         const Cursor selected = context.session.cursor();
@@ -523,7 +519,7 @@ class PromptView : public View {
             wanted_token_ = -1;
         }
         const PromptColumn& first_column = all.front();
-        // In the first frame, a selection takes precedence over the mark.
+        // In the first frame, the selection takes precedence over the mark.
         const bool is_new = context.session.mark != seen_mark_.value_or("");
         if (!seen_mark_ && (!is_new || selected.has_tokens()))
             seen_mark_ = context.session.mark;
@@ -556,7 +552,6 @@ class PromptView : public View {
             ImGui::SetScrollX(x);
     }
 
-    /// Scrolls to the column of a newly shown run or what-if.
     void show_new_column(const std::vector<PromptColumn>& all, const PromptGrid& grid) {
         std::set<RunKey> runs;
         const PromptColumn* added = nullptr;
@@ -568,8 +563,8 @@ class PromptView : public View {
         columns_ = std::move(runs);
     }
 
-    /// Scrolls to the column of a run that was selected in another view. With `rows`, scrolls to its beginning if it
-    /// ends above the visible part. Returns false if its lines are not known yet.
+    /// Scrolls to the column of a run that was selected in another view. With `rows`, scrolls to the column's beginning
+    /// if it ends above the visible part. Returns false if the column's lines are not known yet.
     bool follow_run(const Cursor& selected, const std::vector<PromptColumn>& all, const PromptGrid& grid, bool rows) {
         // In the first frame, the text starts at its left edge unless a token is selected.
         if (selected.run == seen_.run || (!seen_.run.valid() && !selected.has_tokens())) return true;
@@ -588,7 +583,7 @@ class PromptView : public View {
 
     Color color_ = Color::layers;
     mutable std::pair<std::shared_ptr<const PromptCounts>, std::shared_ptr<const PromptCounts>> farthest_pair_;
-    mutable double farthest_seen_ = 1;  ///< largest difference of that pair
+    mutable double farthest_seen_ = 1;  ///< largest difference of A and B
     bool selected_only_ = false;
     double least_ = 1;     ///< see PromptGrid::least
     double farthest_ = 1;  ///< see PromptGrid::farthest

@@ -18,7 +18,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Layer and query head of a trace that the view shows: the selected one or the first.
 struct Shown {
     int layer = 0;
     int head = 0;

@@ -86,7 +86,7 @@ class RankingsView : public View {
     }
 
  private:
-    /// The first ranking if the state names one that this version lacks.
+    /// Returns the chosen ranking, or the first one if this version does not have it.
     const RankingDefinition& chosen() const {
         const auto& all = analysis::ranking_definitions();
         const auto find = [&](const std::string& name) {
@@ -148,7 +148,7 @@ class RankingsView : public View {
 
     static bool is_long_text(const Column& column) { return column.type == ColumnType::text && column.name == "text"; }
 
-    /// Width of the text column that leaves space for the headings of the others.
+    /// Returns the width of the text column that leaves space for the headings of the other columns.
     static float text_width_of(const std::vector<Column>& columns) {
         const float em = ImGui::GetFontSize();
         float others = ImGui::GetStyle().ScrollbarSize;
@@ -159,7 +159,7 @@ class RankingsView : public View {
         return std::clamp(ImGui::GetContentRegionAvail().x - others, 12 * em, 48 * em);
     }
 
-    /// Whether the column only repeats the span, which its first token and its text already show.
+    /// Whether the column only repeats the span, which other columns show as first token and text.
     static bool is_said_by_others(const Column& column) {
         return column.name == "last_token" || (column.name == "tokens" && column.title == "Tokens");
     }
@@ -176,7 +176,6 @@ class RankingsView : public View {
         ImGui::TableSetupColumn(heading_of(column).c_str(), flags, is_long_text(column) ? long_text_width : 0);
     }
 
-    /// Returns whether the mouse is over the headings, where a right click opens their own menu.
     static bool draw_headings(int n_columns) {
         float bottom = 0;
         ImGui::TableNextRow(ImGuiTableRowFlags_Headers);

@@ -94,7 +94,7 @@ class ReportView : public View {
     }
 
     std::optional<FigureRequest> request_for(const Session& session, const FigureDefinition& definition) const {
-        // This figure compares two runs of one trace by itself.
+        // This figure already compares two runs of one trace.
         const Traces traces = definition.name == "difference" ? Traces::focused : traces_;
         FigureRequest request = shown_request(session, definition.name, heeds_runs(definition), traces);
         if (request.document < 0) return std::nullopt;
@@ -214,7 +214,6 @@ class ReportView : public View {
         ImGui::EndGroup();
     }
 
-    /// Draws the choice of the page. `is_wanted` is false if the figure has fewer pages than the chosen one.
     void draw_page_choice(const FigurePicture& picture, bool is_wanted) {
         if (picture.n_pages < 2) return;
         if (is_wanted) page_ = picture.page;

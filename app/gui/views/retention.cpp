@@ -31,7 +31,7 @@ namespace {
 
 using analysis::KeptSets;
 
-/// A run's map with the lower end of its color scale.
+/// A run's map and the lower end of its color scale.
 struct RetentionMap {
     Pyramid pyramid;
     std::shared_ptr<const trace::Kept> kept;
@@ -155,7 +155,7 @@ class RetentionView : public View {
         draw_scale(context, runs);
     }
 
-    /// Scrolls to the map of a run that was selected in another view. Only whole maps are shown.
+    /// Scrolls to the map of a run that was selected in another view. The view shows only whole maps.
     void scroll_to_selected(const RunKey& selected, const std::vector<RunKey>& runs, float each) {
         if (selected == seen_ || ImGui::IsWindowAppearing())
             return;  // its scroll range is not known in its first frame
@@ -170,7 +170,6 @@ class RetentionView : public View {
             ImGui::SetScrollY(top + each - room);
     }
 
-    /// Finds the smallest number of all visible runs, and whether the tokens of all these runs share entries.
     void find_least(Context& context, const std::vector<RunKey>& runs) {
         least_ = 1;
         all_share_ = true;
@@ -183,7 +182,7 @@ class RetentionView : public View {
         }
     }
 
-    /// Numbers below 1 for the labels of the color bar: powers of ten, or the start of the scale.
+    /// Returns the numbers below 1 that label the color bar: powers of ten, or the lower end of the scale.
     std::vector<float> parts() const {
         std::vector<float> parts;
         for (float part = 0.1f; part >= least_; part /= 10) parts.insert(parts.begin(), part);
@@ -191,8 +190,8 @@ class RetentionView : public View {
         return parts;
     }
 
-    /// Draws the color bar: background for tokens that are not kept, then one patch per number of heads, and one per
-    /// fraction if tokens share entries. Runs with different numbers of heads have separate bars.
+    /// Draws the color bar: the background for dropped tokens, then one patch per number of heads, and one per fraction
+    /// if tokens share entries. Runs with different numbers of heads have separate bars.
     void draw_scale(const Context& context, const std::vector<RunKey>& runs) const {
         draw_color_patch(context.theme, packed(context.theme.ground), "not kept");
         std::map<int, std::string> traces;  // names of the traces by number of heads
@@ -256,7 +255,7 @@ class RetentionView : public View {
 
     std::string map_name(const RunKey& key) const { return fmt::format("{} {}", key.text(), layer_); }
 
-    /// Returns nullptr while the map is being read, or with an `error` if it cannot be read.
+    /// Returns nullptr while the map is being read. If the map cannot be read, also sets `error`.
     std::shared_ptr<const RetentionMap> ask_map(Context& context, const RunKey& key, std::string& error) const {
         // Models of two traces may have different numbers of layers.
         if (layer_ >= n_layers_of(context.session, key)) {

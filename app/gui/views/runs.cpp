@@ -51,7 +51,7 @@ class RunsView : public View {
     }
 
  private:
-    /// Has constant height, so that the list below does not move.
+    /// The height is constant, so that the list below does not move.
     static void draw_what_is_shown(Session& session, size_t n_shown, size_t n_runs) {
         if (n_runs == 0) return;
         ImGui::TextDisabled("%s", fmt::format("{} of {} shown", n_shown, n_runs).c_str());

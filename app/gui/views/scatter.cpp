@@ -183,7 +183,7 @@ class ScatterView : public FigureView {
         end_tooltip_beside();
     }
 
-    /// The arrow under the mouse or of the run's pair; nullptr: none.
+    /// Returns the arrow under the mouse, or the arrow of the run's pair; nullptr: none.
     static const analysis::Line* arrow_of(const PreparedFigure& shown, const analysis::Shape& hit, const RunKey& run,
                                           const Compared& pairs) {
         const auto* line = std::get_if<analysis::Line>(&hit);
@@ -198,8 +198,8 @@ class ScatterView : public FigureView {
         return nullptr;
     }
 
-    /// Labels next to the points, omitted where they would overlap. For two runs with an arrow, only the one at its
-    /// head has a label.
+    /// Draws labels next to the points where they do not overlap. Of two runs with an arrow, only the run at its head
+    /// has one.
     template <class RunOf>
     static void draw_labels(const Context& context, const analysis::Panel& panel, const PlotFrame& frame,
                             ImDrawList* list, const RunOf& run_of, const Compared& pairs) {

@@ -76,8 +76,8 @@ class SpectrumView : public FigureView {
     bool is_of_model() const { return source_ == "eigenvalues" || source_ == "cumulative"; }
     bool is_maps() const { return source_ == "layer-similarity" || source_ == "head-similarity"; }
 
-    /// The selected query head, or those that read the selected KV head. Empty if none is selected or the trace lacks
-    /// it.
+    /// Returns the selected query head, or those that read the selected KV head. Empty without a selection in this
+    /// trace.
     static std::vector<int> query_heads(const Session& session, int document) {
         const Cursor selected = session.cursor();
         const Document* of = session.document(document);
@@ -92,7 +92,6 @@ class SpectrumView : public FigureView {
         return heads;
     }
 
-    /// Label of the check box, e.g. "only KV head 1, query heads 3 to 5".
     static std::string heads_text(const Session& session, int document) {
         const auto heads = query_heads(session, document);
         if (heads.empty()) return "only the selected head";
@@ -122,7 +121,7 @@ class SpectrumView : public FigureView {
         ImGui::TextDisabled("layer %d is highlighted", session.cursor().layer);
     }
 
-    /// Without a selected head the box is disabled. Its value applies again to the next selected head.
+    /// Without a selected head, the check box is disabled. Its value applies to the next selected head.
     void choose_head(const Session& session, int document) {
         const bool has_head = !query_heads(session, document).empty();
         bool is_of_head = of_head_ && has_head;
@@ -138,7 +137,6 @@ class SpectrumView : public FigureView {
                              "are the layer's full matrices, and contributions averaged over its heads");
     }
 
-    /// Offers to compute the spectra for the first trace whose model has none yet.
     void draw_missing(Context& context, const FigureRequest& request) {
         Session& session = context.session;
         const Document* missing = nullptr;
@@ -204,7 +202,6 @@ class SpectrumView : public FigureView {
             take_mouse(context, request, *shown, hit);
     }
 
-    /// Draws a color bar of the layers, because a legend would have too many entries.
     static void draw_layer_colors(const Context& context, const FigureRequest& request) {
         const int n = n_layers_of(context.session, request.document);
         if (n < 2) return;

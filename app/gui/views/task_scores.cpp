@@ -75,7 +75,6 @@ class TaskScoresView : public FigureView {
                           interval.c_str());
     }
 
-    /// Height in lines at which each row of a map has space for its name and numbers.
     static float least_height(const analysis::Figure& figure) {
         float lines = 0;
         for (const auto& panel : figure.panels) {

@@ -255,7 +255,7 @@ class TraceView : public View {
 
     void draw_data_set(Context& context, const Document& document, const TreeNode& node) {
         const size_t n_dimensions = node.shape.size();
-        // The table shows the last two dimensions. A compound data set has one dimension and its own columns.
+        // The table shows the last two dimensions. A compound data set has one dimension and several columns.
         const size_t n_leading = n_dimensions > 2 ? n_dimensions - 2 : 0;
         index_.resize(n_leading);
         for (size_t d = 0; d < n_leading; ++d) {
@@ -410,7 +410,7 @@ class TraceView : public View {
     TaskSlot<Contents> contents_;
     TaskSlot<Peek> values_;
     int document_ = -1;
-    bool chosen_ = false;  ///< whether the user chose a file; otherwise the view shows that of the selected run
+    bool chosen_ = false;  ///< whether the user chose a file; otherwise the file of the selected run is shown
     std::string selected_ = "/";
     std::string shown_of_;    ///< data set and leading indices of the values that were last read
     std::vector<int> index_;  ///< indices of the leading dimensions

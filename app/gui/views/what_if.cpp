@@ -43,7 +43,7 @@ class WhatIfView : public View {
             draw_prefill_button(context);
             return;
         }
-        // Nothing above the sliders may appear or disappear while one is moved.
+        // While a slider is moved, nothing above the sliders may appear or disappear.
         draw_budget(context);
         draw_summary(context);
         draw_buttons(context);
@@ -154,7 +154,7 @@ class WhatIfView : public View {
 
     bool is_of_bytes() const { return what_if_.budget_of() == policies::BudgetOf::bytes; }
 
-    /// Field for the budget in entries, or in percent of the full cache's bytes. @param most number of all entries
+    /// Draws the field for the budget in entries, or in percent of the full cache's bytes. @param most all entries
     void edit_budget(int64_t least, int64_t most) {
         if (!is_of_bytes()) {
             if (ImGui::InputScalar("##budget number", ImGuiDataType_S64, &what_if_.budget()))
@@ -324,7 +324,7 @@ class WhatIfView : public View {
         Session& session = context.session;
         const RunKey result = what_if_.shown(session);
         const bool is_kept = what_if_.kept(session).valid();
-        // The shown values belong to the last valid settings.
+        // After an error, the shown values belong to the last valid settings.
         const bool is_stale = !what_if_.error().empty();
         ImGui::BeginDisabled(!result.valid() || is_stale || is_kept);
         if (flowing_button("Keep",

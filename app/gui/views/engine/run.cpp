@@ -37,7 +37,7 @@ class RunView : public View {
         prompt_.update(context, form_);
         const EngineStatus status = context.engine->status();
         is_model_refused_ = status.is_model_refused;
-        // The loaded model, or the model of the last session while none is loaded.
+        // Without a loaded model, the form uses the model of the last session.
         form_.request.model = status.model_path.empty() ? remembered_model_ : std::filesystem::path();
         auto tokens = context.engine->count_tokens(form_.request);
         if (is_model_refused_) tokens.reset();  // they belong to the previously loaded model
@@ -49,7 +49,7 @@ class RunView : public View {
         const bool is_wide = ImGui::GetContentRegionAvail().x >= least_for_columns * ImGui::GetFontSize();
         draw_head(context, status, tokens, is_wide);
         if (std::exchange(was_wide_, is_wide) != is_wide) scroll_to_top_ = true;  // the parts have moved
-        // The queue and current answers reduce the form's height at its lower end, so that its rows do not move.
+        // The queue and current answers reduce the form's height at its lower edge, so that its rows do not move.
         const float height = -std::max(height_below_, 1.0f);
         is_wide ? draw_in_two_columns(context, status, tokens, height)
                 : draw_in_one_column(context, status, tokens, height);
@@ -122,7 +122,8 @@ class RunView : public View {
         ImGui::BeginChild(name, size);
     }
 
-    /// Keeps the height of a part while the mouse is over it, because its rows would move if it is scrolled to the end.
+    /// Keeps the height of a part while the mouse is over it, because rows would move if the part is scrolled to the
+    /// end.
     static void end_part(const Context& context, float& least_height) {
         const float height = ImGui::GetCursorPosY();
         if (!ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows | ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
@@ -171,7 +172,6 @@ class RunView : public View {
         end_part(context, form_height_);
     }
 
-    /// Finds out in a background job which runs would fail.
     void check(Tasks& tasks, const std::optional<TokenCount>& tokens) {
         const auto found = tasks.ask(checks_, "", stamp_of_refused_runs(form_, tokens),
                                      [form = form_, tokens] { return find_refused_runs(form, tokens); });
@@ -179,7 +179,7 @@ class RunView : public View {
         is_checked_ = found.current;
     }
 
-    /// Why the form cannot run; empty: it can.
+    /// Returns the reason why the form cannot run; empty: none.
     std::string problem(const std::optional<TokenCount>& tokens) const {
         if (is_model_refused_) return "The chosen model cannot be used. Choose another one.";
         if (std::string wrong = form_.problem(tokens); !wrong.empty()) return wrong;
@@ -187,24 +187,23 @@ class RunView : public View {
         if (engine_ && !form_.request.output.empty() && engine_->is_taken(form_.request.output))
             return fmt::format("An unfinished run writes {}. Choose another output.",
                                form_.request.output.filename().string());
-        // A prompt shorter than every budget accepts any budget, so nothing is refused before the tokens are counted.
+        // If the prompt is shorter than every budget, all budgets are valid. So errors are shown only after tokens are
+        // counted.
         return is_checked_ && tokens && tokens->error.empty() ? check_->problem() : "";
     }
 
-    /// Starts the run, or queues it while a model is loading or another job is in progress.
     void run(Context& context) {
         job_ = context.engine->run(form_.filled_in());
         run_form_ = form_.to_json();
     }
 
-    /// Whether a run with the current form is in progress or queued.
     bool is_in_queue() const {
         if (job_ == 0 || !engine_) return false;
         if (!engine_->has_job(job_)) return false;
         return form_.to_json() == run_form_;
     }
 
-    /// Draws the buttons and messages with constant height, so that the form does not move.
+    /// Draws the buttons and messages with a constant height, so that the form below does not move.
     void draw_head(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens,
                    bool is_wide) {
         const std::string problem = this->problem(tokens);
@@ -246,7 +245,7 @@ class RunView : public View {
                        : "Ctrl+R: reads the prompt once, applies every policy and decodes the answers";
     }
 
-    /// Always draws the button, so that no other button takes its place when a job ends. Cancelling is enabled half a
+    /// Draws the button also without a job, so that no other button takes its place. Cancelling is enabled half a
     /// second after a job starts, because a double click may have been meant for the previous job.
     void draw_cancel(EngineSession& engine, const EngineStatus& status) {
         constexpr double not_before_s = 0.5;
@@ -310,7 +309,7 @@ class RunView : public View {
         ImGui::EndChild();
     }
 
-    /// Why the last run of this form failed; empty after another one is started.
+    /// Returns the error of the last run of this form; empty after another run has started.
     std::string error_of_run(const EngineSession& engine) {
         std::string error = engine.error_of(job_);
         if (error.empty() || form_.to_json() == run_form_) return error;
@@ -318,7 +317,6 @@ class RunView : public View {
         return {};
     }
 
-    /// Draws the button that maximizes or restores the view, if it is narrow or maximized.
     static void draw_maximise(const ViewHost& host) {
         const bool is_maximised = host.is_maximised;
         if (!is_maximised && ImGui::GetWindowWidth() >= least_for_columns * ImGui::GetFontSize()) return;
@@ -367,7 +365,7 @@ class RunView : public View {
         return form_.request.spectra.value_or(status.spectra_seconds <= little_for_spectra_seconds);
     }
 
-    /// Lists the runs whose cache can be compressed or made full now. Answers shows their text.
+    /// Lists the runs whose cache can now switch between compressed and full. The view Answers shows their text.
     static void draw_switches(EngineSession& engine) {
         const auto& answers = engine.partial_answers();
         const bool any = std::any_of(answers.begin(), answers.end(), [](const auto& one) { return one.is_full; });
@@ -515,7 +513,7 @@ class RunView : public View {
         draw_problem(problem, context.theme);
     }
 
-    /// Checks the file once per second and after input.
+    /// Returns a note about the output file. Checks the file once per second and after input.
     const std::string& output_note() {
         const std::pair of(form_.request.output, form_.request.force);
         if (of != note_of_ || ImGui::GetTime() >= note_until_) {
@@ -585,7 +583,8 @@ class RunView : public View {
     EngineSession* engine_ = nullptr;
     std::string model_path_;
     std::filesystem::path seen_model_;
-    std::filesystem::path remembered_model_;  ///< model last loaded, also in the next session; empty: the default model
+    std::filesystem::path
+        remembered_model_;  ///< model that was last loaded, also in the last session; empty: the default model
     std::string note_;
     std::pair<std::filesystem::path, bool> note_of_;
     double note_until_ = 0;

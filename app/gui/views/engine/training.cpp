@@ -100,7 +100,8 @@ class TrainingView : public View {
     }
 
  private:
-    /// Draws a label to the left of a field, or above it in a narrow view. `after` stays free after the field.
+    /// Draws a label to the left of a field, or above it in a narrow view. @param after width to keep free after the
+    /// field
     static void label_field(const char* label, float after = 0) {
         const float em = ImGui::GetFontSize();
         const bool is_narrow = ImGui::GetContentRegionAvail().x < 26 * em;
@@ -212,7 +213,7 @@ class TrainingView : public View {
             ImGui::TextDisabled("waits until %s has finished", status.what.c_str());
             ImGui::PopTextWrapPos();
         }
-        // An existing file is no error if it holds the maps that were just trained.
+        // An existing file is no error if it contains the maps that were just trained.
         const TrainingStatus& training = context.engine->training();
         const bool is_success = training.is_done && training.output == filled_in().output;
         if (!wrong.empty() && !status.busy() && !is_success) ImGui::TextWrapped("%s", wrong.c_str());
