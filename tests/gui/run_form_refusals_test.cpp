@@ -38,7 +38,7 @@ TEST_CASE("what cannot run is marked before Run, which is dead only where nothin
     CHECK(!is_dead());
     CHECK(text.find("8 is too small for SnapKV (window=16), which needs at least 17 entries") != std::string::npos);
     CHECK(text.find("not at 8: it needs at least 17 entries") != std::string::npos);
-    CHECK(text.find("1 of them will fail") != std::string::npos);
+    CHECK(text.find("1 of these runs will fail") != std::string::npos);
     CHECK(text.find("1,000 is more than the prompt's") != std::string::npos);
     CHECK(text.find("nothing is dropped") != std::string::npos);
     form.drive([&](ImGuiTestContext& c) {
@@ -80,7 +80,9 @@ TEST_CASE("a policy without its file fails alone, as the form says, and the othe
         row.spec.values.set("window", "8");  // less than the budget
     }
     form.fill(filled);
-    const auto is_said = [&] { return form.driven.shown_text().find("1 of them will fail") != std::string::npos; };
+    const auto is_said = [&] {
+        return form.driven.shown_text().find("1 of these runs will fail") != std::string::npos;
+    };
     REQUIRE(form.driven.draw_until(is_said, patience));
     form.drive([](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
     REQUIRE(form.driven.draw_until([&] { return !form.driven.session().documents().empty(); }, patience));

@@ -48,7 +48,7 @@ void draw_items(Context& context, const View& view, const char* kind,
     }
     if (ImGui::MenuItem("Copy figure as image", nullptr, false, static_cast<bool>(copy_image)))
         try_it(context, copy_image);
-    if (ImGui::MenuItem("Copy view as seen")) context.host.copy_as_seen(view);
+    if (ImGui::MenuItem("Copy view as screenshot")) context.host.copy_as_seen(view);
     if (ImGui::MenuItem("Export…", nullptr, false, static_cast<bool>(export_it))) export_it();
     ImGui::Separator();
     if (ImGui::MenuItem("Open as new view")) {

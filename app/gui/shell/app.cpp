@@ -138,7 +138,7 @@ bool App::frame() {
     guard_.attempt("the layout dialogs", [this] { saved_layouts_.draw(); });
     bool is_quit_drawn = false;
     guard_.attempt("the file dialog", [&] { is_quit_drawn = dialog_.draw([this] { draw_quit_question(); }); });
-    guard_.attempt("the run's label", [this] { rename_.draw(session_); });
+    guard_.attempt("the rename dialog", [this] { rename_.draw(session_); });
     help_.draw_keys(focused_view(), actions_);
     help_.draw_about(window_);
     if (!is_quit_drawn) draw_quit_question();
@@ -209,7 +209,7 @@ void App::take_input() {
         note_last_action(click);
         undo_.complete_step();
     }
-    guard_.attempt("a key", [this] {
+    guard_.attempt("the key press", [this] {
         if (quit_question_.is_shown() && is_pressed(quit_key)) quit_ = may_close();
         actions_.handle_keys(is_start_shown() || views_.have_keyboard());
     });

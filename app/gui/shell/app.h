@@ -62,7 +62,7 @@ class App {
     bool frame();
     /// Called instead of frame() while the app's window is hidden. Receives the results of the engine and of jobs.
     void unseen_frame();
-    /// Saves the settings before the app closes. Unless `is_ordered`, it may ask the user a question and return false.
+    /// Saves the settings before the app closes. May ask the user a question and return false, unless `is_ordered`.
     bool may_close(bool is_ordered = false);
 
     void open_trace(const std::filesystem::path& path) { opener_.open_trace(path); }

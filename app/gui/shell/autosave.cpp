@@ -14,7 +14,7 @@ constexpr double seconds_to_save = 3;
 void Autosave::note_input() { save_at_ = ImGui::GetTime() + seconds_to_save; }
 
 void Autosave::end_frame() {
-    // Also saves recent files that were opened without input, by the command line or a job.
+    // Also saves recent files that the command line or a job opened, because no input precedes them.
     if (!std::exchange(knows_recent_, settings_.has_new_recent()) && knows_recent_) note_input();
     if (save_at_ >= 0 && ImGui::GetTime() >= save_at_) save();
     if (save_at_ >= 0) window_.draw_within(save_at_ - ImGui::GetTime());

@@ -41,7 +41,7 @@ void put_hex(int file, size_t value) {
     if (write(file, digits.data() + at, digits.size() - at) < 0) return;
 }
 
-/// Writes the linker names of the program's functions, and the entries of backtrace_symbols_fd for libraries.
+/// Writes the linker names of the program's functions. Functions of libraries are written by backtrace_symbols_fd.
 void put_stack(int file, std::span<void* const> frames) {
     for (void* const& frame : frames) {
         const auto [name, offset] = symbols.find(frame);

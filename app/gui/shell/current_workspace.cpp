@@ -48,8 +48,7 @@ void CurrentWorkspace::save(const std::filesystem::path& path) {
         if (document->annotations_changed)
             throw WorkspaceError("the notes on " + document->name() +
                                  " could not be saved and would be missing in the workspace");
-        // Replaces the name of the trace in the sidecar's file name, because the trace has another name in the
-        // workspace.
+        // Replaces the trace's name in the sidecar's file name, because a workspace names the trace differently.
         const size_t n = document->path().filename().string().size();
         for (const auto& notes : annotation_files(document->path()))
             files.emplace_back(notes, name + notes.filename().string().substr(n));
@@ -57,7 +56,7 @@ void CurrentWorkspace::save(const std::filesystem::path& path) {
     nlohmann::json state = unknown_in(state_, {"session", "layout"});
     state["session"] = with_unknown(session_state(session_, names), state_.value("session", nlohmann::json::object()));
     state["layout"] = views_.state();
-    // Keeps the folders until the files are written, even if the program ends.
+    // Keeps the unpacked folders until the files are written, even if the program ends.
     const auto write = [path, state, files, in_use = unpacked_] {
         write_workspace(path, state, files);
         return path.string() + " saved with traces, layout and selection";

@@ -16,7 +16,7 @@ namespace kvscope::gui {
 /// Saves and opens workspaces (session/workspace_file.h): open traces, annotations, layout and selection.
 class CurrentWorkspace {
  public:
-    /// Removes unpacked workspaces that a crashed instance left on disk.
+    /// Also removes unpacked workspaces that a crashed instance left on disk.
     CurrentWorkspace(Session& session, TraceSidecars& sidecars, OpenViews& views, Notices& notices);
     /// Removes the unpacked files, but not files that the user added.
     ~CurrentWorkspace();
@@ -45,7 +45,7 @@ class CurrentWorkspace {
     OpenViews& views_;
     Notices& notices_;
     std::vector<std::shared_ptr<FolderInUse>> unpacked_;  ///< folders of unpacked workspaces
-    /// State that was last opened or saved, including unknown keys from a newer kvscope.
+    /// State that was opened or saved last, including unknown keys from a newer kvscope.
     nlohmann::json state_ = nlohmann::json::object();
 };
 

@@ -40,7 +40,7 @@ void copy_figure(const OpenView* open, Session& session, Notices& notices) {
     const auto request = open ? open->view->figure(session) : std::nullopt;
     try {
         if (!request)
-            throw std::runtime_error("this view shows no figure. Click another view, or copy this one as screenshot");
+            throw std::runtime_error("this view shows no figure. Click another view, or copy this view as screenshot");
         ExportDialog::copy_image(session, *request, notices.function());
     } catch (const std::exception& error) {
         notices.add(error.what(), true);

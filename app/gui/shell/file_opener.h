@@ -33,7 +33,6 @@ class FileOpener {
     /// Opens files and folders of all supported kinds. With `at_once`, workspaces are opened without a background job.
     void open(const std::vector<std::filesystem::path>& paths, bool at_once = false);
     void open_trace(const std::filesystem::path& path);
-    /// Loads a model. An empty path means the default model.
     void open_model(const std::filesystem::path& path);
 
     /// Adds a loaded model to the recent files. Call once per frame.

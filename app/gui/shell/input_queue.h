@@ -24,8 +24,7 @@ class InputQueue {
     std::optional<double> begin_pass(bool takes_input);
     /// Puts the remaining events back into the queue. Call after NewFrame.
     void end_pass();
-    /// Whether the last group had a mouse button or a key outside text fields, which may need further passes to take
-    /// effect.
+    /// Whether the last group may need further passes to take effect: a mouse button, or a key outside text fields.
     bool needs_settling() const { return needs_settling_; }
 
  private:

@@ -20,8 +20,7 @@ struct Cut {
     ImGuiDir side;
     float share;
     std::string to;
-    /// Minimum size of `to` in ems. In a smaller space, the place is not split, and the views of `to` become tabs of
-    /// `from`.
+    /// Minimum size of `to` in ems. In a smaller space, the views of `to` become tabs of `from` instead.
     float least = 0;
 };
 

@@ -63,7 +63,7 @@ void add_run_actions(const ActionTargets& on) {
     if (!on.engine) return;
     MenuActions menu(on.actions, "Run");
     EngineSession& engine = *on.engine;
-    // If the Run view has the keyboard, this starts the run.
+    // If the Run view already has the keyboard, the command starts the run.
     menu.add("Run policies on a prompt…", ImGuiMod_Ctrl | ImGuiKey_R, [&views = on.views, &session = on.session] {
         const ViewKind* kind = find_view_kind("run");
         if (!kind) return;

@@ -10,8 +10,8 @@
 
 namespace kvscope::gui {
 
-/// Messages in the menu bar. They disappear by themselves or when clicked, and stay in the log. At most two are shown,
-/// errors first, with the number of the others.
+/// Messages in the menu bar, at most two and errors first. They disappear by themselves or when clicked, and stay in
+/// the log.
 class Notices {
  public:
     explicit Notices(Window& window) : window_(window) {}

@@ -149,7 +149,6 @@ void OpenViews::start_or_show(const ViewKind& kind) {
         return;
     }
     if (first->get() == focused()) return (*first)->view->start();
-    // A layout behind the start cards is not drawn yet. Its other views must not move to the front.
     for (const auto& other : views_) other->focus = other->focus && other->kind->dock != Dock::left;
     give_keyboard(**first);
 }
@@ -165,7 +164,7 @@ void OpenViews::show_alone(const ViewKind& kind) {
         alone_next_ = shown.id();
         return;
     }
-    // A layout behind the start cards is not drawn yet and may bring another view to the front.
+    // A layout behind the start cards is not drawn yet. Drawing it may bring another view to the front.
     if (!shown.is_drawn) shown.focus = was_in_front;
     wanted_maximised_ = shown.id();
     is_alone_ = true;
@@ -281,7 +280,7 @@ void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture)
     ImGuiWindowClass docked;
     docked.DockNodeFlagsOverrideSet = ImGuiDockNodeFlags_NoCloseButton;  // its close button would close all tabs
     ImGui::SetNextWindowClass(&docked);
-    // Docked views have the color of the cleared frame, and a software renderer needs 10 ms to fill it again.
+    // Docked views have the color of the cleared frame. With software rendering, filling them again would take 10 ms.
     const ImGuiWindowFlags ground = open.is_docked ? ImGuiWindowFlags_NoBackground : 0;
     if (ImGui::Begin(open.title().c_str(), &open.open, ImGuiWindowFlags_NoCollapse | ground)) {
         if (open.is_docked && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) &&

@@ -49,7 +49,6 @@ class OpenViews {
     bool have_keyboard() const;
     const OpenView* find(const View& view) const;
 
-    /// Shows the views instead of the start cards although no trace is open.
     void dismiss_start() { start_dismissed_ = true; }
     void show_start() { start_dismissed_ = false; }
     bool is_start_dismissed() const { return start_dismissed_; }
@@ -106,7 +105,7 @@ class OpenViews {
     void maximise(const std::string& id);
     void build_layout();
     void fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>>& before);
-    /// Sorts the tabs in their saved order, since Dear ImGui restores the order only for new tabs.
+    /// Sorts the tabs in their saved order, because Dear ImGui restores the order only for new tabs.
     void note_tab_order();
     void restore_put_away(const nlohmann::json& state);
 

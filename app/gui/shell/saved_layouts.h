@@ -29,8 +29,7 @@ class SavedLayouts {
     void ask_to_save();
     void ask_to_remove(const std::string& name);
     void ask_to_export();
-    /// Asks for a file, adds its layout and applies the layout. An invalid file changes nothing and is reported as a
-    /// notice.
+    /// Asks for a file, adds its layout and applies the layout. An invalid file becomes a notice and changes nothing.
     void ask_to_import();
     void draw();
 

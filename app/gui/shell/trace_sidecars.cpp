@@ -81,8 +81,8 @@ bool TraceSidecars::may_leave() {
     const auto now = std::chrono::steady_clock::now();
     if (!has_unsaved_annotations() || (warned_until_ && now < *warned_until_)) return true;
     warned_until_ = now + warns_for_;
-    notices_.add(fmt::format("{}. Fix this, or close again within {} seconds to discard the annotations", failure_,
-                             warns_for_.count()),
+    notices_.add(fmt::format("{}. Fix the problem, or close again within {} seconds to discard the annotations",
+                             failure_, warns_for_.count()),
                  true);
     return false;
 }

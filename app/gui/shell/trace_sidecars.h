@@ -21,7 +21,6 @@ class TraceSidecars {
                   std::chrono::seconds warns_for = std::chrono::seconds(10))
         : session_(session), notices_(notices), keeps_views_(keeps_views), warns_for_(warns_for) {}
 
-    /// Restores the saved view state of an opened trace.
     void take_in(Document& document);
     /// Calls take_in() for all newly opened traces, e.g. traces from the engine. Returns their paths.
     std::vector<std::filesystem::path> take_in_new();
@@ -33,7 +32,7 @@ class TraceSidecars {
     void retry_annotations() { annotations_wait_ = false; }
     void save_views();
 
-    /// Returns false, with a notice, if annotations would be lost and the user was not warned shortly before.
+    /// Returns false and shows a notice if annotations would be lost and no such notice was shown shortly before.
     bool may_leave();
 
  private:

@@ -22,7 +22,7 @@ void UndoHistory::begin_frame(bool has_input) {
 }
 
 bool UndoHistory::end_frame() {
-    // Typing or dragging is one step. A dropped view takes a few frames to reach its place.
+    // Typing or dragging counts as one step. A dropped view needs a few frames to reach its place.
     const bool is_dragging = ImGui::IsAnyMouseDown();
     if (is_dragging || ImGui::IsMouseReleased(ImGuiMouseButton_Left))
         frames_to_drop_ = frames_until_dropped;
@@ -157,7 +157,7 @@ std::string UndoHistory::go_to(const Step& step) {
     }
     frames_of_input_ = 0;
     Step after = present();
-    // Views reach their places a few frames later.
+    // The views reach their places a few frames later.
     after.choices.views = wanted.views;
     after.places = step.places;
     return difference(now, after);

@@ -14,7 +14,7 @@ void draw_failure(OpenView& open, const Theme& theme) {
     ImGui::TextWrapped("This view cannot be drawn: %s", open.failure->message.c_str());
     ImGui::PopStyleColor();
     if (ImGui::Button("Try again")) open.failure.reset();
-    ImGui::SetItemTooltip("draws the view again, as selecting another run does");
+    ImGui::SetItemTooltip("draws the view again; selecting another run has the same effect");
 }
 
 }  // namespace

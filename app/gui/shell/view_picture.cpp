@@ -37,7 +37,7 @@ void ViewPicture::take() {
                 const TemporaryPng png;
                 write_png(cut_out(all, left, top, width, height), png.path());
                 copy_png(png.path());
-                return std::string("view copied as an image");
+                return std::string("view copied as screenshot");
             },
             notices_.function());
     }));

@@ -10,7 +10,6 @@
 
 namespace kvscope::gui {
 
-/// Copies a view as an image to the clipboard.
 class ViewPicture {
  public:
     ViewPicture(Window& window, Tasks& tasks, Notices& notices) : window_(window), tasks_(tasks), notices_(notices) {}

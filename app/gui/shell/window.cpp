@@ -41,8 +41,7 @@ void dropped(GLFWwindow* window, int count, const char** paths) {
     self->draw_again();
 }
 
-/// Mouse buttons in plots: drag pans, Ctrl-drag zooms into a box, and the wheel zooms. The right button opens the
-/// view's menu.
+/// Sets the mouse buttons in plots: drag pans, Ctrl-drag zooms into a box, and the right button opens the view's menu.
 void set_plot_mouse() {
     ImPlotInputMap& map = ImPlot::GetInputMap();
     map.Pan = ImGuiMouseButton_Left;
@@ -77,8 +76,7 @@ Screenshot read_back(int width, int height) {
 bool Window::display_is_there() { return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"); }
 
 Window::Window(const WindowOptions& options) : clock(glfwGetTime), only_pictures_(options.only_pictures) {
-    // Without this hint, GLFW tries Wayland first, and the Wayland library prints an error if there is no Wayland
-    // display.
+    // Without this hint, GLFW tries Wayland first and prints an error if there is no Wayland display.
     if (is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY")) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
     if (!glfwInit()) throw NoDisplay("cannot open a window: " + last_glfw_error());
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);

@@ -32,7 +32,7 @@ struct WindowOptions {
     bool only_pictures = false;
 };
 
-/// Pixels of a frame; row 0 is the top.
+/// Pixels of a frame; row 0 is at the top.
 struct Screenshot {
     int width = 0;
     int height = 0;
@@ -94,8 +94,7 @@ class Window {
     Fonts fonts;
 
  private:
-    /// Calls `frame` between NewFrame and Render. With `takes_input`, Dear ImGui first receives the next group of
-    /// input.
+    /// Calls `frame` between NewFrame and Render. With `takes_input`, Dear ImGui receives the next group of input.
     bool pass(const std::function<bool()>& frame, bool takes_input = true);
     bool take_input(const std::function<bool()>& frame);
     void show_frame();

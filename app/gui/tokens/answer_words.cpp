@@ -60,7 +60,7 @@ std::vector<WordBox> place_words(const AnswerOutput& output, ImVec2 at, float wi
     return boxes;
 }
 
-/// Left and right edge of a decode step within a word, pixels; (0, 0) if the step is not in the word.
+/// Returns the left and right edge of a decode step within a word, pixels; (0, 0) if the step is not in the word.
 std::pair<float, float> reach_in(const WordBox& box, const StepPlace& place) {
     if (place.begin >= box.end || place.end <= box.begin) return {0, 0};
     const size_t first = place.begin > box.begin ? place.begin - box.begin : 0;

@@ -9,9 +9,8 @@
 
 namespace kvscope::gui {
 
-/// Draws an answer in wrapped lines. Words that differ from the reference are colored and underlined; a stroke marks
-/// words that only the reference has. Calls `over` with the decode step under the mouse. Returns the lower edge,
-/// pixels.
+/// Draws an answer in wrapped lines with its differences from the reference: other words are colored and underlined,
+/// and a stroke marks missing words. Calls `over` with the decode step under the mouse. Returns the lower edge, pixels.
 float draw_answer_words(const Context& context, const AnswerOutput& output, ImVec2 at, float width, float line,
                         const std::function<void(int step)>& over);
 

@@ -24,7 +24,7 @@ struct JoinedTokens {
 using analysis::is_set_as_one;
 using analysis::joins_next;
 
-/// Joins the adjacent tokens `first` to `last`. The caller sets the fields JoinedTokens::first and `end`.
+/// Joins the adjacent tokens `first` to `last`. The caller sets the fields `first` and `end` of the result.
 JoinedTokens join_tokens(const PromptText& prompt, uint32_t first, uint32_t last);
 
 }  // namespace kvscope::gui

@@ -29,7 +29,6 @@ struct PromptColumn {
     float x = 0;  ///< left edge, pixels on the screen
 };
 
-/// Positions of the prompt's characters on the screen.
 struct PromptGrid {
     ImVec2 origin;     ///< line 0 and cell 0 of the first column, pixels
     float cell = 0;    ///< width of a character cell

@@ -24,7 +24,6 @@ PromptCounts read_counts(const RunAt& run) {
     return counts;
 }
 
-/// Joins consecutive numbers to ranges, e.g. "0–3, 7, 12–14".
 std::string ranges(const std::vector<size_t>& numbers) {
     std::string out;
     for (size_t i = 0; i < numbers.size();) {

@@ -11,11 +11,10 @@ namespace kvscope::gui {
 /// Search field for the prompt (Session::search) and its matches.
 class PromptSearch {
  public:
-    /// Draws the field and the number of matches. Handles Ctrl+F, F3 and Shift+F3, even if another item has the
-    /// keyboard.
+    /// Draws the field and the number of matches. Handles Ctrl+F, F3 and Shift+F3 for any keyboard focus.
     void draw(Context& context, const Document& document);
 
-    /// Matches of the last draw(); nullptr without a search.
+    /// Returns the matches of the last draw(); nullptr if there is no search.
     const TokenSpans* found() const { return found_.get(); }
     size_t current() const { return match_; }
 

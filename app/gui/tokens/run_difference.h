@@ -36,8 +36,8 @@ struct RunDifference {
 /// @throws std::runtime_error if the runs cannot be compared
 RunDifference compare_runs(const RunAt& a, const RunAt& b, int layer, bool classes);
 
-/// Maps a difference in heads to a color value. One head is clearly different from none, and fractions are graded. Zero
-/// becomes NaN, which has the background color.
+/// Maps a difference in heads to a color value: one head is clearly different from none, and fractions are graded.
+/// Returns NaN for zero, which has the background color.
 float drawn_difference(float difference, float most);
 
 }  // namespace kvscope::gui

@@ -51,7 +51,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
     std::string shown;
     for (int64_t t = first; t <= last && shown.size() < 40; ++t) shown += prompt->shown[static_cast<size_t>(t)];
     if (ImGui::ArrowButton("##prompt answers", is_open ? ImGuiDir_Down : ImGuiDir_Right)) is_open = !is_open;
-    ImGui::SetItemTooltip("shows whether the tokens were kept: one line, or one for each visible run");
+    ImGui::SetItemTooltip("shows whether the selected run, or each visible run, kept the tokens");
     ImGui::SameLine();
     ImGui::PushFont(context.fonts.mono, 0);
     text_item(shown);

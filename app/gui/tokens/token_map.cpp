@@ -29,7 +29,7 @@ double extent_of_axis(const Session& session, double columns) {
     return std::max(columns, static_cast<double>(session.n_axis_tokens()));
 }
 
-/// Whole numbers from `min` to `max`, at most as many as fit.
+/// Returns ticks at whole numbers from `min` to `max`, at most as many as fit.
 std::vector<analysis::Tick> whole_ticks(double min, double max, float room, float room_each) {
     analysis::Axis axis;
     axis.min = min;

@@ -63,8 +63,9 @@ void draw_token_tooltip(Context& context, const PromptColumn& one, const std::ve
     draw_shared_character(*one.prompt, t);
     ImGui::PushFont(context.fonts.text, 0);
     const int64_t n_visible = one.document->reader()->prompt(one.document->prompt).visible_tokens();
-    ImGui::TextDisabled("token %s · id %d%s", analysis::format_count(token).c_str(), one.prompt->ids[t],
-                        token >= n_visible ? " · after the compressed part: always kept, not in the budget" : "");
+    ImGui::TextDisabled(
+        "token %s · id %d%s", analysis::format_count(token).c_str(), one.prompt->ids[t],
+        token >= n_visible ? " · after the compressed part: always kept and not counted in the budget" : "");
     if (const Note* note = note_at(*one.document, token)) ImGui::TextUnformatted(note->text.c_str());
     if (token < n_visible) draw_where_kept(context, one, told_first(one, runs), token);
     ImGui::PopFont();

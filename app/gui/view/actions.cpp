@@ -16,7 +16,6 @@ namespace {
 
 bool is_enabled(const Action& action) { return !action.enabled || action.enabled(); }
 
-/// Keys that are named by their printed sign.
 constexpr std::array<std::pair<ImGuiKey, const char*>, 8> signs = {{{ImGuiKey_LeftBracket, "["},
                                                                     {ImGuiKey_RightBracket, "]"},
                                                                     {ImGuiKey_Comma, ","},

@@ -28,8 +28,7 @@ class Actions {
     /// Runs the action whose keys were pressed. Call once per frame before drawing. While text is edited, keys that
     /// type or edit run no action. `is_view_focused` enables keys that type a character.
     void handle_keys(bool is_view_focused);
-    /// Whether keys that type a character run actions: a view has the keyboard and no text was edited in the last
-    /// second.
+    /// Whether keys that type a character run actions: a view has the keyboard, and no text was typed within a second.
     bool takes_single_keys() const { return takes_single_keys_; }
     void draw_menu(const char* menu);
 
@@ -46,7 +45,7 @@ class Actions {
     const std::string& last() const { return last_; }
     void start(const Action& action);
     std::function<void(const std::string& name)> before_start;
-    /// Called with the message of an exception that an action throws; empty: the exception propagates.
+    /// Called with the message of an exception that an action throws. If it is empty, the exception propagates.
     std::function<void(const std::string& name, const std::string& message)> on_failure;
 
  private:
@@ -64,7 +63,7 @@ class Actions {
 /// Whether these keys were pressed, no matter which item has the keyboard.
 bool is_pressed(ImGuiKeyChord key);
 
-/// Key that shows or hides run `number` (from 1): 1 to 9, Shift+1 to 9 for 10 to 18, Ctrl+1 to 9 for 19 to 27; else 0.
+/// Returns the key that shows or hides run 1 to 27: 1 to 9, then with Shift, then with Ctrl; 0 for other runs.
 ImGuiKeyChord run_key(int number);
 constexpr int n_run_keys = 27;
 

@@ -12,8 +12,7 @@ struct ImGuiInputTextCallbackData;
 
 namespace kvscope::gui {
 
-/// The app's dialog for choosing a file or folder. The user types a path, clicks an entry, or moves through the entries
-/// with the arrow keys.
+/// The app's dialog for choosing a file or folder by typing, by clicking, or with the arrow keys.
 class FileDialog {
  public:
     enum class Kind { open, open_folder_or_file, save, folder };
@@ -44,8 +43,7 @@ class FileDialog {
     };
     void list_folder();
     std::filesystem::path typed_path() const;
-    /// Returns the entry after (`step` 1) or before (−1) the typed one, or the first one that begins with the typed
-    /// text.
+    /// Returns the entry after (`step` 1) or before (−1) the typed one, or the first that begins with the typed text.
     const Entry* neighbour(std::string_view typed, int step) const;
     static int step_through(ImGuiInputTextCallbackData* data);
     std::string objection_to(const std::filesystem::path& path) const;

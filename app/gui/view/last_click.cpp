@@ -8,7 +8,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Visible part of a label, or its id if nothing is visible.
 std::string name_in(std::string_view label) {
     const size_t id = label.find("##");
     if (id != 0) return std::string(label.substr(0, id));

@@ -47,7 +47,7 @@ class RingSink : public spdlog::sinks::base_sink<std::mutex> {
     uint64_t n_logged_ = 0;
 };
 
-/// Escapes control characters of logged text, which may come from traces and models, for the terminal.
+/// Escapes control characters for the terminal, because logged text may come from traces and models.
 class TerminalText : public spdlog::custom_flag_formatter {
  public:
     void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {

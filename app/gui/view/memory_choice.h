@@ -11,10 +11,10 @@
 
 namespace kvscope::gui {
 
-/// Setting: number of tokens and model for which the table of runs estimates the cache's memory.
+/// Number of tokens and model for which the table of runs estimates the cache's memory, chosen by the user.
 class MemoryChoice {
  public:
-    /// Draws the setting as a wrapped line, "memory at … tokens of …". `model` is the trace's model.
+    /// Draws the fields "memory at … tokens of …", wrapped if necessary. `model` is the trace's model.
     void draw(const trace::ModelAttributes& model, const ModelNames& names);
     std::optional<analysis::MemoryAt> at(const trace::ModelAttributes& model) const;
 

@@ -16,7 +16,7 @@ using policies::Parameter;
 using policies::ParameterKind;
 using policies::ParameterValue;
 
-/// End of a slider if the parameter has no maximum, far enough from the default for a visible effect.
+/// Returns the end of a slider. Without a maximum, it is far enough from the default for a visible effect.
 double slider_end(const Parameter& parameter, double value) {
     if (std::isfinite(parameter.range.high)) return parameter.range.high;
     double end = parameter.kind == ParameterKind::integer ? 64 : 4;

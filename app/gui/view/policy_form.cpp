@@ -91,7 +91,7 @@ Wanted draw_row(const Theme& theme, PolicyRow& row, const RefusedRuns::Row* chec
     ImGui::SetItemTooltip("adds the same policy with other parameters");
     ImGui::SameLine();
     if (ImGui::SmallButton("−")) wanted = Wanted::none;
-    ImGui::SetItemTooltip("removes this row if the policy has another one");
+    ImGui::SetItemTooltip("removes this row if the policy has another row");
     if (!open) return wanted;
     const policies::Parameter* file = policies::file_parameter(row.spec);
     for (const auto& parameter : definition.parameters) {
@@ -147,8 +147,8 @@ void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCo
     text_field("##budgets", "64,256   0.1   64-512*2", &form.request.budgets);
     if (!ImGui::IsItemActive())  // the tooltip would cover messages about the typed text
         ImGui::SetItemTooltip(
-            "entries kept per KV head and layer, as numbers or shares\nfor policies that keep every token: shares of "
-            "the bytes");
+            "entries kept per KV head and layer, as numbers or shares;\nfor policies that keep every token, as shares "
+            "of the bytes");
     if (const std::string problem = form.budget_problem(); !problem.empty()) return draw_wrapped(problem, theme.error);
     const std::vector<std::string> lines = form.budget_lines(tokens);
     if (same_height) {

@@ -79,8 +79,8 @@ void draw_switches(RunRequest& request) {
     same_line_if_fits(ImGui::CalcTextSize("Control tokens").x + 2 * ImGui::GetFrameHeight());
     ImGui::Checkbox("Control tokens", &request.options.parse_special);
     ImGui::SetItemTooltip(
-        "Reads control tokens in the text, such as <|im_end|>, as tokens. Off: as letters. With a chat template they "
-        "are always read as tokens.");
+        "Reads control tokens in the text, such as <|im_end|>, as tokens. Off: as plain text. With a chat template "
+        "they are always read as tokens.");
     const size_t n = request.asked_questions().size();
     ImGui::BeginDisabled(n == 0);
     ImGui::Checkbox(n > 1 ? "Policies see the questions###aware" : "Policies see the question###aware",
@@ -90,7 +90,7 @@ void draw_switches(RunRequest& request) {
     const char* meaning = n == 0  ? "without a question the whole text is compressed"
                           : sees  ? n > 1
                                         ? "policies compress context and question together, separately for each question"
-                                        : "policies compress context and question together, which is the easier task"
+                                        : "policies compress context and question together, which is easier for them"
                           : n > 1 ? "the context is compressed once, before the questions are known; all questions use "
                                     "the same compressed cache"
                                   : "the context is compressed before the question is known";

@@ -42,7 +42,8 @@ void RenameDialog::draw(Session& session) {
     if (opens) ImGui::SetKeyboardFocusHere();
     const bool is_entered = text_field("##label", recorded.c_str(), &label_, ImGuiInputTextFlags_EnterReturnsTrue);
     ImGui::SetItemTooltip(
-        "used in the app and in figures; the trace keeps its own label. Leave empty to restore that label");
+        "The app and figures use this label; the trace does not change. Leave the field empty to restore the trace's "
+        "label.");
     const size_t n_alike = alike_in_other_prompts(session, run_).size();
     if (n_alike > 0) ImGui::Checkbox("Also in the other prompts", &in_all_prompts_);
     const std::string objection = why_not_called(session, run_, label_);

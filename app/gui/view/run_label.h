@@ -6,9 +6,8 @@
 
 namespace kvscope::gui {
 
-/// Returns a run's label shortened to `width` pixels. With several open traces, it starts with the trace's badge and
-/// name:
-/// "[1] demo.h5: snapkv 64", or shorter "[1] demo: snapkv 64", "[1] snapkv 64", or run_that_fits().
+/// Returns a run's label shortened to `width` pixels. With several open traces, the label starts with the trace's badge
+/// and name: "[1] demo.h5: snapkv 64", or shorter "[1] demo: snapkv 64", "[1] snapkv 64", or run_that_fits().
 std::string label_that_fits(const RunLook& look, float width);
 
 /// Shortens a run's label to `width` pixels without changing its budget, e.g. "aperturek…ng=max @ 64".

@@ -256,7 +256,7 @@ class ShapedField {
     std::vector<Row> rows_;
 };
 
-/// While this exists, Dear ImGui does not draw the field's text, selection and caret.
+/// While an object exists, Dear ImGui does not draw the field's text, selection and caret.
 class WithoutText {
  public:
     WithoutText() {
@@ -297,7 +297,7 @@ bool wrapped_field(const char* label, std::string* text, ImVec2 size, ImGuiInput
     const ImGuiID id = ImGui::GetID(label);
     drop_outdated_copy(id, *text);
     flags |= ImGuiInputTextFlags_WordWrap;
-    // Escape leaves the field and keeps the text, whereas Dear ImGui would undo everything typed.
+    // Escape leaves the field and keeps the text. Dear ImGui would discard everything typed.
     if (ImGui::GetActiveID() == id && ImGui::IsKeyPressed(ImGuiKey_Escape, false)) ImGui::ClearActiveID();
     if (!needs_shaping(*text)) return ImGui::InputTextMultiline(label, text, size, flags);
     const BeforeKeys before(id, *text, flags);

@@ -7,7 +7,7 @@
 namespace kvscope::gui {
 namespace {
 
-// Keys under which each window stores the size of its last tooltip.
+// Keys of the window's storage for the size of its last tooltip.
 constexpr const char* width_id = "tooltip width";
 constexpr const char* height_id = "tooltip height";
 

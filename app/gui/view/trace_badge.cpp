@@ -38,7 +38,7 @@ void draw_menu(const Context& context, const Document& document) {
     ImGui::EndPopup();
 }
 
-/// While this exists, items do not move ImGui's cursor.
+/// While an object exists, items do not move ImGui's cursor.
 class KeptCursor {
  public:
     explicit KeptCursor(ImGuiWindow& window) : window_(window), before_(take(window.DC)) {}

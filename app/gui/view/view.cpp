@@ -62,7 +62,6 @@ std::string why_no_prompt(const Document& document) {
 void draw_nothing(const Context& context, const std::string& why) {
     const EngineStatus status = context.engine ? context.engine->status() : EngineStatus{};
     const bool is_first_run = status.busy() && context.session.documents().empty();
-    // Without a trace, all views wait for the engine.
     if (!is_first_run) return draw_centred(why, context.theme.ink_quiet);
     const bool is_loading = status.state == EngineStatus::State::loading;
     draw_centred(fmt::format("{}: {}{}", status.what, status.phase.empty() ? "starting" : status.phase,

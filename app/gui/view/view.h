@@ -72,11 +72,10 @@ class View {
     /// Starts the view's main command, if any (Ctrl+R while it has the keyboard).
     virtual void start() {}
 
-    /// Accepts a file that was dropped or named on the command line. Returns false if the view cannot read this kind of
-    /// file.
+    /// Accepts a file that was dropped or named on the command line. Returns false if the view cannot read such files.
     virtual bool take_file(const std::filesystem::path&) { return false; }
-    /// Adds actions to the palette while the view is open. `lifetime` must guard them, as they may run after it has
-    /// closed.
+    /// Adds actions to the palette while the view is open. Actions may run after it has closed: `lifetime` must guard
+    /// them.
     virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
     }
 
@@ -102,7 +101,6 @@ class View {
     /// Returns true once if this command was requested. Call only while the command is available.
     bool takes_call(std::string_view command);
 
-    /// Guards callbacks that may outlive the view, e.g. of dialogs and palette actions.
     Lifetime lifetime;
 
  private:
@@ -129,10 +127,10 @@ struct ViewKind {
 const std::vector<ViewKind>& view_kinds();
 const ViewKind* find_view_kind(const std::string& name);
 
-/// Draws "Nothing to show: …" centered in the remaining space.
+/// Draws "Nothing to show: …" in the center of the remaining space.
 void draw_nothing(const Context& context, const std::string& why);
 
-/// Returns a sentence that says why a trace shows no prompt: not written yet, or no prompt in the trace.
+/// Returns why a trace shows no prompt, as a sentence: the prompt is not written yet, or the trace has none.
 std::string why_no_prompt(const Document& document);
 void draw_error(const Context& context, const std::string& what);
 

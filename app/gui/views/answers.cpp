@@ -94,7 +94,7 @@ class AnswersView : public View {
             {"hover, click or drag along the bars", "select a decode step; its word is highlighted in every answer"},
             {"wheel over the bars; double-click, F", "zoom into steps; show all steps"},
             {"click a word", "select the step that generated it"},
-            {"underlined", "tokens that the reference's answer lacks (words if there are no token ids)"},
+            {"underlined", "tokens that are not in the reference's answer (words if there are no token ids)"},
             {"a stroke", "the reference has more text there"},
             {"against full, A, a trace",
              "the reference: the full cache, run A, or the same run in another trace, whose divergence is then "
@@ -130,7 +130,7 @@ class AnswersView : public View {
             const std::optional<RunKey> reference = reference_.of(session, key);
             std::optional<RunAt> less;
             if (reference) less = source(*reference);
-            // Until the next output is ready, the last one is shown, which has the same reference.
+            // Until the next output is ready, shows the previous output, which has the same reference.
             const auto answer =
                 session.tasks.ask(outputs_, key.text() + (reference ? " less " + reference->text() : ""),
                                   session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),

@@ -101,11 +101,12 @@ class CostView : public View {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"click a row", "select the run"},
-                {"click a heading", "sort by it; again reverses the order, a third time restores the trace's order"},
+                {"click a heading",
+                 "sort by this column; a second click reverses the order, a third restores the trace's order"},
                 {"right-click a heading", "show and hide columns"},
                 {"two − one",
-                 "for two traces: the column Δ after each number is the difference from the same run in the other "
-                 "trace; green is better, purple worse; Δ can also be sorted"},
+                 "for two traces: the column Δ after each number is its difference from the same run in the other "
+                 "trace; green means better, purple worse"},
                 {"memory at", "the cache's memory for a longer text or another model"},
                 {"A − B", "A, B and their difference are above the other runs"},
                 {"right-click", "copy or export the table"},

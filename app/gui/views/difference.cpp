@@ -70,7 +70,7 @@ class DifferenceView : public View {
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"A, B", "the two runs; the same choice as in Runs"},
-                {"move the mouse", "which heads keep a token in A and in B"},
+                {"move the mouse", "show which heads of A and of B keep a token"},
                 {"click, Shift-click", "select a token and layer; extend the tokens"},
                 {"double-click, Backspace", "show a layer's heads, return to all layers"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
@@ -205,8 +205,8 @@ class DifferenceView : public View {
 
     void draw_overlap_line(const RunDifference& shown) const {
         ImGui::TextUnformatted(("same entries: " + analysis::format_share(shown.overlap_total)).c_str());
-        ImGui::SetItemTooltip("%s", fmt::format("tokens that both runs hold, divided by tokens that either holds, by "
-                                                "layer and head, in whatever form they are stored{}\n{}",
+        ImGui::SetItemTooltip("%s", fmt::format("tokens that both runs hold, divided by tokens that at least one run "
+                                                "holds, for each layer and head; the stored form does not matter{}\n{}",
                                                 shown.pair.a->n_rows == shown.pair.b->n_rows
                                                     ? ""
                                                     : fmt::format("; one run has {} heads per layer and the other {}, "
@@ -245,7 +245,6 @@ class DifferenceView : public View {
         const auto layer = static_cast<size_t>(row);
         const double in_a = pair.entries(*pair.a, layer, position);
         const double in_b = pair.entries(*pair.b, layer, position);
-        // With groups of heads, `entries` differs from the count over the run's own heads.
         const auto text = [&](const trace::Kept& kept, double entries) {
             return pair.merges() ? analysis::fate_in_layer(kept, layer, position) : fmt::format("kept by {}", entries);
         };

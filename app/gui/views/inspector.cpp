@@ -31,7 +31,7 @@ using analysis::Table;
 using analysis::TokenDecision;
 using analysis::TokenReport;
 
-/// Returns the number of ranks by which a candidate is below the cut-off; 0 or less if it is kept.
+/// Returns by how many ranks a candidate is below the cut-off; 0 or less if it is kept.
 double ranks_missing(const TokenDecision& d) {
     if (!d.candidate) return TokenDecision::nothing;
     return static_cast<double>(d.rank) - static_cast<double>(d.n_candidates_kept);

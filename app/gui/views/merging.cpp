@@ -84,7 +84,7 @@ class MergingView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"move the mouse", "the tokens of the entry under it"},
+        return {{"move the mouse", "show the tokens of the entry under the mouse"},
                 {"click, Shift-click", "select a token and layer; extend the tokens"},
                 {"double-click", "select the tokens of the entry"},
                 {"right-click", "copy, export, open another view"},

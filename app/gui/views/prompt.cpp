@@ -70,7 +70,7 @@ class PromptView : public View {
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {
             {"move the mouse", "a token's id, position and where it is kept; the token is highlighted in all views"},
-            {"click, drag, Shift-click", "select a token of that run, a span, or everything up to here"},
+            {"click, drag, Shift-click", "select one token, a span, or all tokens up to the clicked one, with its run"},
             {"Ctrl+F, F3, Shift+F3", "search, next match, previous match"},
             {"P, right-click", "pin a token; open its menu"},
             {"F", "return to the start of the prompt"}};
@@ -138,7 +138,7 @@ class PromptView : public View {
         return runs;
     }
 
-    // Width of the color scale and of the space to its labels, in font sizes.
+    // Width of the color scale and its labels, in font sizes.
     static constexpr float n_scale_sides = 5;
     static constexpr float scale_gap = 0.3f;
 

@@ -66,7 +66,8 @@ class RankingsView : public View {
                 {"A, B", "for sentences: the two runs, as chosen in Runs"},
                 {"click a row", "select its run, layer, head, tokens or step"},
                 {"highlighted rows", "belong to the selection or to the item under the mouse in another view"},
-                {"click a heading", "sort by it; again reverses the order, a third time restores the ranking's order"},
+                {"click a heading",
+                 "sort by this column; a second click reverses the order, a third restores the ranking's order"},
                 {"right-click a heading", "show and hide columns"},
                 {"filter", "show rows with this text in a cell"},
                 {"right-click", "copy or export the table as shown"}};

@@ -17,7 +17,7 @@ class ReconstructionView : public HeadMapsView {
 
     std::vector<std::string> describe(const Session& session, const RunKey& run, const FigureHit& hit,
                                       bool is_difference) const override {
-        // The figure's panels are each run's keys, then its values.
+        // For each run, the figure has a panel for keys and then a panel for values.
         const char* what = hit.panel % 2 == 0 ? "keys" : "values";
         if (is_difference)
             return {fmt::format("{} − {}", session.look(*session.pair.a).label, session.look(*session.pair.b).label),

@@ -57,7 +57,7 @@ class ReportView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"click a figure", "preview the figure as it is exported"},
+        return {{"click a figure", "show a preview of the exported figure"},
                 {"Export…", "export the figure in the preview"},
                 {"Export all…", "export every figure with data into a folder"},
                 {"right-click", "copy the numbers of the figure"}};

@@ -45,14 +45,14 @@ struct RetentionMap {
     bool shares() const { return least < 1; }
 };
 
-/// (L, N): number of heads in a layer that keep each token. A token in an entry of n tokens counts 1/n.
+/// Returns the number of heads in a layer that keep each token, (L, N). A token in an entry of n tokens counts 1/n.
 RetentionMap layers_map(const trace::Reader& reader, int prompt, int run) {
     const auto kept = reader.kept(prompt, run);
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     return {analysis::retention(analysis::kept_sets(*kept, n)), kept->n_layers, n, kept};
 }
 
-/// (R, N) of one layer: 1 if the head keeps the token, 1/n in an entry of n tokens.
+/// Returns the map of one layer, (R, N): 1 if the head keeps the token, 1/n for an entry of n tokens.
 RetentionMap heads_map(const trace::Reader& reader, int prompt, int run, size_t layer) {
     const auto kept = reader.kept(prompt, run);
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
@@ -89,7 +89,7 @@ class RetentionView : public View {
         const float spacing = ImGui::GetStyle().ItemSpacing.y;
         const float room = ImGui::GetContentRegionAvail().y - axis - overview - 2 * spacing;
         const auto n_at_once = std::clamp<size_t>(static_cast<size_t>(room / (4.2f * em)), 1, runs.size());
-        // Whole pixels, so that no edge of the next map is visible.
+        // Rounds to whole pixels, so that no edge of the next map is visible.
         const float each = std::floor(std::max(room / static_cast<float>(n_at_once), 4.2f * em));
         DrawnTokenMap place;
         ImGui::BeginChild("maps", {0, each * static_cast<float>(n_at_once)});
@@ -123,7 +123,7 @@ class RetentionView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"move the mouse", "details of a cell, whose token is highlighted in all views"},
+        return {{"move the mouse", "show a cell's details and highlight its token in all views"},
                 {"click, Shift-click", "select a token and layer; extend the tokens"},
                 {"double-click", "show that layer's heads"},
                 {"Backspace", "return to all layers"},
@@ -255,11 +255,12 @@ class RetentionView : public View {
 
     std::string map_name(const RunKey& key) const { return fmt::format("{} {}", key.text(), layer_); }
 
-    /// Returns nullptr while the map is being read. If the map cannot be read, also sets `error`.
+    /// Returns nullptr while the map is being read and after an error. In the second case, also sets `error`.
     std::shared_ptr<const RetentionMap> ask_map(Context& context, const RunKey& key, std::string& error) const {
         // Models of two traces may have different numbers of layers.
         if (layer_ >= n_layers_of(context.session, key)) {
-            error = fmt::format("Its model has {} layers and no layer {}.", n_layers_of(context.session, key), layer_);
+            error = fmt::format("The run's model has {} layers, so layer {} does not exist.",
+                                n_layers_of(context.session, key), layer_);
             return nullptr;
         }
         const RunAt at = context.session.at(key);

@@ -39,15 +39,16 @@ class RunsView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"click", "select a run"},
-                {"right click", "show only this run, budget or policy, together with the full cache; rename the run"},
-                {"the marker",
-                 "show or hide the run in all views, with Ctrl show only this run; keys for the first 27 runs: 1 … 9, "
-                 "Shift+1 … 9, Ctrl+1 … 9"},
-                {"a prompt", "show its runs; the selection, A and B move to the same runs there"},
-                {"A, B",
-                 "the two compared runs: O shows only these, Space flickers between them, Esc stops that, D shows the "
-                 "difference"}};
+        return {
+            {"click", "select a run"},
+            {"right click", "show only this run, budget or policy, together with the full cache; rename the run"},
+            {"the marker",
+             "show or hide the run in all views; with Ctrl, show only this run; keys for the first 27 runs: 1 … 9, "
+             "Shift+1 … 9, Ctrl+1 … 9"},
+            {"a prompt", "show the runs of that prompt; the selection, A and B move to the same runs"},
+            {"A, B",
+             "the two compared runs: O shows only these two, Space flickers between them, Esc stops that, D shows the "
+             "difference"}};
     }
 
  private:
@@ -67,8 +68,8 @@ class RunsView : public View {
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled | ImGuiHoveredFlags_ForTooltip))
             ImGui::SetTooltip(
                 session.pair.is_complete()
-                    ? "Shows no other run in any view (key O); the markers do not change"
-                    : "Choose A and B in the list first; this then hides all other runs in every view (key O)");
+                    ? "Shows only A and B in every view (key O); the markers do not change"
+                    : "Choose A and B in the list first. Then this box hides all other runs in every view (key O)");
     }
 
     void draw_document(Context& context, Document& document, int& number) {
@@ -103,7 +104,7 @@ class RunsView : public View {
         const std::vector<std::string> names = own_names(model);
         ImGui::TextDisabled("%s", shown.c_str());
         std::string words = fmt::format("{}, {}", analysis::model_in_words(model), "right click: rename");
-        if (names.size() > 1) words = fmt::format("in its file's metadata: {}\n{}", names.back(), words);
+        if (names.size() > 1) words = fmt::format("name in the file's metadata: {}\n{}", names.back(), words);
         ImGui::SetItemTooltip("%s", words.c_str());
         if (!ImGui::BeginPopupContextItem("model menu")) return;
         ImGui::TextDisabled("name of the model in all traces");

@@ -54,8 +54,8 @@ class ScatterView : public FigureView {
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"move the mouse", "a run's two values; the run is highlighted in all views"},
                 {"arrow",
-                 "leads from a run to its counterpart before the minus sign: in “two − one” from trace one to trace "
-                 "two, in “A − B” from B to A"},
+                 "leads from the subtracted run to the other run: in “two − one” from trace one to trace two, in “A − "
+                 "B” from B to A"},
                 {"click", "select the run"},
                 {"drag, wheel, Ctrl-drag", "pan, zoom, zoom into a box"},
                 {"double-click, F", "everything"}};
@@ -198,8 +198,7 @@ class ScatterView : public FigureView {
         return nullptr;
     }
 
-    /// Draws labels next to the points where they do not overlap. Of two runs with an arrow, only the run at its head
-    /// has one.
+    /// Draws labels that do not overlap. Of two runs with an arrow, only the run at its head has a label.
     template <class RunOf>
     static void draw_labels(const Context& context, const analysis::Panel& panel, const PlotFrame& frame,
                             ImDrawList* list, const RunOf& run_of, const Compared& pairs) {

@@ -76,8 +76,8 @@ class SpectrumView : public FigureView {
     bool is_of_model() const { return source_ == "eigenvalues" || source_ == "cumulative"; }
     bool is_maps() const { return source_ == "layer-similarity" || source_ == "head-similarity"; }
 
-    /// Returns the selected query head, or those that read the selected KV head. Empty without a selection in this
-    /// trace.
+    /// Returns the selected query head or those that read the selected KV head; empty if the trace has no selected
+    /// head.
     static std::vector<int> query_heads(const Session& session, int document) {
         const Cursor selected = session.cursor();
         const Document* of = session.document(document);
@@ -131,10 +131,12 @@ class SpectrumView : public FigureView {
         ImGui::EndDisabled();
         if (!ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled)) return;
         ImGui::SetTooltip(
-            "%s", has_head ? "Q of the selected query head, or of those that read the selected KV head; K and V of "
-                             "that KV head. Off: the layer's full matrices, and contributions averaged over its heads"
-                           : "Select a head in Budgets, or in Retention within a layer, to see only that head. Shown "
-                             "are the layer's full matrices, and contributions averaged over its heads");
+            "%s",
+            has_head
+                ? "On: Q of the selected query head, or of the query heads that read the selected KV head, and K and V "
+                  "of that KV head. Off: the layer's full matrices, and contributions averaged over its heads"
+                : "Select a head in Budgets, or in Retention within a layer, to see only that head. Without a selected "
+                  "head, the view shows the layer's full matrices, and contributions averaged over its heads");
     }
 
     void draw_missing(Context& context, const FigureRequest& request) {
@@ -176,7 +178,7 @@ class SpectrumView : public FigureView {
                                              : 3;
         FigureLook look;
         look.legend = by_layer || !all_layers_;
-        // One row per trace unless all fit side by side.
+        // Each trace has its own row unless all traces fit side by side.
         if (request.others.size() > 0 && !request.difference &&
             ImGui::GetContentRegionAvail().x < 16 * ImGui::GetFontSize() * static_cast<float>(shown->figure.columns))
             look.columns = per_trace;

@@ -59,14 +59,15 @@ class WhatIfView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {{"drag a slider", "repeat the selection with that value; all views show the resulting run"},
-                {"Ctrl-click a slider", "type the number"},
-                {"click a curve", "move the slider there; the curve of another run also selects that run"},
-                {"click a line below the curves", "move the slider to where the curve reaches that share"},
-                {"F", "show the whole plot"},
-                {"Decode", "runs the what-if to get its answer and its divergence from the full cache"},
-                {"Keep", "keeps this what-if; the next change starts another one"},
-                {"grey", "acts before the scores are computed; repeat the prefill to change it"}};
+        return {
+            {"drag a slider", "let the policy choose tokens again with that value; all views show the resulting run"},
+            {"Ctrl-click a slider", "type the number"},
+            {"click a curve", "move the slider there; the curve of another run also selects that run"},
+            {"click a line below the curves", "move the slider to the place where the curve reaches that share"},
+            {"F", "show the whole plot"},
+            {"Decode", "runs the what-if to get its answer and its divergence from the full cache"},
+            {"Keep", "keeps this what-if; the next change starts another one"},
+            {"grey", "the parameter affects the scores themselves; repeat the prefill to change it"}};
     }
 
     std::vector<std::string> commands() const override {
@@ -334,9 +335,9 @@ class WhatIfView : public View {
             what_if_.keep(session);
         ImGui::EndDisabled();
         ImGui::BeginDisabled(!result.valid() || is_stale);
-        if (flowing_button("Reset", is_kept ? "back to the recorded settings; this what-if stays, and another one of "
-                                              "this run that was not kept is removed"
-                                            : "back to the recorded settings; removes this what-if"))
+        if (flowing_button("Reset", is_kept ? "returns to the recorded settings; keeps this what-if and removes the "
+                                              "run's other what-if that was not kept"
+                                            : "returns to the recorded settings and removes this what-if"))
             what_if_.discard(session);
         ImGui::EndDisabled();
         const RunKey selected = session.told_run();

@@ -122,8 +122,7 @@ class RunView : public View {
         ImGui::BeginChild(name, size);
     }
 
-    /// Keeps the height of a part while the mouse is over it, because rows would move if the part is scrolled to the
-    /// end.
+    /// Keeps the height of a part while the mouse is over it, because rows of a part scrolled to its end would move.
     static void end_part(const Context& context, float& least_height) {
         const float height = ImGui::GetCursorPosY();
         if (!ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows | ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
@@ -162,7 +161,7 @@ class RunView : public View {
         ImGui::SameLine(0, gap);
         begin_part("form", {0, height});
         scroll_to_top_ = false;
-        // The budgets are above the long list, so that they are visible immediately, and keep their height.
+        // The budgets are above the long list of policies, so that they are always visible, and keep their height.
         draw_budgets(context.theme, form_, tokens, true);
         draw_policies(context, lifetime, form_, *check_);
         draw_budget_notes(context.theme, form_, tokens, *check_);  // below the list, which must not move
@@ -187,8 +186,7 @@ class RunView : public View {
         if (engine_ && !form_.request.output.empty() && engine_->is_taken(form_.request.output))
             return fmt::format("An unfinished run writes {}. Choose another output.",
                                form_.request.output.filename().string());
-        // If the prompt is shorter than every budget, all budgets are valid. So errors are shown only after tokens are
-        // counted.
+        // Waits for the tokens, because a prompt that is shorter than every budget allows any budget.
         return is_checked_ && tokens && tokens->error.empty() ? check_->problem() : "";
     }
 
@@ -337,7 +335,9 @@ class RunView : public View {
         if (const int refused = is_checked_ ? check_->n_refused() : 0; refused > 0) {
             ImGui::PushStyleColor(ImGuiCol_Text, theme.warning);
             ImGui::TextWrapped(
-                "%s", fmt::format("{} of them will fail, as the marks explain. The others will run.", refused).c_str());
+                "%s",
+                fmt::format("{} of these runs will fail for the reasons at the marks. The others will start.", refused)
+                    .c_str());
             ImGui::PopStyleColor();
         }
     }

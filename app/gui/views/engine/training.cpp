@@ -100,8 +100,8 @@ class TrainingView : public View {
     }
 
  private:
-    /// Draws a label to the left of a field, or above it in a narrow view. @param after width to keep free after the
-    /// field
+    /// Draws a label to the left of a field, or above it in a narrow view. Keeps the width `after` free after the
+    /// field.
     static void label_field(const char* label, float after = 0) {
         const float em = ImGui::GetFontSize();
         const bool is_narrow = ImGui::GetContentRegionAvail().x < 26 * em;
