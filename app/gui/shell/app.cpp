@@ -74,7 +74,7 @@ void App::choose_first_layout() {
     if (!options_.view.empty()) {
         views_.dismiss_start();
     } else if (!settings().layout.is_null()) {
-        restore_layout(settings().layout);  // even if a layout is named, so that text typed in views is kept
+        restore_layout(settings().layout);  // also if a layout is named, to keep text typed in views
     }
     apply_asked_layout();
     if (views().empty() && !views_.awaits_layout()) apply_layout("explore");

@@ -144,9 +144,9 @@ class App {
     bool are_answers_shown_ = false;          ///< whether Answers was brought to the front for the current job
     bool had_traces_ = false;                 ///< whether a trace was open in the last frame
     int trace_to_close_ = -1;                 ///< id of the document that a view asked to close; −1: none
-    const ViewKind* view_to_show_ = nullptr;  ///< kind of view that a view asked to show
+    const ViewKind* view_to_show_ = nullptr;  ///< kind of view to show, as requested by another view; nullptr: none
     bool quit_ = false;
-    ModelNames shared_names_;  ///< model names in session and settings after the last frame
+    ModelNames shared_names_;  ///< model names after the last frame
 };
 
 }  // namespace kvscope::gui

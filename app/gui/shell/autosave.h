@@ -35,7 +35,7 @@ class Autosave {
     const OpenViews& views_;
     Notices& notices_;
     bool keeps_layout_;
-    bool knows_recent_ = false;  ///< whether new entries in the recent files are not saved yet
+    bool knows_recent_ = false;  ///< whether a new recent file has not been saved yet
     double save_at_ = -1;        ///< time of the next save; negative: nothing to save
 };
 

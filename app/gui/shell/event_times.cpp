@@ -23,7 +23,7 @@ using SetReader = Reader (*)(Display*, int type, Reader);
 struct Noted {
     int type;
     unsigned code;
-    double at;  ///< time on the server's clock
+    double at;  ///< time by the X server's clock, seconds
 };
 
 struct Times {
@@ -82,7 +82,7 @@ std::optional<double> take_event_time(SystemEvent kind, int code) {
         return one.type == static_cast<int>(kind) && one.code == static_cast<unsigned>(code);
     });
     if (found == noted.end()) return std::nullopt;
-    const double at = found->at + times().offset;  // later events of the same batch have corrected the offset
+    const double at = found->at + times().offset;  // later events may have corrected the offset
     noted.erase(noted.begin(), found + 1);
     return at;
 }

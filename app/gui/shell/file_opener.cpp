@@ -73,7 +73,7 @@ bool FileOpener::take_text(const std::filesystem::path& path) {
         return true;
     }
     if (to_.session.documents().empty())
-        to_.views.show_alone(*kind);  // no other view has anything to show
+        to_.views.show_alone(*kind);  // the other views have no data
     else
         to_.views.show(*kind);
     OpenView* open = nullptr;

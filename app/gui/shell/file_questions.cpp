@@ -66,7 +66,7 @@ void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Se
 void close_trace(const Document& document, Session& session, OpenViews& views, Notices& notices) {
     const std::string name = session.name_of(document);
     session.close(document.id());
-    if (session.documents().empty()) views.show_start();  // no view has anything to show
+    if (session.documents().empty()) views.show_start();  // the views have no data
     notices.add(name + " closed. Reopen it with File > Open recent");
 }
 

@@ -69,7 +69,7 @@ void add_run_actions(const ActionTargets& on) {
         if (!kind) return;
         const bool is_there = views.focused() && views.focused()->kind == kind && views.is_maximised();
         if (session.documents().empty() && !is_there)
-            views.show_alone(*kind);  // no other view has anything to show
+            views.show_alone(*kind);  // the other views have no data
         else
             views.start_or_show(*kind);
     });

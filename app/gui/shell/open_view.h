@@ -21,10 +21,9 @@ struct OpenView {
     bool open = true;
     bool is_drawn = false;  ///< whether it was drawn at least once
     bool is_docked = false;
-    bool focus = false;  ///< whether the view comes to the front in the next frame
-    std::string
-        left_layout{};       ///< layout to which the user had added the view; set only for closed views that are kept
-    std::string id() const;  ///< e.g. "retention-1"
+    bool focus = false;         ///< whether the view comes to the front in the next frame
+    std::string left_layout{};  ///< for a closed view that is kept: layout to which it had been added
+    std::string id() const;     ///< e.g. "retention-1"
     std::string title() const;  ///< e.g. "Retention###retention-1" or "Retention 2###retention-2"
     /// Error that is shown instead of the view until the user retries or selects another run.
     std::optional<ViewFailure> failure{};

@@ -95,7 +95,7 @@ void OpenViews::dock(OpenView& opened) const {
     };
     if (dock_beside([&](const OpenView& other) { return other.kind == opened.kind; })) return;
     if (dock_beside([&](const OpenView& other) { return other.kind->dock == opened.kind->dock; })) return;
-    dock_beside([](const OpenView&) { return true; });  // next to a maximized view, which may be in an unusual place
+    dock_beside([](const OpenView&) { return true; });  // a maximized view may not be in its usual place
 }
 
 void OpenViews::open(const std::string& kind, const nlohmann::json& state) {
@@ -232,7 +232,7 @@ void OpenViews::close_others() {
     const OpenView* stays = focused();
     if (!stays) return;
     for (const auto& open : views_) open->open = open.get() == stays;
-    before_maximised_ = nullptr;  // the other views are already closed and kept
+    before_maximised_ = nullptr;  // the other views were already closed and are kept
     is_alone_ = false;
 }
 

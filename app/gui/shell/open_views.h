@@ -116,7 +116,7 @@ class OpenViews {
     std::vector<std::unique_ptr<OpenView>> views_;
     std::vector<std::unique_ptr<OpenView>> put_away_;  ///< closed views that are kept with their text
     std::vector<nlohmann::json> views_of_later_;       ///< saved views of kinds that this version does not know
-    std::string focused_;                              ///< id of the focused view
+    std::string focused_;                              ///< id of the view with the keyboard
     std::string focus_in_the_end_;     ///< title of the view that gets the keyboard after a layout is built
     nlohmann::json before_maximised_;  ///< state() before maximizing; null: no view is maximized
     std::string maximised_;            ///< id of the maximized view
@@ -124,9 +124,9 @@ class OpenViews {
     std::string layout_;               ///< name of the built-in layout that was last built; empty: another layout
     int n_begun_ = 0;
     std::string wanted_layout_;                  ///< name of the layout to build in the next frame
-    std::map<ImGuiID, int> tab_order_;           ///< restored tab order by window; empty once the places have settled
+    std::map<ImGuiID, int> tab_order_;           ///< restored tab order by window; empty after the places have settled
     std::vector<std::string> in_front_;          ///< ids of the views to bring to the front while a layout is restored
-    const ViewKind* wanted_in_front_ = nullptr;  ///< kind to bring to the front later; nullptr: none
+    const ViewKind* wanted_in_front_ = nullptr;  ///< kind of view to bring to the front later; nullptr: none
     std::string alone_next_;                     ///< id of the view to maximize once no other is maximized
     bool is_alone_ = false;                      ///< whether a view is maximized by `show_alone`
     ImGuiID dock_space_ = 0;

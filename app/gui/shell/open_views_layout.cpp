@@ -131,7 +131,7 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
     const auto is_replaced = [&](const auto& open) { return !keep_views && !(open->view && is_filled_in(*open)); };
     std::erase_if(before, is_replaced);
     std::erase_if(put_away_, is_replaced);
-    std::vector<std::unique_ptr<OpenView>> also_filled_in;  // views of the state whose place is taken by an open view
+    std::vector<std::unique_ptr<OpenView>> also_filled_in;  // restored views whose numbers open views have
     views_of_later_.clear();
     in_front_.clear();
     layout_ = stored(state, "layout", std::string());

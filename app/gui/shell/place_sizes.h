@@ -23,13 +23,13 @@ class PlaceSizes {
     };
     struct Wanted {
         float size = 0;
-        float at = 0;   ///< size of the dock space along the side's axis when `size` was set
-        float set = 0;  ///< size that fit() set last
+        float at = 0;   ///< length of the dock space when the user chose `size`, pixels
+        float set = 0;  ///< size that fit() last gave the place
     };
     static std::vector<Side> sides_of(ImGuiID dock_space);
     Wanted& wanted(const Side& side, ImVec2 whole);
 
-    std::map<ImGuiID, Wanted> wanted_;  ///< by dock node; includes nodes that do not exist while a view is maximized
+    std::map<ImGuiID, Wanted> wanted_;  ///< sizes by dock node, also of nodes that are hidden by a maximized view
 };
 
 }  // namespace kvscope::gui

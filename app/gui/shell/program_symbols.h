@@ -21,7 +21,7 @@ class ProgramSymbols {
  private:
     const unsigned char* file_ = nullptr;
     size_t size_ = 0;
-    uintptr_t bias_ = 0;  ///< memory address minus address in the file
+    uintptr_t bias_ = 0;  ///< address in memory minus address in the file
     size_t symbols_ = 0;  ///< offset in the file
     size_t n_symbols_ = 0;
     size_t names_ = 0;  ///< offset in the file

@@ -38,7 +38,7 @@ class RecentFiles {
     Tasks* tasks_;
     TaskSlot<std::string> contents_;
     std::vector<RecentFile> traces_, models_;
-    std::vector<std::string> seen_traces_, seen_models_;  ///< settings at the last check
+    std::vector<std::string> seen_traces_, seen_models_;  ///< lists in the settings at the last check
     double look_again_at_ = -1;
 };
 

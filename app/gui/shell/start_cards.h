@@ -12,7 +12,7 @@ namespace kvscope::gui {
 struct StartCard {
     const char* title;
     const char* text;
-    const char* action;  ///< label of its button
+    const char* action;  ///< label of the button
     std::function<void()> run;
 };
 

@@ -47,7 +47,7 @@ class TraceSidecars {
     Session& session_;
     Notices& notices_;
     bool keeps_views_;
-    std::map<int, RememberedView> remembered_;  ///< by document id
+    std::map<int, RememberedView> remembered_;  ///< view states by document id
     std::string failure_;                       ///< last reported error
     bool annotations_wait_ = false;             ///< whether saving failed; prevents a retry in every frame
     std::chrono::seconds warns_for_;

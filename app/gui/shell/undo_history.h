@@ -43,15 +43,15 @@ class UndoHistory {
         std::string mark;
         std::map<int, std::filesystem::path> traces;           ///< paths of the open traces by document id
         std::map<int, int> prompts;                            ///< shown prompts by document id
-        std::map<int, std::set<RunKey>> hidden;                ///< by document id
-        std::map<int, std::map<int, std::set<int64_t>>> pins;  ///< by document id and prompt
-        std::map<int, std::vector<GivenLabel>> labels;         ///< by document id
+        std::map<int, std::set<RunKey>> hidden;                ///< hidden runs by document id
+        std::map<int, std::map<int, std::set<int64_t>>> pins;  ///< pinned tokens by document id and prompt
+        std::map<int, std::vector<GivenLabel>> labels;         ///< run labels by document id
         std::vector<std::string> views;
         bool operator==(const Choices&) const = default;
     };
     struct Step {
         Choices choices;
-        std::string places;  ///< splitters, tabs, floating views
+        std::string places;  ///< OpenViews::places()
         nlohmann::json layout;
     };
     void remember();
@@ -62,9 +62,9 @@ class UndoHistory {
 
     Session& session_;
     OpenViews& views_;
-    std::vector<Step> steps_;  ///< the last one is the current state
+    std::vector<Step> steps_;  ///< oldest first; the last step is the current state
     std::vector<Step> undone_;
-    int n_begun_ = 0;          ///< OpenViews::n_begun() of these steps
+    int n_begun_ = 0;          ///< OpenViews::n_begun() when these steps were made
     int frames_of_input_ = 0;  ///< remaining frames in which changes count as changes by the user
     int frames_to_drop_ = 0;   ///< remaining frames until a dragged view is in its place
 };

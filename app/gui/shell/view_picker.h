@@ -24,7 +24,7 @@ class ViewPicker {
     bool is_wanted_ = false;
     std::string search_;
     const ViewKind* chosen_ = nullptr;  ///< kind that Enter chooses
-    bool follows_chosen_ = false;       ///< whether to scroll to it in the next frame
+    bool follows_chosen_ = false;       ///< whether to scroll to the chosen kind in the next frame
 };
 
 }  // namespace kvscope::gui

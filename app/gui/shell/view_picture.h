@@ -25,7 +25,7 @@ class ViewPicture {
     Window& window_;
     Tasks& tasks_;
     Notices& notices_;
-    std::string wanted_;      ///< id of the requested view; empty: none
+    std::string wanted_;      ///< id of the view to copy; empty: none
     int frames_to_wait_ = 0;  ///< remaining frames until the menu has closed
     Lifetime lifetime_;       ///< guards the callback, which may run after this object is destroyed
 };

@@ -52,8 +52,8 @@ void set_plot_mouse() {
     map.Fit = ImGuiMouseButton_Left;  // fits the plot at a double click
     map.Menu = -1;
     map.OverrideMod = ImGuiMod_None;
-    map.ZoomRate = static_cast<float>((1 - wheel_zoom) /
-                                      (2 * wheel_zoom - 1));  // ImPlot's rate for zooming in by the factor wheel_zoom
+    map.ZoomRate =
+        static_cast<float>((1 - wheel_zoom) / (2 * wheel_zoom - 1));  // ImPlot's zoom rate for the factor wheel_zoom
 }
 
 Screenshot read_back(int width, int height) {
@@ -114,7 +114,7 @@ Window::Window(const WindowOptions& options) : clock(glfwGetTime), only_pictures
     glfwSetWindowUserPointer(window_, this);
     glfwSetDropCallback(window_, dropped);
     note_events();
-    ImGui_ImplGlfw_InitForOpenGL(window_, true);  // calls callbacks that were installed before
+    ImGui_ImplGlfw_InitForOpenGL(window_, true);  // keeps callbacks that were installed before
     ImGui_ImplOpenGL3_Init("#version 330 core");
     fonts = load_fonts();
 }

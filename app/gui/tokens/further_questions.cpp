@@ -50,9 +50,8 @@ std::vector<RunKey> shown_runs(const Context& context, const Document& document)
 
 struct Question {
     std::string text;
-    std::vector<std::pair<const FurtherAnswer*, RunId>>
-        answers;       ///< answers and their runs; a run that no longer exists has an invalid id
-    std::string full;  ///< answer of the full cache; empty: none
+    std::vector<std::pair<const FurtherAnswer*, RunId>> answers;  ///< each answer and its run, if it still exists
+    std::string full;                                             ///< answer of the full cache; empty: none
 };
 
 std::vector<Question> questions_of(const Document& document) {

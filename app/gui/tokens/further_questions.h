@@ -21,7 +21,7 @@ class FurtherQuestions {
     /// An answer and the answer of the full cache to the same question.
     struct Compared {
         std::string text;
-        std::string reference;  ///< empty: the full cache was not asked
+        std::string reference;  ///< answer of the full cache; empty: it was not asked
         std::vector<Word> words;
     };
 
@@ -36,8 +36,8 @@ class FurtherQuestions {
 
     std::string question_;
     bool is_open_ = true;                               ///< whether answers are visible
-    std::map<std::pair<int, int>, Compared> compared_;  ///< by document id and answer
-    float answers_height_ = 0;                          ///< height in the last frame
+    std::map<std::pair<int, int>, Compared> compared_;  ///< differences by document id and answer
+    float answers_height_ = 0;                          ///< height of the answers in the last frame, pixels
 };
 
 }  // namespace kvscope::gui

@@ -23,23 +23,23 @@ struct PromptColumn {
     std::shared_ptr<const PromptLines> lines;
     std::shared_ptr<const PromptCounts> counts;
     std::shared_ptr<const PromptCounts> less;  ///< counts of another run to subtract; nullptr: none
-    std::string error;                         ///< why the prompt or its counts cannot be read
+    std::string error;                         ///< why the prompt or its counts cannot be read; empty: no error
     TokenSpans marks;
     const std::set<int64_t>* pins = nullptr;
     float x = 0;  ///< left edge, pixels on the screen
 };
 
 struct PromptGrid {
-    ImVec2 origin;     ///< line 0 and cell 0 of the first column, pixels
-    float cell = 0;    ///< width of a character cell
-    float line = 0;    ///< height of a line
-    float column = 0;  ///< distance between columns
+    ImVec2 origin;     ///< position of the first character of the first column, pixels
+    float cell = 0;    ///< width of a character cell, pixels
+    float line = 0;    ///< height of a line, pixels
+    float column = 0;  ///< distance between columns, pixels
     size_t cells = 0;  ///< cells per line
     float top = 0;     ///< upper edge of the visible text, below the labels
     float bottom = 0;
     bool by_heads = false;  ///< whether the color counts heads rather than layers
     double least = 1;       ///< smallest count in the color scale, for all columns
-    double farthest = 1;    ///< largest difference in the color scale, as in the exported figure
+    double farthest = 1;    ///< largest difference in the color scale, same as in exports
 };
 
 /// Returns the column of a run with the data read so far. `slot` holds the lines for all columns of a document.

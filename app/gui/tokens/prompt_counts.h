@@ -17,7 +17,7 @@ namespace kvscope::gui {
 struct PromptCounts {
     std::shared_ptr<const trace::Kept> kept;
     std::vector<double> layers;  ///< (N) number of layers that keep the token, analysis::layers_keeping
-    std::vector<double> heads;   ///< (N) number of heads in all layers that keep it, analysis::heads_keeping
+    std::vector<double> heads;   ///< (N) number of heads in all layers that keep the token, analysis::heads_keeping
     /// Smallest nonzero counts: at most 1, and below 1 if tokens share entries.
     double least_layers = 1, least_heads = 1;
 };

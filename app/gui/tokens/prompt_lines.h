@@ -18,15 +18,15 @@ struct PlacedToken {
     uint32_t begin = 0;  ///< byte range in PromptText::shown[token]
     uint32_t end = 0;
     uint32_t cell = 0;       ///< first cell, counted from the left
-    uint32_t n_cells = 0;    ///< 0 for a token that only continues a character
-    bool is_turned = false;  ///< whether it is read from right to left
+    uint32_t n_cells = 0;    ///< number of cells; 0 for a token that only continues a character
+    bool is_turned = false;  ///< whether the token is read from right to left
 };
 
 struct PromptLines {
     std::vector<PlacedToken> placed;
     std::vector<size_t> begins;        ///< index in `placed` of each line's first token, then placed.size()
     std::vector<JoinedTokens> joined;  ///< in the order of the text; each lies in one line
-    std::vector<size_t> turned;        ///< sorted lines whose paragraph is read from right to left
+    std::vector<size_t> turned;        ///< lines in right-to-left paragraphs, ascending
     uint64_t prompt = 0;               ///< PromptText::number of the prompt
 
     size_t size() const { return begins.size() - 1; }

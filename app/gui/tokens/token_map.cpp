@@ -14,7 +14,7 @@
 namespace kvscope::gui {
 namespace {
 
-constexpr int64_t fewest_tokens = 8;  // number of visible tokens at the deepest zoom
+constexpr int64_t fewest_tokens = 8;  // smallest number of visible tokens
 
 struct Shown {
     double min, max;

@@ -31,8 +31,8 @@ struct TokenMap {
     RunKey run;  ///< run that a click selects; invalid: none
     const HeatMap* map = nullptr;
     MapColors colors;
-    bool rows_are_heads = false;  ///< false: rows are layers
-    int layer = -1;               ///< layer of the heads
+    bool rows_are_heads = false;  ///< whether rows are heads of one layer rather than layers
+    int layer = -1;               ///< layer of the heads; −1: rows are layers
     std::function<void(int row, int64_t token)> tooltip;
 };
 

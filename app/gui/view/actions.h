@@ -10,12 +10,12 @@ namespace kvscope::gui {
 
 /// A command for menus, keys and the command palette.
 struct Action {
-    std::string name;  ///< e.g. "Open trace…"
-    std::string menu;  ///< e.g. "File"; empty: only palette and key
+    std::string name;  ///< name in menus and palette, e.g. "Open trace…"
+    std::string menu;  ///< menu, e.g. "File"; empty: the action is only in the palette
     ImGuiKeyChord key = 0;
     std::function<void()> run;
-    std::function<bool()> enabled;  ///< empty: always enabled
-    std::function<bool()> checked;  ///< empty: not a checkable item
+    std::function<bool()> enabled;  ///< whether the action can run; empty: always
+    std::function<bool()> checked;  ///< whether the menu item is checked; empty: not checkable
     bool separator_before = false;
     /// Keys and description of the line that combines similar actions in the help. The palette omits these actions.
     std::string row_keys = {};
@@ -51,13 +51,13 @@ class Actions {
  private:
     std::vector<Action> actions_;
     std::vector<Action> extra_;
-    std::vector<Action> before_, behind_;  ///< results of add_for_search
+    std::vector<Action> before_, behind_;  ///< actions from add_for_search
     std::string last_;
     std::string search_;
     int chosen_ = 0;
     bool palette_wanted_ = false;
     bool takes_single_keys_ = false;
-    double typed_at_ = -1e9;  ///< time when text was last typed
+    double typed_at_ = -1e9;  ///< time when text was last typed, seconds
 };
 
 /// Whether these keys were pressed, no matter which item has the keyboard.

@@ -19,7 +19,7 @@ class FileDialog {
     struct Question {
         Kind kind = Kind::open;
         std::string title;
-        std::vector<std::string> extensions;  ///< lower case, e.g. ".h5"; empty: all files
+        std::vector<std::string> extensions;  ///< allowed extensions in lower case, e.g. ".h5"; empty: all
         std::filesystem::path suggestion;     ///< for `save`: the file name; for `folder`: the name of a new folder
         std::function<void(const std::filesystem::path&)> answer;
         /// Returns why a path is invalid; empty: the path is valid. The dialog shows the reason and stays open.

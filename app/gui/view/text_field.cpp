@@ -18,7 +18,7 @@ namespace {
 struct Row {
     std::string_view text;
     size_t begin = 0;  ///< first byte in the field's text
-    ImVec2 at;         ///< upper left corner
+    ImVec2 at;         ///< upper left corner on the screen
     float squeeze = 1;
     bool is_shaped = false;
 
@@ -103,7 +103,7 @@ class BeforeKeys {
         }
     }
 
-    int direction() const { return direction_; }  ///< pressed arrow key: −1 left, 1 right, 0 none
+    int direction() const { return direction_; }  ///< arrow key that is pressed: −1 left, 1 right, 0 none
     bool is_by_word() const { return is_by_word_; }
     size_t caret() const { return caret_; }
     size_t anchor() const { return anchor_; }
@@ -113,7 +113,7 @@ class BeforeKeys {
     int direction_ = 0;
     bool is_by_word_ = false;
     size_t caret_ = 0;
-    size_t anchor_ = 0;  ///< fixed end of the selection for Shift
+    size_t anchor_ = 0;  ///< end of the selection that stays fixed while Shift is held
     std::optional<size_t> selected_to_;
 };
 

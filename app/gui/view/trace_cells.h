@@ -9,7 +9,7 @@
 namespace kvscope::gui {
 
 struct CellTitle {
-    std::string text;                 ///< text after the trace's name, or instead of the name if `trace` is nullptr
+    std::string text;                 ///< title, or text after the trace's name if `trace` is set
     const Document* trace = nullptr;  ///< trace whose badge and name are shown; nullptr: none
 };
 

@@ -116,8 +116,8 @@ enum class Topic { runs, tokens, heads, results, files };
 /// `ViewKind retention_view()` in retention.cpp. The build generates the list.
 struct ViewKind {
     std::string name;     ///< name in saved layouts, e.g. "retention"
-    std::string title;    ///< title, e.g. "Retention"
-    std::string summary;  ///< one line: what the view shows and from which measure
+    std::string title;    ///< title on the tab, e.g. "Retention"
+    std::string summary;  ///< one line that says what the view shows and by which measure
     Dock dock = Dock::center;
     Topic topic = Topic::tokens;
     std::unique_ptr<View> (*create)() = nullptr;

@@ -385,7 +385,7 @@ class AnswersView : public View {
         const float line = std::round(1.45f * em);
         ImGui::PushID(one.run.text().c_str());
         ImGui::SetCursorScreenPos(at);
-        ImGui::SetNextItemAllowOverlap();  // for the badge
+        ImGui::SetNextItemAllowOverlap();  // for the badge that is drawn over this item
         if (ImGui::InvisibleButton("run", {width, line})) session.selection.select_run(one.run);
         const bool is_pending = session.document(one.run)->is_pending(one.run.run);
         const std::string& cancelled = session.attributes(one.run).message;
@@ -469,9 +469,9 @@ class AnswersView : public View {
     bool stacked_ = false;
     bool prompt_open_ = false;
     FurtherQuestions further_;
-    std::string sent_;  ///< text of "Prompt as sent", in a field from which parts can be copied
+    std::string sent_;  ///< text of "Prompt as sent", from which parts can be copied
     std::shared_ptr<const PromptText> sent_of_;
-    float text_height_ = 0;  ///< height of the answers in the last frame
+    float text_height_ = 0;  ///< height of the answers in the last frame, pixels
     RunKey seen_;            ///< run that was selected in the last frame
     RunKey followed_;        ///< run to keep in view; invalid: none
     RunKey answering_;       ///< first visible run whose answer is being decoded; invalid: none

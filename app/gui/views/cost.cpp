@@ -120,7 +120,7 @@ class CostView : public View {
     struct TableOfRuns {
         Table table;
         std::vector<RunKey> runs;
-        std::vector<trace::RunAttributes> attributes;  ///< (rows) attributes of each row's run
+        std::vector<trace::RunAttributes> attributes;  ///< attributes of each row's run
         int64_t n_tokens = 0;                          ///< number of prompt tokens that policies see
     };
 
@@ -401,7 +401,7 @@ class CostView : public View {
 
     Comparison comparison_;
     MemoryChoice memory_;
-    float widest_label_ = 0;  ///< label width that the column was fitted to, in font sizes
+    float widest_label_ = 0;  ///< label width for which the column has space, in font sizes
     float heading_bottom_ = 0;
     Table shown_;  ///< the table as shown on the screen
 };

@@ -289,7 +289,7 @@ class HeadDivergenceView : public View {
     std::string source_ = "attention";
     bool by_similarity_ = false;
     Traces traces_ = Traces::all;
-    std::map<int, Plots> plots_;  ///< by document id
+    std::map<int, Plots> plots_;  ///< plots by document id
     TaskSlot<std::vector<MadeFigure>> made_;
     TaskSlot<PreparedFigure> large_;
 };

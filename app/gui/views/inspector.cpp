@@ -223,8 +223,8 @@ class InspectorView : public View {
         if (mouse >= top && mouse < ImGui::GetCursorScreenPos().y) pointed_at_ = table;
     }
 
-    std::array<Table, 3> tables_;  ///< tables as drawn: where the token is kept, a layer's heads, a head's border
-    size_t pointed_at_ = 0;        ///< table under the mouse
+    std::array<Table, 3> tables_;  ///< where the token is kept, a layer's heads, a head's border
+    size_t pointed_at_ = 0;        ///< index of the table under the mouse
     TokenNotes notes_;
     LargestLosses largest_losses_;
     std::optional<Answered> shown_;

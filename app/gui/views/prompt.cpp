@@ -389,7 +389,7 @@ class PromptView : public View {
             ImGui::PushID(one.run.text().c_str());
             const RunLook look = context.session.look(one.run);
             ImGui::SetCursorScreenPos({one.x, at.y});
-            ImGui::SetNextItemAllowOverlap();  // for the badge
+            ImGui::SetNextItemAllowOverlap();  // for the badge that is drawn over this item
             if (ImGui::InvisibleButton("run", {grid.column - ImGui::GetFontSize(), height}))
                 context.session.selection.select_run(one.run);
             ImGui::SetItemTooltip("%s", (one.error.empty() ? label_in_full(look) : one.error).c_str());
@@ -437,7 +437,7 @@ class PromptView : public View {
             session.set_hover(over);
             dragged_ = next;
         } else if (drags(one.run)) {
-            dragged_ = {};  // back at the first token
+            dragged_ = {};  // the mouse is back at the first token
         }
         if (ImGui::IsMouseClicked(ImGuiMouseButton_Left) && over.run.valid()) {
             dragged_ = {};
@@ -592,9 +592,9 @@ class PromptView : public View {
     SpanAnswers answers_;
     ReadingPlace place_;
     TaskSlot<PromptLines> lines_;
-    std::set<RunKey> columns_;              ///< columns in the last frame
+    std::set<RunKey> columns_;              ///< runs that had columns in the last frame
     Cursor seen_;                           ///< last selection that was scrolled to
-    int seen_asked_ = 0;                    ///< Selection::n_asked() when seen_ was set
+    int seen_asked_ = 0;                    ///< Selection::n_asked() at the time of `seen_`
     std::optional<std::string> seen_mark_;  ///< last mark that was scrolled to; nullopt: none yet
     int64_t hovered_ = -1;
     int64_t wanted_token_ = -1;

@@ -252,7 +252,7 @@ class QuerySimilarityView : public View {
     }
 
     Traces traces_ = Traces::all;
-    std::map<int, Plots> plots_;  ///< by document id
+    std::map<int, Plots> plots_;  ///< plots by document id
     FigurePlot curve_;
     TaskSlot<std::vector<MadeFigure>> large_, heads_;
     TaskSlot<MadeFigure> mean_;

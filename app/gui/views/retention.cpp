@@ -35,7 +35,7 @@ using analysis::KeptSets;
 struct RetentionMap {
     Pyramid pyramid;
     std::shared_ptr<const trace::Kept> kept;
-    float least = 1;  ///< smallest nonzero number; at most 1, and smaller if tokens share entries
+    float least = 1;  ///< smallest nonzero number: at most 1, and below 1 if tokens share entries
 
     RetentionMap(const std::vector<double>& counts, size_t rows, size_t columns, std::shared_ptr<const trace::Kept> of)
         : pyramid(make_pyramid({counts.begin(), counts.end()}, rows, columns, Reduce::maximum)),

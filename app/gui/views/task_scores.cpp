@@ -81,7 +81,7 @@ class TaskScoresView : public FigureView {
             const auto* map = std::get_if<analysis::HeatMap>(&panel.shapes.front());
             if (map && panel.column == 0) lines += 1.25f * static_cast<float>(map->rows) + (figure.rows > 1 ? 2.5f : 0);
         }
-        return lines + 7;  // plus axis and color bar
+        return lines + 7;  // with axis and color bar
     }
 
     static void draw_cell_tooltip(const analysis::Panel& panel, const FigureHit& hit) {

@@ -88,7 +88,7 @@ class TraceView : public View {
         const Contents& contents = *answer.value;
         const float em = ImGui::GetFontSize();
         const ImVec2 room = ImGui::GetContentRegionAvail();
-        const bool is_narrow = room.x < 34 * em;  // then the parts are stacked
+        const bool is_narrow = room.x < 34 * em;  // a narrow view stacks its parts
         const ImVec2 tree = is_narrow ? ImVec2{0, std::max(0.4f * room.y, 6 * em)}
                                       : ImVec2{std::clamp(0.4f * room.x, 14 * em, 34 * em), 0};
         ImGui::BeginChild(is_narrow ? "tree above" : "tree", tree,

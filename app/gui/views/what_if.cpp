@@ -112,7 +112,8 @@ class WhatIfView : public View {
                                                   : "entries kept per KV head and layer, including window and sinks");
         const float em = ImGui::GetFontSize();
         const float number = 4.5f * em;
-        const bool is_narrow = ImGui::GetContentRegionAvail().x < 22 * em;  // then the slider has its own line
+        const bool is_narrow =
+            ImGui::GetContentRegionAvail().x < 22 * em;  // in a narrow view, the slider has its own line
         ImGui::SameLine(6.2f * em);
         ImGui::BeginDisabled(!obstacle.empty());
         ImGui::BeginGroup();

@@ -40,7 +40,7 @@ class RunView : public View {
         // Without a loaded model, the form uses the model of the last session.
         form_.request.model = status.model_path.empty() ? remembered_model_ : std::filesystem::path();
         auto tokens = context.engine->count_tokens(form_.request);
-        if (is_model_refused_) tokens.reset();  // they belong to the previously loaded model
+        if (is_model_refused_) tokens.reset();  // the counts belong to the previously loaded model
         check(context.session.tasks, tokens);
         if (start_wanted_ && problem(tokens).empty()) run(context);
         start_wanted_ = false;
@@ -485,7 +485,7 @@ class RunView : public View {
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         if (text_field("##output", "a new kvscope-N.h5", &output)) {
             form_.request.output = output;
-            form_.request.force = false;  // it was meant for another file
+            form_.request.force = false;  // the choice was meant for another file
         }
         ImGui::SameLine();
         if (ImGui::Button("Browse…##output")) {
@@ -534,7 +534,7 @@ class RunView : public View {
         more_is_open_ =
             ImGui::TreeNodeEx(fmt::format("More  {}###more", changes).c_str(), ImGuiTreeNodeFlags_SpanAvailWidth);
         ImGui::PopStyleColor();
-        if (more_is_open_ && ImGui::IsItemToggledOpen())  // otherwise it opens below the visible part
+        if (more_is_open_ && ImGui::IsItemToggledOpen())  // otherwise the part opens below the visible area
             ImGui::SetScrollFromPosY(ImGui::GetItemRectMin().y - ImGui::GetWindowPos().y, 0);
         ImGui::SetItemTooltip("sampling, seeds, number type, device, isolated runs, recorded window%s%s",
                               changes.empty() ? "" : "\nchanged from the default: ", changes.c_str());
@@ -583,19 +583,18 @@ class RunView : public View {
     EngineSession* engine_ = nullptr;
     std::string model_path_;
     std::filesystem::path seen_model_;
-    std::filesystem::path
-        remembered_model_;  ///< model that was last loaded, also in the last session; empty: the default model
+    std::filesystem::path remembered_model_;  ///< model that was last loaded; empty: the default
     std::string note_;
     std::pair<std::filesystem::path, bool> note_of_;
     double note_until_ = 0;
     bool more_is_open_ = false;
     bool start_wanted_ = false;
     uint64_t job_ = 0;         ///< last job that this form started; 0: none
-    nlohmann::json run_form_;  ///< the form when that job was started
+    nlohmann::json run_form_;  ///< state of the form when that job was started
     std::string cancellable_;  ///< job that can be cancelled; empty: none
     double cancellable_since_ = 0;
-    float height_below_ = 0;  ///< height of the queue and answers in the last frame
-    float form_height_ = 0;   ///< height of the form while the mouse is over it
+    float height_below_ = 0;  ///< height of the queue and answers in the last frame, pixels
+    float form_height_ = 0;   ///< height of the form while the mouse is over it, pixels
     bool is_model_refused_ = false;
 };
 
