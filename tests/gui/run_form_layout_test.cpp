@@ -96,7 +96,7 @@ TEST_CASE("while policies are ticked nothing of the form moves, and it does not 
     for (PolicyRow& row : form.rows) row.ticked = false;
     for (const auto& open : driven.app().views())
         if (open->kind->name == "run") open->view->load(form.to_json());
-    const auto is_counted = [&] { return driven.shown_text().find("tokens of a context of") != std::string::npos; };
+    const auto is_counted = [&] { return driven.shown_text().find("tokens; the model accepts") != std::string::npos; };
     REQUIRE(driven.draw_until(is_counted, patience));
     driven.settle();
     driven.drive([&](ImGuiTestContext& c) {

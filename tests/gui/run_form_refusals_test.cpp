@@ -30,7 +30,7 @@ TEST_CASE("what cannot run is marked before Run, which is dead only where nothin
             [&](ImGuiTestContext& c) { dead = (c.ItemInfo("//run-1/Run").ItemFlags & ImGuiItemFlags_Disabled) != 0; });
         return dead;
     };
-    const auto is_counted = [&] { return shown().find("tokens of a context of") != std::string::npos; };
+    const auto is_counted = [&] { return shown().find("tokens; the model accepts") != std::string::npos; };
     REQUIRE(form.driven.draw_until(is_counted, patience));
     form.driven.settle();
     std::string text = shown();
@@ -130,7 +130,7 @@ TEST_CASE("one click ticks all policies that can run, or none, and the palette d
     form.fill(small_form(form.folder / "run.h5"));
     // Whether a policy can run depends on the number of tokens.
     const auto is_counted = [&] {
-        return form.driven.shown_text().find("tokens of a context of") != std::string::npos;
+        return form.driven.shown_text().find("tokens; the model accepts") != std::string::npos;
     };
     REQUIRE(form.driven.draw_until(is_counted, patience));
     form.driven.settle();

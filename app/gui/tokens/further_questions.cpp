@@ -35,8 +35,9 @@ std::string how_it_is_asked(const Context& context, const std::vector<RunKey>& r
     const Document& document = *context.session.document(runs.front());
     const trace::Reader& reader = *document.reader();
     return fmt::format(
-        "{} of {} caches {} not in memory. A prefill of the trace's {} tokens with {} rebuilds them first", n_missing,
-        runs.size(), n_missing == 1 ? "is" : "are", analysis::format_count(reader.prompt(document.prompt).n_tokens),
+        "{} of {} caches {} not in memory. A prefill of the trace's {} tokens with {} first rebuilds the caches",
+        n_missing, runs.size(), n_missing == 1 ? "is" : "are",
+        analysis::format_count(reader.prompt(document.prompt).n_tokens),
         model_name(context.session.model_names, reader.model()));
 }
 

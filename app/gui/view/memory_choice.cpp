@@ -57,8 +57,8 @@ void MemoryChoice::draw(const trace::ModelAttributes& model, const ModelNames& n
     same_line_if_fits(9 * em);
     ImGui::Checkbox("budgets grow##memory", &budgets_grow_);
     ImGui::SetItemTooltip(
-        "On: each run keeps its share of the longer text.\nOff: a budget in entries stays the same; a budget in bytes "
-        "or percent is a share of either text.");
+        "On: each run keeps the same share of the longer text.\nOff: budgets in entries stay the same; budgets in "
+        "bytes or percent remain shares of the text.");
     same_line_if_fits(12 * em);
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("full: %s", analysis::format_bytes(at(model)->full_bytes()).c_str());

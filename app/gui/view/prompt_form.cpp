@@ -36,9 +36,10 @@ void draw_count(const Context& context, const RunForm& form, const std::optional
     } else if (const std::string problem = form.length_problem(tokens); !problem.empty()) {
         draw_problem(problem, context.theme);
     } else {
-        ImGui::TextDisabled("%s", fmt::format("{} tokens of a context of {}", analysis::format_count(tokens->n_tokens),
-                                              analysis::format_count(tokens->context_length))
-                                      .c_str());
+        ImGui::TextDisabled("%s",
+                            fmt::format("{} tokens; the model accepts {}", analysis::format_count(tokens->n_tokens),
+                                        analysis::format_count(tokens->context_length))
+                                .c_str());
     }
     if (form.request.context.empty() || !tokens || tokens->remark.empty()) return;
     ImGui::PushTextWrapPos();

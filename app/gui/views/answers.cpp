@@ -225,8 +225,8 @@ class AnswersView : public View {
             ImGui::TableSetupColumn("what");
             ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch);
             row("tokens",
-                fmt::format("{}, {} of them context; policies saw {}", analysis::format_count(attributes.n_tokens),
-                            analysis::format_count(attributes.n_context),
+                fmt::format("{}, of which the context has {}; policies saw {}",
+                            analysis::format_count(attributes.n_tokens), analysis::format_count(attributes.n_context),
                             analysis::format_count(attributes.visible_tokens())));
             row("cut", attributes.truncated ? "yes, in the middle of the context" : "no");
             row("end of text", fmt::format("{}", fmt::join(attributes.eos_ids, ", ")));
@@ -344,9 +344,9 @@ class AnswersView : public View {
     }
 
     std::string long_difference(const AnswerOutput& output) const {
-        return fmt::format("\n{} of {} {} differ from {}; {} of its {} are missing", output.difference.n_extra(),
-                           output.difference.differs.size(), output.unit(), reference_.possessive(),
-                           output.difference.n_missing(), output.difference.n_reference);
+        return fmt::format("\n{} of {} {} differ from {}; {} of the reference's {} are missing",
+                           output.difference.n_extra(), output.difference.differs.size(), output.unit(),
+                           reference_.possessive(), output.difference.n_missing(), output.difference.n_reference);
     }
 
     static std::vector<UnfinishedAnswer> stopped_in(const Document& document) {
