@@ -198,7 +198,7 @@ TEST_CASE("with a model that cannot be used Run is dead and no tokens are counte
     form.driven.settle();
     const auto counts = [&] {
         return form.driven.draw_until(
-            [&] { return form.driven.shown_text().find("of a context of 512") != std::string::npos; }, 200);
+            [&] { return form.driven.shown_text().find("the model accepts 512") != std::string::npos; }, 200);
     };
     CHECK(counts());
     const auto type_model = [&](const fs::path& path) {
