@@ -54,7 +54,7 @@ class AsymKv : public MergingPolicy {
     }
 
  private:
-    /// @throws ScoreError if a gradient is not finite
+    /// Averages the new gradients. @throws ScoreError if one is not finite
     static void update(const MergeObservations& observations, EntryAverages& gradients) {
         const auto n = static_cast<size_t>(observations.n_entries);
         gradients.resize(observations.n_entries);

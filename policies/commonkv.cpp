@@ -186,13 +186,13 @@ class CommonKv : public Policy {
 
     double n_unlike(int64_t n) const { return share_of(unlike_, n); }
 
-    /// Upper bound for all latents. The rank must be known before the unlike tokens are.
+    /// Returns an upper bound for the latents, since the rank must be known before the unlike tokens are.
     double most_latents() const {
         return most_latents_of(context_.shape.n_layers, context_.n_tokens, layer_step_, sinks_ + recent_, unlike_,
                                of_model_);
     }
 
-    /// Lower bound for scope=model: unlike tokens are forced tokens, or belong to the groups with the fewest layers.
+    /// Returns a lower bound for scope=model: unlike tokens are forced ones, or belong to the smallest groups.
     double least_latents() const {
         const double n = static_cast<double>(context_.n_tokens);
         const double forced = std::min(static_cast<double>(sinks_ + recent_), n);
@@ -261,7 +261,7 @@ class CommonKv : public Policy {
                                                  head_maps(context_.projection(layer, Projected::values), back)};
     }
 
-    /// @param back (r, hidden) S_r^-1/2 V_r^T
+    /// Returns the maps from latents to each head. @param back (r, hidden) S_r^-1/2 V_r^T
     std::vector<HeadMap> head_maps(const Projection& projection, const std::vector<float>& back) const {
         const auto rank = static_cast<size_t>(stride_), n_out = static_cast<size_t>(projection.n_out),
                    d = static_cast<size_t>(context_.shape.head_dim);

@@ -71,7 +71,7 @@ class H2o : public AttentionSumPolicy {
         return reduction() == kernels::HeadReduction::mean ? value / static_cast<double>(sums.size()) : value;
     }
 
-    /// Drops the entries with the lowest sums beyond the budget, except recent entries and a question's.
+    /// Drops excess entries: those with the lowest sums, except recent entries and a question's.
     void evict(const StepObservations& observations, size_t row, std::vector<std::vector<double>>& sums,
                std::vector<uint32_t>& evicted) const {
         const DecodeRow entries(context(), observations, observations.rows[row].positions);

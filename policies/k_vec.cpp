@@ -118,7 +118,7 @@ class KVec : public WindowPolicy {
         }
     }
 
-    /// Algorithm 1, lines 8-14, for scores (G, N).
+    /// Algorithm 1, lines 8-14: adds the focus term and the preserved tokens to scores (G, N).
     Scores<float> with_focus(LayerObservations& observations, const Scores<float>& without) const {
         const std::vector<float>& peak = observations.window_peak(window());
         std::vector<double> focus(static_cast<size_t>(n_prefix()));

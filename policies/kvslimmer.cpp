@@ -78,7 +78,7 @@ class PublishedWeights {
             layers_.push_back({EntryAverages(context.shape.n_kv_heads), -1});
     }
 
-    /// Returns (pairs, G).
+    /// Returns the weights of each pair and head (pairs, G).
     std::vector<PairWeights> weights(const MergeObservations& observations, const std::vector<HeadObservations>& heads,
                                      std::span<const uint32_t> first) {
         std::vector<std::vector<double>> alpha;

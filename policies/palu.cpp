@@ -281,11 +281,11 @@ class Palu : public Policy {
     Whitening whitening_;
     RunContext context_;
     std::vector<Group> groups_;
-    /// By layer and kind, for each group.
+    /// Directions of each group, by layer and kind.
     std::map<std::pair<int, Projected>, std::vector<GroupDirections>> directions_;
 };
 
-/// Adds the prompt's own directions (rank, width) of each group, in f32, if whitening=prompt.
+/// Returns the share for the latents and, if whitening=prompt, the prompt's directions (rank, width) in f32.
 double needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
     const auto group_heads = static_cast<int>(values.integer("group_heads"));
     const auto n = static_cast<double>(size.n_tokens);

@@ -72,7 +72,7 @@ class Process {
         posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
         posix_spawn_file_actions_adddup2(&files, socket, STDOUT_FILENO);
         posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-        // Resets signals. Ctrl-C is left to the parent process.
+        // Resets signals. A separate process group leaves Ctrl-C to the parent process.
         sigset_t none, all;
         sigemptyset(&none);
         sigfillset(&all);

@@ -105,7 +105,7 @@ std::optional<ChatTemplateSource> find_in_gguf(const fs::path& file) {
         return at >= 0 && gguf_get_kv_type(gguf.get(), at) == GGUF_TYPE_STRING ? gguf_get_val_str(gguf.get(), at)
                                                                                : nullptr;
     };
-    // tokenizer.chat_template, and tokenizer.chat_template.NAME for named ones.
+    // Reads tokenizer.chat_template, and tokenizer.chat_template.NAME for named templates.
     Templates templates{{}, file.string()};
     constexpr std::string_view key_of_templates = "tokenizer.chat_template";
     for (int64_t at = 0; at < gguf_get_n_kv(gguf.get()); ++at) {

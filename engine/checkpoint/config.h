@@ -43,7 +43,7 @@ struct ModelConfig {
     bool mlp_bias = false;
     bool qk_norm = false;  ///< whether RMS norm is applied to each head before RoPE
     bool tied_embeddings = false;
-    /// (n_layers): a query sees itself and the w - 1 keys before it; 0 for all.
+    /// (n_layers) window w of each layer: a query sees itself and the w - 1 keys before it; 0 for all keys.
     std::vector<int64_t> sliding_window;
     std::vector<int32_t> eos_ids;  ///< ascending; each of them ends generation
     int32_t bos_id = -1;           ///< -1 if the model has none

@@ -160,7 +160,7 @@ void read_rope(const Metadata& meta, ModelConfig& c) {
                   "\", expected 1; other values are supported for yarn");
 }
 
-/// llama.cpp's `is_swa`: a list of flags, or a period n, in which the last layer has no window.
+/// llama.cpp's `is_swa`: a list of flags, or a period n. The last layer of each period has no window.
 void read_sliding_window(const Metadata& meta, ModelConfig& c) {
     const int64_t window = meta.integer("attention.sliding_window").value_or(0);
     constexpr std::string_view pattern_name = "attention.sliding_window_pattern";

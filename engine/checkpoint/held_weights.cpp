@@ -15,7 +15,7 @@ bool is_of_numbers(const std::string& stored_type) {
     return std::find(std::begin(types), std::end(types), stored_type) != std::end(types);
 }
 
-/// Layer tensors that `load_weights` stacks. Neighbors of one format are expanded together.
+/// Tensors of a layer that `load_weights` stacks. Neighbors with the same format are expanded together.
 const std::vector<std::vector<std::string>>& stacks() {
     static const std::vector<std::vector<std::string>> all = {
         {"self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"},

@@ -190,7 +190,7 @@ const Names config_on = {"is_causal"};
 const Names rope_read = {"rope_type", "type", "rope_theta", "factor", "beta_fast", "beta_slow", "truncate",
                          "original_max_position_embeddings", "low_freq_factor", "mscale", "mscale_all_dim",
                          "high_freq_factor", "attention_factor", "partial_rotary_factor",
-                         // Copies of fields in config.json, and an unused remark.
+                         // Copies of fields in config.json, and a remark that is not used.
                          "max_position_embeddings", "finetuned"};
 const Names rope_off = {"llama_4_scaling_beta", "mrope_section", "mrope_interleaved", "short_factor",
                         "long_factor",          "short_mscale",  "long_mscale",       "alpha"};

@@ -41,7 +41,7 @@ class Reader {
         return result;
     }
 
-    /// Checks that `count` items of at least `item_bytes` each can still follow.
+    /// Checks that `count` items of at least `item_bytes` each fit into the rest of the file.
     void expect_room(uint64_t count, uint64_t item_bytes, const std::string& what) const {
         if (count > (file_.size() - at_) / item_bytes) {
             fail(what + " would have " + std::to_string(count) + " entries at byte " + std::to_string(at_) +

@@ -18,7 +18,7 @@ inline uint16_t f32_to_bf16(float value) {
 inline float f16_to_f32(uint16_t bits) {
     const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
     const uint32_t magnitude = bits & 0x7fffu;
-    // After the shift, the exponent is too small by 112, for infinities and NaNs by another 112.
+    // After the shift, the exponent is too small by 112, and by another 112 for infinities and NaNs.
     const uint32_t shifted = (magnitude << 13) + (112u << 23) + (magnitude >= 0x7c00u ? 112u << 23 : 0u);
     // A subnormal number is its mantissa times 2^-24.
     const auto subnormal = std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24f);

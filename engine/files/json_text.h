@@ -10,7 +10,7 @@ namespace kvscope::checkpoint {
 /// @throws std::runtime_error that names the error and its byte offset
 nlohmann::json parse_json(std::string_view text);
 
-/// Keeps the order of fields in objects.
+/// Like parse_json(), but keeps the order of fields in objects.
 nlohmann::ordered_json parse_ordered_json(std::string_view text);
 
 }  // namespace kvscope::checkpoint

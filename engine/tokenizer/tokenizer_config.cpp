@@ -161,7 +161,7 @@ class Reading {
                 std::find(standard_names.begin(), standard_names.end(), name) != standard_names.end();
             if (name.ends_with("_token") && !is_standard) offer(name, field, field.value);
         }
-        // A model's own tokens may be in a separate object.
+        // Model-specific tokens may be in a separate object.
         for (const char* list : {"extra_special_tokens", "model_specific_special_tokens"}) {
             const Field* field = find(fields_, list);
             if (field == nullptr || !field->value.is_object()) continue;

@@ -272,7 +272,7 @@ class GgufTokenizer final : public Tokenizer {
             const size_t begin = at;
             if (!is_added) {
                 std::string_view piece = pieces_[ids[i]];
-                // Added tokens, which llama.cpp cuts out of the text first.
+                // Kinds of tokens that llama.cpp cuts out of the text before it tokenizes the rest.
                 constexpr int cut_out =
                     LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN | LLAMA_TOKEN_ATTR_USER_DEFINED;
                 const bool is_text = (llama_vocab_get_attr(vocab_, ids[i]) & cut_out) == 0;
@@ -308,7 +308,7 @@ class GgufTokenizer final : public Tokenizer {
                         at));
     }
 
-    /// SentencePiece writes spaces as ▁, so a ▁ in the text is decoded as a space.
+    /// SentencePiece writes spaces as ▁ and therefore decodes a ▁ of the text as a space.
     size_t end_of_match(std::string_view piece, std::string_view text, size_t at) const {
         constexpr std::string_view underline = "▁";
         for (const char byte : piece) {

@@ -39,7 +39,7 @@ Bpe::Vocabulary read_vocabulary(const JsonNode& node) {
     return vocabulary;
 }
 
-/// Reads pairs ["a", "b"] or, in older files, strings "a b". Paths are computed only for errors, for speed.
+/// Reads pairs ["a", "b"] or, in older files, strings "a b". For speed, paths are computed only for errors.
 Bpe::Merges read_merges(const JsonNode& node) {
     node.require_array();
     Bpe::Merges merges;

@@ -63,7 +63,7 @@ class Unigram final : public WordModel {
     std::string_view name() const override { return "Unigram"; }
 
  private:
-    /// The best segmentation up to a position: its last token, and where that token begins.
+    /// The best segmentation up to a position: its last token, and the start of that token.
     struct Best {
         double score = -std::numeric_limits<double>::infinity();
         size_t begin = 0;

@@ -78,7 +78,7 @@ Budget make(bool is_share, double value) {
     return budget;
 }
 
-/// "first-last", "first-last+step", "first-last*factor"
+/// Reads "first-last", "first-last+step" or "first-last*factor".
 std::vector<Budget> parse_range(std::string_view text, size_t dash) {
     const Budget first = parse_one(trimmed(text.substr(0, dash)), text);
     const std::string_view rest = text.substr(dash + 1);

@@ -20,8 +20,7 @@ struct Budget {
     int64_t count = 0;   ///< used if `is_share` is false
     double share = 0.0;  ///< in (0, 1]; used if `is_share` is true
 
-    /// Returns B for a prompt of n tokens. A share is rounded to the nearest count, halves up; for bytes, to at least
-    /// 1.
+    /// Returns B for a prompt of n tokens. A share gives the nearest count, halves rounded up; for bytes, at least 1.
     /// @throws BudgetError if the share of n_tokens rounds to no entry.
     int64_t resolve(int64_t n_tokens, BudgetOf of = BudgetOf::entries) const;
 

@@ -87,7 +87,7 @@ class LayerObservations {
     /// @param all_keys (G, N + K, d) keys of the prompt and these tokens, if they are contiguous
     void set_appended(std::span<const float> queries, EntriesView appended_keys, int n_queries, int n_keys,
                       EntriesView all_keys = {});
-    /// Frees all data derived from the appended tokens. Slows down setting the same number of tokens again.
+    /// Frees all data derived from the appended tokens. Without this call, setting as many tokens again is faster.
     void forget_appended();
     std::span<const float> appended_queries() const { return appended_queries_; }
     const EntriesView& appended_keys() const { return appended_keys_; }

@@ -32,7 +32,7 @@ struct PolicySpec {
     std::optional<double> own_share() const {
         return definition->own_share ? definition->own_share(values) : std::nullopt;
     }
-    /// Returns Definition::needed_share for own_share() or else the budget, or nullopt if the policy has none.
+    /// Returns Definition::needed_share for own_share() or else for the budget. nullopt if the policy defines none.
     std::optional<double> needed_share(const Budget& budget, const CacheSize& size) const;
     bool operator==(const PolicySpec&) const = default;
 };

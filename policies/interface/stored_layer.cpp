@@ -156,7 +156,7 @@ bool is_whole(const StoredVectors& vectors) {
     return !part.map && part.channels.empty() && part.scales.empty();
 }
 
-/// Keys and values that read a block, among the rows of the layer that stores it.
+/// Users of a block: keys and values that read it, among the rows of the layer that stores it.
 struct BlockUse {
     std::set<int> whole_columns;  ///< first columns of whole keys or values, d columns each
     int n_users = 0;              ///< number of other keys and values

@@ -28,7 +28,8 @@ struct StoredBlock {
 /// A summand of the keys or values of n entries. It stores `width` numbers per entry in the model's type.
 struct StoredPart {
     int width = 0;
-    /// (n, width). Empty without a block: then the prompt's own keys or values on `channels`.
+    /// (n, width). If both `numbers` and `block` are empty, the part holds the prompt's own keys or values on
+    /// `channels`.
     std::vector<float> numbers{};
     /// Replaces `numbers` by columns of a block of this or an earlier layer, for the same n entries.
     std::shared_ptr<const StoredBlock> block{};
