@@ -28,7 +28,7 @@ class ScoringPolicy : public Policy {
     virtual std::vector<float> score(LayerObservations& observations) = 0;
 
     /// Returns a key under which runs share their scores: the policy's name and everything that the scores depend on
-    /// besides the observations. The budget must not matter. Empty if runs do not share scores.
+    /// besides the observations. Must not depend on the budget. Empty if runs do not share scores.
     virtual std::string shared_as() const { return {}; }
 
     const RunContext& context() const { return context_; }

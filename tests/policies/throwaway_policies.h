@@ -411,7 +411,7 @@ Definition definition(const char* name, std::vector<Parameter> parameters = {}) 
 inline const std::vector<Definition>& definitions() {
     static const std::vector<Definition> all{
         definition<AppendsTokens>("appends-tokens",
-                                  {integer_parameter("tokens", 3, {.low = 1}, "Tokens put behind the prompt.")}),
+                                  {integer_parameter("tokens", 3, {.low = 1}, "Number of appended tokens.")}),
         definition<FiltersPrompt>("filters-prompt",
                                   {integer_parameter("layer", 1, {.low = 0}, "Layer whose keys choose the tokens.")}),
         definition<StoresChannels>("stores-channels",
