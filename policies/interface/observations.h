@@ -30,7 +30,8 @@ enum class Positions { prompt, cache };
 /// Keys over which the window's softmax runs: all visible ones (SnapKV) or only those before the window (ApertureKV).
 enum class SoftmaxRange { visible, prefix };
 
-/// Keys (after RoPE unless stated otherwise) or values of one layer: (head, position, channel) with head_stride.
+/// Keys (after RoPE unless stated otherwise) or values of one layer. Element (g, j, c) is at index g * head_stride + j
+/// * head_dim + c of `data`.
 struct EntriesView {
     const void* data = nullptr;  ///< in host memory; nullptr if no policy needs it there (Needs::entries)
     kernels::DType dtype = kernels::DType::f32;
@@ -126,7 +127,7 @@ class LayerObservations {
     int observed_window(int window) const;
     /// Describes the attention of the last w prompt queries over all keys. The caller sets the output.
     kernels::WindowAttention problem_of(int64_t w) const;
-    /// Runs on the device that holds the keys. Queries and mean are in host memory.
+    /// A backend's attention kernel, which run() calls with queries and mean in host memory.
     using Kernel = void (kernels::Backend::*)(const kernels::WindowAttention&) const;
     static void run(Kernel kernel, const kernels::Backend& backend, const kernels::WindowAttention& problem,
                     size_t mean_size);

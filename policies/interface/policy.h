@@ -106,7 +106,7 @@ struct LayerScores {
 struct Selection {
     Granularity granularity = Granularity::kv_head;
     std::vector<std::vector<uint32_t>> rows;  ///< R rows (G or H) of kept prompt positions, strictly ascending
-    /// (R, N) scores before any entry is forced in or out; NaN if not a candidate. At most one of the two is filled.
+    /// (R, N) scores before any entry is forced in or out; NaN if not a candidate. A policy fills at most one vector.
     Scores<float> scores;
     Scores<double> scores_f64;
     std::vector<float> channel_scores;  ///< (R, d) scores of key channels; empty if the policy ranks no channels
@@ -144,7 +144,7 @@ struct LeavingTokens {
     EntriesView values{};  ///< shape (G, n, d)
 };
 
-/// Merges earlier entries back to the budget after every `every` decoded tokens, except a question's.
+/// Merges earlier entries, except a question's, back to the budget after every `every` decoded tokens.
 struct DecodeMerging {
     int64_t every = 0;  ///< number of decoded tokens between two merges; 0 for never
     int64_t budget = 0;
@@ -175,8 +175,9 @@ class Policy {
     /// Looks at a layer before any decision at this layer. The arrays stay valid until these decisions are made.
     virtual void observe(LayerObservations&) {}
 
-    /// The layer after whose `observe` this layer is decided: itself or a later one, in ascending order. Until then,
-    /// the run holds its full cache, window queries and attention sums. Later layers require `decides_in_order`.
+    /// Returns the layer after whose `observe` the given layer is decided: itself or a later one, in ascending order.
+    /// Until then, the run holds its full cache, window queries and attention sums. A delay requires
+    /// `decides_in_order`.
     virtual int decided_at(int layer) const { return layer; }
 
     /// Whether `gather` collects everything that a decision needs. If so, `select` and `draft` may run on any thread,
@@ -192,8 +193,9 @@ class Policy {
     /// Selects the entries of a layer of the draft cache. Called only if `plan` sets `lookahead`.
     virtual Selection draft(LayerObservations&);
 
-    /// Chooses up to `n_merges` pairs of neighboring entries of a layer, at least one. If fewer, it is called again
-    /// with the attention on the merged entries. Called if `plan` sets `chunk`, layer by layer, for each chunk.
+    /// Chooses up to `n_merges` pairs of neighboring entries of a layer to merge, at least one. If it returns fewer, it
+    /// is called again with the attention on the merged entries. Called layer by layer for each chunk if `plan` sets
+    /// `chunk`.
     virtual Merges merge(const MergeObservations&, int64_t n_merges);
 
     /// Whether a layer's decision depends on earlier layers. If not, layers may be decided in any order.
@@ -219,13 +221,13 @@ class Policy {
     virtual bool stores_while_decoding() const { return false; }
     /// Returns the tokens that a layer stores whole, or nullopt for all. Called after attention at each step.
     virtual std::optional<WholeTokens> whole_tokens(int /*layer*/) const { return WholeTokens{}; }
-    /// Decode steps at which the cache changes between stored parts and whole keys and values.
+    /// Returns the decode steps at which the cache changes between stored parts and whole keys and values.
     virtual Switching switching() const { return {}; }
     /// Returns the storage of tokens that are no longer stored whole, without plain entries. Called for the layers in
     /// ascending order. The layout must be the same in every call, because the results are appended.
     virtual StoredLayer store(const LeavingTokens&);
 
-    /// When `merge` is called during decoding. Requires `chunk` in the plan.
+    /// Returns how often `merge` is called during decoding. Requires `chunk` in the plan.
     virtual DecodeMerging decode_merging() const { return {}; }
 
     bool changes_while_decoding() const {

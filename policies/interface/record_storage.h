@@ -51,7 +51,7 @@ class StorageRecorder {
         return true;
     }
 
-    /// Frees the memory, too, which is large for long prompts.
+    /// Also frees the memory, which can be large for long prompts.
     template <class Numbers>
     static void free(Numbers& numbers) {
         Numbers().swap(numbers);

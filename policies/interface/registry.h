@@ -50,7 +50,7 @@ bool same_run_label(std::string_view a, std::string_view b);
 /// Reads "name" or "name:parameter=value,parameter=value". A boolean name alone means `=on`. @throws ParameterError
 PolicySpec parse_policy(std::string_view text);
 
-/// Splits a list into texts for parse_policy(). After a policy with parameters, a comma ends it only if a name follows.
+/// Splits a list into texts for parse_policy(). A comma ends a policy with parameters only if a policy name follows.
 std::vector<std::string> split_policies(std::string_view list);
 
 /// Reads "parameter=value,…" for a definition outside the registry (tests, plug-ins).
