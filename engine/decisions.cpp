@@ -25,7 +25,7 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     const auto choose = [&](int member) {
         for (;;) {
             // Member 0 is the engine's thread, the only one that may ask. It does not pause, because the others would
-            // go on.
+            // continue.
             if (member == 0 && progress.cancelled_without_pause()) is_stopped = true;
             if (is_stopped) return;
             const size_t i = unclaimed++;
