@@ -23,7 +23,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 
 std::string in_layer(int layer) { return "layer " + std::to_string(layer) + ": "; }
 
-/// Adds the layer, unless the policy's message already begins with it, as in "layer 1, head 0: …".
+/// Prefixes the layer, unless the policy's message already begins with it, as in "layer 1, head 0: …".
 std::string located(const std::string& where, const std::string& error) {
     const std::string layer = where.substr(0, where.find(':'));
     const bool is_said = !layer.empty() && error.starts_with(layer) && error.size() > layer.size() &&
@@ -181,7 +181,7 @@ void ActiveRun::take(std::vector<kernels::RowCopy>* later) {
     if (!decision.error.empty()) return fail(located(in_layer(layer), decision.error));
     const size_t n_before = later ? later->size() : 0;
     attempt(in_layer(layer), [&] { keep(decision, later); });
-    if (later && failed()) later->resize(n_before);  // their target memory is gone
+    if (later && failed()) later->resize(n_before);  // the failed run's cache no longer exists
     if (!failed() && !decision.is_draft && policy_->stores_parts())
         if (const auto error = failure_of([&] { record_storage_error(decision.observations); }); !error.empty())
             fail(located(in_layer(layer), error));
@@ -209,7 +209,7 @@ void ActiveRun::keep(Decision& decision, std::vector<kernels::RowCopy>* later) {
 
 bool ActiveRun::reads_entries() const { return needs_.entries || is_apart() || policy_->merges_values(); }
 
-/// Whether the cache is always in the processor's memory, because entries stored in parts are reconstructed there.
+/// Whether the cache is in the processor's memory on any device, because only the processor reads stored parts.
 bool ActiveRun::is_apart() const {
     return policy_->stores_parts() || policy_->stores_while_decoding() || reads_in_chunks() ||
            policy_->decode_merging().every > 0;
@@ -259,7 +259,6 @@ void ActiveRun::record_selection(int layer, policies::Selection selection, std::
     if (!window_attention.empty()) record_attention_kept(selection, summary, window_attention);
 }
 
-/// All tokens of a merged entry count as kept, not only its last one.
 void ActiveRun::record_attention_kept(const policies::Selection& selection, const policies::StoredSummary& summary,
                                       std::span<const float> window_attention) {
     policies::Selection held;
@@ -303,7 +302,7 @@ void ActiveRun::filter(policies::LayerObservations& observations) {
         const auto other =
             std::find_if(filtered_.rows.begin(), filtered_.rows.end(), [&](const auto& row) { return row != first; });
         if (other != filtered_.rows.end())
-            throw RunError("the tokens for the second pass must be the same in all rows, but row " +
+            throw RunError("the policy must choose the same tokens for the second pass in all rows, but row" +
                            std::to_string(other - filtered_.rows.begin()) + " differs from row 0");
     });
 }

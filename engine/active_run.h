@@ -22,7 +22,7 @@ namespace kvscope::engine {
 /// A run on one prompt: its policy, its growing cache, and its record for the trace.
 class ActiveRun {
  public:
-    /// Creates and starts the policy. If the policy cannot use the budget, the run fails.
+    /// Creates the policy. If the policy cannot use the budget, the run fails.
     ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
               const ExperimentOptions& options, ScorePool& pool);
 
@@ -34,46 +34,43 @@ class ActiveRun {
     const policies::PassPlan& pass() const { return pass_; }
     bool filters() const { return pass_.filter_layer >= 0 || pass_.classification; }
     bool looks_ahead() const { return pass_.lookahead > 0; }
-    /// Whether the policy needs keys and values in the processor's memory.
     bool reads_entries() const;
     bool awaits_answer() const { return needs_.answer_attention; }
 
     int n_prepared() const { return !failed() && policy_->prepares() ? model_.shape().n_layers : 0; }
-    /// Lets the policy examine one layer's weights before the prompt is read. Records failures.
+    /// Lets the policy examine one layer's weights before the prompt is read.
     void prepare(int layer);
 
-    /// Lets the policy observe the next layer and decide about the layers that it is ready for. Copies what it keeps.
+    /// Shows a layer to the policy and copies the entries that the policy selects now, also of earlier layers.
     void decide(policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> window_attention);
 
-    /// As `decide`, but leaves the selection to `choose` and `take` if `has_decision` is then true. The arguments must
-    /// stay valid until `take`.
+    /// Starts decide(). If has_decision() is then true, choose() and take() must follow and use the same arguments.
     void begin_decision(policies::LayerObservations& observations, const DenseLayer& dense,
                         std::span<const float> window_attention);
-    /// Starts the decision about the policy's draft, which generates tokens to look ahead (`draft_cache`).
+    /// As begin_decision(), for the draft cache from which the policy generates lookahead tokens.
     void begin_draft(policies::LayerObservations& observations, const DenseLayer& dense);
     bool has_decision() const { return decision_.has_value(); }
     /// Lets the policy select, on any thread. @param beside_others whether other runs select at the same time
     void choose(bool beside_others);
-    /// Copies what the policy selected, or records the failure. @param later as for RunCache::compress
+    /// Copies the selected entries, or records the failure. @param later as for RunCache::compress
     void take(std::vector<kernels::RowCopy>* later = nullptr);
     void add_select_seconds(double seconds) { select_seconds_ += seconds; }
 
     RunCache& draft_cache() { return *draft_; }
     void drop_draft() { draft_.reset(); }
 
-    /// Lets the policy choose the tokens for the second pass of the model.
     void filter(policies::LayerObservations& observations);
     const std::vector<uint32_t>& filtered() const { return filtered_.rows[0]; }
     void adopt_filtered(const DenseCache& cache, std::span<const float> window_attention);
 
-    /// Whether the policy merges while the prompt is read, in chunks.
+    /// Whether the run reads the prompt in chunks and merges entries after each chunk.
     bool reads_in_chunks() const { return pass_.chunk > 0; }
     ChunkedRun chunked(bool measure_error);
-    /// Takes over the cache through which the prompt was read.
+    /// Takes the cache and results of a prompt that was read in chunks.
     void adopt_chunked(ChunkedRun& read, std::span<const float> window_attention);
 
-    /// Records the compressed cache after the last layer. Decoding starts at `position`.
+    /// Records the compressed cache after the last layer.
     void finish_prompt(const std::vector<float>& last_logits);
 
     RunCache& cache() { return *cache_; }
@@ -81,23 +78,21 @@ class ActiveRun {
     int64_t position() const { return position_; }
     const std::vector<float>& first_logits() const { return first_logits_; }
     void set_first_logits(std::vector<float> logits) { first_logits_ = std::move(logits); }
-    /// Whether the policy may evict entries while decoding; `acting` is nullptr if it does nothing while decoding.
     bool evicts_while_decoding() const { return policy_->acts_while_decoding(); }
     policies::Policy* acting() const { return policy_->changes_while_decoding() ? policy_.get() : nullptr; }
 
-    trace::RunRecord record;  ///< without the scores, which runs share
-    /// Returns the record with a copy of the scores, for the trace.
+    trace::RunRecord record;  ///< without scores, which several runs may share
+    /// Returns the record with a copy of the scores.
     trace::RunRecord whole_record(ScoreRoom& room) const;
     trace::RunRecord whole_record() const {
         ScoreRoom room;
         return whole_record(room);
     }
-    /// Time of the policy's decisions, including those made while other runs decided.
+    /// Seconds of all decisions, including decisions in parallel with other runs.
     double select_seconds() const { return select_seconds_; }
     double select_seconds_alone() const { return select_seconds_ - seconds_beside_; }
 
  private:
-    /// Decision about one layer, from the policy's gathering until the cache copies the entries.
     struct Decision {
         policies::LayerObservations& observations;
         const DenseLayer& dense;
@@ -113,7 +108,7 @@ class ActiveRun {
     void keep(Decision& decision, std::vector<kernels::RowCopy>* later);
     void require_selection(int layer, const policies::Selection& selection) const;
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
-    /// @throws RunError if entries stored in parts are combined with eviction or merging
+    /// @throws RunError if the policy combines entries stored in parts with eviction or merging
     void require_storage(const policies::Selection& selection) const;
     void record_selection(int layer, policies::Selection selection, std::span<const float> window_attention);
     void record_attention_kept(const policies::Selection& selection, const policies::StoredSummary& summary,
@@ -125,7 +120,7 @@ class ActiveRun {
 
     const Transformer& model_;
     ScorePool& pool_;
-    std::vector<ScorePool::Shared<float>> scores_;  ///< scores of each layer, if the policy ranks
+    std::vector<ScorePool::Shared<float>> scores_;  ///< scores of each layer; empty if the policy computes none
     std::vector<ScorePool::Shared<double>> scores_f64_;
     int index_;
     int64_t n_tokens_;
@@ -134,7 +129,7 @@ class ActiveRun {
     policies::Needs needs_;
     policies::PassPlan pass_;
     policies::DecisionOrder order_;
-    /// A layer that is decided after a later one.
+    /// A layer whose selection needs later layers first.
     struct Waiting {
         Waiting(const policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> attention)

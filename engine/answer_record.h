@@ -11,16 +11,16 @@
 
 namespace kvscope::engine {
 
-/// Returns a run's record with its answer. The record of a failed run keeps what the run produced.
+/// Returns a run's record with its answer, or with its results before a failure.
 trace::RunRecord record_of_answer(const Model& model, const ActiveRun& run, const Generation& generation,
                                   ScoreRoom& room);
 
 void set_failed(trace::RunRecord& record, const std::string& error);
 
-/// Adds the comparison with the full run. If it failed, the run becomes a failed one.
+/// Adds the comparison with the full run, or marks the run as failed if the comparison failed.
 void add_comparison(trace::RunRecord& record, const Comparison& comparison);
 
-/// Records that the run has an answer, but that there is no full answer to compare it with.
+/// Records that the answer was not compared, because the full run failed.
 void set_not_compared(trace::RunRecord& record);
 
 }  // namespace kvscope::engine

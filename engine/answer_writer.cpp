@@ -11,7 +11,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Progress of work during another phase: shows nothing and passes on only cancellation.
+/// Reports no progress, but passes cancellation on. For work within another phase.
 class Unseen final : public Progress {
  public:
     explicit Unseen(Progress& shown) : shown_(shown) {}
@@ -72,7 +72,7 @@ void AnswerWriter::adopt(FullAnswer& known) {
 void AnswerWriter::write_those_waiting(Progress& shown) {
     ScoreRoom room;
     std::vector<Comparison> comparisons(runs_.size());
-    std::erase_if(waiting_, [&](size_t i) {  // failed runs are not compared
+    std::erase_if(waiting_, [&](size_t i) {  // comparisons exclude failed runs
         if (i == 0 || generations_[i].error.empty()) return false;
         write(i, {}, room);
         return true;

@@ -13,12 +13,11 @@
 
 namespace kvscope::engine {
 
-/// The full run's answer to one question.
 struct FullAnswer {
     Generation generation;
     FullReference reference;
     std::vector<float> attention;  ///< (L, H, N) from `answer_attention`
-    std::string error;             ///< why there is no reference; empty if there is one
+    std::string error;             ///< why the reference is missing; empty if it exists
 };
 
 /// Result of a run's last question.
@@ -39,8 +38,8 @@ struct AnswerTools {
 OnToken tokens_of(std::span<ActiveRun* const> runs, const Experiment& owner);
 AskSwitch switches_of(std::span<ActiveRun* const> runs, const Experiment& owner);
 
-/// Decodes the answers of all runs to one question, and compares and writes each one after the full run's answer. If
-/// the full run fails, the others are written without comparison.
+/// Decodes the answers of all runs to one question, compares each with the full run's answer, and writes them.
+/// If the full run fails, the other runs are written without comparison.
 class AnswerWriter {
  public:
     /// @param n_context number of tokens that the policies saw
@@ -55,7 +54,7 @@ class AnswerWriter {
           answered_(answered),
           generations_(runs.size()) {}
 
-    /// @param known the full run's answer, if it is already decoded; otherwise nullptr
+    /// @param known the full run's answer if it is already decoded; otherwise nullptr
     void decode(FullAnswer* known);
 
  private:
@@ -75,7 +74,7 @@ class AnswerWriter {
     std::vector<Generation> generations_;
     std::vector<size_t> waiting_;
     std::optional<FullReference> reference_;
-    std::string no_reference_;  ///< why there is no reference; empty if there is one or may be one later
+    std::string no_reference_;  ///< why the reference cannot be read; empty otherwise
     std::vector<float> attention_;
 };
 

@@ -47,7 +47,7 @@ void Answering::read_question(const Prompt& prompt, std::vector<AnswerStart>& st
     if (n_question == 0 || reading.empty()) return;
     const Stopwatch watch;
     const auto question = std::span<const int32_t>(prompt.ids).last(static_cast<size_t>(n_question));
-    // Policies that act while decoding act on the answer, not on the question, whose entries are all kept.
+    // Policies may change entries only while the answer is decoded, so no policy acts on the question.
     std::vector<Sequence> sequences;
     for (auto* start : reading) sequences.push_back({&start->cache, start->position, 0, nullptr, start->run});
     const std::vector<std::span<const int32_t>> tokens(reading.size(), question);

@@ -12,14 +12,13 @@
 
 namespace kvscope::engine {
 
-/// The state from which an answer is decoded.
 struct AnswerStart {
     RunCache cache;
     policies::Policy* acting = nullptr;
     int64_t position = 0;
     std::vector<float> logits;  ///< logits of the first token
     std::string run{};          ///< label of the run
-    /// End of the run's own cache before the question; none for a copy of the cache.
+    /// Lengths of the run's own cache before the question; nullopt for a copy of the cache.
     std::optional<RunCache::Mark> own{};
     std::string error{};  ///< why decoding cannot start; empty if it can
     policies::Switching switching{};
@@ -27,39 +26,37 @@ struct AnswerStart {
     Sequence sequence() { return {&cache, position, 0, acting, run, error, switching}; }
 };
 
-/// Answers one question from several caches, and compares the answers with the full run's.
 class Answering {
  public:
     Answering(const Model& model, const ExperimentOptions& options, Timings& timings, Progress& progress)
         : model_(model), options_(options), timings_(timings), progress_(progress) {}
 
-    /// Reads the question, if the policies did not see it, into every run's cache, or into a copy if the cache cannot
-    /// be rewound or is needed again. `give_back` must follow.
-    /// @returns a start for each run, with an error if its cache could not be copied or read into
+    /// Reads a question that the policies did not see into every run's cache, or into a copy if the cache cannot be
+    /// rewound or is needed again. give_back() must follow. Starts of failed runs contain an error.
     std::vector<AnswerStart> read_question(const Prompt& prompt, std::span<ActiveRun* const> runs, bool last_question);
     void read_question(const Prompt& prompt, std::vector<AnswerStart>& starts);
 
-    /// Restores the runs' caches as they were before the question. The starts must not be used afterwards.
+    /// Restores the runs' caches to their state before the question. Invalidates the starts.
     static void give_back(std::span<ActiveRun* const> runs, std::span<AnswerStart> starts);
 
-    /// Decodes as one batch and rewinds the caches to the end of the prompt, before `on_end` is called. Changes of a
-    /// cache's form are recorded in `starts` and repeated in the comparison.
-    /// @returns an answer for each start; failed ones contain an error
+    /// Decodes all answers as one batch and rewinds the caches to the end of the prompt before it calls `on_end`.
+    /// Records switches between whole and stored entries in `starts`, so that compare() repeats them.
     std::vector<Generation> decode(std::span<AnswerStart> starts, const OnToken& on_token,
                                    const OnEnd& on_end = nullptr, const AskSwitch& ask_switch = nullptr);
 
     /// Returns the full run's predictions at each step of its answer, from a cache that ends with the prompt.
-    /// @param attention receives `answer_attention` of the first n_context tokens; may be nullptr
+    /// @param attention receives answer_attention() of the first n_context tokens; may be nullptr
     /// @throws RunError if the answer cannot be read
     FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,
                             std::vector<float>* attention, Progress& progress);
 
-    /// Reads the full run's answer into caches that end with the prompt, and returns a comparison for each start.
+    /// Compares each start with the full run while the start's cache reads the full run's answer. Caches must end with
+    /// the prompt.
     std::vector<Comparison> compare(const FullReference& reference, std::span<AnswerStart* const> starts,
                                     Progress& progress);
 
-    /// Sets `attention_lost` of the comparisons, except failed ones and those of runs that evict while decoding.
-    /// @param full holds the prompt
+    /// Sets `attention_lost`, except for failed comparisons and runs that evict while decoding.
+    /// @param full cache of the full run with the prompt
     void add_attention_lost(const RunCache& full, const FullReference& reference, int64_t n_context,
                             std::span<const ActiveRun* const> runs, std::span<Comparison> comparisons,
                             Progress& progress);

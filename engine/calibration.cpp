@@ -22,7 +22,7 @@ constexpr Projected both[] = {Projected::keys, Projected::values};
 
 size_t triangle(size_t width) { return width * (width + 1) / 2; }
 
-/// Returns the bias that the projection adds to each token, (G d); empty if there is none or a norm removes it.
+/// Returns the projection's bias, (G d); empty if the model has none or normalizes the projection afterwards.
 std::vector<float> bias_of(const Transformer& model, int layer, Projected which) {
     const auto projection = projection_of(model, layer, which);
     return projection.is_normalised ? std::vector<float>() : projection.bias;
@@ -41,7 +41,7 @@ std::vector<float> numbers_of(const policies::EntriesView& view, size_t n_heads,
     return numbers;
 }
 
-/// Adds the products of all pairs of rows of x (width, n) to a lower triangle, bit-identical for any number of threads.
+/// Adds x x^T of x (width, n) to a lower triangle, bit-identical for any number of threads.
 void add_products(const std::vector<float>& x, size_t width, size_t n, double* sums) {
     std::vector<float> products(width * width);
     kernels::linear({.dtype = kernels::DType::f32,
@@ -97,7 +97,7 @@ Calibration::Calibration(const Model& model, Progress& progress) {
     std::vector<int32_t> ids = model.tokenizer().encode(calibration_text, false, false);
     ids.resize(std::min(ids.size(), max_tokens));
     const size_t length = std::min(sequence, static_cast<size_t>(model.config().context_length));
-    // The number type and the processor's instructions affect rounding, so they are part of the name.
+    // The number type and the processor's instructions affect rounding.
     const auto identity =
         fmt::format("kvscope calibration 1\n{} {} {}\n{:016x}, sequences of {}\n", model.fingerprint(),
                     kernels::name_of(model.transformer().dtype()), kernels::name_of(kernels::simd_level()),
@@ -123,7 +123,7 @@ std::vector<double> Calibration::moments(int layer, Projected which) const {
 }
 
 std::shared_ptr<const Calibration> calibration_of(const Model& model, Progress& progress) {
-    WithoutPauses steady(progress);  // another job on this model waits for the memo
+    WithoutPauses steady(progress);  // does not pause, because another job on this model may wait for the shared result
     return model.memo()->get<Calibration>("calibration", [&] { return Calibration(model, steady); });
 }
 

@@ -31,7 +31,7 @@ policies::Needs union_of(const Runs& runs) {
     return all;
 }
 
-/// Returns the layers after which runs filter the prompt. Those runs read no other layers' entries.
+/// Returns the layers after which runs select tokens for a second pass. These runs read entries of no other layer.
 std::vector<int> entry_layers_of(const Runs& runs) {
     std::vector<int> layers;
     for (const auto& run : runs) {
@@ -41,10 +41,10 @@ std::vector<int> entry_layers_of(const Runs& runs) {
     return layers;
 }
 
-/// Pseudo tokens of the runs, without duplicates.
+/// Pseudo tokens of all runs, without duplicates.
 struct Tails {
     std::vector<Tail> tails;
-    std::vector<int> of_run;  ///< index for each run; -1 for none
+    std::vector<int> of_run;  ///< index into the pseudo tokens for each run; -1 for none
 
     explicit Tails(const Runs& runs) : of_run(runs.size(), -1) {
         for (size_t i = 0; i < runs.size(); ++i) {
@@ -60,15 +60,13 @@ struct Tails {
     }
 };
 
-/// @param window number of queries recorded for the full run
-/// @param record receives `full/*`; may be nullptr
 PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& tails, int window,
                            trace::PromptRecord* record, bool is_kept, int64_t room) {
     PrefillRequest request;
     request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
     request.needs = union_of(runs);
     request.entry_layers = entry_layers_of(runs);
-    // Measures depend only on the request, neither on the policies nor on which runs are left.
+    // The window must not depend on the policies, so that measures of the full cache do not, either.
     if (record) request.needs.window_queries = std::max(window, request.needs.window_queries);
     if (is_kept) {
         request.needs.window_queries = std::max({window, request.needs.window_queries, LivePrefill::least_window});
@@ -78,7 +76,7 @@ PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& 
     request.projections = record;
     request.tails = tails.tails;
     request.keep_cache = false;
-    // Space for the full run's cache, which grows in place, and for the cache whose answer other runs use.
+    // Only these caches grow: the full run's, and the cache whose answer other runs need.
     const bool grows = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
         return !run->failed() && (run->is_full() || run->awaits_answer());
     });
@@ -114,7 +112,7 @@ void Compression::load_classifier(ActiveRun& run) {
     }
 }
 
-/// Decides the runs that use a token classifier. Equal requests share one classification.
+/// Selects tokens with classifiers. Runs with equal requests share one classification.
 void Compression::classify(const Prompt& prompt, Runs& runs) {
     struct Answer {
         policies::TokenClassification question;
@@ -152,7 +150,8 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
     }
 }
 
-/// Lets the device compute what policies requested of the preceding layer, so that it can then start the next one.
+/// Computes in advance the observations that policies requested of the preceding layer, before the device starts the
+/// next.
 void Compression::work_out(PrefillLayer& layer, const LayersAsked& before, Runs& runs) {
     const Stopwatch watch;
     layer.prompt.work_out(before[0]);
@@ -164,7 +163,6 @@ void Compression::work_out(PrefillLayer& layer, const LayersAsked& before, Runs&
 }
 
 /// Shows a layer to each run that decides layer by layer, and returns the runs with a pending decision.
-/// @param attention `full/window_attention` of this layer (H, N); may be empty
 std::vector<ActiveRun*> Compression::show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
                                                 std::span<const float> attention) {
     std::vector<ActiveRun*> deciding;
@@ -196,7 +194,8 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     std::shared_ptr<const std::vector<float>> modes;
     if (record) {
         const Stopwatch watch;
-        WithoutPauses steady(progress_);  // another job on this model waits for the memo
+        WithoutPauses steady(
+            progress_);  // does not pause, because another job on this model may wait for the shared result
         modes = model_.memo()->get<std::vector<float>>(
             "projection modes", [&] { return projection_modes(transformer(), model_.fingerprint(), steady); });
         request.modes = *modes;
@@ -237,7 +236,7 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     };
     OnLayer on_layer = [&](PrefillLayer& layer) { look(layer), show(layer), decide(layer); };
     OnLayer meanwhile;
-    // An isolated run's memory must be that of a server, which holds one layer at a time.
+    // An isolated run holds one layer at a time, as a server would.
     if (!transformer().device().is_processor() && !options_.isolated) {
         on_layer = [&](PrefillLayer& layer) {
             look(layer);

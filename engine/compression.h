@@ -18,24 +18,22 @@ using Runs = std::vector<std::unique_ptr<ActiveRun>>;
 /// Layers of a prefill that are kept for later decisions.
 using Held = std::vector<std::unique_ptr<ObservedLayer>>;
 
-/// What policies requested from a layer's observations, of the prompt and of each tail.
+/// Observations of a layer that policies requested, for the prompt and for each tail of pseudo tokens.
 using LayersAsked = std::vector<policies::LayerObservations::Asked>;
 
-/// One prefill and all runs' decisions on it, including those before it (token classifiers) and after it (lookahead,
-/// second pass on a filtered prompt).
+/// Reads the prompt once and lets all runs select their entries, also with classifiers, lookahead or a second pass.
 class Compression {
  public:
     Compression(const Model& model, const ExperimentOptions& options, Timings& timings, Progress& progress)
         : model_(model), options_(options), timings_(timings), progress_(progress) {}
 
-    /// Loads the token classifier that a run needs, once. If that fails, the run fails.
     void load_classifier(ActiveRun& run);
 
-    /// Reads the tokens that the policies see, and lets each run decide.
-    /// @param room entries that a full cache needs after the prompt
+    /// Reads the tokens that the policies see, and lets each run select.
+    /// @param room number of free entries that a full cache needs after the prompt
     /// @param record receives `full/*`; may be nullptr
     /// @param known_attention `full/window_attention` (L, H, N) of an earlier prefill; may be empty
-    /// @returns the layers if a run still has to decide by the full run's answer; otherwise nothing
+    /// @returns the layers if a run needs the full run's answer to select; otherwise nothing
     Held compress(const Prompt& prompt, Runs& runs, int64_t room, trace::PromptRecord* record,
                   std::span<const float> known_attention, std::unique_ptr<LivePrefill>* live_prefill = nullptr);
 
@@ -49,7 +47,6 @@ class Compression {
     void decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held, std::span<const float> last_logits,
                              std::span<const float> attention);
     void read_in_chunks(const Prompt& prompt, Runs& runs, std::span<const float> attention);
-    /// @returns whether a run still has to decide by the full run's answer
     bool finish_runs(const Prompt& prompt, Runs& runs, int64_t room, const PrefillResult& result,
                      std::span<const float> attention);
     void run_again(const Prompt& prompt, ActiveRun& run, int64_t room, std::span<const float> attention);
@@ -58,7 +55,7 @@ class Compression {
     const ExperimentOptions& options_;
     Timings& timings_;
     Progress& progress_;
-    std::map<std::string, std::unique_ptr<TokenClassifier>> classifiers_;  ///< classifiers by directory
+    std::map<std::string, std::unique_ptr<TokenClassifier>> classifiers_;  ///< by directory
 };
 
 }  // namespace kvscope::engine

@@ -13,7 +13,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Whether one thread per run is faster than all threads for one run after the other.
+/// Whether there are enough runs to use one thread per run instead of all threads for each run.
 bool are_enough(size_t n_runs, int n_threads) {
     return n_threads > 1 && n_runs > 1 && 2 * n_runs >= static_cast<size_t>(n_threads);
 }
@@ -24,8 +24,8 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     std::vector<std::exception_ptr> failures(runs.size());
     const auto choose = [&](int member) {
         for (;;) {
-            // Member 0 is the engine's thread, the only one that may ask. It does not pause, because the others would
-            // continue.
+            // Member 0 is the engine's thread, which alone may call `progress`. A pause would not stop the other
+            // threads.
             if (member == 0 && progress.cancelled_without_pause()) is_stopped = true;
             if (is_stopped) return;
             const size_t i = unclaimed++;
@@ -48,7 +48,7 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     }
 }
 
-/// Collects copies of several runs, to save the fixed cost of calls.
+/// Joins the copies of several runs into one call, which has a fixed cost.
 class Copies {
  public:
     explicit Copies(const kernels::Backend& backend) : backend_(backend) {}
@@ -63,7 +63,7 @@ class Copies {
         if (n_rows_ > most_rows) make();
     }
 
-    /// Makes the copies and divides their time among the runs by entries.
+    /// Makes the copies and divides their time among the runs by number of entries.
     void make() {
         if (n_rows_ == 0) return;
         const Stopwatch watch;
@@ -76,8 +76,8 @@ class Copies {
     }
 
  private:
-    static constexpr int64_t most_rows = int64_t{1}
-                                         << 20;  // number of entries whose indices a device receives, 4 bytes each
+    static constexpr int64_t most_rows =
+        int64_t{1} << 20;  // largest number of entries in one call, whose indices take 4 bytes each
 
     const kernels::Backend& backend_;
     std::vector<kernels::RowCopy> all_;

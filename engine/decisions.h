@@ -8,8 +8,8 @@
 
 namespace kvscope::engine {
 
-/// Lets all runs with a pending decision select, in parallel if there are enough runs for the threads, and then take
-/// their selections. @returns the seconds of selecting in parallel; 0 if runs selected one after the other
+/// Completes the pending decisions of all runs, in parallel if there are enough runs.
+/// @returns the seconds of parallel selection; 0 if runs selected one after the other
 /// @throws exceptions that concern all runs (engine/device/guarded.h)
 double finish_decisions(std::span<ActiveRun* const> runs, const kernels::Backend& backend, const Progress& progress);
 

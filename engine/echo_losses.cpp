@@ -16,7 +16,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Adds in the order of the elements, because a library's sum depends on the number of threads.
+/// Adds in the order of the elements: the rounding of a library's sum depends on the number of threads.
 double sum_of_squares(const at::Tensor& x) {
     const at::Tensor packed = x.contiguous();
     const float* data = packed.const_data_ptr<float>();
@@ -29,7 +29,7 @@ double mean_square(const at::Tensor& x) {
     return x.numel() > 0 ? sum_of_squares(x) / static_cast<double>(x.numel()) : 0.0;
 }
 
-/// Returns the sum of p (log p - log q) from the logarithms.
+/// Returns the sum of p (log p - log q).
 double divergence_of(const at::Tensor& log_p, const at::Tensor& log_q) {
     const float *p = log_p.const_data_ptr<float>(), *q = log_q.const_data_ptr<float>();
     double sum = 0;
@@ -40,7 +40,7 @@ double divergence_of(const at::Tensor& log_p, const at::Tensor& log_q) {
 
 struct RebuiltPart {
     at::Tensor own;    ///< (n, D)
-    at::Tensor given;  ///< (n, inputs) the first layer's numbers and the layer's own stored ones
+    at::Tensor given;  ///< the map's inputs: the first layer's numbers and the layer's own stored numbers
     at::Tensor map;    ///< (outputs, inputs)
 };
 
@@ -92,7 +92,6 @@ class LayerComparison {
     int64_t n_skipped(int64_t n) const { return std::min(setup_.skipped, n); }
     int64_t n_outputs() const { return layout_.width() - layout_.local; }
 
-    /// @returns the gradient with respect to the map; undefined if not requested
     at::Tensor add_numbers(const RebuiltPart& part, bool with_gradients, EchoLayerLoss& loss) const {
         const int64_t skipped = n_skipped(part.own.size(0)), n = part.own.size(0) - skipped;
         const at::Tensor expected = part.own.narrow(0, skipped, n).narrow(1, layout_.local, n_outputs());
@@ -114,14 +113,13 @@ class LayerComparison {
         return all;
     }
 
-    /// Returns the gradient with respect to the map, (outputs, inputs), from that with respect to the rebuilt rows.
+    /// Returns the gradient with respect to the map, (outputs, inputs), from the gradient with respect to rebuilt rows.
     at::Tensor gradient(const at::Tensor& of_rows, const at::Tensor& given) const {
         at::Tensor outputs = of_rows.narrow(1, layout_.local, n_outputs()).clone();
         outputs.narrow(0, 0, n_skipped(outputs.size(0))).zero_();
         return product(outputs.t().contiguous(), given.t().contiguous());
     }
 
-    /// Returns the first entry that each query sees; empty if all see entry 0.
     std::vector<int64_t> first_keys() const {
         const int64_t window = setup_.model.config().sliding_window[static_cast<size_t>(layer_)];
         std::vector<int64_t> first;
@@ -167,7 +165,7 @@ class LayerComparison {
         return mask;
     }
 
-    /// Returns the logarithm of each query's attention, (H n, n), from keys before RoPE.
+    /// Returns the logarithm of each query's attention weights, (H n, n), for keys before RoPE.
     at::Tensor log_attention(const at::Tensor& keys) const {
         const auto shape = setup_.model.shape();
         const int64_t n = queries_.size(0), r = shape.group(), d = shape.head_dim;

@@ -10,15 +10,13 @@
 
 namespace kvscope::engine {
 
-/// Losses for tuning EchoKV's maps, averaged over tokens and numbers, or over tokens and heads. A rebuilt layer gets
-/// its inputs from the uncompressed model.
+/// Losses for tuning EchoKV's maps, as means. A rebuilt layer gets its inputs from the uncompressed model.
 enum class EchoLoss {
     keys_values,  ///< first stage: squared error of rebuilt keys (before RoPE) and values
-    outputs,      ///< second stage: squared difference of attention outputs with true and with rebuilt keys and values
-    qk_kl         ///< KL(A || A~) of attention with true keys A and with rebuilt keys A~; independent of values
+    outputs,      ///< second stage: squared error of attention outputs with rebuilt keys and values
+    qk_kl         ///< KL(A || A~) of attention with true keys A and rebuilt keys A~; needs no values
 };
 
-/// Returns "keys-values", "outputs" or "qk-kl".
 std::string_view name_of(EchoLoss loss);
 
 /// Keys, values and queries of a layer for a sequence of n tokens, f32.
@@ -28,7 +26,6 @@ struct EchoSequence {
     at::Tensor queries = {};  ///< (n, H d) after RoPE; not needed for keys_values
 };
 
-/// Loss of a layer with gradients with respect to both maps, (outputs, inputs); undefined if not requested or zero.
 struct EchoLayerLoss {
     double loss = 0;
     double scale = 0;  ///< mean square of the reference values; 1 for qk_kl
@@ -39,11 +36,11 @@ struct EchoLossSetup {
     const Transformer& model;
     policies::EchoLayout layout{};
     EchoLoss loss = EchoLoss::outputs;
-    int64_t skipped = 0;  ///< number of first tokens of a sequence that stay exact
+    int64_t skipped = 0;  ///< number of tokens at the start of a sequence that stay exact
 };
 
 /// Computes a layer's loss over one sequence, bit-identical for any number of threads.
-/// @param first numbers of the first layer of the group
+/// @param first keys and values of the group's first layer
 /// @param keys_map, values_map (outputs, inputs) f32, contiguous
 EchoLayerLoss loss_of_layer(const EchoLossSetup& setup, int layer, const EchoSequence& first, const EchoSequence& own,
                             const at::Tensor& keys_map, const at::Tensor& values_map, bool with_gradients);

@@ -36,7 +36,7 @@ policies::Matrix Moments::solved(double ridge, Inputs given) const {
     const Eigen::Index n = given.end - given.begin;
     const Matrix squares = sums_.block(given.begin, given.begin, n, n);
     const double mean = squares.trace() / static_cast<double>(n);
-    // If inputs are nearly dependent, rounding can outweigh a small ridge, which is then raised.
+    // With nearly dependent inputs, rounding errors can outweigh a small ridge.
     for (double share = std::max(ridge, 1e-7); share < 1e3; share *= 10) {
         Matrix raised = squares;
         raised.diagonal().array() += mean > 0 ? share * mean : 1.0;

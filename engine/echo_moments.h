@@ -10,14 +10,13 @@
 
 namespace kvscope::engine {
 
-/// Sums of products of a first layer's D numbers and a layer's own D numbers. They determine the best map.
+/// Sums of products of the D numbers of a group's first layer and of a layer's own D numbers.
 class Moments {
  public:
     using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
     explicit Moments(const policies::EchoLayout& layout);
 
-    /// @param first, own (D, tokens)
     void add(const std::vector<float>& first, const std::vector<float>& own);
 
     struct Inputs {
@@ -25,12 +24,13 @@ class Moments {
     };
 
     /// Returns argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2, (D + D_local, D - D_local). X holds the first layer's D
-    /// numbers and the layer's own first D_local, Y the layer's other numbers. Raises a ridge that is too small.
-    /// @param given the columns of X to use; other rows of the map are 0
+    /// numbers and the layer's own first D_local numbers, Y the layer's other numbers. Raises a ridge that is too
+    /// small.
+    /// @param given inputs to use; the map's other rows are 0
     /// @throws RunError if the sums are not finite
     policies::Matrix solved(double ridge, Inputs given) const;
 
-    /// Returns |X W - Y| / |Y|, or 0 if Y is 0.
+    /// Returns |X W - Y| / |Y|; 0 if Y is 0.
     double error(const policies::Matrix& map) const;
 
     std::span<double> sums() { return {sums_.data(), static_cast<size_t>(sums_.size())}; }
@@ -42,7 +42,6 @@ class Moments {
     Matrix sums_;
 };
 
-/// Moments of one rebuilt layer.
 struct LayerMoments {
     Moments keys, values;
 };

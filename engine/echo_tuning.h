@@ -15,8 +15,8 @@ namespace kvscope::engine {
 
 struct EchoStep {
     double rate = 0;  ///< learning rate of the step
-    double loss = 0;  ///< before the step, summed over the rebuilt layers
-    /// Root of the loss divided by the mean square of the reference values; for qk_kl, the mean divergence in nats.
+    double loss = 0;  ///< loss before the step, summed over the rebuilt layers
+    /// Root of the loss relative to the mean square of the reference values; for qk_kl, the mean divergence in nats.
     double error = 0;
 
     friend bool operator==(const EchoStep&, const EchoStep&) = default;
@@ -24,35 +24,34 @@ struct EchoStep {
 
 struct EchoTuningOptions {
     int64_t steps = 1000;
-    int64_t sequence = 512;  ///< tokens of each step's sequence, which starts at a random place in the text
-    int64_t skipped = 4;     ///< number of first tokens of a sequence that stay exact
-    double rate = 5e-4;      ///< AdamW's initial learning rate, which falls to 0 along a cosine
+    int64_t sequence = 512;  ///< tokens of each step's sequence, which starts at a random token of the text
+    int64_t skipped = 4;     ///< number of tokens at the start of a sequence that stay exact
+    double rate = 5e-4;      ///< initial learning rate of AdamW, which falls to 0 along a cosine
     uint64_t seed = 42;
     EchoLoss loss = EchoLoss::outputs;
-    /// File of maps and losses, from which a repeated call continues. Not written if the path is empty.
+    /// File of maps and losses, from which a repeated call resumes; empty for none.
     std::filesystem::path state{};
-    std::function<void(std::span<const EchoStep>)> on_resumed{};  ///< called first, with the steps that were resumed
-    std::function<void(const EchoStep&)> on_step{};               ///< called after each new step
+    std::function<void(std::span<const EchoStep>)> on_resumed{};  ///< called first, with the steps from the state file
+    std::function<void(const EchoStep&)> on_step{};
 };
 
 /// Returns random maps, uniform in [-1 / sqrt(inputs), 1 / sqrt(inputs)] like PyTorch's nn.Linear, drawn row by row
-/// from policies::row_random(seed, layer, 0 for keys, 1 for values).
-/// @throws policies::EchoMapsError if the ratio is impossible; UsageError if nothing would be compressed
+/// from policies::row_random(seed, layer, 0 for keys or 1 for values). @throws as empty_echo_maps()
 policies::EchoMaps untrained_echo_maps(const Model& model, double ratio, uint64_t seed);
 
 /// Tunes the maps by gradient descent. Step t of T (from 0) reads one sequence with the uncompressed model and changes
-/// each map by AdamW (`TunedMap::step`) with the rate r / 2 (1 + cos(pi t / T)). Sequences begin at SplitMix64(seed)
+/// each map by AdamW (TunedMap::step) with the rate r / 2 (1 + cos(pi t / T)). Sequences begin at SplitMix64(seed)
 /// modulo the number of possible places. `maps` changes only after the last step.
 /// @returns all steps, including resumed ones
 /// @throws UsageError for a short text, options out of range, or another file at the state's path
 std::vector<EchoStep> tune_echo(const Model& model, policies::EchoMaps& maps, std::span<const int32_t> ids,
                                 const EchoTuningOptions& options, Progress& progress);
 
-/// Returns `EchoStep::error` of the given maps, averaged over consecutive sequences of the text.
+/// Returns the mean of EchoStep::error over consecutive sequences of the text.
 double echo_loss_error(const Model& model, const policies::EchoMaps& maps, std::span<const int32_t> ids,
                        const EchoTuningOptions& options, Progress& progress);
 
-/// @throws UsageError if the path holds something other than a state of `tune_echo`
+/// @throws UsageError if the path exists and is not a state of tune_echo()
 void require_tuning_state(const std::filesystem::path& path);
 
 }  // namespace kvscope::engine

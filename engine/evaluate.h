@@ -14,13 +14,13 @@
 
 namespace kvscope::engine {
 
-/// Number of samples of a length and depth in one round. Seeds continue from round to round.
+/// Samples of each length and depth in one round. Seeds continue from round to round.
 constexpr int samples_of_a_round = 3;
 
-/// One sample of a task: a prompt and the text that a correct answer contains.
+/// A prompt of a task and the text that a correct answer contains.
 struct TaskSample {
     std::string id;
-    int number = 0;  ///< number of its batch in the trace, which does not depend on the number of samples
+    int number = 0;  ///< number of its batch in the trace, independent of the number of samples
     Prompt prompt;
     std::string answer;
     int64_t length = 0;  ///< requested length in tokens
@@ -30,21 +30,20 @@ struct TaskSample {
 struct NeedleTask {
     std::vector<int64_t> lengths{500, 1000, 2000, 4000};
     std::vector<double> depths{0.1, 0.3, 0.5, 0.7, 0.9};
-    int n_seeds = 3;       ///< number of samples for each length and depth
-    uint64_t seed = 0;     ///< seed of the first sample
+    int n_seeds = 3;  ///< samples for each length and depth
+    uint64_t seed = 0;
     std::string haystack;  ///< text of the haystack; RULER's noise if empty
     PromptOptions prompt;
 };
 
-/// Returns the samples "niah-<length>-<depth>-<number>", round by round, and by length within a round. A sample depends
-/// only on the seed and its place, so that samples can be added later.
-/// @throws UsageError if a prompt does not fit in the model's context
+/// Returns the samples "niah-<length>-<depth>-<number>", ordered by round, then by length. A sample depends only on
+/// the seed and its place, so samples can be added later. @throws UsageError if a prompt exceeds the model's context
 std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& task);
 
-/// Answers every sample with all plans through one shared prefill. Writes one batch of /results/<task> for each sample,
-/// with a row for each plan, and keeps the rows of the trace. Each row gets an equal part of the sample's `seconds`.
-/// Scores are RULER's string_match_all.
-/// @param on_sample called with all rows of each new sample and its time
+/// Answers every sample with all plans and writes one batch of /results/<task> per sample, with a row for each plan.
+/// Keeps the rows of the trace. Each row gets an equal part of the sample's `seconds`. Scores are RULER's
+/// string_match_all.
+/// @param on_sample called with the rows of each new sample and its time
 void evaluate(const Model& model, const std::string& task, std::span<const TaskSample> samples,
               const std::vector<RunPlan>& plans, const ExperimentOptions& options, trace::Writer& writer,
               Progress& progress,

@@ -28,14 +28,13 @@
 namespace kvscope::engine {
 namespace {
 
-/// One of the prompts that share a prefill and a compression.
 struct Question {
     int number;  ///< index of the prompt
     const Prompt& prompt;
 };
 using Questions = std::span<const Question>;
 
-/// Adds up the attention of the answers to all questions. The sum does not depend on the order of the questions.
+/// Sums the attention of all questions' answers, with the same result for any order of the questions.
 std::vector<float> sum_of_attention(std::span<const FullAnswer> answers) {
     size_t n = 0;
     for (const FullAnswer& answer : answers) n = std::max(n, answer.attention.size());
@@ -77,7 +76,7 @@ struct Experiment::Impl {
     Timings timings;
     std::unique_ptr<LivePrefill> live;
     std::vector<std::unique_ptr<Conversation>> conversations;
-    std::set<size_t> told_impossible;  ///< plans whose obstacle was already reported
+    std::set<size_t> told_impossible;  ///< plans whose obstacle has been reported
     ScorePool scores;
     Compression compression{model, options, timings, progress};
     Answering answering{model, options, timings, progress};
@@ -95,7 +94,7 @@ struct Experiment::Impl {
 
     const Transformer& transformer() const { return model.transformer(); }
 
-    /// Returns the number of entries for the longest question and its answer.
+    /// Returns the number of entries that the longest question and its answer need.
     int64_t room_behind(Questions questions) const {
         int64_t most = 0;
         for (const auto& [number, prompt] : questions)
@@ -109,7 +108,7 @@ struct Experiment::Impl {
         });
     }
 
-    /// Returns the runs that are missing in the trace, and the full run for comparison.
+    /// Returns the runs that the trace lacks, and always the full run for comparison.
     Runs plan_runs(Questions questions) {
         const Prompt& prompt = questions[0].prompt;
         Runs runs;
@@ -121,7 +120,7 @@ struct Experiment::Impl {
         std::vector<std::string> obstacles(plans.size());
         for (const auto& run : runs)
             if (run->failed()) obstacles[static_cast<size_t>(run->index())] = run->record.message;
-        // Later prompts do not throw, because every new attempt would end there before the trace is complete.
+        // Later prompts do not throw: if the command is repeated, it would stop there again.
         if (options.require_possible_run && questions[0].number == 0) require_possible_run(prompt, plans, obstacles);
         for (size_t i = 1; i < plans.size(); ++i)
             if (!obstacles[i].empty() && told_impossible.insert(i).second)
@@ -129,7 +128,7 @@ struct Experiment::Impl {
         return runs;
     }
 
-    /// Lets policies compute what depends only on the weights and the calibration text, outside of any run's time.
+    /// Lets policies analyze the weights, outside the measured time of runs.
     void prepare(const Runs& runs) {
         for (const auto& run : runs) {
             if (run->failed() || !run->needs().calibration) continue;
@@ -192,7 +191,7 @@ struct Experiment::Impl {
         return answers;
     }
 
-    /// Returns the record of the q-th question, which refers to the first one for the context.
+    /// Returns the record of question q, which refers to the first question's record for the context.
     trace::PromptRecord question_record(Questions questions, size_t q, const trace::PromptRecord& context,
                                         std::span<const AnswerStart> starts) {
         trace::PromptRecord record = context;
@@ -200,12 +199,11 @@ struct Experiment::Impl {
             record = record_of(questions[q].prompt, model, questions[0].number);
             record.window = context.window;
         }
-        record.last_logits.clear();  // logits at the end of the context
+        record.last_logits.clear();  // these are the logits after the context
         if (options.record && !starts.empty()) record.last_logits = recordable(starts[0].logits);
         return record;
     }
 
-    /// Whether a run must answer a prompt. The full run always does, for comparison.
     bool is_left(int prompt, const ActiveRun& run) const {
         return run.is_full() || !results.has_run(prompt, run.index());
     }
@@ -213,8 +211,8 @@ struct Experiment::Impl {
     void run_shared(Questions questions) {
         live.reset();
         conversations.clear();
-        const auto shared_prompt =
-            std::make_shared<const Prompt>(questions[0].prompt);  // outlives the runs in conversations
+        const auto shared_prompt = std::make_shared<const Prompt>(
+            questions[0].prompt);  // shared with the conversations that keep_caches() makes
         Runs runs = plan_runs(questions);
         prepare(runs);
         trace::PromptRecord context = record_of(questions[0].prompt, model, std::nullopt);
@@ -252,7 +250,6 @@ struct Experiment::Impl {
         if (options.keep_caches) keep_caches(runs, answered, shared_prompt);
     }
 
-    /// Keeps the caches of all runs that did not fail in any question.
     void keep_caches(const Runs& runs, std::vector<Answered>& answered, const std::shared_ptr<const Prompt>& prompt) {
         conversations.resize(plans.size());
         for (const auto& run : runs) {
@@ -319,7 +316,7 @@ struct Experiment::Impl {
             auto record = record_of_answer(model, run, generation, room);
             if (q == 0) {
                 record.first_token_s = first_token;
-                // Not known for the memory of other devices.
+                // The peak covers only the processor's memory.
                 record.peak_bytes = model.transformer().device().is_processor() && peak > before ? peak - before : 0;
             }
             record.decode_s = generation.seconds;
@@ -333,8 +330,8 @@ struct Experiment::Impl {
         if (run.is_full() && options.record && options.compare && !run.failed()) full_cache = std::move(run.cache());
     }
 
-    /// @param full_cache cache of the full run with the prompt, if it is kept
-    /// @param reference set by the full run, which comes first; empty if that run failed
+    /// @param full_cache the full run's cache with the prompt, if kept
+    /// @param reference set by the full run, which comes first; empty if the full run failed
     void compare_alone(const ActiveRun& run, AnswerStart& start, const Generation& generation, int64_t n_context,
                        const std::optional<RunCache>& full_cache, std::optional<FullReference>& reference,
                        trace::RunRecord& record) {
@@ -399,7 +396,7 @@ Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, Experimen
 Experiment::~Experiment() = default;
 
 void Experiment::run(std::span<const Prompt> prompts) {
-    // In isolated runs, memory kept from one run must not count in the peak of the next one.
+    // Memory kept from one isolated run would count in the peak of the next one.
     std::optional<KeptTensorMemory> memory;
     if (!impl_->options.isolated) memory.emplace();
     const Stopwatch watch;

@@ -24,30 +24,29 @@ namespace kvscope::engine {
 struct RunPlan {
     policies::PolicySpec spec;
     policies::Budget budget;
-    /// Recipe entry (JSON) of a recorded run whose policy's file is missing or changed; empty for all other runs.
+    /// Recipe entry (JSON) of a recorded run whose policy file is missing or changed; empty for other runs.
     std::string stored_entry = {};
 
     std::string label() const;  ///< policies::run_label
-    /// Returns the label for messages, without the budget if parameters of the policy decide it.
+    /// Returns the label for messages, without the budget if the policy's parameters replace it.
     std::string asked() const;
 };
 
-/// Options of an experiment. Those of model and prompts were applied before.
+/// Options of an experiment. The options of model and prompts have no effect here.
 struct ExperimentOptions : RunOptions {
-    bool keep_prefill = false;  ///< keep the prefill for `take_prefill`; not for isolated runs
-    bool keep_caches = false;   ///< keep the caches for `take_caches`; not for isolated runs
-    /// Whether to throw if no policy can run on the first prompt; on later prompts, such runs are recorded as failed.
+    bool keep_prefill = false;  ///< keep the prefill for take_prefill(); not for isolated runs
+    bool keep_caches = false;   ///< keep the caches for take_caches(); not for isolated runs
+    /// Throw if no policy can run on the first prompt; on later prompts, such runs are recorded as failed.
     bool require_possible_run = true;
 };
 
-/// Times in seconds, summed over prompts.
 struct Timings {
     int64_t n_prompt_tokens = 0;
     int64_t n_runs = 0;
     int64_t n_generated = 0;
     double prefill_s = 0;
-    double record_s = 0;  ///< time for measuring full/* and for copying observations
-    /// Time of all decisions; less than the sum over runs if these decide in parallel.
+    double record_s = 0;  ///< time to measure `full/*` and copy observations
+    /// Time of all decisions; with parallel decisions, less than the sum over runs.
     double select_s = 0;
     double question_s = 0;
     double decode_s = 0;
@@ -56,7 +55,7 @@ struct Timings {
     double total_s = 0;
 };
 
-/// Returns the canonical description of a trace's contents. A trace can be resumed only with the same recipe.
+/// Returns a canonical description of a trace's contents. Only the same recipe resumes a trace.
 /// @throws checkpoint::CheckpointError if a policy's file cannot be read
 std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                         const ExperimentOptions& options);
@@ -64,51 +63,50 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
 /// Returns the fingerprint of the files that a policy's parameters name; empty if there are none.
 std::string fingerprint_of_files(const policies::PolicySpec& spec);
 
-/// Puts the policy `full` first and removes repeated full runs, whose budget is always the prompt's length.
+/// Puts the full run first and removes repeated full runs.
 std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans);
 
-/// Returns the indices of the prompts, grouped by context: prompts that policies see without the question share a
-/// context if the tokens before the question are equal.
+/// Groups the prompts' indices by context. Prompts share a context if policies do not see the question and the tokens
+/// before it are equal.
 std::vector<std::vector<int>> by_context(std::span<const Prompt> prompts);
 
-/// Runs many policies after one prefill for each context. Writes prompts and runs to a trace as soon as they are
-/// finished, and skips those that it already holds.
+/// Runs many policies with one prefill per context. Writes each prompt and run to the trace when it is finished, and
+/// skips those that the trace already contains.
 class Experiment {
  public:
-    /// @param plans the full run first and only once; other equal plans are separate runs
+    /// @param plans the full run first and only once; other plans may repeat
     Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
                Progress& progress);
-    /// Creates an experiment without a trace, whose results go to `on_run`.
+    /// Creates an experiment without a trace. Results go to `on_run`.
     Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, Progress& progress);
     ~Experiment();
 
-    /// Called with every finished or failed run.
+    /// Called for every finished or failed run.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_run;
 
-    /// Called on the engine's thread, like the callbacks below, with a prompt that was read, before decoding.
+    /// Called on the engine's thread, as are all callbacks, after a prompt was read and before decoding.
     std::function<void(int prompt, const trace::PromptRecord&)> on_prompt;
-    /// Called before each prompt that is not already complete; for isolated runs, once for all questions of a context.
+    /// Called before each unfinished prompt. Isolated runs call it once for all questions of a context.
     std::function<void(int prompt)> on_begun;
-    /// Called with a run's kept entries, before its answer.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_kept;
-    /// Called with each token that a run generates.
     std::function<void(int run, int32_t id)> on_token;
     /// Called when a run's answer is complete, before the comparison.
     std::function<void(int run)> on_answered;
-    /// Called before each step of a run whose policy stores tokens while decoding. Returns true to switch its cache
-    /// between the whole and the stored form; `is_full` says whether it is whole now.
+    /// Called before each step of a run whose policy stores tokens while decoding. Returns true to switch the cache
+    /// between whole and stored entries; `is_full` says whether the entries are whole now.
     std::function<bool(int run, bool is_full)> ask_switch;
 
-    /// Runs all prompts. If a run fails, it is recorded with its message and results so far, and the others continue.
-    /// If the full run fails, the others are recorded without comparisons.
-    /// @throws UsageError if `require_possible_run` is set and none of the remaining runs is possible on the first
-    /// prompt; exceptions of the writer; std::bad_alloc
+    /// Runs all prompts. Records a failed run with its message and results so far, and continues with the others. If
+    /// the full run fails, the others are recorded without comparison.
+    /// @throws UsageError if `require_possible_run` is set and no run is possible on the first prompt; exceptions of
+    /// the writer
     void run(std::span<const Prompt> prompts);
 
-    /// Returns the prefill of the last context if `keep_prefill` is set; nullptr if the trace held all runs.
+    /// Returns the prefill of the last context, if `keep_prefill` is set; nullptr if the trace contained all its runs.
     std::unique_ptr<LivePrefill> take_prefill();
 
-    /// Returns the caches of the last context if `keep_caches` is set; nullptr for failed or recorded runs.
+    /// Returns one cache per plan of the last context, if `keep_caches` is set; nullptr for failed or recorded runs.
+    /// Call once.
     std::vector<std::unique_ptr<Conversation>> take_caches();
 
     const Timings& timings() const;

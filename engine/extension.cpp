@@ -27,11 +27,11 @@ nlohmann::json list_of(const std::string& recipe_json, const char* name) {
     return recipe[name];
 }
 
-/// Whether a recipe's entry belongs to this prompt. Earlier versions lack some fields; token ids then decide.
+/// Whether a recipe's entry describes this prompt. If an earlier version omitted fields, the token ids decide.
 bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
     if (!entry.is_object()) return false;
     nlohmann::json stored = entry;
-    for (auto* one : {&stored, &own}) one->erase("rendered");  // the text decides whether it is the same prompt
+    for (auto* one : {&stored, &own}) one->erase("rendered");
     for (const char* later : {"special", "tokens"}) {
         if (stored.contains(later) || !own.contains(later)) continue;
         for (const char* key : {later, "n_context"}) own.erase(key);
@@ -40,7 +40,7 @@ bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
     return stored == own;
 }
 
-/// @param make returns an element for an entry that is not wanted, or nothing
+/// Orders `wanted` as `entries`. @param make returns an element for an entry that `wanted` lacks, or nullopt
 template <class T, class Entry, class Same, class Make>
 std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Entry entry_of, Same are_same, Make make) {
     std::vector<nlohmann::json> own;
@@ -62,7 +62,7 @@ std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Ent
     return all;
 }
 
-/// Returns the entry of a run with the present files; null if a file cannot be read.
+/// Returns the run's recipe entry with the current files; null if a file cannot be read.
 nlohmann::json entry_now(const RunPlan& plan) {
     try {
         return recipe_entry(plan);
@@ -71,8 +71,8 @@ nlohmann::json entry_now(const RunPlan& plan) {
     }
 }
 
-/// Returns the plan of a run in a recipe. If its files have changed, the plan keeps the entry. Returns nothing if this
-/// build cannot make the run or the run is requested with the present files (in `asked`).
+/// Returns the plan of a recorded run. Keeps the recipe entry if the files have changed. Returns nullopt if this build
+/// lacks the policy, or if `asked` contains the run with the current files.
 std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry, const std::vector<nlohmann::json>& asked) {
     const auto without_files = [](nlohmann::json one) {
         one.erase("files");
@@ -90,7 +90,7 @@ std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry, const std::
         plan.stored_entry = entry.dump();
         return plan;
     } catch (const nlohmann::json::exception&) {
-        // Written by another program.
+        // Another program wrote the entry.
     } catch (const std::invalid_argument&) {
         // This build lacks the policy or a parameter.
     }

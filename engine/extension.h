@@ -12,32 +12,34 @@
 
 namespace kvscope::engine {
 
-/// Returns the prompts of a job in the order of the trace with this recipe, followed by further prompts.
+/// Returns the prompts in the order of a recipe, then the further prompts.
 std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prompt> prompts);
 
-/// Returns the runs of a job in the order of the recipe, followed by further runs.
-/// @param keeps_others whether to add runs that only the recipe has, if this build can make them
+/// Returns the runs in the order of the recipe, then the further runs.
+/// @param keeps_others whether to add runs of the recipe that `plans` lacks, if this build can make them
 std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others);
 
-/// Returns the runs in the order of a complete trace, with its other runs, then of its unfinished extension.
+/// Returns the runs in the order of a complete trace, with its other runs, then in the order of its unfinished
+/// extension.
 std::vector<RunPlan> in_order_of(const std::string& complete_json, const std::string& begun_json,
                                  std::vector<RunPlan> plans);
 
-/// Returns the recipe with prompt entries as in `stored_json`, which earlier versions wrote without `special`, `tokens`
-/// or `n_context`. The caller must compare token ids and the beginning of the question.
+/// Returns the recipe with the prompt entries of `stored_json`, which lack fields if an earlier version wrote them.
+/// The caller must compare token ids and the start of the question.
 std::string with_entries_of(const std::string& stored_json, const std::string& recipe_json);
 
-/// Whether the recipe comes from a version that tokenized context and question separately.
+/// Whether a version that tokenized context and question separately wrote the recipe.
 bool lacks_tokens(const std::string& recipe_json);
 
-/// Adds the render times of prompts from other traces to a recipe. @param created when this trace was begun
+/// Adds the render times of prompts that come from other traces. @param created creation time of this trace
 std::string with_render_times(const std::string& recipe_json, std::span<const Prompt> prompts, std::time_t created);
 
-/// Checks that further prompts can be added. @throws trace::OutputExists if files of a run are missing or changed
+/// @throws trace::OutputExists if a policy file of a recorded run is missing or changed, so that no prompts can be
+/// added
 void require_recorded_files(const std::filesystem::path& output, std::span<const RunPlan> plans);
 
-/// Checks that no question is added to a context with runs that depend on the answers to all its questions.
-/// @throws trace::OutputExists if a question would change such a run
+/// @throws trace::OutputExists if a new question would change recorded runs, whose policies use the answers to all
+/// questions of a context
 void require_same_questions(const trace::Reader& stored, std::span<const Prompt> prompts,
                             std::span<const RunPlan> plans);
 

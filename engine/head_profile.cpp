@@ -18,7 +18,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Observes the full run's attention at each decode step, without evicting.
+/// Observes the full run's attention at each step of decoding, without evicting.
 class Watcher final : public policies::Policy {
  public:
     Watcher(const policies::ModelShape& shape, int64_t begin, int64_t end)
@@ -46,7 +46,7 @@ class Watcher final : public policies::Policy {
     }
 
     int64_t most_attended(size_t head) const { return most_attended_[head]; }
-    /// Returns the attention of the last step on those of a head's n most attended tokens that are in the needle.
+    /// Returns the attention of the last step on the needle, over the head's n most attended tokens.
     double needle_attention(size_t head) const { return needle_attention_[head]; }
     bool in_needle(int64_t position) const { return position >= begin_ && position < end_; }
 
@@ -102,7 +102,7 @@ double overlap(const std::string& prediction, const std::string& answer, HeadMea
     return 2 * precision * recall / (precision + recall);
 }
 
-/// Whether the answer contains the right number and enough words of the number or of its sentence.
+/// Whether the answer contains the number and shares enough words with the number or its sentence.
 bool is_right(const std::string& prediction, const NeedlePrompt& needle, HeadMeasure measure) {
     return string_match(prediction, needle.answer) > 0 &&
            (overlap(prediction, needle.answer, measure) > 0.5 || overlap(prediction, needle.statement, measure) > 0.5);
@@ -130,13 +130,13 @@ Sample make_sample(const Model& model, const HeadProfileOptions& options, int64_
     return sample;
 }
 
-/// Answers one sample and returns the heads' scores over all steps; nothing if the answer is wrong.
+/// Answers one sample and returns the heads' scores summed over steps; nullopt if the answer is wrong.
 std::optional<std::vector<double>> measure_sample(const Model& model, const HeadProfileOptions& options,
                                                   const Sample& sample, Progress& progress) {
     const auto& transformer = model.transformer();
     const auto shape = transformer.shape();
     const auto n = static_cast<int64_t>(sample.prompt.ids.size());
-    // The prompt's last token is read in the first decode step, so that this step is observed, too.
+    // The first decode step reads the prompt's last token again, so that its attention is observed, too.
     PrefillRequest request;
     request.ids = std::span<const int32_t>(sample.prompt.ids).first(static_cast<size_t>(n - 1));
     request.room = options.n_new;

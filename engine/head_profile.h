@@ -11,10 +11,9 @@
 
 namespace kvscope::engine {
 
-/// HeadKV's measures of a head (methods.md): R counts copied needle tokens, R2 sums the attention to them.
+/// HeadKV's measures of a head: R counts copied needle tokens, R2 sums the attention to the needle.
 enum class HeadMeasure { retrieval, reasoning };
 
-/// Options for measuring heads.
 struct HeadProfileOptions {
     HeadMeasure measure = HeadMeasure::reasoning;
     std::vector<int64_t> lengths{500, 1000, 2000};
@@ -23,24 +22,24 @@ struct HeadProfileOptions {
     int64_t n_new = 50;         ///< greatest number of answer tokens
     std::string haystack;       ///< text of the haystack; RULER's noise if empty
     bool use_template = true;   ///< apply the model's chat template, if it has one
-    bool parse_special = true;  ///< same meaning as in PromptOptions
+    bool parse_special = true;  ///< as in PromptOptions
 };
 
 struct HeadProfile {
     int n_prompts = 0;
-    int n_right = 0;  ///< number of prompts with a correct answer, which alone count
-    /// (L, H) lists with a score for each counted prompt. A head's importance is their mean.
+    int n_right = 0;  ///< number of correct answers; only these count
+    /// (L, H) lists of one score per correct answer. Their mean is a head's importance.
     std::vector<std::vector<double>> scores;
 };
 
-/// Measures how much each query head contributes to finding a needle, from greedy answers of the full run. Only correct
-/// answers count: those with the number and with a ROUGE-1 recall (retrieval) or F1 (reasoning) above 0.5.
-/// At each decode step, R grows by 1 / n if the token that the head attends to most is in the needle of n tokens and is
-/// the generated token. R2 grows by attention / n for each of the head's n most attended tokens that is in the needle.
+/// Measures how much each query head contributes to finding a needle, from the full run's greedy answers. Only answers
+/// with the number and a ROUGE-1 recall (retrieval) or F1 (reasoning) above 0.5 count. At each step, for a needle of n
+/// tokens: R grows by 1 / n if the head's most attended token is in the needle and equals the generated token. R2 grows
+/// by attention / n for each of the head's n most attended tokens in the needle.
 /// @throws UsageError if no prompt fits in the context; RunError if no answer is correct
 HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress);
 
-/// Returns the published format: {"layer-head": [score, …], …}.
+/// Returns the JSON format of HeadKV: {"layer-head": [score, …], …}.
 std::string to_json(const HeadProfile& profile, const policies::ModelShape& shape);
 
 }  // namespace kvscope::engine

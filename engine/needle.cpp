@@ -21,7 +21,7 @@ constexpr std::array names{"lantern", "anchor",  "compass", "kettle", "violin", 
                            "saddle",  "pepper",  "marble",  "walnut", "candle", "pillow", "ribbon", "basket",
                            "hammer",  "feather", "blanket", "mirror", "bottle", "ladder", "pencil", "window"};
 
-/// Returns the sentences of a text, which end with . ! or ? before white space. Line breaks become spaces.
+/// Splits a text after . ! or ? before white space. Line breaks become spaces.
 std::vector<std::string> sentences_of(std::string_view text) {
     std::vector<std::string> sentences;
     std::string sentence;
@@ -89,7 +89,8 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
     };
     const int64_t n_before = count(".");
     const auto n_tokens = [&](const std::string& sentence) {
-        // Counted after another sentence, as in the context. At least 1: a tokenizer may lack all of its letters.
+        // A sentence follows another one in the context. At least 1, because a tokenizer may have no token for its
+        // letters.
         return std::max<int64_t>(1, count(". " + sentence) - n_before);
     };
     Haystack haystack(options.text, random);

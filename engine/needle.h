@@ -10,10 +10,10 @@
 
 namespace kvscope::engine {
 
-/// Kind of a needle: a number with a name, or a step of reasoning and a number (HeadKV's R2).
+/// Form of a needle: a number with a name, or a number found by one reasoning step (HeadKV's R2).
 enum class NeedleKind { retrieval, reasoning };
 
-/// A needle in a haystack as in RULER: one sentence with a number among unrelated sentences.
+/// A prompt as in RULER: one sentence with a number (the needle) among unrelated sentences (the haystack).
 struct NeedlePrompt {
     std::string context;
     std::string question;
@@ -22,16 +22,15 @@ struct NeedlePrompt {
     std::string statement;  ///< sentence with the number
 };
 
-/// Options of a needle prompt.
 struct NeedleOptions {
     NeedleKind kind = NeedleKind::retrieval;
-    int64_t n_tokens = 1000;  ///< approximate length of the context: as many whole sentences as fit
-    double depth = 0.5;       ///< place of the needle: 0 is first, 1 is last
-    uint64_t seed = 0;        ///< seed of the name, the number, and the order of the sentences
-    std::string text{};  ///< source of the haystack's sentences, which are drawn repeatedly; RULER's noise if empty
+    int64_t n_tokens = 1000;  ///< approximate length of the context, filled with whole sentences
+    double depth = 0.5;       ///< position of the needle, from 0 (start) to 1 (end)
+    uint64_t seed = 0;        ///< seed of the name, the number and the order of the sentences
+    std::string text{};       ///< text whose sentences form the haystack; RULER's noise if empty
 };
 
-/// @throws UsageError if no sentence fits beside the needle, or if the depth is outside [0, 1]
+/// @throws UsageError if the context is too short for another sentence or the depth is outside [0, 1]
 NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOptions& options);
 
 /// Checks that prompts of these lengths fit in a model's context. @throws UsageError

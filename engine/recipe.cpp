@@ -46,7 +46,7 @@ nlohmann::ordered_json recipe_entry(const Prompt& prompt) {
                                     {"query_aware", prompt.query_aware},
                                     {"n_context", prompt.n_context}};
     if (prompt.chat_template.empty()) entry["special"] = prompt.parses_special;
-    // Earlier versions tokenized context and question separately, so their token ids can differ.
+    // Earlier versions tokenized context and question separately, which can give other token ids.
     if (!prompt.question.empty()) entry["tokens"] = fingerprint_of(prompt.ids);
     return entry;
 }

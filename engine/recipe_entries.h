@@ -8,9 +8,9 @@
 namespace kvscope::engine {
 
 nlohmann::ordered_json recipe_entry(const Prompt& prompt);
-/// @throws checkpoint::CheckpointError if a file of the policy cannot be read
+/// Describes a run in a recipe. @throws checkpoint::CheckpointError if a file of the policy cannot be read
 nlohmann::ordered_json recipe_entry(const RunPlan& plan);
-/// Returns the entry of a run without reading the policy's files.
+/// As recipe_entry(), but does not read the policy's files.
 nlohmann::ordered_json recipe_entry_without_files(const RunPlan& plan);
 
 }  // namespace kvscope::engine

@@ -16,7 +16,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Returns the number of entries that only one of two runs keeps; 0 if the trace has no kept sets of the run.
+/// Returns the number of entries that only one of two runs keeps; 0 if the trace does not contain the kept entries.
 int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const trace::RunRecord& again) {
     if (!reader.has(trace::Place::of_run(prompt, run), trace::schema::run::kept_indices)) return 0;
     const auto recorded = reader.kept(prompt, run);
@@ -32,7 +32,7 @@ int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const 
         std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(other));
         n += static_cast<int64_t>(other.size());
     }
-    // An entry with other channels counts as a different one.
+    // Two entries with different channels count as different.
     const size_t n_rows = recorded->offsets.size() - 1;
     const auto place = trace::Place::of_run(prompt, run);
     const auto channels = reader.has(place, trace::schema::run::channels_kept)
@@ -49,7 +49,7 @@ int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const 
     return n;
 }
 
-/// Returns the prompts that share one compression with this prompt, including itself.
+/// Returns the prompts that share the context of this prompt, including itself.
 std::vector<int> of_same_context(const trace::Reader& reader, int prompt) {
     const int first = reader.prompt(prompt).context_of.value_or(reader.prompt_number(prompt));
     std::vector<int> all;
@@ -58,7 +58,7 @@ std::vector<int> of_same_context(const trace::Reader& reader, int prompt) {
     return all;
 }
 
-/// Returns why the policy would read files other than the recorded run did; empty if it would not.
+/// Returns why the policy would read other files than the recorded run; empty if the files are unchanged.
 std::string files_changed(const trace::Reader& reader, int prompt, int run, const policies::PolicySpec& spec) {
     if (!spec.definition->needs_file || !reader.is_in_file(prompt, run)) return {};
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
@@ -76,7 +76,7 @@ std::string files_changed(const trace::Reader& reader, int prompt, int run, cons
         now.empty() ? "none" : fmt::format("{:.16}", now));
 }
 
-/// Makes the cache change its form at the recorded steps, even if a user requested the change.
+/// Repeats the recorded switches between whole and stored entries, including those that a user requested.
 void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& plan) {
     const auto place = trace::Place::of_run(prompt, run);
     if (!reader.has(place, trace::schema::run::switch_steps)) return;
@@ -84,19 +84,18 @@ void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& 
                                     trace::answer_length(reader, prompt, run));
 }
 
-/// Runs that are made again in one experiment. Each has its own plan, because policies that act while decoding cannot
-/// be shared; only full runs share one.
+/// Runs to repeat in one experiment. Every run has its own plan, except full runs, which share one.
 struct Again {
     std::vector<RunPlan> plans;          ///< plans of the experiment, the full run first
-    std::vector<size_t> places;          ///< index in `plans` for each run; undefined if it has an obstacle
-    std::vector<std::string> obstacles;  ///< reason why each run cannot be made; empty if it can
+    std::vector<size_t> places;          ///< index in `plans` of each run; undefined if the run has an obstacle
+    std::vector<std::string> obstacles;  ///< why each run cannot be repeated; empty if possible
 };
 
 Again plan_again(const trace::Reader& reader, int prompt, std::span<const int> runs, bool answers) {
     Again again{with_full_run({}), {}, {}};
     for (const int run : runs) {
         RunPlan plan = recorded_plan(reader.run(prompt, run));
-        // For further questions, a cache starts with its parameters, not with recorded changes.
+        // Caches for further questions start without the recorded switches.
         if (answers) follow_switches(reader, prompt, run, plan);
         again.obstacles.push_back(files_changed(reader, prompt, run, plan.spec));
         const bool is_full = plan.spec.definition->name == "full";

@@ -14,23 +14,21 @@
 
 namespace kvscope::engine {
 
-/// Returns how a trace's answers were decoded. Without a recipe: greedily, as long as the full answer.
+/// Returns the options that decoded a trace's answers. Without a recipe: greedy, with the length of the full answer.
 ExperimentOptions recorded_options(const trace::Reader& reader, int prompt);
 
-/// Returns the policy and budget of a recorded run or a what-if. @throws UsageError if this build lacks the policy
+/// Returns the policy and budget of a recorded run or what-if. @throws UsageError if this build lacks the policy
 RunPlan recorded_plan(const trace::RunAttributes& run);
 
-/// A run that was made again.
 struct RepeatedRun {
-    trace::RunRecord record;              ///< record, whose status is "failed" if the run failed
+    trace::RunRecord record;              ///< with status "failed" if the run failed
     std::shared_ptr<Conversation> cache;  ///< nullptr if the run failed
-    int64_t n_other = 0;                  ///< number of entries that only one of both runs keeps
+    int64_t n_other = 0;                  ///< number of entries that only one of the two runs keeps
 };
 
-/// Makes runs of a trace's prompt again, from its exact token ids, with one prefill. Returns one result for each run.
-/// @param runs indices in the reader; may include what-ifs
-/// @param answers whether to decode answers and record all measures; otherwise only the caches are useful
-/// @throws UsageError if the trace was made with another model or no run can be made
+/// Repeats runs of a trace's prompt from its recorded token ids, with one prefill. Returns one result for each run.
+/// @param answers whether to decode answers and record all measures; if false, only the caches are valid
+/// @throws UsageError if another model made the trace or no run can be repeated
 std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& reader, int prompt,
                                      std::span<const int> runs, bool answers, Progress& progress,
                                      const std::function<void(size_t, int32_t)>& on_token = nullptr);

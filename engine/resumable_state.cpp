@@ -24,7 +24,6 @@ void write_text(std::ostream& out, const std::string& text) {
     out.write(text.data(), static_cast<std::streamsize>(length));
 }
 
-/// Whether the expected text comes next.
 bool read_text(std::istream& in, const std::string& expected) {
     uint64_t length = 0;
     if (!in.read(reinterpret_cast<char*>(&length), sizeof(length)) || length != expected.size()) return false;
@@ -46,7 +45,8 @@ ResumableState::ResumableState(std::filesystem::path path, std::string kind, std
     std::ifstream in;
     if (path_.empty() || !std::filesystem::exists(path_, error)) return;
     if (std::filesystem::is_regular_file(path_, error)) {
-        if (std::filesystem::file_size(path_, error) == 0 && !error) return;  // left by a disk failure
+        if (std::filesystem::file_size(path_, error) == 0 && !error)
+            return;  // an empty file remains after the disk was full
         in.open(path_, std::ios::binary);
     }
     if (!in.is_open() || !read_text(in, kind_))
@@ -85,7 +85,7 @@ int64_t ResumableState::read(const Parts& parts) const {
         in.read(reinterpret_cast<char*>(views.back().data()), static_cast<std::streamsize>(part.size()));
     }
     in.read(reinterpret_cast<char*>(&hash), sizeof(hash));
-    if (!in || hash != hash_of(views, done) || done < 1) return 0;  // truncated or damaged
+    if (!in || hash != hash_of(views, done) || done < 1) return 0;  // a truncated or damaged file
     for (size_t i = 0; i < parts.size(); ++i) std::copy(found[i].begin(), found[i].end(), parts[i].begin());
     return done;
 }

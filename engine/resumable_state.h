@@ -13,23 +13,23 @@
 
 namespace kvscope::engine {
 
-/// State of unfinished long work in a file, from which the same work can continue.
+/// State of long work in a file, from which interrupted work resumes.
 class ResumableState {
  public:
-    /// Arrays of the work, always the same ones in the same order.
+    /// Arrays of the work, in an order that must not change.
     using Parts = std::vector<std::span<std::byte>>;
 
     /// @param path file of the state; if empty, nothing is stored
     /// @param kind first line of the file
-    /// @param of everything that the result depends on; a state with another value is ignored
-    /// @throws UsageError if the path holds something else
+    /// @param of all inputs of the result; a state with other inputs is ignored
+    /// @throws UsageError if another file or folder exists at the path
     ResumableState(std::filesystem::path path, std::string kind, std::string of);
 
-    /// Fills the parts from the file, reports it, and returns the number of finished steps. Returns 0 if there is no
-    /// usable file. @param unit plural name of the steps
+    /// Fills the arrays from the file, reports this, and returns the number of finished steps; 0 if no state is usable.
+    /// @param unit plural name of the steps
     int64_t resume(const Parts& parts, int64_t n_steps, std::string_view unit, Progress& progress);
 
-    /// Writes the parts after `done` steps, if the last write was at least a minute ago. Reports failures.
+    /// Saves the arrays after `done` steps, at most once a minute. Failures are reported, not thrown.
     void keep_each_minute(const Parts& parts, int64_t done, Progress& progress);
 
     void keep(const Parts& parts, int64_t done, Progress& progress);

@@ -13,7 +13,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Returns the approximate share of a prompt's full cache that a run keeps; 0 for an impossible run.
+/// Returns approximately the share of a prompt's full cache that a run keeps; 0 for an impossible run.
 double share_kept(const RunPlan& plan, const policies::CacheSize& size) {
     try {
         if (plan.spec.definition->name == "full") return 1;
@@ -71,7 +71,7 @@ void require_memory(const Model& model, std::span<const Prompt> prompts, std::sp
     if (!model.is_loaded()) {
         const checkpoint::WeightBytes found = checkpoint::weight_bytes(model.checkpoint(), model.dtype());
         const auto weights = static_cast<uint64_t>(found.held + found.largest);
-        // Weights for a card are first read into the processor's memory, before anything is recorded.
+        // Weights for a card pass through the processor's memory before anything is recorded.
         bytes = model.device().is_processor() ? bytes + weights : std::max(bytes, weights);
     }
     int64_t longest = 0;

@@ -12,7 +12,6 @@ namespace kvscope::engine {
 
 namespace {
 
-/// Hashes a part of the bytes. Equal hashes are followed by a full comparison.
 size_t hash_of(std::string_view bytes) {
     constexpr size_t piece = 64, n_pieces = 64;
     const size_t stride = std::max(bytes.size() / n_pieces, piece);
@@ -36,7 +35,7 @@ ScorePool::Shared<T> ScorePool::keep(const policies::Scores<T>& scores, Known<T>
             first = known.erase(first);
             continue;
         }
-        // Compares bits, because positions that are not candidates have NaN, which is not equal to itself.
+        // Compares bits, because NaN, which marks positions without a score, does not equal itself.
         if (held == values ||
             (held->size() == values->size() && std::memcmp(held->data(), bytes.data(), bytes.size()) == 0))
             return held;

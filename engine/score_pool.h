@@ -12,17 +12,17 @@
 
 namespace kvscope::engine {
 
-/// Scores of all runs on a prompt. Bit-identical scores, as of one policy at several budgets, are stored once.
+/// Scores of all runs on a prompt. Equal scores, such as of one policy with two budgets, are stored once.
 class ScorePool {
  public:
     template <class T>
     using Shared = std::shared_ptr<const std::vector<T>>;
 
-    /// Returns the given scores, in the memory of earlier equal scores if these are still in use.
+    /// Returns the scores, sharing the memory of equal scores that are still in use.
     Shared<float> keep(const policies::Scores<float>& scores) { return keep(scores, f32_); }
     Shared<double> keep(const policies::Scores<double>& scores) { return keep(scores, f64_); }
 
-    /// Memory of all scores that are still in use, in bytes.
+    /// Bytes of all scores in use.
     size_t bytes() const;
 
  private:
@@ -36,13 +36,13 @@ class ScorePool {
     Known<double> f64_;
 };
 
-/// Reusable memory for the scores of one record at a time. Allocating it anew costs more than copying into it.
+/// Reusable memory for the scores of one record at a time. Allocating it anew takes longer than the copies.
 class ScoreRoom {
  public:
-    /// Returns the scores of consecutive layers in one vector.
+    /// Returns the scores of all layers in one vector.
     std::vector<float> join(std::span<const ScorePool::Shared<float>> layers) { return join(layers, f32_); }
     std::vector<double> join(std::span<const ScorePool::Shared<double>> layers) { return join(layers, f64_); }
-    /// Takes the memory from `join` back, after the record was used.
+    /// Takes the memory of join() back after the record was used.
     void take_back(trace::RunRecord& record);
 
  private:

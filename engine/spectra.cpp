@@ -16,7 +16,6 @@
 namespace kvscope::engine {
 namespace {
 
-/// Number of libtorch's threads, which is 1 elsewhere (see Transformer).
 using TorchThreads = kernels::ThreadsOf<&at::get_num_threads, &at::set_num_threads>;
 
 struct Part {
@@ -32,7 +31,7 @@ std::array<Part, 3> parts_of(const checkpoint::ModelConfig& config, trace::Model
              {"v_proj", config.n_kv_heads, &record.spectrum_v, &record.head_spectrum_v}}};
 }
 
-/// Appends ascending eigenvalues (…, n) in descending order. Fills rows with zeros up to `width`.
+/// Appends ascending eigenvalues (…, n) in descending order, padded with zeros to `width`.
 void append_descending(const at::Tensor& eigenvalues, int64_t width, std::vector<float>& target) {
     const at::Tensor rows = at::flip(at::clamp_min(eigenvalues, 0.0), {-1}).to(at::kFloat).contiguous();
     const int64_t n = rows.size(-1);
@@ -64,7 +63,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
             checkpoint.read_f32("model.layers." + std::to_string(layer) + ".self_attn." + part.projection + ".weight",
                                 std::span<float>(weight.data_ptr<float>(), static_cast<size_t>(weight.numel())));
             weight = weight.to(at::kDouble);
-            // W^T W and W W^T have the same nonzero eigenvalues, so the smaller matrix is used.
+            // W^T W and W W^T have the same nonzero eigenvalues; uses the smaller matrix.
             const at::Tensor gram = rows < config.hidden_size ? at::mm(weight, weight.t()) : at::mm(weight.t(), weight);
             append_descending(at::linalg_eigvalsh(gram), config.hidden_size, *part.whole);
             const at::Tensor heads = weight.view({part.n_heads, config.head_dim, config.hidden_size});
@@ -85,7 +84,8 @@ double spectra_seconds(const checkpoint::ModelConfig& config, const std::string&
     double operations = 0;
     for (const double heads : {config.n_heads, config.n_kv_heads, config.n_kv_heads}) {
         const double smaller = std::min(heads * d, hidden);
-        operations += 2 * smaller * heads * d * hidden + 4 * smaller * smaller * smaller / 3;  // W W^T, eigenvalues
+        operations +=
+            2 * smaller * heads * d * hidden + 4 * smaller * smaller * smaller / 3;  // W W^T, then the eigenvalues
         operations += heads * (2 * d * d * hidden + 4 * d * d * d / 3);
     }
     return config.n_layers * operations / operations_per_second;

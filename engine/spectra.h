@@ -8,13 +8,12 @@
 
 namespace kvscope::engine {
 
-/// Adds the eigenvalues of W^T W (squared singular values) of every layer's query, key and value projection, whole (L,
-/// hidden) and per head (L, H or G, d), in descending order (KVSlimmer, Figures 8 and 9). Computed in f64 and stored in
-/// the user's cache.
+/// Adds the eigenvalues of W^T W in descending order for each layer's query, key and value projection, (L, hidden), and
+/// for each head, (L, H or G, d) (KVSlimmer, Figures 8 and 9). Computed in f64 and stored in the user's cache.
 void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fingerprint, trace::ModelRecord& record,
                  Progress& progress);
 
-/// Returns the approximate time of `add_spectra` in seconds on a machine with few cores; 0 if the spectra are stored.
+/// Returns the approximate seconds of add_spectra() on a machine with few cores; 0 if the spectra are stored.
 double spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint);
 
 }  // namespace kvscope::engine

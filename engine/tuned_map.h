@@ -9,21 +9,19 @@
 
 namespace kvscope::engine {
 
-/// A map that gradient descent changes, with the moments of the optimizer.
+/// A map that gradient descent changes, with the optimizer's moments.
 class TunedMap {
  public:
     explicit TunedMap(const policies::Matrix& from);
 
-    /// (outputs, inputs) f32, contiguous: the transposed map, for products.
+    /// The transposed map, (outputs, inputs) f32, contiguous.
     const at::Tensor& weights() const { return weights_; }
     policies::Matrix matrix() const;
 
-    /// Makes one step of AdamW (Loshchilov and Hutter, 2019, algorithm 2) as PyTorch does, with betas 0.9 and 0.999 and
-    /// weight decay 0.01:
-    /// m = 0.9 m + 0.1 g, v = 0.999 v + 0.001 g^2,
+    /// Makes step t (from 1) of AdamW (Loshchilov and Hutter, 2019, algorithm 2) with PyTorch's betas 0.9 and 0.999 and
+    /// weight decay 0.01: m = 0.9 m + 0.1 g, v = 0.999 v + 0.001 g^2,
     /// w -= rate (0.01 w + m / (1 - 0.9^t) / (sqrt(v / (1 - 0.999^t)) + 1e-8)).
     /// @param gradient (outputs, inputs) f32
-    /// @param t number of the step, from 1
     void step(const at::Tensor& gradient, double rate, int64_t t);
 
     void add_parts(ResumableState::Parts& parts);

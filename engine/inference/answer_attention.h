@@ -9,13 +9,12 @@
 
 namespace kvscope::engine {
 
-/// Returns the attention of the full run's answer to the first n_context prompt tokens, (L, H, N), summed over the
-/// answer's tokens that are read back. The softmax runs over all keys that a query sees. The B largest means of a KV
-/// head are DapQ's M_gold.
+/// Returns the attention from the full run's answer to the first n_context tokens, (L, H, N), summed over the answer's
+/// tokens. Each softmax covers all keys that a query sees. The B largest group means are DapQ's M_gold.
 std::vector<float> answer_attention(const Transformer& model, const RunCache& full, const FullReference& answer,
                                     int64_t n_context);
 
-/// Returns (L, H, N) averaged over the query heads of each KV head, (L, G, N).
+/// Averages (L, H, N) over the query heads of each KV head. Returns (L, G, N).
 std::vector<float> mean_over_groups(const std::vector<float>& attention, const policies::ModelShape& shape,
                                     int64_t n_tokens);
 

@@ -21,17 +21,15 @@ std::vector<int64_t> places_of(const MergedLayer& layer, int64_t n) {
     return places;
 }
 
-/// Consecutive tokens of one run that are read together. The first pass (look) attends to the cached entries so that
-/// they can be merged; the second pass (read) appends the chunk.
+/// Consecutive tokens that a run reads together. The first pass (look) attends to the cached entries, which are then
+/// merged; the second pass (read) appends the chunk.
 struct Chunk {
     ChunkedRun* run = nullptr;
-    int64_t first = 0;     ///< the chunk's first token
-    int64_t n = 0;         ///< number of tokens
-    bool is_last = false;  ///< whether the prompt ends with this chunk
+    int64_t first = 0;
+    int64_t n = 0;
+    bool is_last = false;  ///< whether this is the prompt's last chunk
 
-    /// Whether the policy needs the gradient of the chunk's loss.
     bool by_gradients = false;
-    /// Whether residual streams of the second pass are kept for gradients of the merge after the prompt.
     bool keeps_reads = false;
     std::vector<at::Tensor> looks{};      ///< (L + 1) residual streams of the first pass
     std::vector<at::Tensor> reads{};      ///< (L + 1) residual streams of the second pass
@@ -40,10 +38,9 @@ struct Chunk {
     MergedLayer& layer(int layer) const { return run->layers[static_cast<size_t>(layer)]; }
     bool failed() const { return !run->error.empty(); }
 
-    /// Whether the cache is over budget, so that it is merged before the chunk is appended.
+    /// Whether the cache exceeds the budget, so that entries are merged before the chunk is appended.
     bool looks_first() const { return layer(0).size() > run->budget; }
 
-    /// Returns the entries of a layer without the last n_own.
     HeldEntries held(int index, int64_t n_own) const {
         const MergedLayer& entries = layer(index);
         const int64_t before = entries.size() - n_own;
@@ -55,7 +52,7 @@ struct Chunk {
     }
 };
 
-/// Computes the gradient of the chunk's loss with respect to the cached keys, after the second pass also its own.
+/// Computes the gradient of the chunk's loss with respect to cached keys; after the second pass, also to its own keys.
 void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk& chunk, bool was_read,
                    const Progress& progress) {
     ChunkRead read{.ids = ids.subspan(static_cast<size_t>(chunk.first), static_cast<size_t>(chunk.n)),
@@ -68,12 +65,12 @@ void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk
     if (!error.empty()) chunk.run->error = "the gradient of its loss: " + error;
 }
 
-/// Common part of both passes through the layers. Each row is a token of a chunk.
+/// Shared by both passes. Each row of the activations is a token of a chunk.
 class ChunkReader {
  protected:
     explicit ChunkReader(const Transformer& model) : model_(model), shape_(model.shape()) {}
 
-    /// Queries of a chunk with their keys and values: the layer's entries, then `n_behind` entries of the chunk.
+    /// Queries of a chunk, which attend to the layer's entries and to `n_behind` entries of the chunk.
     struct Attended {
         const Chunk* chunk = nullptr;
         int64_t row = 0, n = 0;
@@ -147,7 +144,7 @@ class ChunkReader {
     Transformer::Rotation rotation_;
 };
 
-/// Takes chunks through all layers without changing the caches, to compute their losses.
+/// Computes chunks through all layers without changing the caches, to get their losses.
 class LookPass : ChunkReader {
  public:
     LookPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk*> chunks)
@@ -230,7 +227,6 @@ class ChunkPass : ChunkReader {
         chunks_[chunk].reads.push_back(residual_.narrow(0, read_rows_[chunk], chunks_[chunk].n).clone());
     }
 
-    /// The chunks attend to the cached entries, which are then merged by these weights.
     void look(int layer, at::Tensor& qkv, at::Tensor& out) {
         std::deque<Attended> all;
         for (size_t i = 0; i < chunks_.size(); ++i) {
@@ -259,7 +255,6 @@ class ChunkPass : ChunkReader {
         attend(all, layer, qkv, out);
     }
 
-    /// Merges after the prompt's last chunk, by the attention of the last query (its row after RoPE).
     void merge_behind_the_prompt(size_t index, int layer, const at::Tensor& query) {
         const Chunk& chunk = chunks_[index];
         if (!chunk.is_last || !chunk.run->final_merge || chunk.failed()) return;
@@ -272,7 +267,7 @@ class ChunkPass : ChunkReader {
         merge_back(last[0], layer, query, unused);
     }
 
-    /// As merge_behind_the_prompt, but after the gradients of the chunk that was read.
+    /// Computes the gradients of the last chunk, then merges once more.
     void merge_by_gradients(size_t index, Progress& progress) {
         Chunk& chunk = chunks_[index];
         keep_read(index);
@@ -351,10 +346,10 @@ class ChunkPass : ChunkReader {
     std::vector<Chunk>& chunks_;
     std::vector<int64_t> look_rows_;  // -1 if the cache is within its budget
     std::vector<int64_t> read_rows_;
-    int64_t n_carried_ = 0;  // rows that go through the layers; the residual streams of the later rows are known
+    int64_t n_carried_ = 0;  // rows to compute; later rows have stored residual streams
 };
 
-/// Allocates space for the kept entries, the appended chunk, and the chunk of the first pass.
+/// Allocates the kept entries, the appended chunk, and the chunk of the first pass.
 void allocate(const Transformer& model, int64_t n_tokens, ChunkedRun& run) {
     const int64_t capacity = std::min(n_tokens, run.budget + run.chunk) + std::min(n_tokens, run.chunk);
     for (int layer = 0; layer < model.shape().n_layers; ++layer)
@@ -366,7 +361,6 @@ void allocate(const Transformer& model, int64_t n_tokens, ChunkedRun& run) {
                       std::vector<double>(n)};
 }
 
-/// Returns the next chunk of each run. `read` holds the number of tokens that each run has read.
 std::vector<Chunk> next_chunks(std::span<ChunkedRun> runs, std::vector<int64_t>& read, int64_t n_tokens) {
     std::vector<Chunk> chunks;
     for (size_t i = 0; i < runs.size(); ++i) {
@@ -382,7 +376,7 @@ std::vector<Chunk> next_chunks(std::span<ChunkedRun> runs, std::vector<int64_t>&
     return chunks;
 }
 
-/// Takes the chunks whose policies merge by gradients through the first pass, before any merge.
+/// Runs the first pass of chunks whose policies merge by gradients, before any merge.
 void look_by_gradients(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk>& chunks,
                        const Progress& progress) {
     std::vector<Chunk*> looking;

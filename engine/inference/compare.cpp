@@ -16,10 +16,9 @@
 namespace kvscope::engine {
 namespace {
 
-// Rows of one pass: enough that arithmetic, not reading the weights, limits the speed.
+// Enough rows that arithmetic, not reading the weights, limits the speed.
 constexpr int64_t rows_together = 768;
 
-/// Replaces logits (rows, vocabulary) by their log probabilities.
 void turn_to_log_probabilities(at::Tensor& logits) {
     kernels::log_softmax({.n_rows = logits.size(0),
                           .n = logits.size(1),
@@ -34,7 +33,7 @@ at::Tensor log_probabilities(std::span<const float> logits) {
     return logs;
 }
 
-/// Returns the most likely token of each row, or -1 for a row that contains NaN.
+/// Returns the most likely token of each row; -1 for rows that contain NaN.
 std::vector<int32_t> greedy_of(const at::Tensor& rows) {
     std::vector<int32_t> tokens(static_cast<size_t>(rows.size(0)));
     const int64_t n = rows.size(1);
@@ -76,7 +75,7 @@ struct Compared {
     Comparison* comparison = nullptr;
 };
 
-/// Feeds the same number of tokens to all sequences of the group, except those that have failed.
+/// Feeds the same tokens to all sequences of a group, except failed ones.
 void compare_group(const Transformer& model, const FullReference& reference, std::vector<Compared> group,
                    int64_t tokens_together, Progress& progress, int64_t& done) {
     const auto total = static_cast<int64_t>(reference.tokens.size());
@@ -96,7 +95,7 @@ void compare_group(const Transformer& model, const FullReference& reference, std
         const at::Tensor residual =
             feed(model, sequences, tokens,
                  {.given = true, .compare = &reference.attention, .reference_first = first, .errors = errors});
-        // The answer's last token is read only for its attention: no token follows it.
+        // No token follows the answer's last one, so only its attention is needed.
         const int64_t n_logits = std::min(n, total - 1 - first);
         for (size_t s = 0; s < group.size(); ++s) {
             group[s].sequence = sequences[s];
@@ -160,7 +159,7 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
         }
         progress.advance(first + rows);
     }
-    // Uses the log probabilities, as for the compared caches: two different logits can have equal logarithms.
+    // Log probabilities, as in comparisons, because two different logits can have equal log probabilities.
     reference.greedy = greedy_of(reference.log_probabilities);
     for (int layer = 0; layer < model.shape().n_layers; ++layer) {
         std::vector<at::Tensor> queries, outputs;

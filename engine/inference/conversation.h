@@ -17,40 +17,39 @@
 
 namespace kvscope::engine {
 
-/// Options for answering a further question.
 struct QuestionOptions {
     int64_t n_new = 64;  ///< greatest number of tokens to generate
     SamplingOptions sampling;
     bool ignore_eos = false;  ///< continue after an end-of-text token
 };
 
-/// Answer of a run to a further question.
+/// A run's answer to a further question.
 struct Reply {
-    std::string read;               ///< text that was read after the cached text, with the chat template applied
+    std::string read;               ///< text read after the cached tokens, with the chat template applied
     std::vector<int32_t> read_ids;  ///< tokens of `read`
     std::vector<int32_t> ids;       ///< answer with its end-of-text token
     std::string text;
-    std::string remark;    ///< how the tokens differ from those of the whole text; empty if they agree
+    std::string remark;    ///< how the tokens differ from the tokens of the whole text; empty if equal
     std::string error;     ///< why the answer is missing or incomplete; empty if it is complete
-    bool refused = false;  ///< whether the question could not be asked at all
+    bool refused = false;  ///< whether the question could not be asked
 };
 
-/// A finished run that can answer further questions. Each question is read into a copy of the compressed cache, so
-/// answers do not affect one another. Use from one thread at a time.
+/// A finished run that can answer further questions, each with a copy of the compressed cache, so that answers do not
+/// affect one another. Use from one thread at a time.
 class Conversation {
  public:
-    /// @param policy the run's policy, in its state after the prompt
+    /// @param policy the run's policy after the prompt
     /// @param answer text of the run's own answer
     Conversation(std::string label, RunCache cache, std::unique_ptr<policies::Policy> policy, int64_t position,
                  std::shared_ptr<const Prompt> prompt, std::string answer);
 
     const std::string& label() const { return label_; }
-    /// Whether the cache belongs to this very model. Another copy of the same weights does not match.
+    /// Whether this Model object made the cache. A second Model with the same weights does not match.
     bool is_of(const Model& model) const { return &cache_.model() == &model.transformer(); }
-    /// Sets the text that stands for the run's own answer in the turns before a further question.
+    /// Sets the run's answer that precedes further questions in the conversation.
     void set_answer(std::string answer) { answer_ = std::move(answer); }
 
-    /// Asks this run alone, as `ask_all`. @throws UsageError if the question is refused; RunError if answering failed
+    /// Asks one run. @throws UsageError if the question cannot be asked; RunError if answering failed
     Reply ask(const Model& model, std::string_view question, const QuestionOptions& options, Progress& progress,
               const std::function<void(int32_t)>& on_token = nullptr);
 
@@ -59,17 +58,16 @@ class Conversation {
                                       const QuestionOptions&, Progress&, const std::function<void(size_t, int32_t)>&);
 
     struct Text {
-        std::string whole;  ///< text that a model without this cache would read
-        size_t begin = 0;   ///< where the text after the cache begins, if context and question are tokenized separately
+        std::string whole;  ///< text with the new question, as without a cache
+        size_t begin = 0;   ///< where the text after the cached tokens begins
     };
 
-    /// Returns the text of a conversation with the new question. It replaces the prompt's question if policies did not
-    /// see that. Otherwise it follows the prompt and the run's answer as a further user turn.
-    /// @throws UsageError for an empty question or a template or trace that does not allow it
+    /// Returns the text with the new question instead of the prompt's question if policies did not see that one;
+    /// otherwise appends the question as a user turn after the run's answer.
+    /// @throws UsageError if the question is empty or cannot be inserted
     Text text_of(const Model& model, std::string_view question) const;
 
-    /// Encodes a question into `reply` and returns the number of its tokens. Adds a remark if the tokens of the whole
-    /// text do not begin with the cached ones.
+    /// Encodes the question into `reply` and returns its number of tokens.
     /// @throws UsageError as text_of(), or if question and answer exceed the model's context
     int64_t read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply) const;
 
@@ -81,10 +79,9 @@ class Conversation {
     std::string answer_;
 };
 
-/// Asks many runs of one model the same question, as one batch. If a run fails, its reply holds the error and the
-/// tokens until then.
-/// @param conversations no run twice, except full: policies change while they answer
-/// @throws UsageError if `n_new` is below 1
+/// Asks many runs of one model the same question as one batch. Replies of failed runs contain the error and the tokens
+/// before it. @throws UsageError if `n_new` is below 1
+/// @param conversations distinct runs, because policies change while they answer; only full may repeat
 std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
                            const QuestionOptions& options, Progress& progress,
                            const std::function<void(size_t, int32_t)>& on_token = nullptr);

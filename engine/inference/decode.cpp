@@ -16,9 +16,9 @@
 namespace kvscope::engine {
 namespace {
 
-// Known tokens in one pass: enough to fill the cores, few enough to keep activations small.
+// Enough tokens to use all cores, and few enough to keep the activations small.
 constexpr size_t rows_given = 1024;
-// The same for entries stored in parts, which are read again for every token. A cancellation waits for the pass.
+// Few tokens, because entries stored in parts are read again for each of them and cancellation waits for the pass.
 constexpr size_t rows_given_behind_parts = 16;
 
 bool stores_parts(const RunCache& cache) {
@@ -27,7 +27,6 @@ bool stores_parts(const RunCache& cache) {
     return false;
 }
 
-/// One call of feed. Rows are the tokens of all sequences, in order.
 class Feed {
  public:
     Feed(const Transformer& model, std::span<Sequence> sequences, std::span<const std::span<const int32_t>> tokens,
@@ -77,10 +76,10 @@ class Feed {
 
     struct Observed {
         std::vector<float> attention;  // (queries, visible entries), then (queries, entries)
-        at::Tensor there;              // the weights on the device, for a row that is not in the processor's memory
+        at::Tensor there;              // the weights, if the row is on a device
         int64_t first = 0, n_visible = 0;
 
-        /// Copies the weights to the processor, with 0 for entries outside a sliding window.
+        /// Copies the weights to the processor and adds zeros for entries outside a sliding window.
         void show(int queries) {
             if (there.defined()) {
                 const at::Tensor here = there.cpu();
@@ -129,7 +128,6 @@ class Feed {
         model_.finish_layer(layer, out, residual_);
     }
 
-    /// A failure becomes the error of this sequence only.
     template <class Action>
     void attempt(int layer, size_t s, Action action) {
         if (sequences_[s].failed()) return;
@@ -151,7 +149,7 @@ class Feed {
                 step(layer, s, 0, side, work);
         });
         if (!sequences_[s].failed()) return;
-        // The failed sequence attends to nothing: zeros replace its attention output in the remaining layers.
+        // Zeros replace the failed sequence's attention outputs, so that the other layers can continue.
         work.appended.resize(n_appended);
         work.rows.resize(n_rows);
         work.blocks.resize(n_blocks);
@@ -166,8 +164,8 @@ class Feed {
         return {queries, int64_t{r} * queries * d(), key, key + int64_t{shape_.n_kv_heads} * d()};
     }
 
-    /// Appends tokens to a row and returns the position of the first one. If the cache renumbers, rotates keys and
-    /// queries to the row's places and returns a place.
+    /// Appends tokens to a row and returns the first one's position. If the cache renumbers, returns a place in the row
+    /// and rotates keys and queries to it.
     int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, FeedOnDevice& side, FeedOnDevice::Work& work) {
         auto& cache = *sequences_[s].cache;
         const RowColumns columns = columns_of(cache, r);
@@ -230,7 +228,7 @@ class Feed {
         }
     }
 
-    /// Reads a sequence's tokens one after the other, because its entries are stored in parts.
+    /// Reads tokens one by one, because the row contains entries stored in parts.
     void read_behind_parts(int layer, size_t s, FeedOnDevice& side) {
         for (int64_t t = 0; t < n_tokens(s); ++t) {
             FeedOnDevice::Work work;
@@ -239,7 +237,7 @@ class Feed {
         }
     }
 
-    /// Reads known tokens into plain rows in one call, as if each row were a prompt.
+    /// Reads known tokens in one call with the attention of the prefill.
     void read_block(int layer, size_t s, FeedOnDevice& side) {
         auto& cache = *sequences_[s].cache;
         FeedOnDevice::Work& work = side.work;
@@ -290,8 +288,8 @@ class Feed {
         }
     }
 
-    /// Computes the attention weights of a single token, which the block's attention does not return. @param hidden
-    /// number of entries that the token does not see
+    /// Computes a token's attention weights, which the block's attention does not return.
+    /// @param hidden number of entries that the token does not see
     void observe_block(const RunCache::RowView& whole, int64_t hidden, const kernels::PrefillAttention& block,
                        const RowColumns& columns, FeedOnDevice& side) {
         RunCache::RowView view = whole;

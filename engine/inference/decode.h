@@ -15,11 +15,10 @@
 
 namespace kvscope::engine {
 
-/// A run that is decoding.
 struct Sequence {
     RunCache* cache = nullptr;
     int64_t position = 0;                ///< position of the next token; not used if the cache renumbers
-    int64_t step = 0;                    ///< number of decoded tokens, for policies that act while decoding
+    int64_t step = 0;                    ///< number of decoded tokens; used by policies that act while decoding
     policies::Policy* acting = nullptr;  ///< called after each layer's attention; may be nullptr
     std::string_view run{};              ///< label of the run, for messages
     std::string error{};                 ///< why the sequence stopped; empty while it continues
@@ -28,7 +27,7 @@ struct Sequence {
     bool failed() const { return !error.empty(); }
 };
 
-/// Queries and attention outputs of a sequence; those of the full run are the reference of `output_error`.
+/// Queries and attention outputs of a sequence. `output_error` compares other runs with those of the full run.
 struct AttentionReference {
     int64_t first_position = 0;             ///< position of the first token
     std::vector<at::Tensor> queries;        ///< per layer (T, H d), after RoPE
@@ -36,33 +35,31 @@ struct AttentionReference {
     std::vector<at::Tensor> outputs;        ///< per layer (T, H d)
 };
 
-/// Sum over the fed tokens of |o - o_full| / |o_full|, per layer and query head (L, H).
+/// Sums of |o - o_full| / |o_full| over the tokens, per layer and query head (L, H).
 using OutputErrors = std::vector<double>;
 
 struct FeedOptions {
-    /// Whether the tokens are known beforehand. Known tokens go through the prefill's attention many at a time;
-    /// otherwise each sequence reads one token through the decode attention.
+    /// Whether the tokens are known, so that many can be read at once. Otherwise each sequence reads one token.
     bool given = false;
-    /// Receives the queries and attention outputs of the first sequences, one element for each.
+    /// Receives queries and attention outputs; one element for each of the first sequences.
     std::span<AttentionReference> records{};
     bool record_plain = false;  ///< also record the queries before RoPE
-    /// If set, applies the reference's queries to every cache after each token, and adds the output errors. Every
-    /// sequence must be given the reference's tokens from `reference_first` on.
+    /// If set, adds the output errors for the reference's queries after each token. Every sequence must read the
+    /// reference's tokens from `reference_first` on.
     const AttentionReference* compare = nullptr;
     int64_t reference_first = 0;
     std::span<OutputErrors> errors{};  ///< one element for each sequence
 };
 
-/// Feeds tokens to many sequences in one pass and appends them to the caches. Every weight is read once. A sequence's
-/// result depends neither on the others nor on the number of threads. If a sequence fails, its `error` is set and its
-/// rows and cache become invalid.
-/// @param tokens of each sequence: one, or several if they are given and its policy does not act while decoding
+/// Feeds tokens to many sequences in one pass and appends them to the caches. A sequence's result depends neither on
+/// the others nor on the number of threads. If a sequence fails, its rows and cache become invalid.
+/// @param tokens one per sequence, or several if `given` is set and its policy does not act while decoding
 /// @returns the residual stream (tokens of all sequences, hidden)
 at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,
                 std::span<const std::span<const int32_t>> tokens, const FeedOptions& options = {});
 
 /// Feeds each sequence its own known tokens, with no more memory for activations than a prefill.
-/// @returns the residual stream (sequences, hidden) of each sequence's last token; undefined for a sequence that failed
+/// @returns the residual stream of each sequence's last token (sequences, hidden); undefined for failed sequences
 at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
                       std::span<const std::span<const int32_t>> tokens, Progress& progress);
 

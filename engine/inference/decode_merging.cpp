@@ -20,7 +20,7 @@ struct Attended {
     std::vector<float> outputs;    ///< (H, d)
 };
 
-/// @param queries (m, H d), whose own entries follow the first n
+/// @param queries (m, H d) of tokens whose own entries follow the first n
 Attended attended(const Transformer& model, int layer, const at::Tensor& queries, const HeldLayer& held, int64_t n) {
     const auto shape = model.shape();
     const auto heads = static_cast<size_t>(shape.n_heads), all = held.positions.size();
@@ -48,7 +48,7 @@ Attended attended(const Transformer& model, int layer, const at::Tensor& queries
     return found;
 }
 
-/// Rotates vectors (G, n, d) in f32 by differences of positions; divides by the attention factor to undo RoPE.
+/// Rotates vectors (G, n, d) in f32 by differences of positions.
 void turn(const Transformer& model, std::vector<float>& vectors, std::span<const int64_t> by) {
     const auto shape = model.shape();
     const auto rotation = model.turn(by);
@@ -69,7 +69,8 @@ std::vector<float> floats(const at::Tensor& vectors, int64_t n) {
     return {some.const_data_ptr<float>(), some.const_data_ptr<float>() + some.numel()};
 }
 
-/// Merges each pair into the given key, rotated to the second place, and the sums of values and masses.
+/// Replaces each pair by one entry with the given key, rotated to the second entry's place, and with summed values and
+/// masses.
 HeldLayer merged(const Transformer& model, const HeldLayer& held, const policies::Merges& merges) {
     const auto shape = model.shape();
     const int64_t d = shape.head_dim, g = shape.n_kv_heads, n = static_cast<int64_t>(held.positions.size()),
@@ -127,7 +128,7 @@ EntryRange entries_at(const HeldLayer& held, int64_t from, int64_t to) {
     return {place_of(from), place_of(to)};
 }
 
-/// Merges `n_merges` pairs of the first n entries, which precede those of the last tokens.
+/// Merges `n_merges` pairs among the first n entries, which precede the last tokens' entries.
 HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& queries, policies::Policy& policy,
                      std::string_view label, const HeldLayer& held, EntryRange whole, int64_t n, int64_t n_merges) {
     const auto shape = model.shape();

@@ -80,7 +80,7 @@ bool FeedOnDevice::queue(std::vector<StoredEntries::Attended> stored, const void
     return continues;
 }
 
-/// Copies channels of queries (queries, d) into (queries, channels), in the processor's memory.
+/// Copies the given channels of queries (queries, d) to the processor's memory, (queries, channels).
 const void* FeedOnDevice::on_channels(const char* q, int queries, std::span<const uint16_t> channels, Work& to) const {
     const size_t element = kernels::size_of(model->dtype());
     auto& some = to.queries.emplace_back(static_cast<size_t>(queries) * channels.size() * element);

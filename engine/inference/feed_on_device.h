@@ -17,15 +17,15 @@
 
 namespace kvscope::engine {
 
-/// Column offsets, in a token's projections, that belong to one row of a cache.
+/// Columns of a token's projections that belong to one row of a cache.
 struct RowColumns {
-    int queries;  ///< number of query heads
+    int queries;
     int64_t query, key, value;
 };
 
-/// One layer of a feed on one device: attention of the sequences whose caches are there, and comparisons.
+/// Attention and comparisons of one layer, for the sequences whose caches are on one device.
 struct FeedOnDevice {
-    /// Attention problems that are computed together, with the memory that they refer to.
+    /// Attention that is computed together, with the memory that it refers to.
     struct Work {
         std::vector<kernels::RowCopy> appended;  ///< copied before the attention
         std::vector<kernels::DecodeRow> rows;
@@ -37,7 +37,7 @@ struct FeedOnDevice {
         RunCache::Scratch scratch;
     };
 
-    /// Compares the attention outputs of one cache row with those of the full run.
+    /// Comparison of the attention outputs of one cache row with the full run's outputs.
     struct Comparison {
         size_t sequence = 0;
         int first_head = 0;
@@ -50,14 +50,12 @@ struct FeedOnDevice {
     policies::ModelShape shape;
     at::Tensor qkv, out;
     at::Tensor plain;  ///< before RoPE, for caches that renumber and for records
-    Work work;         ///< attention problems of the current layer
+    Work work;
     std::map<std::pair<int64_t, int64_t>, Transformer::Rotation> rotations, turns;
     std::vector<Comparison> comparisons;
 
-    /// Starts the next layer.
     void begin(at::Tensor of_qkv, at::Tensor of_plain, at::Tensor of_out);
 
-    /// Returns the rotation of n tokens to positions first, first + 1, ….
     const Transformer::Rotation& rotation_to(int64_t first, int64_t n);
     /// Returns the rotation that moves n rotated vectors by `by` positions.
     const Transformer::Rotation& turn_by(int64_t by, int64_t n);
@@ -65,14 +63,13 @@ struct FeedOnDevice {
 
     void queue(const RunCache::RowView& view, const void* q, int queries, void* out_row, float* weights, Work& to,
                bool continues = false) const;
-    /// Queues the entries stored in parts, before the plain ones. @returns whether there are any
+    /// Queues entries stored in parts, which precede whole ones. @returns whether there are any
     bool queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out_row, Work& to) const;
     void attend(Work& all) const;
 
-    /// Starts comparing with the reference's queries of tokens [token, token + n), rotated to `position`.
+    /// Starts the comparison for the reference's queries of tokens [token, token + n), rotated to `position`.
     Comparison& begin_comparison(const AttentionReference& reference, int layer, size_t sequence, int64_t token,
                                  int64_t n, const RowColumns& columns, int64_t position);
-    /// Adds the output errors of all comparisons to `errors`, one element for each sequence.
     void add_errors(int layer, std::span<OutputErrors> errors) const;
 
  private:

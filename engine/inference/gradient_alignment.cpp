@@ -33,7 +33,7 @@ struct HeadQuery {
     double scale = 0;  ///< logits are scale * (q . k)
 };
 
-/// For each visible entry: its logit, and for r = v - o the products E . r, r . r, and r . r of the preceding entry.
+/// For each visible entry, its logit and, with r = v - o, E . r, r . r, and r . (r of the preceding entry).
 struct EntryProducts {
     std::vector<double> logits, along, squares, with_previous;
 };
@@ -61,7 +61,7 @@ void multiply(const HeadQuery& head, int64_t d, EntryProducts& products) {
     }
 }
 
-/// Sums over the pairs of neighbors that a query sees. Of the factors, only 1 - 2 alpha can change a cosine's sign.
+/// Sums the cosines over pairs of neighbors. Only the factor 1 - 2 alpha can change a cosine's sign.
 CosineSums sums_of_query(const HeadQuery& head, int64_t d, EntryProducts& products) {
     CosineSums sums;
     double length = 0;
@@ -127,7 +127,6 @@ HeldEntries nothing_held(const policies::ModelShape& shape, at::ScalarType type)
     return {none, none, {}, {}};
 }
 
-/// Returns the residual stream before each layer and after the last one.
 std::vector<at::Tensor> residuals_of(const Transformer& model, std::span<const int32_t> ids, Progress& progress) {
     const HeldEntries nothing = nothing_held(model.shape(), model.scalar_type());
     at::Tensor residual = model.embed(ids);
@@ -151,7 +150,6 @@ LayerRead detached(const LayerRead& read) {
             read.outputs.detach().contiguous()};
 }
 
-/// Reverses the order of the layers.
 std::vector<float> turned_round(const std::vector<float>& means, int64_t n_layers) {
     const auto each = static_cast<int64_t>(means.size()) / n_layers;
     std::vector<float> turned;

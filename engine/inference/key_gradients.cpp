@@ -12,14 +12,12 @@
 namespace kvscope::engine {
 namespace {
 
-constexpr int64_t kLogitRows = 64;  // rows of logits in memory at a time
+constexpr int64_t kLogitRows = 64;  // rows of logits in memory at one time
 
-/// Returns (G, n, d) as (n, G d).
 at::Tensor by_token(const at::Tensor& entries) {
     return entries.transpose(0, 1).reshape({entries.size(1), entries.size(0) * entries.size(2)});
 }
 
-/// Returns (n, G d) as (G, n, d), contiguous.
 at::Tensor by_head(const at::Tensor& rows, int64_t n_heads) {
     return rows.reshape({rows.size(0), n_heads, rows.size(1) / n_heads}).transpose(0, 1).contiguous();
 }
@@ -81,7 +79,7 @@ at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> i
         for (int64_t i = 0; i < rows; ++i) next.data_ptr<int64_t>()[i] = ids[static_cast<size_t>(begin + i + 1)];
         at::Tensor x = residual.narrow(0, begin, rows).detach();
         x.set_requires_grad(true);
-        // In f64: for a token that is nearly certain, p - 1 has no digits left in f32.
+        // In f32, p - 1 loses all digits for a nearly certain token.
         const at::Tensor loss = -at::log_softmax(model.logits(x).to(at::kDouble), -1).gather(1, next);
         const auto found = torch::autograd::grad({loss}, {x}, {at::full_like(loss, 1.0 / static_cast<double>(n))});
         gradient.narrow(0, begin, rows).copy_(found[0]);

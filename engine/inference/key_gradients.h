@@ -11,11 +11,10 @@
 
 namespace kvscope::engine {
 
-/// Returns, for each of the last n entries, the first entry that it sees through a window of that many positions,
-/// including its own. Returns an empty vector if every entry sees all.
+/// Returns the first entry that each of the last n entries sees within a window of that many positions, including its
+/// own; empty if every entry sees all.
 std::vector<int64_t> first_seen(std::span<const int64_t> positions, int64_t n, int64_t window);
 
-/// Entries of a layer's cache before a chunk is read.
 struct HeldEntries {
     at::Tensor keys, values;         ///< (G, n, d), keys before RoPE
     std::vector<float> masses;       ///< (n) number of tokens in each entry, as attention counts them
@@ -23,7 +22,6 @@ struct HeldEntries {
     std::vector<int64_t> places{};   ///< (n) positions for RoPE; empty if equal to `positions`
 };
 
-/// Inputs and outputs of a layer's attention for a chunk of m tokens after n entries.
 struct LayerRead {
     at::Tensor own_keys = {};              ///< (m, G d) keys of the chunk, before RoPE
     at::Tensor queries = {};               ///< (m, H d) after RoPE
@@ -32,27 +30,26 @@ struct LayerRead {
     at::Tensor outputs = {};               ///< (m, H d)
 };
 
-/// Computes one layer for a chunk of m tokens that attends to the held entries and to itself. @param residual (m,
-/// hidden) f32; replaced by the residual stream after the layer
+/// Computes a layer for a chunk of m tokens that attends to the held entries and itself.
+/// @param residual (m, hidden) f32, replaced by the residual stream after the layer
 LayerRead read_layer(const Transformer& model, int layer, const HeldEntries& held, int64_t first, at::Tensor& residual);
 
-/// A chunk whose loss is differentiated with respect to keys.
+/// A chunk for whose loss key_gradients() computes gradients.
 struct ChunkRead {
     std::span<const int32_t> ids;         ///< (m)
     int64_t first = 0;                    ///< position of the chunk's first token
-    std::vector<at::Tensor> residuals{};  ///< (L + 1) of (m, hidden) f32: before each layer and after the last
-    std::vector<HeldEntries> held{};      ///< (L) entries that the chunk read, without its own
-    bool by_own_keys = false;             ///< whether to differentiate also by the chunk's own keys
+    std::vector<at::Tensor> residuals{};  ///< (L + 1) of (m, hidden) f32: before each layer and after the last one
+    std::vector<HeldEntries> held{};      ///< (L) entries before the chunk
+    bool by_own_keys = false;             ///< whether to compute gradients for the chunk's own keys, too
 };
 
-/// Returns the gradient of the mean loss -ln p with respect to the residual stream after the last layer, (m, hidden)
-/// f32. The loss covers all tokens but the first, each predicted from its predecessors.
-/// @param model computed with the differentiable operations
+/// Returns the gradient of the mean loss -ln p over all tokens but the first, with respect to the last layer's output,
+/// (m, hidden) f32. @param model must use differentiable_operations()
 at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> ids, const at::Tensor& residual,
                             const Progress& progress);
 
 /// Returns the gradient of the chunk's loss with respect to each key before RoPE, (L) of (G, n [+ m], d) f32; empty for
-/// a chunk of one token. Layers are computed again in f32 and differentiated one by one, to save memory.
+/// a chunk of one token. Computes and differentiates one layer at a time in f32, to save memory.
 std::vector<at::Tensor> key_gradients(const Transformer& model, const ChunkRead& chunk, const Progress& progress);
 
 }  // namespace kvscope::engine

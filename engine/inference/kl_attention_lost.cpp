@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t queries_at_once = 64;
 
-/// Attention weights of the full run while it reads its own answer, for one KV head and a block of queries.
+/// The full run's attention weights while it reads its answer, for one KV head and a block of queries.
 class AnswerWeights {
  public:
     AnswerWeights(const Transformer& model, const RunCache& full, const FullReference& answer, int64_t n_context)
@@ -29,8 +29,8 @@ class AnswerWeights {
           logits_(at::empty({shape_.group() * n_keys_ * queries_at_once}, at::kFloat)),
           weights_(at::empty_like(logits_)) {}
 
-    /// Returns (H / G, n_keys, n) for queries [first, first + n); token first + t + 1 is drawn from column t. n must be
-    /// at most queries_at_once. Valid until the next call.
+    /// Returns (H / G, n_keys, n) for at most queries_at_once queries [first, first + n). Query t predicts token t + 1.
+    /// Valid until the next call.
     at::Tensor of(int layer, int head, int64_t first, int64_t n) {
         const int64_t d = shape_.head_dim, group = shape_.group();
         const at::Tensor queries = answer_.attention.queries[static_cast<size_t>(layer)]
@@ -70,7 +70,6 @@ class AnswerWeights {
                          .y = logits});
     }
 
-    /// Hides from each query the later tokens and those outside the layer's sliding window.
     void hide(int layer, int64_t first, at::Tensor& logits) const {
         constexpr float unseen = -std::numeric_limits<float>::infinity();
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)], n = logits.size(2);
@@ -96,7 +95,7 @@ bool is_finite(std::span<const float> values) {
     return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
-/// Returns the KL (runs, n) of the steps that are drawn from queries [first, first + n).
+/// Returns the KL (runs, n) of the steps that queries [first, first + n) predict.
 std::vector<float> kl_of(std::span<const ComparedRun> runs, int64_t first, int64_t n) {
     std::vector<float> kl;
     for (const ComparedRun& run : runs) {
@@ -106,7 +105,7 @@ std::vector<float> kl_of(std::span<const ComparedRun> runs, int64_t first, int64
     return kl;
 }
 
-/// Adds the weights `seen` (N) of dropped tokens to `lost` (N), and sets the other weights to 0.
+/// Adds the weights in `seen` (N) of dropped tokens to `lost` (N). Sets the weights of kept tokens to 0.
 void add_lost(const ComparedRun& run, int layer, size_t query_head, size_t n_heads, std::span<float> seen,
               std::span<double> lost) {
     for (const auto held : run.kept.held(static_cast<size_t>(layer), query_head / (n_heads / run.kept.n_rows))) {

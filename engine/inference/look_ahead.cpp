@@ -12,7 +12,6 @@
 namespace kvscope::engine {
 namespace {
 
-/// Converts the queries of n steps, (1, H d) each, to (H, n, d) f32.
 std::vector<float> by_head(const std::vector<at::Tensor>& steps, const policies::ModelShape& shape) {
     const auto n = static_cast<int64_t>(steps.size());
     const at::Tensor all =
@@ -20,7 +19,6 @@ std::vector<float> by_head(const std::vector<at::Tensor>& steps, const policies:
     return {all.const_data_ptr<float>(), all.const_data_ptr<float>() + all.numel()};
 }
 
-/// Returns (G, n, d), the last n keys of each KV head's first row.
 at::Tensor last_keys(const Transformer& model, const RunCache& cache, int layer, int64_t n) {
     const auto shape = model.shape();
     at::Tensor keys = at::empty({shape.n_kv_heads, n, shape.head_dim}, model.options());

@@ -7,7 +7,7 @@
 
 namespace kvscope::engine {
 
-/// Observations of one layer's prefill for later decisions, with the memory that they refer to.
+/// Copy of a layer's observations for later decisions, with the memory that they refer to.
 struct ObservedLayer {
     ObservedLayer(const policies::LayerObservations& observed, const DenseLayer& shared);
     ObservedLayer(const ObservedLayer&) = delete;

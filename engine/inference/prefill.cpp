@@ -20,10 +20,10 @@
 namespace kvscope::engine {
 namespace {
 
-/// Rows of a product: enough to fill the cores and to expand weights seldom, few enough for the caches.
+/// Enough tokens to use all cores and to expand weights rarely, and few enough for the processor's caches.
 int64_t tokens_of_chunk(const Transformer& model) { return model.device().is_processor() ? 1024 : 4096; }
 
-/// Copies the query columns of `qkv` to (H, n_total, d) f32, from token `first` on.
+/// Copies the queries in `qkv` to (H, n_total, d) f32, from token `first` on.
 void copy_queries(const Transformer& model, const at::Tensor& qkv, std::vector<float>& target, int64_t n_total,
                   int64_t first) {
     const at::Tensor rows = qkv.cpu();
@@ -72,7 +72,7 @@ class Pass {
     double recording_seconds() const { return recording_seconds_; }
     double unseen_seconds() const { return unseen_seconds_; }
 
-    /// Whether the device may compute a layer while the processor looks at the preceding one.
+    /// Whether the device may compute a layer while the processor examines the preceding one.
     bool runs_ahead() const {
         const policies::Needs& needs = request_.needs;
         return !model_.device().is_processor() && !measures_ && !needs.hidden_states && !needs.projection_inputs;
@@ -138,7 +138,7 @@ class Pass {
         return observations;
     }
 
-    /// Passes the tails through the layer, after a copy of the prompt's entries. The results refer to members.
+    /// Computes the tails' pass through the layer, after the prompt's entries.
     std::vector<std::unique_ptr<policies::LayerObservations>> run_tails(int layer, const DenseLayer& dense) {
         std::vector<std::unique_ptr<policies::LayerObservations>> tails;
         if (request_.tails.empty()) return tails;
@@ -166,7 +166,7 @@ class Pass {
         return observations;
     }
 
-    /// Returns the prompt's keys followed by those of the only tail; empty for several tails, which share the memory.
+    /// Returns the prompt's keys and the tail's; empty for several tails, which overwrite one another.
     policies::EntriesView all_keys_of_tail() const {
         if (request_.tails.size() > 1) return {};
         return DenseLayer::entries_view(tail_dense_.keys, tail_dense_.device);
@@ -182,7 +182,7 @@ class Pass {
  private:
     template <class Work>
     void recorded(Work work) {
-        model_.backend().wait();  // finish the prefill's own work first
+        model_.backend().wait();  // so that only `work` is measured
         const auto start = WorkClock::now();
         work();
         recording_seconds_ += WorkClock::seconds_since(start);
@@ -250,7 +250,7 @@ class Pass {
         model_.finish_layer(layer, out.narrow(0, n - 1 - row, 1), last);
     }
 
-    /// Computes the inputs of `Transformer::project`'s product, without rounding to the model's type.
+    /// Computes the inputs of the layer's projections in f32, without rounding to the model's type.
     void normalise_inputs(int layer) {
         const auto start = WorkClock::now();
         inputs_.resize(static_cast<size_t>(residual_.numel()));
@@ -271,7 +271,7 @@ class Pass {
         std::optional<DeviceTimestamp> end{};
         DenseLayer dense{};
         std::vector<std::pair<int64_t, at::Tensor>> window{};  ///< queries with their index in the window
-        double seconds_seen = 0;                               ///< time in begin_layer and of waiting for the layer
+        double seconds_seen = 0;                               ///< time in begin_layer and in waiting for the layer
 
         explicit UnderWay(const ComputeDevice& device) : begin(device) {}
     };
@@ -289,7 +289,7 @@ class Pass {
     HostRoom residual_room_, qkv_room_, plain_room_, sums_room_;
     at::Tensor residual_;
     DenseLayer plain_;       ///< keys (G, N, d) of a layer before RoPE; undefined if not needed
-    at::Tensor plain_keys_;  ///< `plain_` in the processor's memory
+    at::Tensor plain_keys_;  ///< copy of `plain_` in the processor's memory
     Transformer::Rotation rotation_;
     std::vector<float> window_queries_;
     at::Tensor sums_;  ///< (H, N) f64
@@ -331,7 +331,7 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request, c
             call(view);
             outside += WorkClock::seconds_since(called);
         };
-        if (on_layer) model.backend().wait();  // finish the prefill's own work first
+        if (on_layer) model.backend().wait();  // so that its time does not count as time of the callback
         show(on_layer);
         if (meanwhile && pass.runs_ahead() && layer + 1 < pass.n_layers()) pass.begin_layer(layer + 1, progress, steps);
         show(meanwhile);

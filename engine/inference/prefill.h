@@ -15,20 +15,19 @@
 
 namespace kvscope::engine {
 
-/// Input of a prefill and the observations that it makes.
 struct PrefillRequest {
     std::span<const int32_t> ids;     ///< (N), at least one
-    policies::Needs needs;            ///< union of the needs of all runs
-    std::vector<int> entry_layers{};  ///< layers whose entries policies read, unless `needs` asks for all layers
-    trace::PromptRecord* projections = nullptr;  ///< receives the projection measures; nullptr if not requested
-    std::span<const float> modes;  ///< modes of the model's projections, as `ProjectionMeasures` takes them
+    policies::Needs needs;            ///< needs of all runs
+    std::vector<int> entry_layers{};  ///< layers whose entries policies read, if `needs` does not request all
+    trace::PromptRecord* projections = nullptr;  ///< receives the projection measures; may be nullptr
+    std::span<const float> modes;                ///< modes of the projections, as for ProjectionMeasures
     std::span<const Tail> tails;
     int n_layers = -1;       ///< number of layers to compute; -1 for all
-    int64_t room = 0;        ///< free entries after the prompt in each layer's cache
+    int64_t room = 0;        ///< number of free entries after the prompt in each layer's cache
     bool keep_cache = true;  ///< if false, each layer's cache is freed after the callbacks
 };
 
-/// Results of one layer, valid only during the callback, except `dense`, which may be shared or moved from.
+/// Results of one layer, valid only during the callback. The callback may share `dense` or move from it.
 struct PrefillLayer {
     int layer = 0;
     policies::LayerObservations& prompt;
@@ -40,16 +39,15 @@ using OnLayer = std::function<void(PrefillLayer&)>;
 
 struct PrefillResult {
     DenseCache cache;                ///< empty unless kept
-    std::vector<float> last_logits;  ///< (vocabulary) of the prompt's last token; empty if not all layers were computed
-    /// Seconds without the time in `on_layer`, in `meanwhile` and for recording. A device may compute during these.
+    std::vector<float> last_logits;  ///< (vocabulary) of the prompt's last token; empty if a layer was skipped
+    /// Seconds without callbacks and recording, although a device may compute during these.
     double seconds = 0;
-    double recording_seconds = 0;  ///< time for projection measures and for copying observations
+    double recording_seconds = 0;  ///< seconds for projection measures and for copying observations
 };
 
-/// Reads the prompt layer by layer, in chunks of tokens. Never stores anything of size N x N.
+/// Reads the prompt layer by layer, in chunks of tokens. Never stores an array of size N x N.
 /// @param on_layer called after each layer; may be empty
-/// @param meanwhile called after `on_layer`, while a device may already compute the next layer; may be empty. Further
-/// work for the device then waits until that layer is done.
+/// @param meanwhile called after on_layer, while a device may already compute the next layer; may be empty
 /// @throws UsageError if the prompt is empty or longer than the model's context
 PrefillResult prefill(const Transformer& model, const PrefillRequest& request, const OnLayer& on_layer,
                       Progress& progress, const OnLayer& meanwhile = {});

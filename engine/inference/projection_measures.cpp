@@ -15,7 +15,6 @@ namespace {
 
 struct NoScratch {};
 
-/// Copies d numbers of a contiguous (n, width) array of bf16 or f32 to f32, from number `first` on.
 void copy_numbers(const at::Tensor& rows, int64_t first, int64_t d, float* to) {
     if (rows.scalar_type() == at::kBFloat16) {
         const auto* from = static_cast<const kernels::bf16*>(rows.const_data_ptr()) + first;
@@ -25,7 +24,7 @@ void copy_numbers(const at::Tensor& rows, int64_t first, int64_t d, float* to) {
     }
 }
 
-/// Limits a mean to [-1, 1], which rounding may exceed.
+/// Rounding can move a mean outside [-1, 1].
 float as_cosine(double mean) { return static_cast<float>(std::isnan(mean) ? mean : std::clamp(mean, -1.0, 1.0)); }
 
 }  // namespace
@@ -113,7 +112,7 @@ void ProjectionMeasures::finish_layer() {
         all_modes_.empty() ? std::span(solved) : all_modes_.subspan(static_cast<size_t>(layer_) * each, each);
     std::vector<double> contributions(static_cast<size_t>(n_heads_ * d));
     kernels::parallel_with<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
-        // A head's modes are an orthogonal basis, so cosines are the same in their coordinates.
+        // A head's modes are an orthogonal basis, which preserves cosines.
         kernels::quadratic_forms(neighbours_.data() + head * d * d, modes.data() + head * d * d, d, d,
                                  contributions.data() + head * d);
     });

@@ -12,29 +12,28 @@
 
 namespace kvscope::engine {
 
-/// Greatest number of tokens whose keys and values are compared between layers and heads.
+/// Largest number of tokens whose keys and values are compared between layers and heads.
 inline constexpr int64_t similarity_tokens = 256;
 
-/// Returns min(n, most) evenly spaced positions in [0, n): the middles of equal parts.
+/// Returns min(n, most) positions in [0, n), in the middle of equal intervals.
 std::vector<int64_t> evenly_spaced_tokens(int64_t n, int64_t most);
 
-/// Computes a prompt's measures of queries, keys and values before RoPE, layer by layer and chunk by chunk.
+/// Measures a prompt's queries, keys and values before RoPE, layer by layer and chunk by chunk. Cosines with a zero
+/// vector are 0. Results do not depend on the number of threads.
 /// - `adjacent_similarity`: cos(y_t, y_{t+1}) for y = x W, averaged over neighboring tokens and heads.
-/// - `mode_contribution`: c_i of KVSlimmer's Eq. 8, averaged over neighboring tokens. With W = U S V^T of one head, c_i
-/// = (y_t . v_i)(y_{t+1} . v_i) / (|y_t| |y_{t+1}|); the c_i add up to the cosine.
-/// - `layer_similarity`, `head_similarity`: cosines of a token's keys (or values) between two layers and between two
-/// heads, averaged over `similarity_tokens` tokens.
-/// Cosines with a zero vector are 0. Results do not depend on the number of threads.
+/// - `mode_contribution`: c_i of KVSlimmer's Eq. 8, averaged over neighboring tokens. With W = U S V^T of one head,
+/// c_i = (y_t . v_i)(y_{t+1} . v_i) / (|y_t| |y_{t+1}|).
+/// - `layer_similarity`, `head_similarity`: cosine of a token's keys (or values) in two layers or heads, averaged over
+/// tokens.
 class ProjectionMeasures {
  public:
-    /// @param modes (L, H + 2G, d, d) from `projection_modes`; if empty, each layer's modes are computed
+    /// @param modes (L, H + 2G, d, d) from projection_modes(); if empty, each layer's modes are computed
     /// @param record receives the measures; must outlive this object, like `modes`
     ProjectionMeasures(const Transformer& model, int64_t n_tokens, std::span<const float> modes,
                        trace::PromptRecord& record);
 
     void begin_layer(int layer);
-    /// Adds the next tokens: their residual stream before the layer, (n, hidden) f32, and the result of
-    /// `Transformer::project`, (n, (H + 2G) d).
+    /// Adds tokens: their residual stream before the layer, (n, hidden) f32, and Transformer::project()'s result.
     void add(const at::Tensor& residual, const at::Tensor& qkv);
     void finish_layer();
 
@@ -57,9 +56,10 @@ class ProjectionMeasures {
     std::vector<int64_t> sampled_;
     int layer_ = 0;
     int64_t n_seen_ = 0;
-    at::Tensor previous_;             ///< ((H + 2G) d) of the last token added
-    std::vector<double> neighbours_;  ///< `kernels::neighbour_products` of the layer's tokens, (H + 2G, d, d)
-    std::array<std::vector<std::vector<float>>, 2> samples_;  ///< sampled keys and values, by layer: (G, tokens, d)
+    at::Tensor previous_;             ///< ((H + 2G) d) of the last added token
+    std::vector<double> neighbours_;  ///< kernels::neighbour_products of the layer's tokens, (H + 2G, d, d)
+    std::array<std::vector<std::vector<float>>, 2>
+        samples_;  ///< keys and values of sampled tokens in each layer, (G, tokens, d)
 };
 
 }  // namespace kvscope::engine

@@ -39,7 +39,7 @@ void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const
                     origin, n, n_new, limit, n_new - room));
 }
 
-/// Returns the context from which the model's template produces the prompt's text; empty if the result differs.
+/// Returns the context from which the model's template makes exactly the prompt's text; empty if there is none.
 std::string context_of(const Model& model, const Prompt& prompt) {
     const bool templated = !prompt.chat_template.empty();
     if (templated && !model.chat_template()) return {};
@@ -71,20 +71,20 @@ nlohmann::json recipe_entry_of(const trace::Reader& reader, int prompt) {
     return number < prompts.size() && prompts[number].is_object() ? prompts[number] : nlohmann::json::object();
 }
 
-/// Earlier versions did not parse control tokens, and their recipes do not say so.
+/// Recipes of earlier versions, which did not parse control tokens, lack the field.
 bool parsed_special(const nlohmann::json& entry) {
     const auto found = entry.find("special");
     return found != entry.end() && found->is_boolean() && found->get<bool>();
 }
 
-/// Returns when a prompt was rendered: its own time if copied from another trace, otherwise the trace's time.
+/// Returns when a prompt was rendered. Prompts of another trace keep their own time.
 std::time_t rendered_at(const trace::Reader& reader, const nlohmann::json& entry) {
     const auto found = entry.find("rendered");
     const bool is_said = found != entry.end() && found->is_string();
     return trace::time_of_utc(is_said ? found->get<std::string>() : reader.created_utc()).value_or(std::time(nullptr));
 }
 
-/// Returns the control tokens in a text with their counts, such as "<|im_end|> (2), <|im_start|> (1)".
+/// Returns a text's control tokens with their counts, such as "<|im_end|> (2), <|im_start|> (1)".
 std::string control_tokens_in(const checkpoint::Tokenizer& tokenizer, const std::string& text) {
     const auto parsed = tokenizer.encode(text, false, true), spelt = tokenizer.encode(text, false, false);
     if (parsed == spelt) return {};
@@ -97,14 +97,14 @@ std::string control_tokens_in(const checkpoint::Tokenizer& tokenizer, const std:
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Returns the number of characters for which there are no tokens, not even tokens of their bytes.
+/// Returns the number of characters without a token, also not for their bytes.
 int64_t count_without_token(const checkpoint::Tokenizer& tokenizer, std::string_view text) {
     std::map<std::string_view, bool> has_token;
     int64_t count = 0;
     for (size_t at = 0; at < text.size();) {
         const auto step = checkpoint::utf8_step(text, at);
         const auto [found, is_new] = has_token.try_emplace(text.substr(at, step.length), true);
-        // A normalizer may strip white space at the ends of a text.
+        // A normalizer may remove white space at the ends of a text.
         if (is_new && !checkpoint::is_white_space(step.code_point))
             found->second = !tokenizer.encode(found->first, false, false).empty();
         count += found->second ? 0 : 1;

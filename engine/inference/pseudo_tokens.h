@@ -8,7 +8,7 @@
 
 namespace kvscope::engine {
 
-/// Pseudo tokens: which tokens stand for the answer, and at which positions (DapQ, Table 1 and Figure 2).
+/// Tokens that replace the answer, and their positions (DapQ, Table 1 and Figure 2).
 struct PseudoTokens {
     enum class Content {
         answer,      ///< the answer's own tokens (SC)
@@ -16,11 +16,10 @@ struct PseudoTokens {
         vocabulary,  ///< random tokens of the vocabulary (DC)
     };
     Content content = Content::answer;
-    int64_t start = 0;        ///< position of the first one; N for the answer's own positions (SP)
-    int64_t drawn_below = 0;  ///< if above 0, `start` is random so that all positions are below this number
+    int64_t start = 0;        ///< position of the first token; N for the answer's own positions (SP)
+    int64_t drawn_below = 0;  ///< if above 0, draws `start` at random so that all positions are smaller
 };
 
-/// Sources of the pseudo tokens.
 struct PseudoSource {
     std::span<const int32_t> answer;
     std::span<const int32_t> phrase;
@@ -28,8 +27,8 @@ struct PseudoSource {
     uint64_t seed = 0;
 };
 
-/// Returns n tails at consecutive positions, each as long as the answer, with different random draws.
-/// @throws UsageError if the phrase is used and empty
+/// Returns n tails at consecutive positions, each as long as the answer and drawn anew.
+/// @throws UsageError if the phrase is needed and empty
 std::vector<Tail> tails_of(const PseudoTokens& tokens, const PseudoSource& source, int n);
 
 }  // namespace kvscope::engine

@@ -13,13 +13,13 @@
 
 namespace kvscope::engine {
 
-/// Mean cosine between the queries of pseudo tokens and of the answer's tokens, over tokens, query heads and layers.
+/// Mean cosine between queries of pseudo tokens and of the answer, over tokens, query heads and layers.
 struct QuerySimilarity {
     double after_rope = 0;
     double before_rope = 0;
 };
 
-/// Compares the queries of pseudo tokens with those of the full run's greedy answer (DapQ, Table 1 and Figure 2).
+/// Compares queries of pseudo tokens with those of the full run's greedy answer (DapQ, Table 1 and Figure 2).
 class QueryAlignment {
  public:
     /// Reads the prompt and decodes up to n_answer tokens, without the end token.
@@ -30,8 +30,8 @@ class QueryAlignment {
     int64_t n_prompt() const { return n_prompt_; }
     const std::vector<int32_t>& answer() const { return answer_; }
 
-    /// Reads each tail in one pass after the prompt, as DapQ does, and returns one result for each. Tails must be as
-    /// long as the answer. @throws UsageError for another length or a negative position
+    /// Returns a result for each tail, read in one pass after the prompt as in DapQ.
+    /// @throws UsageError for a tail of another length than the answer or with a negative position
     std::vector<QuerySimilarity> similarity(std::span<const Tail> tails, Progress& progress);
 
  private:
@@ -43,7 +43,7 @@ class QueryAlignment {
     int64_t n_prompt_;
     DenseCache cache_;  // with free entries for an answer or a tail
     std::vector<int32_t> answer_;
-    std::vector<Queries> queries_;  // one per layer
+    std::vector<Queries> queries_;
 };
 
 }  // namespace kvscope::engine

@@ -9,22 +9,20 @@
 
 namespace kvscope::engine {
 
-/// Options for drawing tokens from logits.
 struct SamplingOptions {
     double temperature = 0;  ///< 0 for greedy decoding
-    double top_p = 1;        ///< sum of probabilities of the tokens to draw from (nucleus sampling); 1 for all
+    double top_p = 1;        ///< total probability of the tokens to draw from (nucleus sampling); 1 for all
     uint64_t seed = 0;
 };
 
 SamplingOptions sampling_of(const RunOptions& options);
 
-/// Draws tokens from logits. Each run has its own sampler; all have the same seed.
+/// Draws tokens from logits. Each run has its own sampler with the same seed.
 class Sampler {
  public:
-    /// @throws UsageError for a negative temperature or a top_p outside (0, 1].
     explicit Sampler(const SamplingOptions& options);
 
-    /// Draws a token; with temperature 0, the lowest id among equal logits. @throws RunError for NaN
+    /// Draws a token. With temperature 0, returns the lowest id among the largest logits. @throws RunError for NaN
     int32_t next(std::span<const float> logits);
 
  private:
@@ -33,7 +31,7 @@ class Sampler {
     std::vector<std::pair<float, int32_t>> candidates_;
 };
 
-/// @throws RunError always: the logits contain NaN
+/// Throws RunError because the logits contain NaN.
 [[noreturn]] void refuse_nan();
 
 /// Returns the lowest id among the largest logits. @throws RunError for NaN

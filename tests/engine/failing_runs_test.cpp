@@ -100,7 +100,7 @@ const std::vector<Fault>& faults() {
         {"fault=scores", "expected 180 scores or none, found 7"},
         {"fault=draft-out-of-range", "row 1: expected positions below 90"},
         {"fault=filter-unsorted", "row 1: expected positions in ascending order"},
-        {"fault=filter-rows", "the same in all rows; row 1"},
+        {"fault=filter-rows", "second pass in all rows, but row 1"},
         {"fault=evict-out-of-range,after=2", "row 1: expected entries below", true},
         {"fault=evict-unsorted,after=2", "row 1: expected entries in ascending order", true},
         {"fault=evict-twice,after=2", "row 1: expected entries in ascending order", true},
