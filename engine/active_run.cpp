@@ -302,7 +302,7 @@ void ActiveRun::filter(policies::LayerObservations& observations) {
         const auto other =
             std::find_if(filtered_.rows.begin(), filtered_.rows.end(), [&](const auto& row) { return row != first; });
         if (other != filtered_.rows.end())
-            throw RunError("the policy must choose the same tokens for the second pass in all rows, but row" +
+            throw RunError("the policy must choose the same tokens for the second pass in all rows, but row " +
                            std::to_string(other - filtered_.rows.begin()) + " differs from row 0");
     });
 }

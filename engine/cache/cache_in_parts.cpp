@@ -11,7 +11,7 @@
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"
 
-// Entries of a run's cache that are not whole keys and values: how they are stored and made whole again.
+// Stores entries of a run's cache in parts, and reconstructs whole keys and values.
 
 namespace kvscope::engine {
 namespace {
@@ -24,7 +24,7 @@ int64_t n_turned(const policies::StoredLayer& described) {
     return n;
 }
 
-/// Whether the description contains all numbers and takes nothing from a prompt's cache.
+/// Whether the description contains all numbers and needs none from the prompt's cache.
 bool is_given(const policies::StoredLayer& described) {
     const auto given = [](const policies::StoredVectors& vectors) {
         return std::all_of(vectors.parts.begin(), vectors.parts.end(),
@@ -54,7 +54,7 @@ void from_floats(const float* from, kernels::DType dtype, int64_t n, char* to) {
     for (int64_t i = 0; i < n; ++i) numbers[i] = kernels::bf16_from_float(from[i]);
 }
 
-/// Keys and values, (G, n, d) each, of the tokens that will no longer be whole.
+/// Keys and values, (G, n, d) each, of tokens that will be stored in parts.
 struct LeavingVectors {
     std::vector<float> keys, keys_before_rope, values;
 
@@ -74,7 +74,8 @@ StoredSource RunCache::source_of(int layer, const policies::StoredLayer& describ
     source.block = [this, layer](const std::shared_ptr<const policies::StoredBlock>& block) {
         const auto found = blocks_.find(block);
         if (found == blocks_.end())
-            throw RunError("layer " + std::to_string(layer) + ": a part shares numbers that no layer has stored");
+            throw RunError("layer " + std::to_string(layer) +
+                           ": a part refers to shared numbers that no layer has stored");
         return found->second;
     };
     if (const int64_t n = n_turned(described); n > 0) {
@@ -127,7 +128,8 @@ void RunCache::store_others(int layer, const policies::WholeTokens& whole, int64
     for (const auto& row : target.positions)
         if (static_cast<int64_t>(row.size()) < end ||
             !std::equal(positions.begin(), positions.end(), row.begin() + begin))
-            throw RunError(at + "a policy that stores tokens while decoding must keep the same tokens in every row");
+            throw RunError(
+                at + "a policy that stores tokens in parts while decoding must keep the same tokens in every row");
     LeavingVectors leaving;
     const auto n = static_cast<int64_t>(positions.size()) * model_->config().head_dim;
     const auto add_row = [&](const at::Tensor& from, size_t row, std::vector<float>& to) {
@@ -166,7 +168,7 @@ void RunCache::drop_unused_blocks() {
     std::erase_if(blocks_, [](const auto& block) { return block.first.expired(); });
 }
 
-/// Returns keys (rows, n, d) of tokens at these positions as they were before RoPE.
+/// Returns the keys (rows, n, d) before RoPE, of tokens at the given positions.
 std::vector<float> RunCache::turned_back(std::vector<float> keys, std::span<const uint32_t> positions) const {
     const int64_t d = model_->config().head_dim;
     std::vector<int64_t> by(positions.begin(), positions.end());
@@ -233,8 +235,7 @@ void RunCache::grow(int layer, const policies::StoredLayer& described) {
 void RunCache::hold(int layer, const policies::Selection& selection, int64_t n_tokens) {
     require_holdable(layer, selection, n_tokens);
     if (!selection.stored || !is_given(*selection.stored))
-        throw RunError("layer " + std::to_string(layer) +
-                       ": the description does not contain all numbers of the entries");
+        throw RunError("layer " + std::to_string(layer) + ": the description of the entries lacks numbers");
     allocate(layer, std::vector<std::vector<uint32_t>>(static_cast<size_t>(n_rows_)));
     store(layer, *selection.stored, nullptr);
 }

@@ -12,31 +12,31 @@
 
 namespace kvscope::engine {
 
-/// Full cache of one layer: keys (after RoPE) and values, (G, capacity, d) each. The first entries are in use.
+/// Full cache of one layer: keys (after RoPE) and values, (G, capacity, d) each. Only the first entries are in use.
 struct DenseLayer {
     at::Tensor keys = {}, values = {};
     ComputeDevice device = {};
-    at::Tensor host_keys = {}, host_values = {};  ///< copies in the processor's memory, if they were made
+    at::Tensor host_keys = {}, host_values = {};  ///< copies in the processor's memory, if any
 
     static DenseLayer allocate(const policies::ModelShape& shape, int64_t capacity, at::ScalarType type,
                                const ComputeDevice& device = {});
 
     int64_t capacity() const { return keys.size(1); }
 
-    /// Copies the key and value columns of `qkv` (n, (H + 2G) d) to entries first, …, first + n - 1.
+    /// Copies the keys and values in `qkv` (n, (H + 2G) d) to entries [first, first + n).
     void write(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
     void write_keys(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
-    /// Memory of the processor that is reused for the entries of different layers.
+    /// Reusable memory of the processor for the entries of one layer at a time.
     struct Room {
         HostRoom keys, values;
     };
 
-    /// Copies the entries to the processor's memory, unless they are already there.
+    /// Copies the entries to the processor's memory if they are on a device.
     void bring_to_processor(Room& room);
     void bring_to_processor();
-    /// Returns the entries that were copied to the processor's memory. @throws std::logic_error if they were not
+    /// Returns the copy in the processor's memory. @throws std::logic_error if bring_to_processor() was not called
     DenseLayer on_processor() const;
 
     policies::EntriesView keys_view() const { return view(keys, host_keys); }
@@ -49,6 +49,6 @@ struct DenseLayer {
     policies::EntriesView view(const at::Tensor& entries, const at::Tensor& host) const;
 };
 
-using DenseCache = std::vector<DenseLayer>;  ///< one element for each layer
+using DenseCache = std::vector<DenseLayer>;
 
 }  // namespace kvscope::engine

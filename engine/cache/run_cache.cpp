@@ -11,7 +11,6 @@
 namespace kvscope::engine {
 namespace {
 
-/// Returns the first entry whose position is above `last_hidden`.
 int64_t first_behind(std::span<const uint32_t> positions, int64_t last_hidden) {
     return std::partition_point(positions.begin(), positions.end(),
                                 [&](uint32_t p) { return static_cast<int64_t>(p) <= last_hidden; }) -
@@ -76,7 +75,7 @@ void RunCache::compress_whole(int layer, const std::vector<std::vector<uint32_t>
     const int group = n_rows_ / model_->config().n_kv_heads;
     std::vector<kernels::RowCopy> copies;
     for (int row = 0; row < n_rows_; ++row) {
-        const auto& kept = target.positions[static_cast<size_t>(row)];  // must stay until the copies are made
+        const auto& kept = target.positions[static_cast<size_t>(row)];  // must exist until the copies are made
         const int64_t first = (row / group) * dense.capacity(), to = target.begin[static_cast<size_t>(row)];
         const auto n = static_cast<int64_t>(kept.size());
         copies.push_back(copy_of(dense.keys, first, target.keys, to, n, kept.data()));

@@ -7,7 +7,7 @@
 namespace kvscope::engine {
 namespace {
 
-constexpr int64_t kTile = 128;  // entries that are reconstructed at a time
+constexpr int64_t kTile = 128;  // entries that are reconstructed together
 
 class TokensByEntry {
  public:
@@ -30,7 +30,7 @@ class TokensByEntry {
     std::vector<int64_t> tokens_;
 };
 
-/// Returns, for each entry in storage order, its rank by position.
+/// Returns each entry's rank by position, in storage order.
 std::vector<size_t> places_of(std::span<const std::shared_ptr<const StoredEntries>> stored,
                               std::span<const uint32_t> plain) {
     std::vector<uint32_t> positions;

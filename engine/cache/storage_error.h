@@ -8,14 +8,14 @@
 
 namespace kvscope::engine {
 
-/// Relative errors of a row: the 2-norm of the difference between stored and original keys (or values), divided by the
-/// 2-norm of the originals, over tokens that have an entry. A merged value is divided among its tokens.
+/// Relative 2-norm errors of a row's stored keys and values, over the tokens that have an entry. A merged value is
+/// divided among its tokens.
 struct StorageError {
     float keys = 0;
     float values = 0;
 };
 
-/// @param token_entry (N) index of each token's entry; -1 if dropped
+/// @param token_entry (N) index of each token's entry; -1 for dropped tokens
 /// @param keys, values original (G, N, d) of the prompt
 StorageError storage_error(const RunCache& cache, int layer, int row, std::span<const int32_t> token_entry,
                            const policies::EntriesView& keys, const policies::EntriesView& values, int head,

@@ -30,7 +30,7 @@ float number_of(const kernels::StoredNumbers& numbers, int64_t entry, int column
                                        : kernels::to_float(static_cast<const bf16*>(numbers.data)[at]);
 }
 
-/// Entries whose keys or values must be computed when they are read.
+/// Entries whose keys or values are computed when they are read.
 class WorkedOut final : public kernels::DecodeEntries {
  public:
     WorkedOut(const StoredVectors& keys, const StoredVectors& values, int64_t first)
@@ -199,7 +199,6 @@ size_t StoredVectors::scratch_floats(int n_queries) const {
     return most;
 }
 
-/// Adds the offset, multiplied by the sum of each query's weights.
 void StoredVectors::add_offset(int64_t n, const float* weights, int n_queries, float* out) const {
     for (int query = 0; query < n_queries; ++query) {
         const float* of_query = weights + query * kernels::kDecodeTile;

@@ -17,14 +17,14 @@
 
 namespace kvscope::engine {
 
-/// Copies the given channels of a vector (all if empty), each of `element` bytes. @returns the end of the written bytes
+/// Copies the given channels of a vector, or all if empty. @returns the end of the written bytes
 char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> channels, size_t element, char* to);
 
 /// Numbers of stored entries, (n, width) in the model's type.
 class StoredBlock {
  public:
     StoredBlock(int width, std::span<const float> numbers, kernels::DType dtype);
-    /// Copies channels (all if empty) of the vectors in `dense`, (capacity, d), at these positions.
+    /// Copies channels, or all if empty, of the vectors at these positions in `dense`, (capacity, d).
     StoredBlock(std::span<const uint16_t> channels, std::span<const uint32_t> positions, const char* dense,
                 int head_dim, kernels::DType dtype);
 
@@ -34,7 +34,7 @@ class StoredBlock {
     }
     size_t bytes() const { return numbers_.size(); }
     void append(std::span<const float> numbers);
-    /// Returns `n_columns` numbers from `first_column` on, of entries [begin, end).
+    /// Returns columns [first_column, first_column + n_columns) of entries [begin, end).
     kernels::StoredNumbers numbers(int64_t begin, int64_t end, int first_column, int n_columns) const;
 
  private:
@@ -43,18 +43,17 @@ class StoredBlock {
     std::vector<char> numbers_;
 };
 
-/// Inputs from which stored entries are made.
 struct StoredSource {
     int head_dim = 0;
     kernels::DType dtype = kernels::DType::f32;
     const char* keys = nullptr;  ///< (capacity, d) dense keys of the KV head, or nullptr
     const char* values = nullptr;
-    /// Returns the stored block for a block of the description. @throws RunError if there is none
+    /// Finds the stored copy of a policy's block. @throws RunError if there is none
     std::function<std::shared_ptr<const StoredBlock>(const std::shared_ptr<const policies::StoredBlock>&)> block{};
     Rotation rotation{};  ///< rotations of positions 0, 1, … for keys stored before RoPE
 };
 
-/// Copied blocks, by their originals.
+/// Copies of blocks, by original.
 using CopiedBlocks = std::map<const StoredBlock*, std::shared_ptr<const StoredBlock>>;
 
 /// The keys or the values of stored entries.
@@ -63,38 +62,37 @@ class StoredVectors {
     StoredVectors(const policies::StoredVectors& vectors, std::span<const uint32_t> positions, const char* dense,
                   const StoredSource& source);
 
-    /// Whether the stored numbers are vectors that can be read without conversion.
+    /// Whether the numbers are vectors that can be read directly.
     bool is_plain() const {
         return !before_rope_ && offset_.empty() && parts_.size() == 1 && !parts_[0].map && parts_[0].scales.empty();
     }
-    /// Returns the numbers of entries [first, end), if is_plain(). `channels` lists their channels; empty means all.
+    /// Returns the numbers of entries [first, end). Requires is_plain().
     kernels::StoredNumbers plain(int64_t first, int64_t end) const { return parts_[0].numbers(first, end); }
     std::span<const uint16_t> channels() const { return parts_[0].channels; }
 
     /// Writes the vectors of entries [begin, end), (end - begin, d), with 0 in channels that are not stored.
     void read(int64_t begin, int64_t end, float* out) const;
 
-    /// Computes weighted sums, as kernels::DecodeEntries::sum_values; maps are applied after summing.
+    /// Computes weighted sums as kernels::DecodeEntries::sum_values. Applies maps after the sums.
     void sum(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch, float* out) const;
     size_t scratch_floats(int n_queries) const;
 
-    /// Memory use in bytes, without maps and shared blocks.
     size_t own_bytes() const;
     void add_maps(std::set<const policies::Matrix*>& maps) const;
 
-    /// Whether `vectors` has the same widths, channels, maps and sharing, so that it can be appended.
+    /// Whether `vectors` has the same widths, channels, maps and shared blocks, so that append() is possible.
     bool is_like(const policies::StoredVectors& vectors, const StoredSource& source) const;
-    /// Appends entries with the same description and their own numbers.
+    /// Appends entries for which is_like() is true.
     void append(const policies::StoredVectors& vectors, std::span<const uint32_t> positions,
                 const StoredSource& source);
-    /// Copies shared numbers. Blocks in `blocks` are replaced by their copies.
+    /// Copies shared numbers, or uses their copies in `blocks`.
     void detach(const CopiedBlocks& blocks);
 
  private:
     struct Part {
         int width = 0, first_column = 0;
         std::shared_ptr<const StoredBlock> block;
-        std::shared_ptr<StoredBlock> own;  ///< `block`, if it is not shared
+        std::shared_ptr<StoredBlock> own;  ///< the same as `block` unless it is shared
         std::vector<uint16_t> channels;
         std::shared_ptr<const policies::Matrix> map;
         std::vector<char> scales;  ///< (n) in the model's type
@@ -113,12 +111,12 @@ class StoredVectors {
     kernels::DType dtype_;
     bool before_rope_;
     Rotation rotation_;
-    std::vector<uint32_t> positions_;  ///< positions to which keys are rotated
+    std::vector<uint32_t> positions_;  ///< positions for the rotation of keys
     std::vector<Part> parts_;
     std::vector<float> offset_;  ///< (d) or empty
 };
 
-/// Entries of a row with the same description. Prompt entries never change, so copies of a cache share them.
+/// Entries of a row with one description. Prompt entries never change, so copies of a cache share them.
 class StoredEntries {
  public:
     StoredEntries(const policies::StoredEntries& entries, const StoredSource& source);
@@ -126,12 +124,11 @@ class StoredEntries {
     int64_t size() const { return static_cast<int64_t>(positions_.size()); }
     std::span<const uint32_t> positions() const { return positions_; }
     float mass(int64_t entry) const { return masses_.empty() ? 1.0f : masses_[static_cast<size_t>(entry)]; }
-    /// Writes keys and values, as StoredVectors::read.
     void read(int64_t begin, int64_t end, float* keys, float* values) const {
         keys_.read(begin, end, keys);
         values_.read(begin, end, values);
     }
-    /// Memory use in bytes, without maps and shared blocks.
+    /// Bytes of memory, without maps and shared blocks.
     size_t own_bytes() const { return keys_.own_bytes() + values_.own_bytes() + masses_.size() * sizeof(float); }
 
     void add_maps(std::set<const policies::Matrix*>& maps) const {
@@ -139,17 +136,17 @@ class StoredEntries {
         values_.add_maps(maps);
     }
 
-    /// A row of `attention_decode` without queries and output. If `key_channels` is not empty, queries need only these.
+    /// A row for attention_decode without queries and outputs. Queries need only `key_channels`, or all if empty.
     struct Attended {
         kernels::DecodeRow row;
         std::span<const uint16_t> key_channels;
-        std::unique_ptr<const kernels::DecodeEntries> entries;  ///< memory that `row` refers to, if any
+        std::unique_ptr<const kernels::DecodeEntries> entries;  ///< memory of `row`; may be nullptr
     };
     Attended from(int64_t first) const;
 
-    /// Appends entries if they have the same description. @returns whether they have
+    /// Appends entries that have the same description. @returns false for other entries
     bool append(const policies::StoredEntries& entries, const StoredSource& source);
-    /// Returns a copy with its own numbers, to which entries can be appended.
+    /// Returns a copy to which entries can be appended.
     std::shared_ptr<StoredEntries> copy(const CopiedBlocks& blocks) const;
 
  private:

@@ -4,7 +4,7 @@
 
 namespace kvscope::engine {
 
-/// The caller asked for something impossible (exit code 2 on the command line).
+/// The user requested something impossible (exit code 2).
 class UsageError : public std::invalid_argument {
  public:
     using std::invalid_argument::invalid_argument;

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the value of a line "key:  number kB" in bytes; 0 if there is none.
+/// Returns the number of bytes in the line "key:  number kB"; 0 if there is none.
 uint64_t bytes_of(const fs::path& file, const std::string& key) {
     std::ifstream status(file);
     std::string line;
@@ -26,7 +26,7 @@ uint64_t bytes_of(const fs::path& file, const std::string& key) {
     return 0;
 }
 
-/// Returns the number in a file; nullopt if the file has none (for example "max").
+/// Returns the number in a file; nullopt if the file contains none (for example "max").
 std::optional<uint64_t> number_in(const fs::path& file) {
     std::ifstream in(file);
     std::string text;
@@ -41,7 +41,7 @@ struct GroupFiles {
     const char* folder;
     const char* limit;
     const char* used;
-    const char* of_files;  ///< prefix of the keys in memory.stat that count cached pages of files
+    const char* of_files;  ///< prefix of the keys in memory.stat that count cached file pages
 };
 constexpr GroupFiles version_1{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"};
 constexpr GroupFiles version_2{"sys/fs/cgroup", "memory.max", "memory.current", ""};
@@ -55,7 +55,7 @@ uint64_t bytes_of_files(const fs::path& stat, const std::string& prefix) {
     return sum;
 }
 
-/// Returns the memory that a group and its parents leave. Skips folders that do not exist, as in containers.
+/// Returns the memory that a control group and its parents leave. Skips missing folders, as in containers.
 std::optional<uint64_t> left_by_groups(const fs::path& root, const GroupFiles& files, fs::path group) {
     std::optional<uint64_t> least;
     for (group = group.relative_path();; group = group.parent_path()) {

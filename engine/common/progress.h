@@ -5,23 +5,22 @@
 
 namespace kvscope::engine {
 
-/// Receives the progress of long work. The engine's thread makes all calls.
+/// Receives the progress of long work. All calls come from the engine's thread.
 class Progress {
  public:
     virtual ~Progress() = default;
 
-    /// Starts a phase ("prefill", "decode", …) of the given number of steps. `unit` names the steps ("layers").
+    /// Starts a phase ("prefill", "decode", …) with a number of steps. `unit` names the steps ("layers").
     virtual void begin(std::string_view phase, int64_t steps, std::string_view unit) = 0;
     virtual void advance(int64_t done) = 0;
     virtual void message(std::string_view text) = 0;
 
-    /// Called often. If it returns true, the work soon throws `Cancelled`. May block to pause the work.
+    /// Called often. Returns true to stop the work, which then throws Cancelled. May block to pause the work.
     virtual bool cancelled() const = 0;
-    /// As `cancelled`, but never pauses. For work that holds a resource which other work waits for.
+    /// Never pauses. For work that holds a resource for which other work waits.
     virtual bool cancelled_without_pause() const { return cancelled(); }
 };
 
-/// Shows nothing and never cancels.
 class SilentProgress final : public Progress {
  public:
     void begin(std::string_view, int64_t, std::string_view) override {}
@@ -30,7 +29,7 @@ class SilentProgress final : public Progress {
     bool cancelled() const override { return false; }
 };
 
-/// Shows nothing and cancels when `outer` does, for a part of the outer work.
+/// Cancels with `outer` but reports no steps. For work within another phase.
 class WithoutSteps final : public Progress {
  public:
     explicit WithoutSteps(const Progress& outer) : outer_(outer) {}

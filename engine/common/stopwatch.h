@@ -4,7 +4,7 @@
 
 namespace kvscope::engine {
 
-/// Measures the time of work on one thread, without its pauses.
+/// Measures the time of one thread's work, without pauses.
 class Stopwatch {
  public:
     double seconds() const { return WorkClock::seconds_since(start_); }

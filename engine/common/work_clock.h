@@ -4,7 +4,7 @@
 
 namespace kvscope::engine {
 
-/// A steady clock of each thread that stops while the thread's work is paused. All measurements of work use it.
+/// A steady clock for each thread that stops while the thread's work is paused.
 class WorkClock {
  public:
     using duration = std::chrono::steady_clock::duration;
@@ -19,7 +19,7 @@ class WorkClock {
     }
 };
 
-/// Pauses this thread's WorkClock while the object exists.
+/// Stops this thread's WorkClock while the object exists.
 class WorkPause {
  public:
     WorkPause() = default;

@@ -31,16 +31,16 @@ namespace fs = std::filesystem;
 using kernels::cuda::Failed;
 using kernels::cuda::Unavailable;
 
-// Products with more rows are faster with libtorch.
+// libtorch is faster for products with more rows.
 constexpr int64_t rows_of_own_product = 383;
-constexpr int64_t rows_of_block = 1024;  // a large card has as many processors as this makes tiles in a library kernel
+constexpr int64_t rows_of_block = 1024;  // rows of one libtorch product; gives every processor of a large card a tile
 constexpr int64_t most_head_dim = 256;
 
 constexpr const char* how_to_install =
     "Install PyTorch 2.11 for CUDA (python3 -m pip install torch==2.11.0) and set KVSCOPE_TORCH_CUDA_DIR to the folder "
     "torch/lib of that package";
 
-/// Returns the PyPI package that contains a library which libtorch_cuda.so could not find.
+/// Returns the PyPI package that contains the library that libtorch_cuda.so could not find.
 std::string package_of(const std::string& message) {
     constexpr std::pair<const char*, const char*> packages[] = {
         {"libcublas", "nvidia-cublas"},       {"libcudnn", "nvidia-cudnn-cu13"},
@@ -65,10 +65,10 @@ fs::path folder_of_torch() {
     return dladdr(of_torch, &info) && info.dli_fname ? fs::path(info.dli_fname).parent_path() : fs::path();
 }
 
-/// Checks that the files in `folder` (torch/lib) belong to the version that the program was built with.
+/// Checks that the files in `folder` (torch/lib) match the version with which the program was built.
 void require_version(const fs::path& folder) {
     std::string found;
-    for (const char* name : {"version.py", "../build-version"}) {  // of the Python package and of the archive
+    for (const char* name : {"version.py", "../build-version"}) {  // in the Python package and in the archive
         std::ifstream file(folder / ".." / name);
         found.append(std::istreambuf_iterator<char>(file), {});
     }
@@ -77,7 +77,7 @@ void require_version(const fs::path& folder) {
                                       folder.string(), TORCH_VERSION, how_to_install));
 }
 
-/// Loads libtorch's CUDA libraries, which register themselves when loaded.
+/// Loads libtorch's CUDA libraries, which register themselves.
 void open_torch() {
     const fs::path folder = folder_of_torch();
     const std::array names{"libc10_cuda.so", "libtorch_cuda.so"};
@@ -208,7 +208,7 @@ class CudaBackend final : public TorchBackend {
         size_t n = 0;
         for (const kernels::RowErrors& problem : problems) n += n_of(problem);
         if (n == 0) return;
-        // One copy for all errors, because each copy waits for the device.
+        // A single copy, because each copy waits for the device.
         const kernels::DeviceArray errors(*this, n * sizeof(double));
         auto* next = static_cast<double*>(errors.data());
         for (const kernels::RowErrors& problem : problems) {
@@ -276,7 +276,7 @@ class CudaBackend final : public TorchBackend {
         const auto y_type = problem.y_dtype == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat;
         const at::Tensor x = array(problem.x, {problem.n_rows, in}, {stride, 1}, type);
         const at::Tensor y = array(problem.y, {problem.n_rows, out}, {y_stride, 1}, y_type);
-        // With a bias, sums are rounded after it is added.
+        // A bias must be added before the sums are rounded.
         const bool in_place = y_type == type && !problem.bias;
         for (int64_t first = 0; first < problem.n_rows; first += rows_of_block) {
             const int64_t n = std::min(rows_of_block, problem.n_rows - first);

@@ -11,20 +11,19 @@ namespace kvscope::engine {
 struct Card {
     std::string name;  ///< product name
     uint64_t total_bytes = 0, free_bytes = 0;
-    double bytes_per_second = 0;  ///< peak bandwidth of its memory; 0 if unknown
+    double bytes_per_second = 0;  ///< peak memory bandwidth; 0 if unknown
 };
 
 /// @throws kernels::cuda::Unavailable, kernels::cuda::Failed
 int count_cards();
 Card card(int number);
 
-/// Gives memory that libtorch caches on a card back to the driver, so that it counts as free.
+/// Returns a card's memory that libtorch caches to the driver, so that it counts as free.
 void give_back_unused(int number);
 
 /// Opens a card with kvscope's kernels and libtorch's functions. Loads libtorch_cuda.so from the folder in the
 /// environment variable KVSCOPE_TORCH_CUDA_DIR, or from the folder of libtorch_cpu.so. All work runs in order on the
-/// default stream. Products with more than `rows_alike` rows use libtorch.
-/// @throws kernels::cuda::Unavailable, naming what is missing; kernels::cuda::Failed
+/// default stream. @throws kernels::cuda::Unavailable, naming what is missing; kernels::cuda::Failed
 const ComputeDevice& cuda_device(int number);
 
 }  // namespace kvscope::engine

@@ -6,7 +6,7 @@ namespace kvscope::engine {
 
 DeviceTimestamp::DeviceTimestamp(const ComputeDevice& device) {
     if (!device.place.is_cuda()) return;
-    event_.emplace(device.place.type(), c10::EventFlag::BACKEND_DEFAULT);  // an event that records its time
+    event_.emplace(device.place.type(), c10::EventFlag::BACKEND_DEFAULT);  // records its time
     event_->record(c10::impl::VirtualGuardImpl(device.place.type()).getStream(device.place));
 }
 

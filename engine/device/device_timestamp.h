@@ -9,17 +9,17 @@
 
 namespace kvscope::engine {
 
-/// The time when a card finishes the work requested so far; without a card, the time of construction.
+/// Time at which a card finishes the work requested so far; without a card, the time of construction.
 class DeviceTimestamp {
  public:
     explicit DeviceTimestamp(const ComputeDevice& device);
-    /// Returns the seconds until a later timestamp that has passed, without pauses of this thread's work.
+    /// Returns the seconds until `later`, which must have passed, without pauses of this thread's work.
     double until(const DeviceTimestamp& later) const;
 
  private:
     WorkClock::time_point time_ = WorkClock::now();
     WorkClock::duration paused_ = WorkClock::paused();
-    std::optional<c10::Event> event_;  ///< recorded on a card
+    std::optional<c10::Event> event_;  ///< set only on a card
 };
 
 }  // namespace kvscope::engine

@@ -14,27 +14,27 @@ namespace kvscope::engine {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool keeps = false;  // off, so that accesses to freed tensors and overruns are found
+constexpr bool keeps = false;  // so that tests find accesses to freed memory
 #else
 constexpr bool keeps = true;
 #endif
 constexpr size_t worth_keeping = size_t{128} << 10;  // bytes; the heap keeps smaller blocks itself
-constexpr size_t most_together = size_t{256} << 20;  // greatest sum of bytes that are kept
+constexpr size_t most_together = size_t{256} << 20;  // largest sum of kept bytes
 constexpr uintptr_t huge_page = uintptr_t{2} << 20;
 
-/// Asks for huge pages: one page fault then clears 2 MiB instead of 4 KiB, which saves 7 % of a run with many caches.
+/// Huge pages clear 2 MiB per page fault instead of 4 KiB, which saves 7 % of a run with many caches.
 void prefer_huge_pages(void* block, size_t bytes) {
     const auto at = reinterpret_cast<uintptr_t>(block);
     const uintptr_t begin = (at + huge_page - 1) / huge_page * huge_page, end = (at + bytes) / huge_page * huge_page;
     if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 
-/// Stored before a tensor's numbers, so that their address is enough to free them.
+/// Precedes a tensor's numbers, so that their address is enough to free the block.
 struct alignas(64) Header {
     size_t bytes;  ///< including the header
 };
 
-/// Allocator of all CPU tensors: libtorch's allocator with a store of freed blocks.
+/// Allocator of all CPU tensors. Keeps freed blocks for reuse.
 class Memory final : public c10::Allocator {
  public:
     c10::DataPtr allocate(size_t n) override {
@@ -123,7 +123,7 @@ void Memory::deleted(void* numbers) {
     if (!memory().keep(block)) own().raw_deallocate(block);
 }
 
-// Runs before other threads allocate tensors, because libtorch does not guard the pointer.
+// Before other threads allocate tensors, because libtorch does not guard the pointer.
 [[maybe_unused]] const bool is_set = [] {
     if (keeps) c10::SetCPUAllocator(&memory(), 1);
     return keeps;

@@ -33,7 +33,7 @@ at::Tensor host(const void* data, int64_t n, at::ScalarType type) {
     return at::from_blob(const_cast<void*>(data), {n}, at::TensorOptions().dtype(type));
 }
 
-/// Returns x W^T for one row x (in) and W (out, in), f32.
+/// Returns x W^T for x (in) and W (out, in), f32.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) { return (weight * x).sum(-1); }
 
 struct Found {
@@ -41,7 +41,7 @@ struct Found {
     at::Tensor weights;  ///< (R, m)
 };
 
-/// @param logits (R, m), where R is a multiple of G @param values (G, m, d) @param masses (m) or undefined
+/// @param logits (R, m), where G divides R @param values (G, m, d) @param masses (m) or undefined
 Found softmax_sum(const at::Tensor& logits, const at::Tensor& values, const at::Tensor& masses) {
     const at::Tensor terms = (logits - logits.amax(-1, true)).exp();
     const at::Tensor total = (masses.defined() ? terms * masses : terms).sum(-1, true);
@@ -52,7 +52,7 @@ Found softmax_sum(const at::Tensor& logits, const at::Tensor& values, const at::
             masses.defined() ? shares * masses : shares};
 }
 
-/// Returns scale (q . k), (R, m), for queries (R, d) and keys (G, m, d), where R is a multiple of G.
+/// Returns scale (q . k), (R, m), for queries (R, d) and keys (G, m, d), where G divides R.
 at::Tensor logits_of(const at::Tensor& queries, const at::Tensor& keys, float scale) {
     const int64_t g = keys.size(0), m = keys.size(1), d = keys.size(2), r = queries.size(0);
     return (keys.view({g, 1, m, d}) * queries.view({g, r / g, 1, d})).sum(-1).view({r, m}) * scale;
@@ -173,7 +173,7 @@ void TorchBackend::rope(const kernels::Rope& problem) const {
     x.copy_(at::cat({a * cosines - b * sines, b * cosines + a * sines}, 2));
 }
 
-/// Computes each query separately, so that the result does not depend on how queries are divided into calls.
+/// One query at a time, so that results do not depend on how queries are divided into calls.
 void TorchBackend::attend(const kernels::PrefillAttention& problem) const {
     const int64_t d = problem.head_dim, h = problem.n_heads, n_keys = problem.q_begin + problem.n_queries;
     const at::ScalarType type = scalar_of(problem.dtype);
@@ -205,7 +205,7 @@ void TorchBackend::attention_prefill(std::span<const kernels::PrefillAttention> 
     for (const auto& problem : problems) attend(problem);
 }
 
-/// Attends to a row and the rows that continue it, with one softmax over all their entries.
+/// Attends to a row and its continuations with one softmax over all entries.
 void TorchBackend::attend(std::span<const kernels::DecodeRow> chain, int head_dim, DType dtype, float scale) const {
     const at::ScalarType type = scalar_of(dtype);
     std::vector<at::Tensor> logits, values, masses;
@@ -245,7 +245,7 @@ void TorchBackend::attention_decode(std::span<const kernels::DecodeRow> rows, in
     }
 }
 
-/// Returns (H, w, n) softmax weights, 0 for keys that a query does not see.
+/// Returns softmax weights (H, w, n), with 0 for keys that a query does not see.
 at::Tensor TorchBackend::window_weights(const kernels::WindowAttention& problem) const {
     const int64_t d = problem.head_dim, w = problem.window, group = problem.n_heads / problem.n_kv_heads;
     const int64_t n = problem.prefix_only ? problem.n_tokens - w : problem.n_tokens;
@@ -309,7 +309,7 @@ void TorchBackend::row_errors(std::span<const kernels::RowErrors> problems) cons
         found_there.push_back(errors.flatten());
     }
     if (found_there.empty()) return;
-    // One copy for all errors, because each copy waits for the device.
+    // A single copy, because each copy waits for the device.
     const at::Tensor here = at::cat(found_there).cpu();
     const double* next = here.const_data_ptr<double>();
     for (const kernels::RowErrors& problem : problems) {

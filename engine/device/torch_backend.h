@@ -9,8 +9,8 @@
 
 namespace kvscope::engine {
 
-/// A device that computes with libtorch's functions: the slow reference for hand-written kernels, and the substitute
-/// for missing ones. Results equal those of kernels/ up to the order of sums.
+/// Computes with libtorch: the reference for kernels, and the substitute for missing ones. Results equal those of
+/// kernels/ up to the order of sums.
 class TorchBackend : public kernels::Backend {
  public:
     explicit TorchBackend(at::Device place) : place_(place) {}

@@ -28,7 +28,7 @@ Conversation::Text Conversation::text_of(const Model& model, std::string_view qu
     const bool templated = !prompt_->chat_template.empty();
     if (templated && prompt_->context.empty())
         throw UsageError(
-            "the model's chat template does not produce the prompt's recorded text,"
+            "the model's chat template does not produce the prompt's recorded text, "
             "so that another question cannot be inserted: run the prompt again");
     const auto now = prompt_->rendered_at;
     if (!prompt_->query_aware) {
@@ -42,8 +42,8 @@ Conversation::Text Conversation::text_of(const Model& model, std::string_view qu
     std::string text = model.chat_template()->render(turns, true, now);
     if (!text.starts_with(prompt_->text))
         throw UsageError(
-            "the model's chat template formats earlier turns differently from the last turn, so the"
-            "prompt's cache cannot continue a conversation: hide the question from policies (query-aware off), or run"
+            "the model's chat template formats earlier turns differently from the last turn, so the "
+            "prompt's cache cannot continue a conversation: hide the question from policies (query-aware off), or run "
             "the prompt without the chat template");
     return {std::move(text), prompt_->text.size()};
 }
@@ -73,8 +73,7 @@ int64_t Conversation::read_question(const Model& model, std::string_view questio
         reply.read = text.whole.substr(end_of_cached(encoding));
         reply.read_ids.assign(encoding.ids.begin() + static_cast<std::ptrdiff_t>(cached.size()), encoding.ids.end());
     } else {
-        // The tokens can differ only in traces that were tokenized separately, or if a token joins text from both
-        // sides.
+        // If one token joins the context and the question, the cached tokens end before the context does.
         const auto own = encode_as(model, *prompt_, prompt_->text);
         const size_t begin = begins_with_cached(own) ? std::min(end_of_cached(own), text.begin) : text.begin;
         reply.read = text.whole.substr(begin);

@@ -150,8 +150,8 @@ std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const P
             "{}: the text contains control tokens: {}. {}", named(found.first, found.n), found.names,
             found.templated ? "They are read as control tokens, as transformers and llama.cpp read them, and can end "
                               "the turn that the chat template begins"
-            : found.parsed  ? "They are read as control tokens; with --no-special they are read as letters"
-                            : "They are read as letters (--no-special)"));
+            : found.parsed  ? "They are read as control tokens; with --no-special they are read as plain text"
+                            : "They are read as plain text (--no-special)"));
 
     std::string first;
     int64_t n_prompts = 0, n_characters = 0;

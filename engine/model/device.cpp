@@ -19,7 +19,7 @@ namespace kvscope::engine {
 namespace {
 
 constexpr double gib = 1024.0 * 1024 * 1024;
-// Activations, observations and libtorch's own memory, in addition to the weights. Caches are not included.
+// Space for activations, observations and libtorch, besides weights and caches.
 constexpr uint64_t least_room = uint64_t{1} << 30;
 
 std::string text_of(const Card& card) {
@@ -50,10 +50,10 @@ ComputeDevice open_card(int number, const std::filesystem::path& model, std::str
     return device;
 }
 
-/// @throws RunError with the reason for each card if no card can be used
+/// @throws RunError with a reason for each card if no card can be used
 ComputeDevice open_any_card(const std::filesystem::path& model, std::string_view dtype, Progress& progress) {
     std::string reasons;
-    const int n = std::max(count_cards(), 1);  // with no card, opening the first one reports why
+    const int n = std::max(count_cards(), 1);  // without a card, opening number 0 explains why
     for (int number = 0; number < n; ++number) {
         try {
             return open_card(number, model, dtype, progress);
@@ -84,7 +84,7 @@ std::vector<DeviceChoice> devices() {
         if (n > 0) all.push_back({"auto", "a card with enough memory for the model, otherwise the processor"});
         for (int i = 0; i < n; ++i) add_card(i);
     } catch (const std::runtime_error&) {
-        // The driver failed: only the processor is offered.
+        // The driver failed.
     }
     return all;
 }

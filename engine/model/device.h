@@ -18,17 +18,15 @@ std::vector<DeviceChoice> devices();
 /// Returns why no card can be used, for example "no NVIDIA driver: …"; empty if one may be usable.
 std::string why_no_card();
 
-/// Returns a card's name and memory, such as "cuda:0: NVIDIA H100, 61.2 of 79.2 GiB free"; else empty.
+/// Returns a card's name and memory, such as "cuda:0: NVIDIA H100, 61.2 of 79.2 GiB free"; empty for the processor.
 std::string device_text(const ComputeDevice& device);
 
-/// Opens the named device for a model. "auto" selects the first card with enough free memory, or reports why there is
-/// none and selects the processor.
-/// @throws UsageError for an unknown name; RunError if the card cannot be used or its memory is too small;
-/// CheckpointError for unusable files
+/// Opens the named device for a model. "auto" opens the first card with enough free memory, or else the processor and
+/// reports why. @throws UsageError for an unknown name; RunError if the card is unusable or too small; CheckpointError
 ComputeDevice device_for(std::string_view name, const std::filesystem::path& model, std::string_view dtype,
                          Progress& progress);
 
-/// Returns the type "f32", "bf16" or "auto": bf16 on a card and on processors with bf16 products, otherwise f32.
+/// Returns the named type, f32 or bf16. "auto" is bf16 on cards and on processors with bf16 products, otherwise f32.
 /// @throws UsageError for another name
 kernels::DType dtype_from_name(std::string_view name, const ComputeDevice& device = {});
 

@@ -25,7 +25,7 @@ void over_rows(int64_t n_rows, const Body& body) {
 
 at::Tensor transposed(const at::Tensor& matrix) { return matrix.to(at::kFloat).t().contiguous(); }
 
-/// Returns y W, in blocks of W's rows, so that a large vocabulary's head is not copied as a whole.
+/// Returns y W in blocks of W's rows, to avoid a full f32 copy of a large vocabulary's weights.
 at::Tensor times(const at::Tensor& y, const Matrix& weight) {
     at::Tensor sum;
     for (int64_t row = 0; row < weight.rows(); row += kRowsAtOnce) {
@@ -36,7 +36,7 @@ at::Tensor times(const at::Tensor& y, const Matrix& weight) {
     return sum;
 }
 
-/// Returns x W^T, in the same blocks.
+/// Returns x W^T in blocks of W's rows.
 at::Tensor times_transposed(const at::Tensor& x, const Matrix& weight) {
     std::vector<at::Tensor> parts;
     for (int64_t row = 0; row < weight.rows(); row += kRowsAtOnce) {
@@ -48,7 +48,6 @@ at::Tensor times_transposed(const at::Tensor& x, const Matrix& weight) {
 
 class WeightProduct : public torch::autograd::Function<WeightProduct> {
  public:
-    /// @param weight must outlive the graph
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const Matrix* weight) {
         context->saved_data["weight"] = static_cast<int64_t>(reinterpret_cast<intptr_t>(weight));
         return times_transposed(x.contiguous(), *weight);
@@ -62,7 +61,7 @@ class WeightProduct : public torch::autograd::Function<WeightProduct> {
     }
 };
 
-/// x W^T with gradients for both arrays. The rounding of libtorch's product depends on the number of threads.
+/// x W^T with gradients for both. libtorch's product would round differently for other numbers of threads.
 class Product : public torch::autograd::Function<Product> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
@@ -82,7 +81,7 @@ class Product : public torch::autograd::Function<Product> {
     }
 };
 
-/// Softmax along the last dimension. The rounding of libtorch's derivative depends on the number of threads.
+/// Softmax along the last dimension. libtorch's derivative would round differently for other numbers of threads.
 class Softmax : public torch::autograd::Function<Softmax> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x) {
@@ -164,7 +163,6 @@ at::Tensor mask_of(const AttentionRead& read) {
     return mask;
 }
 
-/// Returns the outputs (r, n, d) of the r query heads of KV head `head`.
 at::Tensor attended(const AttentionRead& read, int head, const at::Tensor& mask, const at::Tensor& masses) {
     const int64_t r = read.shape.group(), n = read.queries.size(0), m = masses.size(0), d = read.shape.head_dim;
     const at::Tensor queries = read.queries.narrow(1, head * r * d, r * d).reshape({n, r, d}).transpose(0, 1);

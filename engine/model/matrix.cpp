@@ -9,7 +9,7 @@
 namespace kvscope::engine {
 namespace {
 
-// From this number of rows on, expanding a weight once is faster than reading it again for every 192 rows.
+// With at least this many rows, expanding a weight once is faster than reading it again for every 192 rows.
 constexpr int64_t rows_worth_numbers = 384;
 
 at::ScalarType scalar_of(kernels::DType type) { return type == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat; }

@@ -12,24 +12,23 @@
 
 namespace kvscope::engine {
 
-/// A weight matrix (rows, columns) as products read it: blocks of rows in formats of the model's file or in the model's
-/// type. Copies share their memory.
+/// A weight matrix (rows, columns) in blocks of rows, each in a format of the model's file or in the model's type.
+/// Copies share memory.
 class Matrix {
  public:
     struct Part {
         kernels::WeightFormat format = kernels::WeightFormat::f32;
         int64_t rows = 0;
-        at::Tensor data;  ///< (rows, columns) of the model's type, or (rows, bytes of a row) u8
+        at::Tensor data;  ///< (rows, columns) in the model's type, or (rows, bytes of a row) u8
     };
 
     Matrix() = default;
-    /// @param type the model's type, to which numbers are rounded
     Matrix(int64_t columns, kernels::DType type) : columns_(columns), type_(type) {}
 
-    /// Wraps an array (rows, columns) of f32 or bf16 without copying it.
+    /// Wraps an array (rows, columns) of f32 or bf16 without a copy.
     static Matrix of(const at::Tensor& numbers);
 
-    /// Copies the matrix from the processor to a device. Formats that the device cannot read are converted to numbers.
+    /// Copies the matrix from the processor to a device. Converts formats that the device cannot read.
     Matrix on(const ComputeDevice& device) const;
 
     /// Appends uninitialized rows in the processor's memory and returns them.
@@ -43,7 +42,7 @@ class Matrix {
     const std::vector<Part>& parts() const { return parts_; }
     int64_t n_bytes() const;
 
-    /// Returns rows [first, first + n) as numbers of the model's type, (n, columns), copied only if necessary.
+    /// Returns rows [first, first + n) in the model's type, (n, columns). Copies only if necessary.
     at::Tensor numbers(int64_t first, int64_t n) const;
     at::Tensor numbers() const { return numbers(0, rows_); }
 
@@ -51,7 +50,7 @@ class Matrix {
     at::Tensor pick(std::span<const int32_t> ids) const;
 
  private:
-    /// Returns the part that contains a row, and the row's index in that part.
+    /// Returns the part that contains a row, and the row's index in the part.
     std::pair<const Part*, int64_t> place_of(int64_t row) const;
     bool is_plain(const Part& part) const { return part.format == kernels::format_of(type_); }
 
@@ -61,10 +60,8 @@ class Matrix {
     std::vector<Part> parts_;
 };
 
-/// Returns x W^T + bias, (n, out) of the given type (f32 or that of x). A row's result depends neither on other rows
-/// nor on the number of threads.
-/// @param x (n, in) of the matrix's type
-/// @param bias (out) f32, or undefined
+/// Returns x W^T + bias, (n, out), in the given type (f32 or that of x). A row's result depends neither on other rows
+/// nor on the number of threads. @param x (n, in) of the matrix's type @param bias (out) f32, or undefined
 at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias, at::ScalarType type);
 
 }  // namespace kvscope::engine

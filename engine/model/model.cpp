@@ -15,7 +15,8 @@ namespace kvscope::engine {
 
 namespace {
 
-/// Checks the memory and reports tensor types that no kernel reads. @throws RunError if there is too little memory
+/// Also reports tensors that must be converted because no kernel reads their type. @throws RunError for too little
+/// memory
 void require_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
     const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(checkpoint, dtype);
     if (!bytes.written_out.empty())
@@ -54,7 +55,7 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     for (const int32_t id : model.tokenizer_->end_of_generation()) model.end_ids_.push_back(id);
     std::sort(model.end_ids_.begin(), model.end_ids_.end());
     model.end_ids_.erase(std::unique(model.end_ids_.begin(), model.end_ids_.end()), model.end_ids_.end());
-    progress.begin("fingerprint", 1, "models");  // reads the files
+    progress.begin("fingerprint", 1, "models");  // the fingerprint reads all files
     if (before_weights) before_weights(model);
     model.fingerprint();
     progress.advance(1);
@@ -73,7 +74,7 @@ std::string Model::answer_text(std::span<const int32_t> ids) const {
     std::vector<int32_t> shown;
     for (const int32_t id : ids) {
         const bool ends = std::binary_search(end_ids_.begin(), end_ids_.end(), id);
-        // Ids beyond the tokenizer's belong to a padded vocabulary and have no text.
+        // Larger ids have no text: models pad their vocabulary.
         if (!ends && id < tokenizer_->vocab_size()) shown.push_back(id);
     }
     return tokenizer_->decode(shown);

@@ -19,15 +19,14 @@
 
 namespace kvscope::engine {
 
-/// Returns the attributes of a model for a trace, without the type of its weights.
+/// Returns a model's attributes for a trace, without the type of its weights.
 trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, const std::string& fingerprint);
 
-/// A model ready to run: its files, tokenizer, chat template and weights.
 class Model {
  public:
     /// Reads a model's files.
-    /// @param before_weights called before the weights are read, which takes minutes, to check the rest of a job with a
-    /// model without transformer. Its exceptions are passed on.
+    /// @param before_weights called with a model without transformer before the weights are read, which takes minutes;
+    /// may throw to stop
     /// @throws checkpoint::CheckpointError for unusable files; RunError if the weights do not fit in memory
     static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
                       const ComputeDevice& device = {}, const std::function<void(const Model&)>& before_weights = {});
@@ -36,18 +35,17 @@ class Model {
     const checkpoint::Tokenizer& tokenizer() const { return *tokenizer_; }
     const std::optional<checkpoint::ChatTemplate>& chat_template() const { return chat_template_; }
     const checkpoint::ModelConfig& config() const { return checkpoint_->config(); }
-    /// False only during `before_weights` of Model::open.
     bool is_loaded() const { return transformer_ != nullptr; }
     const Transformer& transformer() const { return *transformer_; }
     kernels::DType dtype() const { return dtype_; }
     const ComputeDevice& device() const { return device_; }
     const std::string& fingerprint() const;
-    /// Results that policies computed from the weights and share.
+    /// Results that policies compute from the weights and share.
     const std::shared_ptr<policies::ModelMemo>& memo() const { return memo_; }
 
-    /// Ids at which generation ends: those of the configuration and of the tokenizer, ascending.
+    /// Ids that end generation, from the configuration and the tokenizer, ascending.
     const std::vector<int32_t>& end_ids() const { return end_ids_; }
-    /// Returns `end_ids`, or nothing if generation is to continue after them.
+    /// Returns end_ids(), or nothing if generation continues after them.
     std::span<const int32_t> stop_ids(bool ignore_eos) const {
         return ignore_eos ? std::span<const int32_t>() : std::span<const int32_t>(end_ids_);
     }
@@ -63,7 +61,7 @@ class Model {
     kernels::DType dtype_ = kernels::DType::f32;
     ComputeDevice device_;
     std::unique_ptr<Transformer> transformer_;
-    mutable std::string fingerprint_;  ///< empty until first requested, which open() does
+    mutable std::string fingerprint_;  ///< empty until first requested
     std::vector<int32_t> end_ids_;
     std::shared_ptr<policies::ModelMemo> memo_ = std::make_shared<policies::ModelMemo>();
 };

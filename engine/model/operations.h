@@ -14,7 +14,7 @@
 
 namespace kvscope::engine {
 
-/// Causal attention of n consecutive tokens to m entries, the last n of which belong to these tokens.
+/// Causal attention of n tokens to m entries, the last n of which are the tokens' own.
 struct AttentionRead {
     policies::ModelShape shape;
     float scale = 0;          ///< logits are scale * (q . k)
@@ -23,36 +23,34 @@ struct AttentionRead {
                values = {};  ///< (G, at least m, d) keys after RoPE; heads are contiguous, with equal strides
     std::span<const float> masses = {};        ///< (m) number of tokens in each entry
     std::span<const int64_t> first_keys = {};  ///< (n) first entry that each query sees; empty if all see entry 0
-    at::Tensor out = {};                       ///< (n, H d) receives sum exp(e_j) v_j / sum n_j exp(e_j)
+    at::Tensor out = {};                       ///< (n, H d) receives sum n_j exp(e_j) v_j / sum n_j exp(e_j)
     std::span<double> column_sums = {};  ///< (H, m) n_j exp(e_j) / sum n exp(e) is added for each query; may be empty
 };
 
-/// Operations of a transformer: kernels, or libtorch functions with gradients. Each row is a token. Results overwrite
-/// their argument, or replace it by a new array if it is part of a graph.
+/// Operations of a transformer: kernels, or libtorch functions with gradients. Rows are tokens. Results overwrite their
+/// argument, or replace it if it is part of a graph.
 class Operations {
  public:
     virtual ~Operations() = default;
 
-    /// Returns the type of activations for a model of the given type.
     virtual at::ScalarType activations(kernels::DType model) const = 0;
 
-    /// Returns x / sqrt(mean(x^2) + eps) * weight for each row of x, (n, dim) f32, as activations. weight: (dim) f32
+    /// Returns x / sqrt(mean(x^2) + eps) * weight for each row of x, (n, dim) f32. weight: (dim) f32
     virtual at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, float eps, kernels::DType model) const = 0;
 
-    /// Normalizes, in each row of activations x, `heads` vectors from column `first` on. Overwrites x.
+    /// Normalizes `heads` vectors in each row of x in place, from column `first` on.
     virtual void norm_heads(at::Tensor& x, int64_t first, int64_t heads, const at::Tensor& weight, float eps) const = 0;
 
-    /// Adds delta (activations) to residual, (n, dim) f32, and returns the norm of the sum as activations.
+    /// Adds delta to residual, (n, dim) f32, and returns the norm of the sum.
     virtual at::Tensor add_norm(at::Tensor& residual, const at::Tensor& delta, const at::Tensor& weight,
                                 float eps) const = 0;
 
-    /// Adds delta (activations) to residual, (n, dim) f32.
     virtual void add(at::Tensor& residual, const at::Tensor& delta) const = 0;
 
-    /// Returns x W^T + bias, (n, out) activations. x: (n, in); weight: (out, in); bias: (out) f32 or undefined
+    /// Returns x W^T + bias, (n, out). x: (n, in); weight: (out, in); bias: (out) f32 or undefined
     virtual at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias) const = 0;
 
-    /// Returns x W^T in f32, whatever the type of the activations.
+    /// Returns x W^T in f32 for any type of activations.
     virtual at::Tensor logits(const at::Tensor& x, const Matrix& weight) const = 0;
 
     /// Rotates the first `heads` vectors in each row of x (kernels/rope.h).
@@ -61,16 +59,15 @@ class Operations {
     /// Returns silu(gate) * up, (n, inner), for rows (n, 2 inner) with the gate first.
     virtual at::Tensor swiglu(const at::Tensor& gate_up) const = 0;
 
-    /// Computes causal attention for each element of `reads`.
     virtual void attend(std::span<AttentionRead> reads) const = 0;
 };
 
-/// Returns the operations of `kernels/`. Activations have the model's type.
+/// Returns the operations of `kernels/`, with activations in the model's type.
 const Operations& kernel_operations();
-/// Returns the operations of `kernels/` on a device. They do not include attention, which uses the backend directly.
+/// Returns the operations of `kernels/` on a device, except attention, which uses the backend directly.
 std::shared_ptr<const Operations> kernel_operations(const kernels::Backend& backend);
 
-/// Returns operations in f32 with gradients with respect to x and to a cache's keys and values, but not to weights.
+/// Returns f32 operations with gradients with respect to x and to keys and values in caches, but not to weights.
 /// Results depend neither on other rows nor on the number of threads.
 const Operations& differentiable_operations();
 /// Returns x y^T of two f32 arrays, (n, d) and (m, d), with gradients for both.

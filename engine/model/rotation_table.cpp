@@ -27,7 +27,6 @@ Rotation RotationTable::computed(std::span<const int64_t> positions) const {
     return rotation;
 }
 
-/// Extends both tables to at least n positions. The caller must hold the lock.
 Rotation RotationTable::grow(int64_t n) const {
     const int64_t before = known_.cosines.defined() ? known_.cosines.size(0) : 0;
     if (n > before) {
@@ -59,7 +58,7 @@ Rotation RotationTable::rotation(std::span<const int64_t> positions) const {
     const int64_t half = table.cosines.size(1);
     Rotation rotation{at::empty({n, half}, at::kFloat), at::empty({n, half}, at::kFloat)};
     for (int64_t i = 0; i < n; ++i) {
-        // Uses cos(-x) = cos(x) and sin(-x) = -sin(x), which also hold for the computed values.
+        // The table has no negative positions: cos(-x) = cos(x) and sin(-x) = -sin(x), also after rounding.
         const int64_t position = positions[static_cast<size_t>(i)];
         const float* cosines = table.cosines.const_data_ptr<float>() + std::abs(position) * half;
         const float* sines = table.sines.const_data_ptr<float>() + std::abs(position) * half;

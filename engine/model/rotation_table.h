@@ -15,19 +15,20 @@ struct Rotation {
     at::Tensor cosines, sines;
 };
 
-/// Table of a model's rotations by position, each computed once in double precision. Thread-safe.
+/// Rotations by position, each computed once in double precision. Thread-safe.
 class RotationTable {
  public:
     /// @param inverse_frequencies (d / 2) radians per position
     /// @param factor multiplies cosines and sines
-    /// @param limit positions from this one on are rare, and are computed each time
+    /// @param limit positions from this one on are rare and are not stored
     RotationTable(std::vector<double> inverse_frequencies, double factor, int64_t limit, at::Device place = at::kCPU);
 
     std::shared_ptr<const RotationTable> on(at::Device place) const {
         return std::make_shared<const RotationTable>(inverse_frequencies_, factor_, limit_, place);
     }
 
-    /// Returns rotations by (possibly negative) positions. The tensors may be parts of the table: do not write to them.
+    /// Returns rotations by positions, which may be negative. Do not write to the tensors: they may be parts of the
+    /// table.
     Rotation rotation(std::span<const int64_t> positions) const;
 
  private:
@@ -40,7 +41,7 @@ class RotationTable {
     int64_t limit_;
     at::Device place_;
     mutable std::mutex mutex_;
-    // Rotations of positions 0, 1, …. A longer table replaces them, so parts that were returned stay valid.
+    // A longer table replaces the old one, whose parts remain valid for callers.
     mutable Rotation known_, known_there_;
 };
 

@@ -14,7 +14,7 @@ namespace kvscope::engine {
 
 Transformer::Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype)
     : config_(std::move(config)), weights_(std::move(weights)), dtype_(dtype) {
-    // The threads of the kernels need the cores, but libtorch's threads would wait actively between small operations.
+    // libtorch's waiting threads would occupy cores that the kernels' threads need.
     at::set_num_threads(1);
     std::vector<double> frequencies;
     for (const float frequency : config_.inverse_frequencies()) frequencies.push_back(double{frequency});
@@ -97,7 +97,7 @@ void Transformer::finish_layer(int layer, const at::Tensor& attention, at::Tenso
 }
 
 at::Tensor Transformer::logits_there(const at::Tensor& residual) const {
-    // In f32, because steps of bf16 are larger than most gaps between the best tokens.
+    // Steps of bf16 exceed most gaps between the largest logits, so logits are f32.
     return operations_->logits(operations_->norm(residual, weights_.final_norm, config_.rms_norm_eps, dtype_),
                                weights_.head);
 }

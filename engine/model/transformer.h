@@ -19,9 +19,8 @@ namespace kvscope::engine {
 
 policies::ModelShape shape_of(const checkpoint::ModelConfig& config);
 
-/// A decoder-only transformer of the Llama kind without its attention, which prefill and decoding add. Activations have
-/// the model's type, the residual stream is f32, and arrays are on the model's device. Rows are tokens, of one prompt
-/// or of many runs. Constant after construction and thread-safe.
+/// A decoder-only transformer of the Llama kind without attention, which prefill and decoding add. Activations have the
+/// model's type, the residual stream is f32, and rows are tokens. Constant after construction and thread-safe.
 class Transformer {
  public:
     Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype);
@@ -30,10 +29,10 @@ class Transformer {
     Transformer on(const ComputeDevice& device) const;
     const ComputeDevice& device() const { return device_; }
     const kernels::Backend& backend() const { return *device_.backend; }
-    /// Returns the model on the processor. Valid as long as this model or a copy exists.
+    /// Returns the model on the processor, valid as long as this model or a copy exists.
     const Transformer& on_processor() const { return host_ ? *host_ : *this; }
 
-    /// Returns the model on the processor with other operations and shared weights.
+    /// Returns the model on the processor with other operations. Shares the weights.
     Transformer computed_with(const Operations& operations) const;
     const Operations& operations() const { return *operations_; }
 
@@ -41,7 +40,6 @@ class Transformer {
     const Weights& weights() const { return weights_; }
     kernels::DType dtype() const { return dtype_; }
     at::ScalarType scalar_type() const;
-    /// Options of tensors with the model's type and device.
     at::TensorOptions options() const { return at::TensorOptions().dtype(scalar_type()).device(device_.place); }
     policies::ModelShape shape() const;
     float attention_scale() const;
@@ -49,32 +47,32 @@ class Transformer {
     /// Returns the residual stream (n, hidden) f32 of token ids. @throws UsageError for an id outside the vocabulary
     at::Tensor embed(std::span<const int32_t> ids) const;
 
-    /// Returns queries, keys and values before RoPE, after the norms of queries and keys: (n, (H + 2G) d).
+    /// Returns queries, keys and values before RoPE, with norms of queries and keys: (n, (H + 2G) d).
     at::Tensor project(int layer, const at::Tensor& residual) const;
 
     /// Returns x W of the normalized residual, without biases and norms: (n, (H + 2G) d).
     at::Tensor project_plainly(int layer, const at::Tensor& residual) const;
-    /// Whether `project` and `project_plainly` agree, because the layer has no biases and norms.
+    /// Whether project() and project_plainly() agree, because the layer has neither biases nor norms.
     bool is_projected_plainly(int layer) const;
 
-    /// Cosines and sines for `rotate`, which must not be written to.
+    /// Cosines and sines for rotate(). Do not write to them.
     using Rotation = engine::Rotation;
     Rotation rotation(std::span<const int64_t> positions) const { return rotations_->rotation(positions); }
 
-    /// Returns rotations by differences of positions, for vectors that are rotated already.
+    /// Returns rotations by differences of positions, for vectors that are already rotated.
     Rotation turn(std::span<const int64_t> differences) const { return turns_->rotation(differences); }
     /// Factor by which a rotation scales vectors (YaRN).
     float attention_factor() const { return config_.rope_attention_factor(); }
 
-    /// Rotates the queries and keys of `qkv` (n, (H + 2G) d) in place.
+    /// Rotates the queries and keys in `qkv` (n, (H + 2G) d) in place.
     void rotate(at::Tensor& qkv, const Rotation& rotation) const;
 
-    /// Adds output projection and MLP of `attention` (n, H d) to `residual` (n, hidden) f32.
+    /// Adds the output projection of `attention` (n, H d), then the MLP, to `residual` (n, hidden) f32.
     void finish_layer(int layer, const at::Tensor& attention, at::Tensor& residual) const;
 
-    /// Returns logits (n, vocabulary) f32 of rows of the residual stream, in the processor's memory.
+    /// Returns logits (n, vocabulary) f32 for rows of the residual stream, in the processor's memory.
     at::Tensor logits(const at::Tensor& residual) const;
-    /// Returns the logits in memory that is reused by further calls.
+    /// Returns the logits in memory that the next call reuses.
     at::Tensor logits(const at::Tensor& residual, HostRoom& room) const;
 
  private:
@@ -84,7 +82,7 @@ class Transformer {
     Weights weights_;
     kernels::DType dtype_;
     ComputeDevice device_;
-    std::shared_ptr<const Transformer> host_;  ///< the model on the processor, if this one is on another device
+    std::shared_ptr<const Transformer> host_;  ///< the model on the processor; nullptr if this model is there
     std::shared_ptr<const RotationTable> rotations_, turns_;
     std::shared_ptr<const Operations> own_operations_;
     const Operations* operations_ = &kernel_operations();

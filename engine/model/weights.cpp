@@ -14,7 +14,7 @@ class Loader {
  public:
     Loader(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype) : checkpoint_(checkpoint), dtype_(dtype) {}
 
-    /// Stacks tensors by rows. Neighboring tensors of the same format become one part.
+    /// Stacks tensors by rows. Adjacent tensors of the same format become one part.
     Matrix stacked(const std::vector<std::pair<std::string, int64_t>>& names, int64_t columns) const {
         Matrix matrix(columns, dtype_);
         for (size_t first = 0; first < names.size();) {

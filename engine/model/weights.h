@@ -12,10 +12,10 @@
 
 namespace kvscope::engine {
 
-/// Weights of one layer, with norms and biases in f32. Members that the model family lacks are undefined.
+/// Weights of one layer. Members that the model family lacks are undefined.
 struct LayerWeights {
     at::Tensor input_norm;      ///< (hidden) f32
-    Matrix qkv;                 ///< ((H + 2G) d, hidden) queries, keys and values stacked for one product
+    Matrix qkv;                 ///< ((H + 2G) d, hidden) queries, keys and values, stacked for one product
     at::Tensor qkv_bias;        ///< ((H + 2G) d) f32
     at::Tensor q_norm, k_norm;  ///< (d) f32
     Matrix output;              ///< (hidden, H d)
@@ -30,7 +30,7 @@ struct LayerWeights {
 struct Weights {
     Matrix embedding;       ///< (vocabulary, hidden)
     at::Tensor final_norm;  ///< (hidden) f32
-    Matrix head;            ///< (vocabulary, hidden); the embedding itself if they are tied
+    Matrix head;            ///< (vocabulary, hidden); the embedding itself if both are tied
     std::vector<LayerWeights> layers;
 
     /// Returns a copy on another device. @throws exceptions of libtorch if the device has too little memory

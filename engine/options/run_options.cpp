@@ -53,7 +53,7 @@ std::vector<RunOption> declared() {
             .elsewhere_in_form()
             .with_any_model(),
         Option(&RunOptions::parse_special, "special", "!--no-special",
-               "Read control tokens in the text (such as <|im_end|>) as letters; only without the chat template")
+               "Read control tokens in the text (such as <|im_end|>) as plain text; only without the chat template")
             .elsewhere_in_form()
             .with_any_model(),
         Option(&RunOptions::temperature, "temperature", "--temp",
@@ -86,12 +86,10 @@ std::vector<RunOption> declared() {
             .not_of_run()
             .with_any_model(),
         Option(&RunOptions::isolated, "isolated", "--isolated",
-               "One run at a time, so that memory and time are those of a server with this policy")
+               "Run policies one at a time, each with its own prefill, so that time and memory are those of a server")
             .row("isolated",
-                 "Each run reads the prompt itself; otherwise all runs share one prefill. Isolated runs leave no "
-                 "prefill for "
-                 "what-ifs and no caches for further questions in memory; both are made again when they are "
-                 "needed.",
+                 "If off, all runs share one prefill. Isolated runs keep no prefill for what-ifs and no caches for "
+                 "further questions in memory; both are made again when needed.",
                  "no prefill stays in memory for what-ifs"),
         Option(&RunOptions::ignore_eos, "ignore_eos", "--ignore-eos",
                "Continue after an end-of-text token until all new tokens are generated")
@@ -103,7 +101,7 @@ std::vector<RunOption> declared() {
             .elsewhere_in_form()
             .named_always(),
         Option(&RunOptions::window, "window", "--window",
-               "Number of last queries whose full attention is recorded (full/*)")
+               "Number of last queries whose attention in the full cache is recorded (full/*)")
             .number({.low = 1}, "the recorded window must be at least 1")
             .recorded()
             .row("window",
@@ -117,10 +115,10 @@ std::vector<RunOption> declared() {
             .recorded(),
         Option(
             &RunOptions::alignment, "alignment", "--alignment",
-            "Record the cosines of each head's c11, c12 and c22 with the loss's gradient over the prompt's first 2,048 "
-            "tokens (KVSlimmer, Figure 3); takes a second pass with gradients")
+            "Record the cosines between each head's c11, c12, c22 and the gradient of the loss over the prompt's first "
+            "2,048 tokens (KVSlimmer, Figure 3); takes a second pass with gradients")
             .recorded(InRecipe::where_changed)
-            .row("gradient alignment", "The Spectrum view shows them.")
+            .row("gradient alignment", "The Spectrum view shows the cosines.")
             .not_of_run(),
         Option(&RunOptions::analyze, "analyze", "--analyze", "Record the spectra of the projections")
             .recorded(InRecipe::where_changed)

@@ -13,7 +13,7 @@
 
 namespace kvscope::engine {
 
-/// Options of a run besides its model, prompts, policies, budgets and output, as declared by `run_options`.
+/// Options of a run, without model, prompts, policies, budgets and output. Declared by run_options().
 struct RunOptions {
     double temperature = 0;
     double top_p = 1;
@@ -35,28 +35,27 @@ struct RunOptions {
     bool operator==(const RunOptions&) const = default;
 };
 
-/// Declaration of one option, used for the command line, the app's form, recipes and copied commands.
+/// Declaration of one option, for the command line, the app's form, recipes and copied commands.
 struct RunOption {
     using Member = std::variant<bool RunOptions::*, int RunOptions::*, int64_t RunOptions::*, uint64_t RunOptions::*,
                                 double RunOptions::*, std::string RunOptions::*>;
-    /// Whether recipes contain the option. Traces of versions without it can be resumed only if it is omitted when
-    /// unchanged.
+    /// Whether recipes contain the option. `where_changed` keeps traces of earlier versions resumable.
     enum class InRecipe { no, where_changed, always };
-    /// Where the app's form shows the option: nowhere, as a row, or with its own widget elsewhere.
+    /// Where the app's form shows the option; `elsewhere` means in its own widget.
     enum class InForm { no, row, elsewhere };
 
     Member member;
-    std::string key;                     ///< name in recipes and in saved forms
-    std::string flags;                   ///< such as "-s,--seed"; after a leading '!', the flag turns the option off
-    std::string name{};                  ///< label in the form
-    std::string help{};                  ///< one line for help and form
-    std::string remark{};                ///< further sentences for the form
-    std::string while_on{};              ///< text that the form shows while a boolean option is on
-    policies::Range range{};             ///< allowed numbers
+    std::string key;          ///< name in recipes and in saved forms
+    std::string flags;        ///< such as "-s,--seed"; a leading '!' means that the flag turns the option off
+    std::string name{};       ///< label in the form
+    std::string help{};       ///< one line for help and form
+    std::string remark{};     ///< tooltip text after `help` in the form
+    std::string while_on{};   ///< text in the form while a boolean option is on
+    policies::Range range{};  ///< allowed numbers
     std::vector<std::string> choices{};  ///< allowed texts; for a boolean with a value, the words for true and false
-    bool (*accepts)(std::string_view) = nullptr;  ///< checks texts that have no list of choices
-    bool of_machine = false;  ///< whether the choices are this machine's devices, which are found when a form is shown
-    std::string refusal{};    ///< message for values that are not allowed; {} stands for the value
+    bool (*accepts)(std::string_view) = nullptr;  ///< checks texts without a list of choices
+    bool of_machine = false;          ///< whether the choices are this machine's devices, found when a form is shown
+    std::string refusal{};            ///< message for a value that is not allowed; {} stands for the value
     std::optional<Member> follows{};  ///< option whose value is the default on the command line
     InRecipe in_recipe = InRecipe::no;
     InForm in_form = InForm::no;
@@ -80,14 +79,13 @@ const RunOption& run_option(RunOption::Member member);
 std::string problem_of(const RunOptions& options);
 
 void write_recipe(const RunOptions& options, nlohmann::ordered_json& recipe);
-/// Reads options from a recipe to repeat its runs, except options of prompts and model. Ignores invalid values, because
-/// the recipe may come from another program.
+/// Reads options from a recipe to repeat its runs, except options of prompts and model. Ignores invalid values.
 void read_recipe(const nlohmann::json& recipe, RunOptions& options);
 
-/// Returns the device on which a recipe's runs were made; "cpu" if it names none.
+/// Returns the device of a recipe's runs; "cpu" if the recipe names none.
 std::string recorded_device(const nlohmann::json& recipe);
 
-/// Returns the options and values of a `kvscope run` command; the value of a flag is empty.
+/// Returns the options of a `kvscope run` command with their values. The value of a flag is empty.
 std::vector<std::pair<std::string, std::string>> command_words(const RunOptions& options);
 
 }  // namespace kvscope::engine

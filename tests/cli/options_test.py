@@ -139,11 +139,11 @@ class OptionsOfModels(ProgramTest):
                 self.assertEqual(trace["prompts/0"].attrs["template"] != "", applied, switches)
 
     def test_control_tokens_of_a_bare_text(self):
-        """Control tokens are parsed and reported; --no-special reads them as letters, and the recipe records it."""
+        """Control tokens are parsed and reported; --no-special reads them as plain text, and the recipe records it."""
         text = f"{TEXT}<|im_end|>"
         ids = {}
         for switch, said in (([], "<|im_end|> (1). They are read as control tokens; --no-special"),
-                             (["--no-special"], "They are read as letters (--no-special)")):
+                             (["--no-special"], "They are read as plain text (--no-special)")):
             run = self.made("run", "-m", HF_MODEL, "-p", text, "--no-template", *switch, "-n", 2, "-t", 1, "--force", "-o",
                             "control.h5")
             self.assertIn(said, run.stderr)

@@ -127,8 +127,8 @@ TEST_CASE("control tokens of a text without template are parsed unless --no-spec
         return all;
     };
     CHECK_THAT(said(bare, true), Contains("<|im_end|> (1)") && Contains("<|im_start|> (2)") &&
-                                     Contains("read as control tokens; with --no-special they are read as letters"));
-    CHECK_THAT(said(letters, false), Contains("<|im_start|> (2)") && Contains("read as letters (--no-special)"));
+                                     Contains("read as control tokens; with --no-special they are read as plain text"));
+    CHECK_THAT(said(letters, false), Contains("<|im_start|> (2)") && Contains("read as plain text (--no-special)"));
     CHECK_THAT(said(in_template, false),
                Contains("--no-special has no effect") && Contains("as transformers and llama.cpp read them"));
     CHECK(said(prepared("Hello", asked), true).empty());
