@@ -209,7 +209,7 @@ void ActiveRun::keep(Decision& decision, std::vector<kernels::RowCopy>* later) {
 
 bool ActiveRun::reads_entries() const { return needs_.entries || is_apart() || policy_->merges_values(); }
 
-/// Whether the cache is in the processor's memory on any device, because only the processor reads stored parts.
+/// Whether the cache is always in the processor's memory, because devices cannot read entries stored in parts.
 bool ActiveRun::is_apart() const {
     return policy_->stores_parts() || policy_->stores_while_decoding() || reads_in_chunks() ||
            policy_->decode_merging().every > 0;

@@ -22,7 +22,6 @@ namespace kvscope::engine {
 /// A run on one prompt: its policy, its growing cache, and its record for the trace.
 class ActiveRun {
  public:
-    /// Creates the policy. If the policy cannot use the budget, the run fails.
     ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
               const ExperimentOptions& options, ScorePool& pool);
 
@@ -41,11 +40,12 @@ class ActiveRun {
     /// Lets the policy examine one layer's weights before the prompt is read.
     void prepare(int layer);
 
-    /// Shows a layer to the policy and copies the entries that the policy selects now, also of earlier layers.
+    /// Shows a layer to the policy and copies the entries that the policy then selects, also in earlier layers.
     void decide(policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> window_attention);
 
-    /// Starts decide(). If has_decision() is then true, choose() and take() must follow and use the same arguments.
+    /// Starts decide(). If has_decision() is then true, choose() and take() must follow; the arguments must stay valid
+    /// until then.
     void begin_decision(policies::LayerObservations& observations, const DenseLayer& dense,
                         std::span<const float> window_attention);
     /// As begin_decision(), for the draft cache from which the policy generates lookahead tokens.
@@ -70,7 +70,6 @@ class ActiveRun {
     /// Takes the cache and results of a prompt that was read in chunks.
     void adopt_chunked(ChunkedRun& read, std::span<const float> window_attention);
 
-    /// Records the compressed cache after the last layer.
     void finish_prompt(const std::vector<float>& last_logits);
 
     RunCache& cache() { return *cache_; }
@@ -82,13 +81,12 @@ class ActiveRun {
     policies::Policy* acting() const { return policy_->changes_while_decoding() ? policy_.get() : nullptr; }
 
     trace::RunRecord record;  ///< without scores, which several runs may share
-    /// Returns the record with a copy of the scores.
     trace::RunRecord whole_record(ScoreRoom& room) const;
     trace::RunRecord whole_record() const {
         ScoreRoom room;
         return whole_record(room);
     }
-    /// Seconds of all decisions, including decisions in parallel with other runs.
+    /// Returns the seconds of all decisions, including decisions in parallel with other runs.
     double select_seconds() const { return select_seconds_; }
     double select_seconds_alone() const { return select_seconds_ - seconds_beside_; }
 
@@ -129,7 +127,6 @@ class ActiveRun {
     policies::Needs needs_;
     policies::PassPlan pass_;
     policies::DecisionOrder order_;
-    /// A layer whose selection needs later layers first.
     struct Waiting {
         Waiting(const policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> attention)

@@ -11,7 +11,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Reports no progress, but passes cancellation on. For work within another phase.
+/// Reports no progress, but passes cancellation on.
 class Unseen final : public Progress {
  public:
     explicit Unseen(Progress& shown) : shown_(shown) {}

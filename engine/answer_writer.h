@@ -20,7 +20,7 @@ struct FullAnswer {
     std::string error;             ///< why the reference is missing; empty if it exists
 };
 
-/// Result of a run's last question.
+/// A run's answer to the last question.
 struct Answered {
     bool failed = false;
     std::string text;
@@ -42,7 +42,6 @@ AskSwitch switches_of(std::span<ActiveRun* const> runs, const Experiment& owner)
 /// If the full run fails, the other runs are written without comparison.
 class AnswerWriter {
  public:
-    /// @param n_context number of tokens that the policies saw
     /// @param answered receives the result of each run, by the index of its plan
     AnswerWriter(const AnswerTools& tools, int prompt, const std::vector<ActiveRun*>& runs,
                  std::vector<AnswerStart>& starts, int64_t n_context, std::vector<Answered>& answered)

@@ -46,17 +46,14 @@ class Answering {
 
     /// Returns the full run's predictions at each step of its answer, from a cache that ends with the prompt.
     /// @param attention receives answer_attention() of the first n_context tokens; may be nullptr
-    /// @throws RunError if the answer cannot be read
     FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,
                             std::vector<float>* attention, Progress& progress);
 
-    /// Compares each start with the full run while the start's cache reads the full run's answer. Caches must end with
-    /// the prompt.
+    /// Compares each start with the full run's answer. The caches must end with the prompt.
     std::vector<Comparison> compare(const FullReference& reference, std::span<AnswerStart* const> starts,
                                     Progress& progress);
 
     /// Sets `attention_lost`, except for failed comparisons and runs that evict while decoding.
-    /// @param full cache of the full run with the prompt
     void add_attention_lost(const RunCache& full, const FullReference& reference, int64_t n_context,
                             std::span<const ActiveRun* const> runs, std::span<Comparison> comparisons,
                             Progress& progress);

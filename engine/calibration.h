@@ -9,7 +9,7 @@
 
 namespace kvscope::engine {
 
-/// Second moments of a model's keys and values on the beginning of assets/training/english.txt, in sequences.
+/// Second moments of a model's keys and values on the beginning of assets/training/english.txt.
 class Calibration {
  public:
     static constexpr size_t max_tokens = 4096;
@@ -18,7 +18,6 @@ class Calibration {
     /// Computes the moments, or loads them from the user's cache.
     Calibration(const Model& model, Progress& progress);
 
-    /// Returns the moments as RunContext::calibration describes them.
     std::vector<double> moments(int layer, policies::Projected which) const;
 
  private:

@@ -41,7 +41,6 @@ std::vector<int> entry_layers_of(const Runs& runs) {
     return layers;
 }
 
-/// Pseudo tokens of all runs, without duplicates.
 struct Tails {
     std::vector<Tail> tails;
     std::vector<int> of_run;  ///< index into the pseudo tokens for each run; -1 for none
@@ -66,7 +65,7 @@ PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& 
     request.ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(prompt.n_visible()));
     request.needs = union_of(runs);
     request.entry_layers = entry_layers_of(runs);
-    // The window must not depend on the policies, so that measures of the full cache do not, either.
+    // The full run's window must not depend on the other policies.
     if (record) request.needs.window_queries = std::max(window, request.needs.window_queries);
     if (is_kept) {
         request.needs.window_queries = std::max({window, request.needs.window_queries, LivePrefill::least_window});
@@ -76,7 +75,6 @@ PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& 
     request.projections = record;
     request.tails = tails.tails;
     request.keep_cache = false;
-    // Only these caches grow: the full run's, and the cache whose answer other runs need.
     const bool grows = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
         return !run->failed() && (run->is_full() || run->awaits_answer());
     });
@@ -150,8 +148,7 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
     }
 }
 
-/// Computes in advance the observations that policies requested of the preceding layer, before the device starts the
-/// next.
+/// Computes the observations that policies requested of the preceding layer, before the device starts the next one.
 void Compression::work_out(PrefillLayer& layer, const LayersAsked& before, Runs& runs) {
     const Stopwatch watch;
     layer.prompt.work_out(before[0]);

@@ -15,7 +15,6 @@ namespace kvscope::engine {
 
 using Runs = std::vector<std::unique_ptr<ActiveRun>>;
 
-/// Layers of a prefill that are kept for later decisions.
 using Held = std::vector<std::unique_ptr<ObservedLayer>>;
 
 /// Observations of a layer that policies requested, for the prompt and for each tail of pseudo tokens.
@@ -31,7 +30,6 @@ class Compression {
 
     /// Reads the tokens that the policies see, and lets each run select.
     /// @param room number of free entries that a full cache needs after the prompt
-    /// @param record receives `full/*`; may be nullptr
     /// @param known_attention `full/window_attention` (L, H, N) of an earlier prefill; may be empty
     /// @returns the layers if a run needs the full run's answer to select; otherwise nothing
     Held compress(const Prompt& prompt, Runs& runs, int64_t room, trace::PromptRecord* record,
@@ -55,7 +53,7 @@ class Compression {
     const ExperimentOptions& options_;
     Timings& timings_;
     Progress& progress_;
-    std::map<std::string, std::unique_ptr<TokenClassifier>> classifiers_;  ///< by directory
+    std::map<std::string, std::unique_ptr<TokenClassifier>> classifiers_;  ///< key: directory of the classifier
 };
 
 }  // namespace kvscope::engine

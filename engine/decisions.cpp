@@ -24,8 +24,7 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     std::vector<std::exception_ptr> failures(runs.size());
     const auto choose = [&](int member) {
         for (;;) {
-            // Member 0 is the engine's thread, which alone may call `progress`. A pause would not stop the other
-            // threads.
+            // Only member 0, the engine's thread, may call `progress`. A pause would not stop the others.
             if (member == 0 && progress.cancelled_without_pause()) is_stopped = true;
             if (is_stopped) return;
             const size_t i = unclaimed++;
@@ -63,7 +62,6 @@ class Copies {
         if (n_rows_ > most_rows) make();
     }
 
-    /// Makes the copies and divides their time among the runs by number of entries.
     void make() {
         if (n_rows_ == 0) return;
         const Stopwatch watch;

@@ -16,7 +16,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Adds in the order of the elements: the rounding of a library's sum depends on the number of threads.
+/// Adds in order, because the rounding of a library's sum depends on the number of threads.
 double sum_of_squares(const at::Tensor& x) {
     const at::Tensor packed = x.contiguous();
     const float* data = packed.const_data_ptr<float>();
@@ -29,7 +29,6 @@ double mean_square(const at::Tensor& x) {
     return x.numel() > 0 ? sum_of_squares(x) / static_cast<double>(x.numel()) : 0.0;
 }
 
-/// Returns the sum of p (log p - log q).
 double divergence_of(const at::Tensor& log_p, const at::Tensor& log_q) {
     const float *p = log_p.const_data_ptr<float>(), *q = log_q.const_data_ptr<float>();
     double sum = 0;

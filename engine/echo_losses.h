@@ -10,7 +10,7 @@
 
 namespace kvscope::engine {
 
-/// Losses for tuning EchoKV's maps, as means. A rebuilt layer gets its inputs from the uncompressed model.
+/// Losses for tuning EchoKV's maps. A rebuilt layer gets its inputs from the uncompressed model.
 enum class EchoLoss {
     keys_values,  ///< first stage: squared error of rebuilt keys (before RoPE) and values
     outputs,      ///< second stage: squared error of attention outputs with rebuilt keys and values
@@ -19,7 +19,6 @@ enum class EchoLoss {
 
 std::string_view name_of(EchoLoss loss);
 
-/// Keys, values and queries of a layer for a sequence of n tokens, f32.
 struct EchoSequence {
     at::Tensor keys = {};     ///< (n, D) before RoPE
     at::Tensor values = {};   ///< (n, D)

@@ -24,9 +24,7 @@ class Moments {
     };
 
     /// Returns argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2, (D + D_local, D - D_local). X holds the first layer's D
-    /// numbers and the layer's own first D_local numbers, Y the layer's other numbers. Raises a ridge that is too
-    /// small.
-    /// @param given inputs to use; the map's other rows are 0
+    /// numbers and the layer's own first D_local numbers, Y the layer's other numbers. May raise the ridge.
     /// @throws RunError if the sums are not finite
     policies::Matrix solved(double ridge, Inputs given) const;
 

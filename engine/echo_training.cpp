@@ -15,7 +15,6 @@ namespace {
 using policies::EchoLayout;
 using policies::EchoMaps;
 
-/// Returns a layer's keys or values for tokens [first, end), (D, tokens) f32.
 std::vector<float> numbers_of(const policies::EntriesView& view, const EchoLayout& layout, int64_t first, int64_t end) {
     const auto n = static_cast<size_t>(end - first);
     std::vector<float> numbers(static_cast<size_t>(layout.width()) * n);
@@ -82,7 +81,7 @@ class Reading {
                            options_.sequence, options_.skipped, XXH3_64bits(ids_.data(), ids_.size_bytes()));
     }
 
-    /// Checks for cancellation only between sequences, because a partly added one would be added twice after a resume.
+    /// Adds all of a sequence or, if cancelled, nothing, so that a resumed call adds no numbers twice.
     void read_sequence(std::span<const int32_t> ids) {
         const auto n = static_cast<int64_t>(ids.size());
         if (n <= options_.skipped) return;

@@ -47,7 +47,7 @@ policies::EchoMaps empty_echo_maps(const Model& model, double ratio);
 EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const EchoTrainingOptions& options,
                         Progress& progress);
 
-/// Returns the errors of the maps on another text. @throws UsageError if the text is too short
+/// Returns the maps' errors on another text. @throws UsageError if the text is too short
 std::map<int, EchoError> echo_errors(const Model& model, const policies::EchoMaps& maps, std::span<const int32_t> ids,
                                      const EchoTrainingOptions& options, Progress& progress);
 

@@ -47,7 +47,6 @@ policies::EchoMaps untrained_echo_maps(const Model& model, double ratio, uint64_
 std::vector<EchoStep> tune_echo(const Model& model, policies::EchoMaps& maps, std::span<const int32_t> ids,
                                 const EchoTuningOptions& options, Progress& progress);
 
-/// Returns the mean of EchoStep::error over consecutive sequences of the text.
 double echo_loss_error(const Model& model, const policies::EchoMaps& maps, std::span<const int32_t> ids,
                        const EchoTuningOptions& options, Progress& progress);
 

@@ -41,8 +41,7 @@ struct NeedleTask {
 std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& task);
 
 /// Answers every sample with all plans and writes one batch of /results/<task> per sample, with a row for each plan.
-/// Keeps the rows of the trace. Each row gets an equal part of the sample's `seconds`. Scores are RULER's
-/// string_match_all.
+/// Scores are RULER's string_match_all. Each row gets an equal part of the sample's `seconds`.
 /// @param on_sample called with the rows of each new sample and its time
 void evaluate(const Model& model, const std::string& task, std::span<const TaskSample> samples,
               const std::vector<RunPlan>& plans, const ExperimentOptions& options, trace::Writer& writer,

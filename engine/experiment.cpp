@@ -94,7 +94,6 @@ struct Experiment::Impl {
 
     const Transformer& transformer() const { return model.transformer(); }
 
-    /// Returns the number of entries that the longest question and its answer need.
     int64_t room_behind(Questions questions) const {
         int64_t most = 0;
         for (const auto& [number, prompt] : questions)
@@ -108,7 +107,7 @@ struct Experiment::Impl {
         });
     }
 
-    /// Returns the runs that the trace lacks, and always the full run for comparison.
+    /// Returns the runs that the trace lacks, and always the full run, with which the others are compared.
     Runs plan_runs(Questions questions) {
         const Prompt& prompt = questions[0].prompt;
         Runs runs;
@@ -120,7 +119,7 @@ struct Experiment::Impl {
         std::vector<std::string> obstacles(plans.size());
         for (const auto& run : runs)
             if (run->failed()) obstacles[static_cast<size_t>(run->index())] = run->record.message;
-        // Later prompts do not throw: if the command is repeated, it would stop there again.
+        // A repeated command would stop again at the same later prompt, so later prompts do not throw.
         if (options.require_possible_run && questions[0].number == 0) require_possible_run(prompt, plans, obstacles);
         for (size_t i = 1; i < plans.size(); ++i)
             if (!obstacles[i].empty() && told_impossible.insert(i).second)
@@ -191,7 +190,7 @@ struct Experiment::Impl {
         return answers;
     }
 
-    /// Returns the record of question q, which refers to the first question's record for the context.
+    /// Returns the record of question q. Its context data refer to the first question's record.
     trace::PromptRecord question_record(Questions questions, size_t q, const trace::PromptRecord& context,
                                         std::span<const AnswerStart> starts) {
         trace::PromptRecord record = context;

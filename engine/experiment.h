@@ -27,7 +27,7 @@ struct RunPlan {
     /// Recipe entry (JSON) of a recorded run whose policy file is missing or changed; empty for other runs.
     std::string stored_entry = {};
 
-    std::string label() const;  ///< policies::run_label
+    std::string label() const;  ///< as policies::run_label()
     /// Returns the label for messages, without the budget if the policy's parameters replace it.
     std::string asked() const;
 };
@@ -36,7 +36,7 @@ struct RunPlan {
 struct ExperimentOptions : RunOptions {
     bool keep_prefill = false;  ///< keep the prefill for take_prefill(); not for isolated runs
     bool keep_caches = false;   ///< keep the caches for take_caches(); not for isolated runs
-    /// Throw if no policy can run on the first prompt; on later prompts, such runs are recorded as failed.
+    /// Whether to throw if no policy can run on the first prompt; on later prompts, such runs are recorded as failed.
     bool require_possible_run = true;
 };
 
@@ -46,7 +46,6 @@ struct Timings {
     int64_t n_generated = 0;
     double prefill_s = 0;
     double record_s = 0;  ///< time to measure `full/*` and copy observations
-    /// Time of all decisions; with parallel decisions, less than the sum over runs.
     double select_s = 0;
     double question_s = 0;
     double decode_s = 0;
@@ -60,7 +59,6 @@ struct Timings {
 std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                         const ExperimentOptions& options);
 
-/// Returns the fingerprint of the files that a policy's parameters name; empty if there are none.
 std::string fingerprint_of_files(const policies::PolicySpec& spec);
 
 /// Puts the full run first and removes repeated full runs.
@@ -81,7 +79,6 @@ class Experiment {
     Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, Progress& progress);
     ~Experiment();
 
-    /// Called for every finished or failed run.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_run;
 
     /// Called on the engine's thread, as are all callbacks, after a prompt was read and before decoding.
@@ -96,17 +93,15 @@ class Experiment {
     /// between whole and stored entries; `is_full` says whether the entries are whole now.
     std::function<bool(int run, bool is_full)> ask_switch;
 
-    /// Runs all prompts. Records a failed run with its message and results so far, and continues with the others. If
-    /// the full run fails, the others are recorded without comparison.
-    /// @throws UsageError if `require_possible_run` is set and no run is possible on the first prompt; exceptions of
-    /// the writer
+    /// Runs all prompts. Records a failed run with its message and results so far, and continues with the others.
+    /// @throws UsageError if `require_possible_run` is set and no run is possible on the first prompt
     void run(std::span<const Prompt> prompts);
 
-    /// Returns the prefill of the last context, if `keep_prefill` is set; nullptr if the trace contained all its runs.
+    /// Moves out the prefill of the last context, if `keep_prefill` is set; nullptr if the trace contained all its
+    /// runs.
     std::unique_ptr<LivePrefill> take_prefill();
 
-    /// Returns one cache per plan of the last context, if `keep_caches` is set; nullptr for failed or recorded runs.
-    /// Call once.
+    /// Moves out one cache per plan of the last context, if `keep_caches` is set; nullptr for failed or recorded runs.
     std::vector<std::unique_ptr<Conversation>> take_caches();
 
     const Timings& timings() const;

@@ -40,7 +40,8 @@ bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
     return stored == own;
 }
 
-/// Orders `wanted` as `entries`. @param make returns an element for an entry that `wanted` lacks, or nullopt
+/// Puts `wanted` into the order of `entries`. @param make returns an element for an entry that `wanted` lacks, or
+/// nullopt
 template <class T, class Entry, class Same, class Make>
 std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Entry entry_of, Same are_same, Make make) {
     std::vector<nlohmann::json> own;
@@ -62,7 +63,6 @@ std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Ent
     return all;
 }
 
-/// Returns the run's recipe entry with the current files; null if a file cannot be read.
 nlohmann::json entry_now(const RunPlan& plan) {
     try {
         return recipe_entry(plan);
@@ -128,10 +128,11 @@ void require_recorded_files(const std::filesystem::path& output, std::span<const
         if (plan.stored_entry.empty() || !file) continue;
         std::error_code error;
         const auto path = std::filesystem::absolute(plan.spec.values.text(file->name), error);
-        throw trace::OutputExists(fmt::format(
-            "{} holds {}, which further prompts need, too, but {} is {}: restore it, or choose another output",
-            output.string(), plan.label(), path.string(),
-            std::filesystem::exists(path, error) ? "not the file that the run read" : "missing"));
+        throw trace::OutputExists(
+            fmt::format("{} contains the run {}, which further prompts need, too, but its file {} is {}: restore the "
+                        "file, or choose another output",
+                        output.string(), plan.label(), path.string(),
+                        std::filesystem::exists(path, error) ? "not the file that the run read" : "missing"));
     }
 }
 
@@ -179,7 +180,8 @@ void require_same_questions(const trace::Reader& stored, std::span<const Prompt>
             for (int run = 0; run < stored.n_runs(i); ++run) {
                 if (!goes_by_answers(i, run)) continue;
                 throw trace::OutputExists(fmt::format(
-                    "{} holds {} of the prompt \"{}\". This run depends on the full run's answers to all questions of "
+                    "{} contains {} of the prompt \"{}\". This run depends on the full run's answers to all questions "
+                    "of "
                     "its context, so the further question \"{}\" would change it: choose another output for the "
                     "command with all questions",
                     stored.path().string(), stored.run(i, run).label, stored.prompt(i).name,

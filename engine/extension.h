@@ -19,8 +19,7 @@ std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prom
 /// @param keeps_others whether to add runs of the recipe that `plans` lacks, if this build can make them
 std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others);
 
-/// Returns the runs in the order of a complete trace, with its other runs, then in the order of its unfinished
-/// extension.
+/// Returns the runs of a complete trace, then of its unfinished extension, then the further runs.
 std::vector<RunPlan> in_order_of(const std::string& complete_json, const std::string& begun_json,
                                  std::vector<RunPlan> plans);
 
@@ -31,15 +30,13 @@ std::string with_entries_of(const std::string& stored_json, const std::string& r
 /// Whether a version that tokenized context and question separately wrote the recipe.
 bool lacks_tokens(const std::string& recipe_json);
 
-/// Adds the render times of prompts that come from other traces. @param created creation time of this trace
+/// Adds the render times of prompts from other traces to a recipe. @param created creation time of this trace
 std::string with_render_times(const std::string& recipe_json, std::span<const Prompt> prompts, std::time_t created);
 
-/// @throws trace::OutputExists if a policy file of a recorded run is missing or changed, so that no prompts can be
-/// added
+/// @throws trace::OutputExists if a policy file of a recorded run is missing or has changed
 void require_recorded_files(const std::filesystem::path& output, std::span<const RunPlan> plans);
 
-/// @throws trace::OutputExists if a new question would change recorded runs, whose policies use the answers to all
-/// questions of a context
+/// @throws trace::OutputExists if a new question would change runs whose policies use the answers to all questions
 void require_same_questions(const trace::Reader& stored, std::span<const Prompt> prompts,
                             std::span<const RunPlan> plans);
 

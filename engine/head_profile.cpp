@@ -130,13 +130,12 @@ Sample make_sample(const Model& model, const HeadProfileOptions& options, int64_
     return sample;
 }
 
-/// Answers one sample and returns the heads' scores summed over steps; nullopt if the answer is wrong.
 std::optional<std::vector<double>> measure_sample(const Model& model, const HeadProfileOptions& options,
                                                   const Sample& sample, Progress& progress) {
     const auto& transformer = model.transformer();
     const auto shape = transformer.shape();
     const auto n = static_cast<int64_t>(sample.prompt.ids.size());
-    // The first decode step reads the prompt's last token again, so that its attention is observed, too.
+    // The first decode step reads the prompt's last token, so that its attention is observed, too.
     PrefillRequest request;
     request.ids = std::span<const int32_t>(sample.prompt.ids).first(static_cast<size_t>(n - 1));
     request.room = options.n_new;

@@ -89,7 +89,7 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
     };
     const int64_t n_before = count(".");
     const auto n_tokens = [&](const std::string& sentence) {
-        // A sentence follows another one in the context. At least 1, because a tokenizer may have no token for its
+        // Counts the sentence after another one, as in the context. At least 1, because a tokenizer may lack its
         // letters.
         return std::max<int64_t>(1, count(". " + sentence) - n_before);
     };

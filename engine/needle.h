@@ -30,13 +30,12 @@ struct NeedleOptions {
     std::string text{};       ///< text whose sentences form the haystack; RULER's noise if empty
 };
 
-/// @throws UsageError if the context is too short for another sentence or the depth is outside [0, 1]
+/// @throws UsageError if the context is too short for another sentence, or the depth is outside [0, 1]
 NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOptions& options);
 
-/// Checks that prompts of these lengths fit in a model's context. @throws UsageError
+/// @throws UsageError if prompts of these lengths do not fit in a model's context
 void require_lengths(std::span<const int64_t> lengths, int64_t n_new, int64_t context_length);
 
-/// Returns RULER's string_match_all: 1 if the prediction contains the answer, otherwise 0.
 double string_match(std::string_view prediction, std::string_view answer);
 
 }  // namespace kvscope::engine

@@ -49,7 +49,6 @@ int64_t n_other_entries(const trace::Reader& reader, int prompt, int run, const 
     return n;
 }
 
-/// Returns the prompts that share the context of this prompt, including itself.
 std::vector<int> of_same_context(const trace::Reader& reader, int prompt) {
     const int first = reader.prompt(prompt).context_of.value_or(reader.prompt_number(prompt));
     std::vector<int> all;
@@ -70,7 +69,8 @@ std::string files_changed(const trace::Reader& reader, int prompt, int run, cons
         return {};
     const std::string now = fingerprint_of_files(spec);
     return fmt::format(
-        "{} would read other files than when the trace was made: expected the fingerprint {:.16}, found {}; restore "
+        "{} would read files that have changed since the trace was made: expected the fingerprint {:.16}, found {}; "
+        "restore "
         "the files, or run the policy again",
         spec.label(), recorded["files"].is_string() ? recorded["files"].get<std::string>() : recorded["files"].dump(),
         now.empty() ? "none" : fmt::format("{:.16}", now));
@@ -84,7 +84,7 @@ void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& 
                                     trace::answer_length(reader, prompt, run));
 }
 
-/// Runs to repeat in one experiment. Every run has its own plan, except full runs, which share one.
+/// Runs to repeat in one experiment. Full runs share one plan.
 struct Again {
     std::vector<RunPlan> plans;          ///< plans of the experiment, the full run first
     std::vector<size_t> places;          ///< index in `plans` of each run; undefined if the run has an obstacle

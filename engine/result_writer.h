@@ -14,12 +14,10 @@ namespace kvscope::engine {
 /// Passes finished prompts and runs to the trace, if any, and to the experiment's callbacks.
 class ResultWriter {
  public:
-    /// @param writer nullptr to write no trace
     ResultWriter(const Experiment& owner, trace::Writer* writer, size_t n_plans, Timings& timings)
         : owner_(owner), writer_(writer), n_plans_(static_cast<int>(n_plans)), timings_(timings) {}
 
     void write(const trace::ModelRecord& record);
-    /// Writes a prompt that the trace does not yet contain.
     void write(int prompt, const trace::PromptRecord& record);
     void write(int prompt, int run, const trace::RunRecord& record);
 

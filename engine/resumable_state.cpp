@@ -50,8 +50,8 @@ ResumableState::ResumableState(std::filesystem::path path, std::string kind, std
         in.open(path_, std::ios::binary);
     }
     if (!in.is_open() || !read_text(in, kind_))
-        throw UsageError(
-            fmt::format("{}: the path for unfinished work holds another file or folder: move it away", path_.string()));
+        throw UsageError(fmt::format("{}: another file or folder exists at this path for unfinished work: move it away",
+                                     path_.string()));
 }
 
 int64_t ResumableState::resume(const Parts& parts, int64_t n_steps, std::string_view unit, Progress& progress) {

@@ -21,11 +21,11 @@ class ResumableState {
 
     /// @param path file of the state; if empty, nothing is stored
     /// @param kind first line of the file
-    /// @param of all inputs of the result; a state with other inputs is ignored
+    /// @param of description of all inputs; a state with another description is ignored
     /// @throws UsageError if another file or folder exists at the path
     ResumableState(std::filesystem::path path, std::string kind, std::string of);
 
-    /// Fills the arrays from the file, reports this, and returns the number of finished steps; 0 if no state is usable.
+    /// Fills the arrays from the file and returns the number of finished steps; 0 if no state is usable.
     /// @param unit plural name of the steps
     int64_t resume(const Parts& parts, int64_t n_steps, std::string_view unit, Progress& progress);
 

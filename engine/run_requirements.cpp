@@ -13,7 +13,6 @@
 namespace kvscope::engine {
 namespace {
 
-/// Returns approximately the share of a prompt's full cache that a run keeps; 0 for an impossible run.
 double share_kept(const RunPlan& plan, const policies::CacheSize& size) {
     try {
         if (plan.spec.definition->name == "full") return 1;

@@ -18,11 +18,10 @@ class ScorePool {
     template <class T>
     using Shared = std::shared_ptr<const std::vector<T>>;
 
-    /// Returns the scores, sharing the memory of equal scores that are still in use.
+    /// Returns the scores, in the memory of equal scores that are still in use, if any.
     Shared<float> keep(const policies::Scores<float>& scores) { return keep(scores, f32_); }
     Shared<double> keep(const policies::Scores<double>& scores) { return keep(scores, f64_); }
 
-    /// Bytes of all scores in use.
     size_t bytes() const;
 
  private:
@@ -39,10 +38,9 @@ class ScorePool {
 /// Reusable memory for the scores of one record at a time. Allocating it anew takes longer than the copies.
 class ScoreRoom {
  public:
-    /// Returns the scores of all layers in one vector.
     std::vector<float> join(std::span<const ScorePool::Shared<float>> layers) { return join(layers, f32_); }
     std::vector<double> join(std::span<const ScorePool::Shared<double>> layers) { return join(layers, f64_); }
-    /// Takes the memory of join() back after the record was used.
+    /// Takes back the memory of join() after the record was used.
     void take_back(trace::RunRecord& record);
 
  private:

@@ -156,8 +156,8 @@ bool binds_scores(const policies::Definition& definition, const policies::Parame
 std::string obstacle_to_what_if(const policies::PolicySpec& spec) {
     const policies::Needs needs = spec.create()->needs();
     if (needs.own_cache) return "it reads the prompt through its own cache";
-    if (needs.projection_inputs) return "it uses the inputs of the projections, which are not recorded";
-    if (needs.keys_before_rope) return "it uses keys before RoPE, which are not recorded";
+    if (needs.projection_inputs) return "it needs the inputs of the projections, which are not recorded";
+    if (needs.keys_before_rope) return "it needs keys before RoPE, which are not recorded";
     return {};
 }
 

@@ -11,8 +11,6 @@
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"
 
-// Stores entries of a run's cache in parts, and reconstructs whole keys and values.
-
 namespace kvscope::engine {
 namespace {
 
@@ -54,7 +52,6 @@ void from_floats(const float* from, kernels::DType dtype, int64_t n, char* to) {
     for (int64_t i = 0; i < n; ++i) numbers[i] = kernels::bf16_from_float(from[i]);
 }
 
-/// Keys and values, (G, n, d) each, of tokens that will be stored in parts.
 struct LeavingVectors {
     std::vector<float> keys, keys_before_rope, values;
 

@@ -6,7 +6,6 @@
 
 namespace kvscope::engine {
 
-/// Copies the heads of `qkv` (n, heads d) from `head` on to entries [first, first + n) of `target`.
 void DenseLayer::copy_heads(const at::Tensor& qkv, int head, int64_t first, at::Tensor& target) const {
     const size_t entry = static_cast<size_t>(target.size(2)) * qkv.element_size();
     const size_t row = static_cast<size_t>(qkv.size(1)) * qkv.element_size();

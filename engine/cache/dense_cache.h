@@ -23,12 +23,10 @@ struct DenseLayer {
 
     int64_t capacity() const { return keys.size(1); }
 
-    /// Copies the keys and values in `qkv` (n, (H + 2G) d) to entries [first, first + n).
     void write(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
     void write_keys(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
-    /// Reusable memory of the processor for the entries of one layer at a time.
     struct Room {
         HostRoom keys, values;
     };

@@ -27,7 +27,7 @@ struct HeldLayer {
 };
 
 /// Compressed cache of one run: kept prompt entries and decoded tokens. Each layer has R rows of different lengths, one
-/// for each KV head or, with that granularity, each query head.
+/// for each KV head or each query head, depending on the granularity.
 class RunCache {
  public:
     /// @param model on the device for the entries; merged entries and entries stored in parts need the processor
@@ -40,8 +40,7 @@ class RunCache {
     int n_layers() const { return static_cast<int>(layers_.size()); }
 
     /// Copies a layer's kept entries from its dense cache, whole or in parts as the selection describes.
-    /// @param later receives the copies, which the caller must make before the layer is used; joins several caches'
-    /// copies
+    /// @param later receives the copies, which the caller must make before the layer is used
     /// @throws policies::SelectionError, RunError for an invalid selection, before any change; RunError for shared
     /// numbers that no layer stores, after which the layer is unusable
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense,
@@ -58,13 +57,12 @@ class RunCache {
 
     void reserve(int64_t extra);
 
-    /// Returns the number of a row's entries, and the number of plain (whole) ones, which come last.
+    /// Returns the number of a row's entries. Plain (whole) entries come last.
     int64_t n_entries(int layer, int row) const;
     int64_t n_plain(int layer, int row) const { return static_cast<int64_t>(positions(layer, row).size()); }
 
     bool renumbers() const { return positions_ == policies::Positions::cache; }
 
-    /// Keys and values of consecutive tokens, in the memory of the cache's device.
     struct Tokens {
         int64_t n = 0;
         const void* keys = nullptr;  ///< d numbers each, after RoPE
@@ -73,10 +71,9 @@ class RunCache {
         size_t value_stride = 0;
         int64_t position = 0;
     };
-    /// Appends tokens to a row. The caller must make the copies before the row is read.
+    /// Appends tokens to a row. The caller must make `copies` before the row is read.
     void append(int layer, int row, const Tokens& tokens, std::vector<kernels::RowCopy>& copies);
 
-    /// Memory that a RowView refers to.
     using Scratch = std::vector<at::Tensor>;
     struct RowView {
         const void* keys = nullptr;
@@ -109,11 +106,9 @@ class RunCache {
 
     std::span<const uint32_t> positions(int layer, int row) const;
 
-    /// Returns how whole tokens are to be stored in parts.
     using Describe = std::function<policies::StoredLayer(const policies::LeavingTokens&)>;
 
     /// Stores a layer's plain tokens in parts as `describe` says, except the first and last ones given by `whole`.
-    /// @param n_tokens number of prompt tokens and decoded tokens
     /// @throws policies::SelectionError for an invalid description; RunError if it differs in kind from earlier ones,
     /// rows hold different tokens, or the cache renumbers entries. The layer is then unusable.
     void store_others(int layer, const policies::WholeTokens& whole, int64_t n_tokens, const Describe& describe);
@@ -145,7 +140,7 @@ class RunCache {
     RunCache clone(int64_t extra) const;
 
  private:
-    /// Tokens that were plain and are now stored in parts. No other cache shares these.
+    /// Tokens that were plain and are now stored in parts. Only this cache uses them.
     struct Grown {
         std::vector<std::shared_ptr<StoredEntries>> rows;  // (R); empty if there are none
         std::vector<std::shared_ptr<StoredBlock>> blocks;
@@ -172,7 +167,6 @@ class RunCache {
     Layer packed(const Layer& layer, int64_t extra) const;
     void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;
     void turn(void* keys, std::span<const int64_t> by) const;
-    /// Describes a copy of n entries, from entry `first` on or those listed in `rows`.
     kernels::RowCopy copy_of(const at::Tensor& from, int64_t first, const at::Tensor& to, int64_t to_first, int64_t n,
                              const uint32_t* rows = nullptr) const;
     size_t entry_bytes() const;

@@ -53,10 +53,8 @@ struct StoredSource {
     Rotation rotation{};  ///< rotations of positions 0, 1, … for keys stored before RoPE
 };
 
-/// Copies of blocks, by original.
 using CopiedBlocks = std::map<const StoredBlock*, std::shared_ptr<const StoredBlock>>;
 
-/// The keys or the values of stored entries.
 class StoredVectors {
  public:
     StoredVectors(const policies::StoredVectors& vectors, std::span<const uint32_t> positions, const char* dense,
@@ -82,7 +80,6 @@ class StoredVectors {
 
     /// Whether `vectors` has the same widths, channels, maps and shared blocks, so that append() is possible.
     bool is_like(const policies::StoredVectors& vectors, const StoredSource& source) const;
-    /// Appends entries for which is_like() is true.
     void append(const policies::StoredVectors& vectors, std::span<const uint32_t> positions,
                 const StoredSource& source);
     /// Copies shared numbers, or uses their copies in `blocks`.
@@ -92,7 +89,7 @@ class StoredVectors {
     struct Part {
         int width = 0, first_column = 0;
         std::shared_ptr<const StoredBlock> block;
-        std::shared_ptr<StoredBlock> own;  ///< the same as `block` unless it is shared
+        std::shared_ptr<StoredBlock> own;  ///< `block` if it is not shared; otherwise nullptr
         std::vector<uint16_t> channels;
         std::shared_ptr<const policies::Matrix> map;
         std::vector<char> scales;  ///< (n) in the model's type
@@ -128,7 +125,6 @@ class StoredEntries {
         keys_.read(begin, end, keys);
         values_.read(begin, end, values);
     }
-    /// Bytes of memory, without maps and shared blocks.
     size_t own_bytes() const { return keys_.own_bytes() + values_.own_bytes() + masses_.size() * sizeof(float); }
 
     void add_maps(std::set<const policies::Matrix*>& maps) const {
@@ -136,17 +132,17 @@ class StoredEntries {
         values_.add_maps(maps);
     }
 
-    /// A row for attention_decode without queries and outputs. Queries need only `key_channels`, or all if empty.
+    /// A row for attention_decode without queries and outputs. Queries need only the channels in `key_channels`; if
+    /// empty, all.
     struct Attended {
         kernels::DecodeRow row;
         std::span<const uint16_t> key_channels;
-        std::unique_ptr<const kernels::DecodeEntries> entries;  ///< memory of `row`; may be nullptr
+        std::unique_ptr<const kernels::DecodeEntries> entries;  ///< computes what `row` reads; may be nullptr
     };
     Attended from(int64_t first) const;
 
     /// Appends entries that have the same description. @returns false for other entries
     bool append(const policies::StoredEntries& entries, const StoredSource& source);
-    /// Returns a copy to which entries can be appended.
     std::shared_ptr<StoredEntries> copy(const CopiedBlocks& blocks) const;
 
  private:

@@ -10,7 +10,7 @@ class UsageError : public std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-/// A valid operation failed (exit code 1).
+/// The requested work failed (exit code 1).
 class RunError : public std::runtime_error {
  public:
     using std::runtime_error::runtime_error;

@@ -16,7 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the number of bytes in the line "key:  number kB"; 0 if there is none.
 uint64_t bytes_of(const fs::path& file, const std::string& key) {
     std::ifstream status(file);
     std::string line;

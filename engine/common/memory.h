@@ -15,7 +15,6 @@ struct AvailableMemory {
     std::string limit = {};  ///< limit of the memory, such as "ulimit -v"; empty if it is the machine's free memory
 };
 /// Returns the least of the machine's free memory and the limits of control groups, `ulimit -v` and `ulimit -d`.
-/// @param root folder that contains proc and sys
 AvailableMemory available_memory(const std::filesystem::path& root = "/");
 
 /// Checks the memory, unless the environment variable KVSCOPE_ANY_MEMORY is set.

@@ -17,7 +17,7 @@ class Progress {
 
     /// Called often. Returns true to stop the work, which then throws Cancelled. May block to pause the work.
     virtual bool cancelled() const = 0;
-    /// Never pauses. For work that holds a resource for which other work waits.
+    /// As cancelled(), but never pauses, for work that holds a resource for which other work waits.
     virtual bool cancelled_without_pause() const { return cancelled(); }
 };
 

@@ -6,7 +6,7 @@
 
 namespace kvscope::engine {
 
-/// A device for a model's arrays, and the backend that computes there.
+/// Place of a model's arrays, and the backend that computes there.
 struct ComputeDevice {
     c10::Device place = c10::kCPU;
     const kernels::Backend* backend = &kernels::cpu_backend();  ///< valid until the program ends

@@ -31,9 +31,9 @@ namespace fs = std::filesystem;
 using kernels::cuda::Failed;
 using kernels::cuda::Unavailable;
 
-// libtorch is faster for products with more rows.
+// Products with more rows use libtorch, which is then faster.
 constexpr int64_t rows_of_own_product = 383;
-constexpr int64_t rows_of_block = 1024;  // rows of one libtorch product; gives every processor of a large card a tile
+constexpr int64_t rows_of_block = 1024;  // enough that a product has a tile for every processor of a large card
 constexpr int64_t most_head_dim = 256;
 
 constexpr const char* how_to_install =
@@ -65,7 +65,7 @@ fs::path folder_of_torch() {
     return dladdr(of_torch, &info) && info.dli_fname ? fs::path(info.dli_fname).parent_path() : fs::path();
 }
 
-/// Checks that the files in `folder` (torch/lib) match the version with which the program was built.
+/// Checks that the files in `folder` (torch/lib) belong to the version with which the program was built.
 void require_version(const fs::path& folder) {
     std::string found;
     for (const char* name : {"version.py", "../build-version"}) {  // in the Python package and in the archive
@@ -77,7 +77,6 @@ void require_version(const fs::path& folder) {
                                       folder.string(), TORCH_VERSION, how_to_install));
 }
 
-/// Loads libtorch's CUDA libraries, which register themselves.
 void open_torch() {
     const fs::path folder = folder_of_torch();
     const std::array names{"libc10_cuda.so", "libtorch_cuda.so"};
@@ -123,7 +122,7 @@ class CudaBackend final : public TorchBackend {
     std::string name() const override { return fmt::format("cuda:{}", number_); }
     void wait() const override {
         use();
-        void* stream = nullptr;  // the default stream
+        void* stream = nullptr;  // nullptr is the default stream
         call<abi::Synchronize>(abi::kSynchronizeSymbol, stream);
     }
     int64_t rows_alike() const override { return rows_of_own_product; }
@@ -237,7 +236,7 @@ class CudaBackend final : public TorchBackend {
         if (workspace_bytes > workspace_.nbytes())
             workspace_ = at::empty({static_cast<int64_t>(workspace_bytes + workspace_bytes / 2)},
                                    at::TensorOptions().dtype(at::kByte).device(at::kCUDA, number_));
-        void* stream = nullptr;  // the default stream
+        void* stream = nullptr;  // nullptr is the default stream
         call<Function>(symbol, arguments..., workspace_bytes == 0 ? nullptr : workspace_.data_ptr(), workspace_bytes,
                        stream);
     }

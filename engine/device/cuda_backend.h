@@ -9,7 +9,7 @@
 namespace kvscope::engine {
 
 struct Card {
-    std::string name;  ///< product name
+    std::string name;  ///< product name of the card
     uint64_t total_bytes = 0, free_bytes = 0;
     double bytes_per_second = 0;  ///< peak memory bandwidth; 0 if unknown
 };
@@ -18,7 +18,7 @@ struct Card {
 int count_cards();
 Card card(int number);
 
-/// Returns a card's memory that libtorch caches to the driver, so that it counts as free.
+/// Gives unused memory that libtorch holds on a card back to the driver.
 void give_back_unused(int number);
 
 /// Opens a card with kvscope's kernels and libtorch's functions. Loads libtorch_cuda.so from the folder in the

@@ -10,8 +10,7 @@ at::Tensor HostRoom::copy(const at::Tensor& there) {
     const auto n = static_cast<int64_t>(there.nbytes());
     const bool is_held = bytes_.defined() && bytes_.storage().use_count() > 1;
     if (!bytes_.defined() || is_held || bytes_.numel() < n) {
-        // Copies to pinned memory are several times faster. The system limits it, so none is used if callers keep
-        // copies.
+        // Copies to pinned memory are several times faster, but the system limits such memory.
         constexpr int64_t most_pinned = int64_t{64} << 20;
         const auto options = at::TensorOptions().dtype(at::kByte);
         bytes_.reset();

@@ -14,7 +14,7 @@ namespace kvscope::engine {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool keeps = false;  // so that tests find accesses to freed memory
+constexpr bool keeps = false;  // so that sanitizers find accesses to freed memory
 #else
 constexpr bool keeps = true;
 #endif
@@ -123,7 +123,7 @@ void Memory::deleted(void* numbers) {
     if (!memory().keep(block)) own().raw_deallocate(block);
 }
 
-// Before other threads allocate tensors, because libtorch does not guard the pointer.
+// Set before other threads allocate tensors, because libtorch does not guard the pointer.
 [[maybe_unused]] const bool is_set = [] {
     if (keeps) c10::SetCPUAllocator(&memory(), 1);
     return keeps;

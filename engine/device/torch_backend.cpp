@@ -33,7 +33,6 @@ at::Tensor host(const void* data, int64_t n, at::ScalarType type) {
     return at::from_blob(const_cast<void*>(data), {n}, at::TensorOptions().dtype(type));
 }
 
-/// Returns x W^T for x (in) and W (out, in), f32.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) { return (weight * x).sum(-1); }
 
 struct Found {
@@ -41,7 +40,6 @@ struct Found {
     at::Tensor weights;  ///< (R, m)
 };
 
-/// @param logits (R, m), where G divides R @param values (G, m, d) @param masses (m) or undefined
 Found softmax_sum(const at::Tensor& logits, const at::Tensor& values, const at::Tensor& masses) {
     const at::Tensor terms = (logits - logits.amax(-1, true)).exp();
     const at::Tensor total = (masses.defined() ? terms * masses : terms).sum(-1, true);
@@ -173,7 +171,7 @@ void TorchBackend::rope(const kernels::Rope& problem) const {
     x.copy_(at::cat({a * cosines - b * sines, b * cosines + a * sines}, 2));
 }
 
-/// One query at a time, so that results do not depend on how queries are divided into calls.
+/// Computes one query at a time, so that results do not depend on how queries are divided into calls.
 void TorchBackend::attend(const kernels::PrefillAttention& problem) const {
     const int64_t d = problem.head_dim, h = problem.n_heads, n_keys = problem.q_begin + problem.n_queries;
     const at::ScalarType type = scalar_of(problem.dtype);

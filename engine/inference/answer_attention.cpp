@@ -23,7 +23,6 @@ std::vector<float> answer_attention(const Transformer& model, const RunCache& fu
         const int64_t n_keys = n_entries - (n_answer - n_queries);
         std::vector<at::Tensor> rows;
         for (int row = 0; row < shape.n_kv_heads; ++row) rows.push_back(full.keys_on_processor(layer, row, n_entries));
-        // On the processor, rows already have equal strides.
         const at::Tensor copied = model.device().is_processor() ? at::Tensor() : at::stack(rows);
         const auto keys_of = [&](size_t row) { return static_cast<const char*>(rows[row].const_data_ptr()); };
         const int64_t stride =

@@ -52,7 +52,7 @@ struct Chunk {
     }
 };
 
-/// Computes the gradient of the chunk's loss with respect to cached keys; after the second pass, also to its own keys.
+/// Computes the loss's gradient with respect to cached keys and, after the second pass, the chunk's own keys.
 void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk& chunk, bool was_read,
                    const Progress& progress) {
     ChunkRead read{.ids = ids.subspan(static_cast<size_t>(chunk.first), static_cast<size_t>(chunk.n)),
@@ -70,7 +70,6 @@ class ChunkReader {
  protected:
     explicit ChunkReader(const Transformer& model) : model_(model), shape_(model.shape()) {}
 
-    /// Queries of a chunk, which attend to the layer's entries and to `n_behind` entries of the chunk.
     struct Attended {
         const Chunk* chunk = nullptr;
         int64_t row = 0, n = 0;
@@ -349,7 +348,6 @@ class ChunkPass : ChunkReader {
     int64_t n_carried_ = 0;  // rows to compute; later rows have stored residual streams
 };
 
-/// Allocates the kept entries, the appended chunk, and the chunk of the first pass.
 void allocate(const Transformer& model, int64_t n_tokens, ChunkedRun& run) {
     const int64_t capacity = std::min(n_tokens, run.budget + run.chunk) + std::min(n_tokens, run.chunk);
     for (int layer = 0; layer < model.shape().n_layers; ++layer)

@@ -33,7 +33,7 @@ at::Tensor log_probabilities(std::span<const float> logits) {
     return logs;
 }
 
-/// Returns the most likely token of each row; -1 for rows that contain NaN.
+/// Returns each row's most likely token; -1 for rows that contain NaN.
 std::vector<int32_t> greedy_of(const at::Tensor& rows) {
     std::vector<int32_t> tokens(static_cast<size_t>(rows.size(0)));
     const int64_t n = rows.size(1);
@@ -75,7 +75,6 @@ struct Compared {
     Comparison* comparison = nullptr;
 };
 
-/// Feeds the same tokens to all sequences of a group, except failed ones.
 void compare_group(const Transformer& model, const FullReference& reference, std::vector<Compared> group,
                    int64_t tokens_together, Progress& progress, int64_t& done) {
     const auto total = static_cast<int64_t>(reference.tokens.size());

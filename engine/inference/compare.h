@@ -33,8 +33,7 @@ struct Comparison {
 
 Comparison comparison_of_full(const Transformer& model, const FullReference& reference);
 
-/// Reads the full run's own answer into its cache, which must end with the prompt. @throws RunError for NaN in the
-/// logits
+/// Reads the full run's answer into its cache, which must end with the prompt. @throws RunError for NaN in the logits
 FullReference reference_of(const Transformer& model, Sequence full, std::span<const float> first_logits,
                            std::span<const int32_t> tokens, Progress& progress);
 

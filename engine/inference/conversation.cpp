@@ -79,9 +79,8 @@ int64_t Conversation::read_question(const Model& model, std::string_view questio
         reply.read = text.whole.substr(begin);
         reply.read_ids = model.tokenizer().encode(reply.read, false, prompt_->parses_special);
         reply.remark =
-            "The tokens of the whole text do not begin with the cached ones. The question was tokenized separately "
-            "from the "
-            "context.";
+            "The question was tokenized separately from the context, because the tokens of the whole text do not begin "
+            "with the cached tokens.";
     }
     if (reply.read_ids.empty()) throw UsageError("the question has no tokens: write another one");
     require_embeddings(model, reply.read_ids, "the question");

@@ -23,7 +23,6 @@ struct QuestionOptions {
     bool ignore_eos = false;  ///< continue after an end-of-text token
 };
 
-/// A run's answer to a further question.
 struct Reply {
     std::string read;               ///< text read after the cached tokens, with the chat template applied
     std::vector<int32_t> read_ids;  ///< tokens of `read`
@@ -38,13 +37,12 @@ struct Reply {
 /// affect one another. Use from one thread at a time.
 class Conversation {
  public:
-    /// @param policy the run's policy after the prompt
-    /// @param answer text of the run's own answer
+    /// @param policy the run's policy in its state after the prompt
     Conversation(std::string label, RunCache cache, std::unique_ptr<policies::Policy> policy, int64_t position,
                  std::shared_ptr<const Prompt> prompt, std::string answer);
 
     const std::string& label() const { return label_; }
-    /// Whether this Model object made the cache. A second Model with the same weights does not match.
+    /// Whether this Model object made the cache; another Model with the same weights does not match.
     bool is_of(const Model& model) const { return &cache_.model() == &model.transformer(); }
     /// Sets the run's answer that precedes further questions in the conversation.
     void set_answer(std::string answer) { answer_ = std::move(answer); }
@@ -62,9 +60,9 @@ class Conversation {
         size_t begin = 0;   ///< where the text after the cached tokens begins
     };
 
-    /// Returns the text with the new question instead of the prompt's question if policies did not see that one;
-    /// otherwise appends the question as a user turn after the run's answer.
-    /// @throws UsageError if the question is empty or cannot be inserted
+    /// Returns the text with the new question: in place of the prompt's question if policies did not see that question,
+    /// otherwise as a user turn after the run's answer. @throws UsageError if the question is empty or cannot be
+    /// inserted
     Text text_of(const Model& model, std::string_view question) const;
 
     /// Encodes the question into `reply` and returns its number of tokens.

@@ -18,7 +18,7 @@ namespace {
 
 // Enough tokens to use all cores, and few enough to keep the activations small.
 constexpr size_t rows_given = 1024;
-// Few tokens, because entries stored in parts are read again for each of them and cancellation waits for the pass.
+// Few tokens, because a pass reads the entries stored in parts again for each token and cannot be cancelled.
 constexpr size_t rows_given_behind_parts = 16;
 
 bool stores_parts(const RunCache& cache) {
@@ -164,8 +164,7 @@ class Feed {
         return {queries, int64_t{r} * queries * d(), key, key + int64_t{shape_.n_kv_heads} * d()};
     }
 
-    /// Appends tokens to a row and returns the first one's position. If the cache renumbers, returns a place in the row
-    /// and rotates keys and queries to it.
+    /// Appends tokens to a row and returns the first one's position, or its place in the row if the cache renumbers.
     int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, FeedOnDevice& side, FeedOnDevice::Work& work) {
         auto& cache = *sequences_[s].cache;
         const RowColumns columns = columns_of(cache, r);
@@ -228,7 +227,6 @@ class Feed {
         }
     }
 
-    /// Reads tokens one by one, because the row contains entries stored in parts.
     void read_behind_parts(int layer, size_t s, FeedOnDevice& side) {
         for (int64_t t = 0; t < n_tokens(s); ++t) {
             FeedOnDevice::Work work;
@@ -237,7 +235,6 @@ class Feed {
         }
     }
 
-    /// Reads known tokens in one call with the attention of the prefill.
     void read_block(int layer, size_t s, FeedOnDevice& side) {
         auto& cache = *sequences_[s].cache;
         FeedOnDevice::Work& work = side.work;
@@ -289,7 +286,6 @@ class Feed {
     }
 
     /// Computes a token's attention weights, which the block's attention does not return.
-    /// @param hidden number of entries that the token does not see
     void observe_block(const RunCache::RowView& whole, int64_t hidden, const kernels::PrefillAttention& block,
                        const RowColumns& columns, FeedOnDevice& side) {
         RunCache::RowView view = whole;
@@ -372,8 +368,8 @@ class Feed {
     std::vector<int64_t> first_row_;
     at::Tensor residual_;
     Transformer::Rotation rotation_;
-    FeedOnDevice side_;   // caches on the model's own device
-    FeedOnDevice apart_;  // caches on the processor while the model is on another device
+    FeedOnDevice side_;   // for caches on the model's device
+    FeedOnDevice apart_;  // for caches on the processor while the model is on another device
     bool any_apart_ = false;
     std::deque<Observed> observed_;
 };

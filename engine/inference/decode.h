@@ -27,7 +27,7 @@ struct Sequence {
     bool failed() const { return !error.empty(); }
 };
 
-/// Queries and attention outputs of a sequence. `output_error` compares other runs with those of the full run.
+/// Queries and attention outputs of a sequence. The full run's are the reference for `output_error`.
 struct AttentionReference {
     int64_t first_position = 0;             ///< position of the first token
     std::vector<at::Tensor> queries;        ///< per layer (T, H d), after RoPE
@@ -39,13 +39,13 @@ struct AttentionReference {
 using OutputErrors = std::vector<double>;
 
 struct FeedOptions {
-    /// Whether the tokens are known, so that many can be read at once. Otherwise each sequence reads one token.
+    /// Whether the tokens are known beforehand and can be read together. Otherwise each sequence reads one token.
     bool given = false;
-    /// Receives queries and attention outputs; one element for each of the first sequences.
+    /// Receives queries and attention outputs, with one element for each of the first sequences.
     std::span<AttentionReference> records{};
     bool record_plain = false;  ///< also record the queries before RoPE
-    /// If set, adds the output errors for the reference's queries after each token. Every sequence must read the
-    /// reference's tokens from `reference_first` on.
+    /// If set, adds output errors for the reference's queries. Sequences must read the reference's tokens from
+    /// `reference_first` on.
     const AttentionReference* compare = nullptr;
     int64_t reference_first = 0;
     std::span<OutputErrors> errors{};  ///< one element for each sequence
@@ -58,7 +58,7 @@ struct FeedOptions {
 at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,
                 std::span<const std::span<const int32_t>> tokens, const FeedOptions& options = {});
 
-/// Feeds each sequence its own known tokens, with no more memory for activations than a prefill.
+/// Feeds each sequence its own known tokens. Activations need no more memory than in a prefill.
 /// @returns the residual stream of each sequence's last token (sequences, hidden); undefined for failed sequences
 at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
                       std::span<const std::span<const int32_t>> tokens, Progress& progress);

@@ -14,7 +14,6 @@
 namespace kvscope::engine {
 namespace {
 
-/// Attention of the last tokens in a layer, averaged over these tokens.
 struct Attended {
     std::vector<float> attention;  ///< (H, n) weights of the entries before these tokens
     std::vector<float> outputs;    ///< (H, d)
@@ -69,8 +68,7 @@ std::vector<float> floats(const at::Tensor& vectors, int64_t n) {
     return {some.const_data_ptr<float>(), some.const_data_ptr<float>() + some.numel()};
 }
 
-/// Replaces each pair by one entry with the given key, rotated to the second entry's place, and with summed values and
-/// masses.
+/// Replaces each pair by one entry with the given key at the second entry's place and with summed values and masses.
 HeldLayer merged(const Transformer& model, const HeldLayer& held, const policies::Merges& merges) {
     const auto shape = model.shape();
     const int64_t d = shape.head_dim, g = shape.n_kv_heads, n = static_cast<int64_t>(held.positions.size()),

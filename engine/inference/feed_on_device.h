@@ -25,7 +25,6 @@ struct RowColumns {
 
 /// Attention and comparisons of one layer, for the sequences whose caches are on one device.
 struct FeedOnDevice {
-    /// Attention that is computed together, with the memory that it refers to.
     struct Work {
         std::vector<kernels::RowCopy> appended;  ///< copied before the attention
         std::vector<kernels::DecodeRow> rows;
@@ -37,7 +36,6 @@ struct FeedOnDevice {
         RunCache::Scratch scratch;
     };
 
-    /// Comparison of the attention outputs of one cache row with the full run's outputs.
     struct Comparison {
         size_t sequence = 0;
         int first_head = 0;
@@ -63,11 +61,9 @@ struct FeedOnDevice {
 
     void queue(const RunCache::RowView& view, const void* q, int queries, void* out_row, float* weights, Work& to,
                bool continues = false) const;
-    /// Queues entries stored in parts, which precede whole ones. @returns whether there are any
     bool queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out_row, Work& to) const;
     void attend(Work& all) const;
 
-    /// Starts the comparison for the reference's queries of tokens [token, token + n), rotated to `position`.
     Comparison& begin_comparison(const AttentionReference& reference, int layer, size_t sequence, int64_t token,
                                  int64_t n, const RowColumns& columns, int64_t position);
     void add_errors(int layer, std::span<OutputErrors> errors) const;

@@ -9,10 +9,10 @@
 
 namespace kvscope::engine {
 
-/// Tokens of the prompt's beginning that are measured. A layer needs several arrays of 4 H n^2 bytes.
+/// Largest number of tokens of a prompt to measure. A layer needs several arrays of 4 H n^2 bytes.
 inline constexpr int64_t alignment_tokens = 2048;
 
-/// Mean cosines with the gradient of the loss for each query head, (L, H) each, in [-1, 1].
+/// Mean cosines with the loss's gradient, (L, H) each, in [-1, 1].
 struct GradientAlignment {
     std::vector<float> c11, c12, c22;
 };
@@ -22,7 +22,7 @@ struct GradientAlignment {
 /// output o. With attention weights alpha and values v (Eqs. 23 to 25):
 ///   c11 = alpha_m (1 - 2 alpha_m) (v_m - o), c22 the same for m + 1,
 ///   c12 = -alpha_m alpha_{m+1} (v_m + v_{m+1} - 2 o).
-/// Skips pairs with a zero vector; heads without pairs get NaN. f32 on the processor, for any number of threads alike.
+/// Skips pairs with a zero vector; heads without pairs get NaN. The result does not depend on the number of threads.
 /// @returns empty vectors for fewer than three ids @throws UsageError for an id outside the vocabulary
 GradientAlignment gradient_alignment(const Transformer& model, std::span<const int32_t> ids, Progress& progress);
 

@@ -34,7 +34,6 @@ struct LayerRead {
 /// @param residual (m, hidden) f32, replaced by the residual stream after the layer
 LayerRead read_layer(const Transformer& model, int layer, const HeldEntries& held, int64_t first, at::Tensor& residual);
 
-/// A chunk for whose loss key_gradients() computes gradients.
 struct ChunkRead {
     std::span<const int32_t> ids;         ///< (m)
     int64_t first = 0;                    ///< position of the chunk's first token

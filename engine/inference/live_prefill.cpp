@@ -15,7 +15,7 @@
 namespace kvscope::engine {
 namespace {
 
-// Enough for all policies that the app shows side by side.
+// Number of window attentions kept per layer, enough for all policies that the app shows side by side.
 constexpr size_t n_latest = 4;
 
 }  // namespace
@@ -66,7 +66,7 @@ std::string LivePrefill::obstacle(const policies::PolicySpec& spec, int64_t budg
         if (pass.chunk > 0) return spec.label() + " reads the prompt through its own cache";
         if (pass.lookahead > 0) return spec.label() + " generates tokens before it decides";
     } catch (const policies::BudgetError&) {
-        // select() reports this error.
+        // select() reports the error.
     } catch (const policies::ParameterError& error) {
         return error.what();
     }

@@ -15,9 +15,8 @@
 
 namespace kvscope::engine {
 
-/// Observations of one prefill, from which policies can select again with other parameters. Holds keys and values
-/// (2 L G N d of the model's type, shared with the full run's cache), attention sums and window attention (2 L H N
-/// f32), and the window's queries (L H w d f32). The last few further window attentions need L H N f32 each.
+/// Observations of one prefill, from which policies can select again with other parameters. Memory: keys and values,
+/// 2 L G N d numbers shared with the full run's cache; sums and window attention, 2 L H N f32; queries, L H w d f32.
 class LivePrefill {
  public:
     /// Smallest number of observed queries, enough for the default parameters of all policies.
@@ -34,9 +33,8 @@ class LivePrefill {
     const policies::ModelShape& shape() const { return shape_; }
     int64_t n_tokens() const { return static_cast<int64_t>(token_ids_.size()); }
     std::span<const int32_t> token_ids() const { return token_ids_; }
-    /// Number of observed queries, which is the largest window of a policy.
+    /// Number of observed queries, the largest window that a policy can use.
     int n_window() const;
-    /// Number of queries in window_attention().
     int window() const { return window_; }
     /// Returns the window attention, (L, H, N), as in `full/window_attention`.
     std::span<const float> window_attention() const { return window_attention_; }

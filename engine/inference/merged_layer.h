@@ -13,7 +13,7 @@
 
 namespace kvscope::engine {
 
-/// Sums over each entry's tokens, from which merge_errors() computes.
+/// Sums over each entry's tokens, for merge_errors().
 struct MergedFrom {
     at::Tensor key_sums;                ///< (G, capacity, d) f32 sums of keys before RoPE
     std::vector<double> key_squares;    ///< (G, capacity) sums of squared norms of the keys
@@ -28,7 +28,7 @@ struct MergedLayer {
 
     std::optional<MergedFrom> from{};  ///< set if merge errors are requested
     uint64_t n_keys = 0;               ///< number of merged keys in all heads and chunks, including repeated merges
-    uint64_t n_outside = 0;            ///< number of these keys in policies::Merges::n_outside
+    uint64_t n_outside = 0;            ///< number of these keys that policies::Merges::n_outside counts
 
     int64_t size() const { return static_cast<int64_t>(positions.size()); }
     bool has_merged() const;
@@ -45,10 +45,9 @@ struct MergedLayer {
     /// The `n_behind` entries after the first n move up.
     void merge(const policies::Merges& merges, int64_t n_behind);
 
-    /// Appends a chunk whose keys and values are already in `entries`.
     void append(int64_t first, int64_t n);
 
-    /// Returns the keys (G, capacity, d), with the first ones rotated to the places in `at`.
+    /// Returns the keys (G, capacity, d). The first ones are rotated to the places in `at`.
     at::Tensor rotated(const Transformer& model, std::span<const int64_t> at) const;
 };
 
@@ -59,10 +58,8 @@ struct MergeErrors {
 };
 MergeErrors merge_errors(const MergedLayer& layer);
 
-/// Returns the entries and their tokens as a selection for a run's cache.
 policies::Selection selection_of(const Transformer& model, int64_t n_tokens, const MergedLayer& layer);
 
-/// Returns the dense cache of a layer without merged entries.
 DenseLayer whole_entries(const Transformer& model, const MergedLayer& layer);
 
 }  // namespace kvscope::engine

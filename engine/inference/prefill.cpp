@@ -23,7 +23,6 @@ namespace {
 /// Enough tokens to use all cores and to expand weights rarely, and few enough for the processor's caches.
 int64_t tokens_of_chunk(const Transformer& model) { return model.device().is_processor() ? 1024 : 4096; }
 
-/// Copies the queries in `qkv` to (H, n_total, d) f32, from token `first` on.
 void copy_queries(const Transformer& model, const at::Tensor& qkv, std::vector<float>& target, int64_t n_total,
                   int64_t first) {
     const at::Tensor rows = qkv.cpu();
@@ -138,7 +137,6 @@ class Pass {
         return observations;
     }
 
-    /// Computes the tails' pass through the layer, after the prompt's entries.
     std::vector<std::unique_ptr<policies::LayerObservations>> run_tails(int layer, const DenseLayer& dense) {
         std::vector<std::unique_ptr<policies::LayerObservations>> tails;
         if (request_.tails.empty()) return tails;
@@ -166,7 +164,7 @@ class Pass {
         return observations;
     }
 
-    /// Returns the prompt's keys and the tail's; empty for several tails, which overwrite one another.
+    /// Returns the keys of prompt and tail; empty for several tails, which overwrite one another.
     policies::EntriesView all_keys_of_tail() const {
         if (request_.tails.size() > 1) return {};
         return DenseLayer::entries_view(tail_dense_.keys, tail_dense_.device);
@@ -331,7 +329,7 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request, c
             call(view);
             outside += WorkClock::seconds_since(called);
         };
-        if (on_layer) model.backend().wait();  // so that its time does not count as time of the callback
+        if (on_layer) model.backend().wait();  // so that the prefill's own work does not count as time of the callback
         show(on_layer);
         if (meanwhile && pass.runs_ahead() && layer + 1 < pass.n_layers()) pass.begin_layer(layer + 1, progress, steps);
         show(meanwhile);

@@ -40,7 +40,7 @@ using OnLayer = std::function<void(PrefillLayer&)>;
 struct PrefillResult {
     DenseCache cache;                ///< empty unless kept
     std::vector<float> last_logits;  ///< (vocabulary) of the prompt's last token; empty if a layer was skipped
-    /// Seconds without callbacks and recording, although a device may compute during these.
+    /// Seconds without callbacks and recording.
     double seconds = 0;
     double recording_seconds = 0;  ///< seconds for projection measures and for copying observations
 };

@@ -33,13 +33,12 @@ class ProjectionMeasures {
                        trace::PromptRecord& record);
 
     void begin_layer(int layer);
-    /// Adds tokens: their residual stream before the layer, (n, hidden) f32, and Transformer::project()'s result.
     void add(const at::Tensor& residual, const at::Tensor& qkv);
     void finish_layer();
 
  private:
     struct Projection {
-        int64_t first_head, n_heads;  ///< among the H + 2G heads
+        int64_t first_head, n_heads;  ///< range among the H + 2G heads
         std::vector<float>*adjacent, *modes;
     };
 

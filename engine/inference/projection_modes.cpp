@@ -18,7 +18,6 @@ namespace {
 
 struct NothingBeside {};
 
-/// Computes a head's modes (d, d) from its weight (d, hidden) of any type.
 void solve_head(const at::Tensor& weight, float* modes) {
     const int64_t d = weight.size(0);
     const at::Tensor numbers = weight.to(at::kDouble).contiguous();
@@ -50,7 +49,7 @@ std::vector<float> layer_modes(const Transformer& model, int layer) {
 
 std::vector<float> projection_modes(const Transformer& model, const std::string& fingerprint, Progress& progress) {
     const auto shape = model.shape();
-    // The modes depend on the type, to which the weights are rounded.
+    // The modes depend on the type to which the weights are rounded.
     const char* type = kernels::name_of(model.dtype());
     const checkpoint::CacheEntry entry("modes", fmt::format("{}-{}.f32", fingerprint, type),
                                        fmt::format("kvscope modes 1\n{} {}\n{} layers, {} heads of {}\n", fingerprint,

@@ -39,7 +39,7 @@ void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const
                     origin, n, n_new, limit, n_new - room));
 }
 
-/// Returns the context from which the model's template makes exactly the prompt's text; empty if there is none.
+/// Returns the context that the model's template turns into exactly the prompt's text; empty if there is none.
 std::string context_of(const Model& model, const Prompt& prompt) {
     const bool templated = !prompt.chat_template.empty();
     if (templated && !model.chat_template()) return {};
@@ -77,14 +77,14 @@ bool parsed_special(const nlohmann::json& entry) {
     return found != entry.end() && found->is_boolean() && found->get<bool>();
 }
 
-/// Returns when a prompt was rendered. Prompts of another trace keep their own time.
+/// Returns when a prompt was rendered. A prompt copied from another trace keeps its own time.
 std::time_t rendered_at(const trace::Reader& reader, const nlohmann::json& entry) {
     const auto found = entry.find("rendered");
     const bool is_said = found != entry.end() && found->is_string();
     return trace::time_of_utc(is_said ? found->get<std::string>() : reader.created_utc()).value_or(std::time(nullptr));
 }
 
-/// Returns a text's control tokens with their counts, such as "<|im_end|> (2), <|im_start|> (1)".
+/// Returns a text's control tokens with counts, such as "<|im_end|> (2), <|im_start|> (1)".
 std::string control_tokens_in(const checkpoint::Tokenizer& tokenizer, const std::string& text) {
     const auto parsed = tokenizer.encode(text, false, true), spelt = tokenizer.encode(text, false, false);
     if (parsed == spelt) return {};
@@ -97,7 +97,7 @@ std::string control_tokens_in(const checkpoint::Tokenizer& tokenizer, const std:
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Returns the number of characters without a token, also not for their bytes.
+/// Returns the number of characters for which neither a token nor byte tokens exist.
 int64_t count_without_token(const checkpoint::Tokenizer& tokenizer, std::string_view text) {
     std::map<std::string_view, bool> has_token;
     int64_t count = 0;

@@ -36,10 +36,11 @@ struct PromptOptions {
     std::string name = "prompt";
     bool use_template = true;  ///< apply the model's chat template, if it has one
     bool query_aware = true;
-    int64_t n_new = 0;          ///< number of answer tokens that must fit in the model's context
-    std::string origin = {};    ///< source of the text in messages, such as a file; if empty, the prompt's name
-    bool may_exceed = false;    ///< accept prompts longer than the model's context, to count their tokens
-    bool parse_special = true;  ///< parse control tokens in a text without template; templates always do
+    int64_t n_new = 0;        ///< number of answer tokens that must fit in the model's context
+    std::string origin = {};  ///< source of the text in messages, such as a file; if empty, the prompt's name
+    bool may_exceed = false;  ///< accept prompts longer than the model's context, to count their tokens
+    bool parse_special =
+        true;  ///< parse control tokens in texts without template; with a template, they are always parsed
     std::optional<std::time_t> now = {};  ///< current time for the template; if unset, the clock's time
 };
 
@@ -49,13 +50,11 @@ void require_utf8(std::string_view text, const std::string& origin);
 /// @throws UsageError if the model has no embedding for a token
 void require_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin);
 
-/// Applies the template and tokenizes the whole text. The question begins at the first token with one of its
-/// characters.
-/// @throws UsageError, naming the origin, for a prompt that cannot be used
+/// Applies the template and tokenizes the whole text. The question begins at its first token, even one that it shares
+/// with the context. @throws UsageError, naming the origin, for a prompt that cannot be used
 Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
                       const PromptOptions& options);
 
-/// Encodes a text with the prompt's handling of control tokens.
 checkpoint::Encoding encode_as(const Model& model, const Prompt& prompt, std::string_view text);
 
 /// Returns a sentence for each kind of remark: control tokens in the user's text, and characters without a token.

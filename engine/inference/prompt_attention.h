@@ -9,7 +9,6 @@
 
 namespace kvscope::engine {
 
-/// Consecutive tokens of one prompt, for causal attention.
 struct PromptAttention {
     int64_t row = 0;  ///< first token's row in `qkv`
     int64_t n = 0;

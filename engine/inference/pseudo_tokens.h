@@ -27,8 +27,7 @@ struct PseudoSource {
     uint64_t seed = 0;
 };
 
-/// Returns n tails at consecutive positions, each as long as the answer and drawn anew.
-/// @throws UsageError if the phrase is needed and empty
+/// Returns n tails as long as the answer, each with a new draw. @throws UsageError if the phrase is needed and empty
 std::vector<Tail> tails_of(const PseudoTokens& tokens, const PseudoSource& source, int n);
 
 }  // namespace kvscope::engine

@@ -22,7 +22,6 @@ at::Tensor by_head(const at::Tensor& queries, const policies::ModelShape& shape)
     return queries.cpu().to(at::kFloat).reshape({queries.size(0), shape.n_heads, shape.head_dim}).contiguous();
 }
 
-/// Returns the sum of the cosines between corresponding vectors of two arrays (n, H, d).
 double sum_of_cosines(const at::Tensor& a, const at::Tensor& b) {
     const int64_t d = a.size(2);
     double sum = 0;

@@ -13,7 +13,7 @@
 
 namespace kvscope::engine {
 
-/// Mean cosine between queries of pseudo tokens and of the answer, over tokens, query heads and layers.
+/// Mean cosine between the queries of pseudo tokens and of the answer, over tokens, query heads and layers.
 struct QuerySimilarity {
     double after_rope = 0;
     double before_rope = 0;
@@ -30,8 +30,8 @@ class QueryAlignment {
     int64_t n_prompt() const { return n_prompt_; }
     const std::vector<int32_t>& answer() const { return answer_; }
 
-    /// Returns a result for each tail, read in one pass after the prompt as in DapQ.
-    /// @throws UsageError for a tail of another length than the answer or with a negative position
+    /// Returns a result for each tail, which is read after the prompt in one pass as in DapQ.
+    /// @throws UsageError if a tail is not as long as the answer or has a negative position
     std::vector<QuerySimilarity> similarity(std::span<const Tail> tails, Progress& progress);
 
  private:

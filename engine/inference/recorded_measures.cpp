@@ -41,7 +41,7 @@ std::vector<float> attention_kept(std::span<const float> window_attention, const
                                   int64_t n_tokens, const policies::Selection& selection) {
     const int64_t per_row = shape.n_heads / static_cast<int64_t>(selection.rows.size());
     std::vector<float> shares;
-    // Adds all heads of a row in one loop, which is faster because the sums are independent.
+    // One loop over all heads of a row is faster, because the sums are independent.
     std::vector<double> kept(static_cast<size_t>(per_row));
     const float* weights = window_attention.data();
     for (const auto& row : selection.rows) {

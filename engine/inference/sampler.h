@@ -22,7 +22,7 @@ class Sampler {
  public:
     explicit Sampler(const SamplingOptions& options);
 
-    /// Draws a token. With temperature 0, returns the lowest id among the largest logits. @throws RunError for NaN
+    /// Draws a token; with temperature 0, the lowest id among the largest logits. @throws RunError for NaN
     int32_t next(std::span<const float> logits);
 
  private:
@@ -31,10 +31,8 @@ class Sampler {
     std::vector<std::pair<float, int32_t>> candidates_;
 };
 
-/// Throws RunError because the logits contain NaN.
 [[noreturn]] void refuse_nan();
 
-/// Returns the lowest id among the largest logits. @throws RunError for NaN
 int32_t greedy_token(std::span<const float> logits);
 
 }  // namespace kvscope::engine

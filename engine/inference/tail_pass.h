@@ -29,8 +29,8 @@ class TailPass {
         at::Tensor qkv;    ///< (n, (H + 2G) d) after RoPE
     };
 
-    /// Computes one tail through a layer; call for the layers in order. Its tokens attend to the prompt's n_tokens
-    /// entries and causally to one another. The next tail overwrites their entries.
+    /// Computes one tail through a layer; call for the layers in order. Its tokens attend to the prompt's entries and
+    /// to earlier tokens of the tail. The next tail overwrites their entries.
     Projections run_layer(int layer, size_t tail, DenseLayer& dense, int64_t n_tokens);
 
  private:

@@ -19,7 +19,7 @@ namespace kvscope::engine {
 namespace {
 
 constexpr double gib = 1024.0 * 1024 * 1024;
-// Space for activations, observations and libtorch, besides weights and caches.
+// Space for activations, observations and libtorch, in addition to weights and caches.
 constexpr uint64_t least_room = uint64_t{1} << 30;
 
 std::string text_of(const Card& card) {
@@ -50,7 +50,6 @@ ComputeDevice open_card(int number, const std::filesystem::path& model, std::str
     return device;
 }
 
-/// @throws RunError with a reason for each card if no card can be used
 ComputeDevice open_any_card(const std::filesystem::path& model, std::string_view dtype, Progress& progress) {
     std::string reasons;
     const int n = std::max(count_cards(), 1);  // without a card, opening number 0 explains why

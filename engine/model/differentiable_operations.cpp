@@ -25,7 +25,7 @@ void over_rows(int64_t n_rows, const Body& body) {
 
 at::Tensor transposed(const at::Tensor& matrix) { return matrix.to(at::kFloat).t().contiguous(); }
 
-/// Returns y W in blocks of W's rows, to avoid a full f32 copy of a large vocabulary's weights.
+/// Multiplies in blocks of W's rows, to avoid a full f32 copy of a large vocabulary's weights.
 at::Tensor times(const at::Tensor& y, const Matrix& weight) {
     at::Tensor sum;
     for (int64_t row = 0; row < weight.rows(); row += kRowsAtOnce) {
@@ -36,7 +36,6 @@ at::Tensor times(const at::Tensor& y, const Matrix& weight) {
     return sum;
 }
 
-/// Returns x W^T in blocks of W's rows.
 at::Tensor times_transposed(const at::Tensor& x, const Matrix& weight) {
     std::vector<at::Tensor> parts;
     for (int64_t row = 0; row < weight.rows(); row += kRowsAtOnce) {

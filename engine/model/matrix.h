@@ -25,7 +25,6 @@ class Matrix {
     Matrix() = default;
     Matrix(int64_t columns, kernels::DType type) : columns_(columns), type_(type) {}
 
-    /// Wraps an array (rows, columns) of f32 or bf16 without a copy.
     static Matrix of(const at::Tensor& numbers);
 
     /// Copies the matrix from the processor to a device. Converts formats that the device cannot read.
@@ -46,7 +45,6 @@ class Matrix {
     at::Tensor numbers(int64_t first, int64_t n) const;
     at::Tensor numbers() const { return numbers(0, rows_); }
 
-    /// Returns the given rows, (ids, columns) f32.
     at::Tensor pick(std::span<const int32_t> ids) const;
 
  private:

@@ -15,8 +15,7 @@ namespace kvscope::engine {
 
 namespace {
 
-/// Also reports tensors that must be converted because no kernel reads their type. @throws RunError for too little
-/// memory
+/// Also reports tensors that are converted because no kernel reads their type. @throws RunError for too little memory
 void require_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
     const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(checkpoint, dtype);
     if (!bytes.written_out.empty())
@@ -74,7 +73,7 @@ std::string Model::answer_text(std::span<const int32_t> ids) const {
     std::vector<int32_t> shown;
     for (const int32_t id : ids) {
         const bool ends = std::binary_search(end_ids_.begin(), end_ids_.end(), id);
-        // Larger ids have no text: models pad their vocabulary.
+        // Larger ids have no text: they fill up the model's vocabulary.
         if (!ends && id < tokenizer_->vocab_size()) shown.push_back(id);
     }
     return tokenizer_->decode(shown);

@@ -19,14 +19,12 @@
 
 namespace kvscope::engine {
 
-/// Returns a model's attributes for a trace, without the type of its weights.
 trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, const std::string& fingerprint);
 
 class Model {
  public:
     /// Reads a model's files.
-    /// @param before_weights called with a model without transformer before the weights are read, which takes minutes;
-    /// may throw to stop
+    /// @param before_weights called before the weights are read, with a model without transformer; may throw to stop
     /// @throws checkpoint::CheckpointError for unusable files; RunError if the weights do not fit in memory
     static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
                       const ComputeDevice& device = {}, const std::function<void(const Model&)>& before_weights = {});
@@ -45,7 +43,6 @@ class Model {
 
     /// Ids that end generation, from the configuration and the tokenizer, ascending.
     const std::vector<int32_t>& end_ids() const { return end_ids_; }
-    /// Returns end_ids(), or nothing if generation continues after them.
     std::span<const int32_t> stop_ids(bool ignore_eos) const {
         return ignore_eos ? std::span<const int32_t>() : std::span<const int32_t>(end_ids_);
     }

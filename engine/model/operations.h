@@ -41,7 +41,7 @@ class Operations {
     /// Normalizes `heads` vectors in each row of x in place, from column `first` on.
     virtual void norm_heads(at::Tensor& x, int64_t first, int64_t heads, const at::Tensor& weight, float eps) const = 0;
 
-    /// Adds delta to residual, (n, dim) f32, and returns the norm of the sum.
+    /// Adds delta to residual, (n, dim) f32, and returns the normalized sum.
     virtual at::Tensor add_norm(at::Tensor& residual, const at::Tensor& delta, const at::Tensor& weight,
                                 float eps) const = 0;
 
@@ -62,7 +62,6 @@ class Operations {
     virtual void attend(std::span<AttentionRead> reads) const = 0;
 };
 
-/// Returns the operations of `kernels/`, with activations in the model's type.
 const Operations& kernel_operations();
 /// Returns the operations of `kernels/` on a device, except attention, which uses the backend directly.
 std::shared_ptr<const Operations> kernel_operations(const kernels::Backend& backend);

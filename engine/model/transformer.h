@@ -25,14 +25,13 @@ class Transformer {
  public:
     Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype);
 
-    /// Returns a copy on another device. @throws exceptions of libtorch if the device has too little memory
     Transformer on(const ComputeDevice& device) const;
     const ComputeDevice& device() const { return device_; }
     const kernels::Backend& backend() const { return *device_.backend; }
     /// Returns the model on the processor, valid as long as this model or a copy exists.
     const Transformer& on_processor() const { return host_ ? *host_ : *this; }
 
-    /// Returns the model on the processor with other operations. Shares the weights.
+    /// Returns the model on the processor with other operations and the same weights.
     Transformer computed_with(const Operations& operations) const;
     const Operations& operations() const { return *operations_; }
 
@@ -47,7 +46,7 @@ class Transformer {
     /// Returns the residual stream (n, hidden) f32 of token ids. @throws UsageError for an id outside the vocabulary
     at::Tensor embed(std::span<const int32_t> ids) const;
 
-    /// Returns queries, keys and values before RoPE, with norms of queries and keys: (n, (H + 2G) d).
+    /// Returns queries, keys and values before RoPE, normalized if the model does so: (n, (H + 2G) d).
     at::Tensor project(int layer, const at::Tensor& residual) const;
 
     /// Returns x W of the normalized residual, without biases and norms: (n, (H + 2G) d).
@@ -72,7 +71,7 @@ class Transformer {
 
     /// Returns logits (n, vocabulary) f32 for rows of the residual stream, in the processor's memory.
     at::Tensor logits(const at::Tensor& residual) const;
-    /// Returns the logits in memory that the next call reuses.
+    /// Returns logits in memory that the next call reuses.
     at::Tensor logits(const at::Tensor& residual, HostRoom& room) const;
 
  private:

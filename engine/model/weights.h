@@ -33,7 +33,6 @@ struct Weights {
     Matrix head;            ///< (vocabulary, hidden); the embedding itself if both are tied
     std::vector<LayerWeights> layers;
 
-    /// Returns a copy on another device. @throws exceptions of libtorch if the device has too little memory
     Weights on(const ComputeDevice& device) const;
 };
 

@@ -15,7 +15,6 @@ namespace {
 using InForm = RunOption::InForm;
 using InRecipe = RunOption::InRecipe;
 
-/// Builds a RunOption by chained calls.
 struct Option : RunOption {
     Option(Member of, const char* its_key, const char* its_flags, const char* its_help) {
         member = of;
@@ -101,13 +100,12 @@ std::vector<RunOption> declared() {
             .elsewhere_in_form()
             .named_always(),
         Option(&RunOptions::window, "window", "--window",
-               "Number of last queries whose attention in the full cache is recorded (full/*)")
+               "Number of the prompt's last queries whose attention in the full cache is recorded (full/*)")
             .number({.low = 1}, "the recorded window must be at least 1")
             .recorded()
             .row("window",
-                 "Divergence, similarity and kept attention are measured on these queries. The window is larger if a "
-                 "policy "
-                 "needs it."),
+                 "Divergence, similarity and kept attention are measured on the window's queries. The window is larger "
+                 "if a policy needs it."),
         Option(&RunOptions::compare, "compare", "!--no-compare",
                "Do not compute step_kl, step_agreement and output_error")
             .recorded(),
@@ -128,7 +126,6 @@ std::vector<RunOption> declared() {
 
 const RunOptions defaults;
 
-/// Returns the JSON value as a T if it is one.
 template <class T>
 std::optional<T> value_as(const nlohmann::json& value) {
     if constexpr (std::is_same_v<T, bool>) {

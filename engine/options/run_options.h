@@ -39,9 +39,10 @@ struct RunOptions {
 struct RunOption {
     using Member = std::variant<bool RunOptions::*, int RunOptions::*, int64_t RunOptions::*, uint64_t RunOptions::*,
                                 double RunOptions::*, std::string RunOptions::*>;
-    /// Whether recipes contain the option. `where_changed` keeps traces of earlier versions resumable.
+    /// Whether recipes contain the option. `where_changed` omits defaults, so that traces of earlier versions can be
+    /// resumed.
     enum class InRecipe { no, where_changed, always };
-    /// Where the app's form shows the option; `elsewhere` means in its own widget.
+    /// Place of the option in the app's form. Options with `elsewhere` have their own widget.
     enum class InForm { no, row, elsewhere };
 
     Member member;
@@ -63,7 +64,6 @@ struct RunOption {
     bool of_any_model = false;  ///< whether all commands that run a model have it, not only `run`
     bool always_named = false;  ///< whether commands contain it even if it has its default
 
-    /// Returns the value as text: "0.7", "on", "bf16".
     std::string text(const RunOptions& options) const;
     bool is_default(const RunOptions& options) const;
     void reset(RunOptions& options) const;

@@ -292,11 +292,12 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
             why = "an earlier version of kvscope wrote the file and tokenized context and question separately";
         else if (ids != prompt.ids && prompt.chat_template.empty() && prompt.parses_special)
             why +=
-                ". An earlier version read control tokens in a text without chat template as letters, as --no-special "
+                ". An earlier version read control tokens in a text without chat template as plain text, as "
+                "--no-special "
                 "does";
-        throw trace::ReplaceableOutputExists(
-            fmt::format("{} contains the prompt \"{}\" with {}: {}. Choose another output, or replace the file",
-                        stored.path().string(), prompt.name, other, why));
+        throw trace::ReplaceableOutputExists(fmt::format(
+            "{} contains the prompt \"{}\" with {}: {}. Choose another output, or allow the file to be replaced",
+            stored.path().string(), prompt.name, other, why));
     }
 }
 

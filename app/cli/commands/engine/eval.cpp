@@ -142,7 +142,7 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
     if (!arguments.job.force && engine::lacks_tokens(there))
         throw trace::ReplaceableOutputExists(fmt::format(
             "{} contains answers to other tokens: an earlier version of kvscope wrote the file and tokenized "
-            "context and question separately. Choose another output, or replace the file",
+            "context and question separately. Choose another output, or allow the file to be replaced",
             arguments.job.output.string()));
     if (options.is_part_of_it && options.is_part_of_it(there)) {
         const auto held = nlohmann::json::parse(there);
@@ -262,7 +262,7 @@ std::function<int()> declare(CLI::App& app) {
     declare_needles(app, {task.lengths, task.depths, task.n_seeds, job.experiment.n_new, arguments->haystack});
     app.add_option("-s,--seed", task.seed, "Seed of the first sample")->capture_default_str();
     app.add_option("--query-aware", arguments->query_aware,
-                   "Whether policies see the question; off compresses the context before it is read")
+                   "Whether policies see the question; if off, the context is compressed before the question is read")
         ->transform(OneOf({"on", "off"}))
         ->capture_default_str();
     app.add_option("-o,--output", job.output,
