@@ -44,8 +44,7 @@ class ActiveRun {
     void decide(policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> window_attention);
 
-    /// Starts decide(). If has_decision() is then true, choose() and take() must follow; the arguments must stay valid
-    /// until then.
+    /// Starts decide(). If has_decision() is then true, choose() and take() must follow while the arguments exist.
     void begin_decision(policies::LayerObservations& observations, const DenseLayer& dense,
                         std::span<const float> window_attention);
     /// As begin_decision(), for the draft cache from which the policy generates lookahead tokens.

@@ -64,8 +64,7 @@ std::string fingerprint_of_files(const policies::PolicySpec& spec);
 /// Puts the full run first and removes repeated full runs.
 std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans);
 
-/// Groups the prompts' indices by context. Prompts share a context if policies do not see the question and the tokens
-/// before it are equal.
+/// Groups prompts, by index, that have the same tokens before the question and hide the question from policies.
 std::vector<std::vector<int>> by_context(std::span<const Prompt> prompts);
 
 /// Runs many policies with one prefill per context. Writes each prompt and run to the trace when it is finished, and
@@ -85,6 +84,7 @@ class Experiment {
     std::function<void(int prompt, const trace::PromptRecord&)> on_prompt;
     /// Called before each unfinished prompt. Isolated runs call it once for all questions of a context.
     std::function<void(int prompt)> on_begun;
+    /// Called when a run has selected its entries, before its answer.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_kept;
     std::function<void(int run, int32_t id)> on_token;
     /// Called when a run's answer is complete, before the comparison.
@@ -97,8 +97,7 @@ class Experiment {
     /// @throws UsageError if `require_possible_run` is set and no run is possible on the first prompt
     void run(std::span<const Prompt> prompts);
 
-    /// Moves out the prefill of the last context, if `keep_prefill` is set; nullptr if the trace contained all its
-    /// runs.
+    /// Moves out the last prefill, if `keep_prefill` is set; nullptr if the trace already contained the runs.
     std::unique_ptr<LivePrefill> take_prefill();
 
     /// Moves out one cache per plan of the last context, if `keep_caches` is set; nullptr for failed or recorded runs.

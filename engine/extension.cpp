@@ -40,8 +40,7 @@ bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
     return stored == own;
 }
 
-/// Puts `wanted` into the order of `entries`. @param make returns an element for an entry that `wanted` lacks, or
-/// nullopt
+/// Puts `wanted` into the order of `entries`. @param make makes an element that `wanted` lacks, or returns nullopt
 template <class T, class Entry, class Same, class Make>
 std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Entry entry_of, Same are_same, Make make) {
     std::vector<nlohmann::json> own;
@@ -181,8 +180,7 @@ void require_same_questions(const trace::Reader& stored, std::span<const Prompt>
                 if (!goes_by_answers(i, run)) continue;
                 throw trace::OutputExists(fmt::format(
                     "{} contains {} of the prompt \"{}\". This run depends on the full run's answers to all questions "
-                    "of "
-                    "its context, so the further question \"{}\" would change it: choose another output for the "
+                    "of its context, so the further question \"{}\" would change it: choose another output for the "
                     "command with all questions",
                     stored.path().string(), stored.run(i, run).label, stored.prompt(i).name,
                     prompts[static_cast<size_t>(numbers.back())].question));

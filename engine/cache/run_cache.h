@@ -81,8 +81,7 @@ class RunCache {
         int64_t first = 0;      ///< number of entries outside the sliding window
         int64_t n_entries = 0;  ///< number of visible entries
     };
-    /// Returns the first `n_visible` plain entries of a row, without those outside the sliding window of a query at
-    /// `position`.
+    /// Returns the first `n_visible` plain entries of a row that are in the sliding window of a query at `position`.
     RowView view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
                  Scratch& scratch) const;
 

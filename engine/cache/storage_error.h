@@ -8,8 +8,7 @@
 
 namespace kvscope::engine {
 
-/// Relative 2-norm errors of a row's stored keys and values, over the tokens that have an entry. A merged value is
-/// divided among its tokens.
+/// Relative 2-norm errors of a row's stored keys and values, over tokens with an entry. Tokens share a merged value.
 struct StorageError {
     float keys = 0;
     float values = 0;

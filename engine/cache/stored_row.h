@@ -132,8 +132,7 @@ class StoredEntries {
         values_.add_maps(maps);
     }
 
-    /// A row for attention_decode without queries and outputs. Queries need only the channels in `key_channels`; if
-    /// empty, all.
+    /// A row for attention_decode without queries and outputs. Queries need only `key_channels`; empty means all.
     struct Attended {
         kernels::DecodeRow row;
         std::span<const uint16_t> key_channels;

@@ -61,8 +61,7 @@ class Conversation {
     };
 
     /// Returns the text with the new question: in place of the prompt's question if policies did not see that question,
-    /// otherwise as a user turn after the run's answer. @throws UsageError if the question is empty or cannot be
-    /// inserted
+    /// otherwise as a user turn after the run's answer. @throws UsageError if the question cannot be inserted
     Text text_of(const Model& model, std::string_view question) const;
 
     /// Encodes the question into `reply` and returns its number of tokens.

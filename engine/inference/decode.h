@@ -44,8 +44,7 @@ struct FeedOptions {
     /// Receives queries and attention outputs, with one element for each of the first sequences.
     std::span<AttentionReference> records{};
     bool record_plain = false;  ///< also record the queries before RoPE
-    /// If set, adds output errors for the reference's queries. Sequences must read the reference's tokens from
-    /// `reference_first` on.
+    /// If set, adds output errors. Sequences must read the reference's tokens from `reference_first` on.
     const AttentionReference* compare = nullptr;
     int64_t reference_first = 0;
     std::span<OutputErrors> errors{};  ///< one element for each sequence

@@ -29,8 +29,7 @@ class AnswerWeights {
           logits_(at::empty({shape_.group() * n_keys_ * queries_at_once}, at::kFloat)),
           weights_(at::empty_like(logits_)) {}
 
-    /// Returns (H / G, n_keys, n) for at most queries_at_once queries [first, first + n). Query t predicts token t + 1.
-    /// Valid until the next call.
+    /// Returns (H / G, n_keys, n) for queries [first, first + n), n <= queries_at_once. Valid until the next call.
     at::Tensor of(int layer, int head, int64_t first, int64_t n) {
         const int64_t d = shape_.head_dim, group = shape_.group();
         const at::Tensor queries = answer_.attention.queries[static_cast<size_t>(layer)]

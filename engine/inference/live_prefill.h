@@ -35,6 +35,7 @@ class LivePrefill {
     std::span<const int32_t> token_ids() const { return token_ids_; }
     /// Number of observed queries, the largest window that a policy can use.
     int n_window() const;
+    /// Number of queries over which window_attention() averages.
     int window() const { return window_; }
     /// Returns the window attention, (L, H, N), as in `full/window_attention`.
     std::span<const float> window_attention() const { return window_attention_; }

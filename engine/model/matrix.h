@@ -12,8 +12,7 @@
 
 namespace kvscope::engine {
 
-/// A weight matrix (rows, columns) in blocks of rows, each in a format of the model's file or in the model's type.
-/// Copies share memory.
+/// A weight matrix (rows, columns) in blocks of rows, each in the model's type or a file's format. Copies share memory.
 class Matrix {
  public:
     struct Part {

@@ -39,8 +39,7 @@ struct RunOptions {
 struct RunOption {
     using Member = std::variant<bool RunOptions::*, int RunOptions::*, int64_t RunOptions::*, uint64_t RunOptions::*,
                                 double RunOptions::*, std::string RunOptions::*>;
-    /// Whether recipes contain the option. `where_changed` omits defaults, so that traces of earlier versions can be
-    /// resumed.
+    /// Whether recipes contain the option. `where_changed` omits defaults, which earlier versions did not write.
     enum class InRecipe { no, where_changed, always };
     /// Place of the option in the app's form. Options with `elsewhere` have their own widget.
     enum class InForm { no, row, elsewhere };
