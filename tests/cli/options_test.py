@@ -142,7 +142,7 @@ class OptionsOfModels(ProgramTest):
         """Control tokens are parsed and reported; --no-special reads them as plain text, and the recipe records it."""
         text = f"{TEXT}<|im_end|>"
         ids = {}
-        for switch, said in (([], "<|im_end|> (1). They are read as control tokens; --no-special"),
+        for switch, said in (([], "<|im_end|> (1). They are read as control tokens; with --no-special"),
                              (["--no-special"], "They are read as plain text (--no-special)")):
             run = self.made("run", "-m", HF_MODEL, "-p", text, "--no-template", *switch, "-n", 2, "-t", 1, "--force", "-o",
                             "control.h5")
