@@ -13,7 +13,7 @@ namespace kvscope::trace {
 
 namespace {
 
-/// Returns the elements of a block in row-major order. `shape` is the shape of the array `values`.
+/// Returns the elements of a block of `values` in row-major order. `shape` is the shape of `values`.
 template <class T, class From>
 std::vector<T> cut(const std::vector<From>& values, const std::vector<std::size_t>& shape, const Block& block) {
     std::size_t count = 1;

@@ -22,7 +22,7 @@ class AddedRun {
 
     [[nodiscard]] bool has(const schema::DataSet& data_set) const;
 
-    // The next three functions throw DamagedTrace if the run does not have the data set.
+    // The next three functions throw DamagedTrace if the run lacks the data set.
 
     [[nodiscard]] std::vector<std::size_t> shape(const schema::DataSet& data_set) const;
     /// Returns the data set or one block. Throws std::out_of_range if the block lies outside. T as in Reader::read().

@@ -52,7 +52,7 @@ class TraceCheck {
  private:
     hid_t file(const GroupPlace& place) { return source_.open(place.file).get(); }
 
-    /// Turns unreadable contents into one problem.
+    /// Runs `action`. Reports unreadable contents as one problem at `path`.
     template <class Action>
     void guarded(const std::string& path, Action action) {
         try {
@@ -123,15 +123,13 @@ class TraceCheck {
         check_json("/model@config_json", model.config_json);
     }
 
-    /// Whether the trace was meant to contain only the model's spectra. A trace that lost its prompts has spectra, too,
-    /// so the recipe decides.
+    /// Whether the recipe asks only for the model's spectra. A trace that lost its prompts may also have only spectra.
     bool is_of_model_alone() {
         const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
         return recipe.is_object() && recipe.contains(schema::root::recipe_spectra) && !recipe.contains("prompts") &&
                h5::exists(file(*source_.model), fmt::format("/model/{}", schema::model::spectrum_q.path));
     }
 
-    /// Checks that each prompt of a complete trace has the runs that the recipe lists.
     void check_recipe() {
         if (source_.is_folder || !source_.root.complete || source_.root.recipe_json.empty()) return;
         const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
@@ -178,7 +176,7 @@ class TraceCheck {
             require_seconds(at("seconds"), row.seconds);
             if (row.status != schema::run::status_complete) continue;
             require(row.budget >= 0, at("budget"), "0 or more", static_cast<double>(row.budget));
-            // The share is above 1 if the budget exceeds the prompt.
+            // This share may exceed 1, because a budget can exceed the prompt.
             require(std::isfinite(row.budget_fraction) && row.budget_fraction >= 0, at("budget_fraction"),
                     "a finite number, 0 or more", row.budget_fraction);
             require_share(at("score"), row.score);
@@ -202,7 +200,7 @@ class TraceCheck {
     }
 
     void check_json(const std::string& path, const std::string& text) {
-        // nlohmann's parser accepts nesting deeper than the bounded parser's limit; the bounded parser accepts NaN.
+        // One parser must accept the text: the bounded one rejects deep nesting, nlohmann's rejects NaN.
         if (bounded_json::parse_or_discard(text).is_discarded() && !nlohmann::json::accept(text))
             problems_.error(path, "JSON", quoted_text(text));
     }

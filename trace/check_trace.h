@@ -18,8 +18,7 @@ struct Problem {
     std::string found;     ///< what the trace contains
 };
 
-/// Returns all problems in file order. An incomplete trace gives a warning and is checked as far as it goes.
-/// Throws as Reader does if the file cannot be opened as a trace.
+/// Returns all problems in file order; an incomplete trace gives a warning. Throws like Reader's constructor.
 std::vector<Problem> check(const std::filesystem::path& path);
 
 }  // namespace kvscope::trace

@@ -37,7 +37,6 @@ class Values {
         problems_.warning(path(data_set), std::move(expected), std::move(found));
     }
 
-    /// Returns all values, or nothing if the data set is missing, unsound or unreadable. Reports an unreadable one.
     template <class T>
     std::vector<T> read(const schema::DataSet& data_set) const {
         std::vector<T> out;
@@ -46,7 +45,7 @@ class Values {
         return out;
     }
 
-    /// Calls `look` for each index of the first dimension until it returns false. Reads small layers together.
+    /// Calls `look` for each index of the first dimension until it returns false. Reads several small layers together.
     template <class T>
     void each_layer(const schema::DataSet& data_set,
                     const std::function<bool(std::size_t, std::span<const T>)>& look) const {
@@ -70,7 +69,6 @@ class Values {
         });
     }
 
-    /// Checks that all floats of a data set are in [low, high].
     void range(const schema::DataSet& data_set, double low, double high, bool nan_allowed = false) const {
         each_layer<double>(data_set, [&](std::size_t layer, std::span<const double> values) {
             const auto bad = std::find_if(values.begin(), values.end(), [&](double value) {
@@ -97,7 +95,6 @@ class Values {
         });
     }
 
-    /// Checks symmetric matrices with values in [0, ln 2] and zeros on the diagonal.
     void divergences(const schema::DataSet& data_set, std::size_t rows) const {
         range(data_set, -slack, std::numbers::ln2 + slack);
         each_layer<float>(data_set, [&](std::size_t layer, std::span<const float> values) {
@@ -195,7 +192,6 @@ struct KeptRows {
     std::vector<std::uint32_t> indices;
 };
 
-/// Returns the kept entries, or nullopt if offsets and indices contradict each other.
 std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
     const auto& offsets_set = schema::run::kept_offsets;
     const auto& indices_set = schema::run::kept_indices;
@@ -235,7 +231,7 @@ std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
     return kept;
 }
 
-/// Some policies move entries between layers (PyramidKV) or heads (Ada-SnapKV), so only the run's total is fixed.
+/// Checks only the run's total, because some policies move entries between layers or heads (PyramidKV, Ada-SnapKV).
 void check_budget(const Values& values, const KeptRows& kept, const PromptAttributes& prompt,
                   const RunAttributes& run) {
     if (run.budget_of && (*run.budget_of != schema::run::budget_of_bytes || run.policy == "full")) {
@@ -274,11 +270,10 @@ void check_budget(const Values& values, const KeptRows& kept, const PromptAttrib
     }
 }
 
-/// Checks that each cardinality is at most the number of tokens in the entry.
 void check_cardinality(const Values& values, const KeptRows& kept, std::size_t rows, std::size_t tokens) {
     const auto& cardinality_set = schema::run::merged_cardinality;
     const auto cardinality = values.read<float>(cardinality_set);
-    if (cardinality.size() != kept.indices.size()) return;  // the shape check reports this
+    if (cardinality.size() != kept.indices.size()) return;  // the shape check reports the difference
     std::vector<double> most(cardinality.size(), static_cast<double>(tokens));
     values.each_layer<std::int32_t>(schema::run::merged_token_entry, [&](std::size_t layer,
                                                                          std::span<const std::int32_t> entries) {
@@ -367,7 +362,6 @@ void check_stored(const Values& values, const KeptRows& kept) {
     }
 }
 
-/// Checks that each layer's bytes suffice for its whole keys and values.
 void check_whole_bytes(const Values& values, const KeptRows& kept, std::size_t rows, const ModelAttributes& model) {
     const auto stored = values.read<std::uint32_t>(schema::run::stored_entries);
     const std::uint64_t each =
@@ -388,7 +382,6 @@ void check_whole_bytes(const Values& values, const KeptRows& kept, std::size_t r
     }
 }
 
-/// Checks that the bytes by kind sum to the predicted bytes.
 void check_bytes_by_kind(const Values& values, const std::vector<std::uint64_t>& predicted) {
     using namespace schema::run;
     std::vector<std::uint64_t> total(predicted.size(), 0);
@@ -427,7 +420,6 @@ void check_bytes(const Values& values, std::size_t layers, std::size_t rows) {
     }
 }
 
-/// Checks that the steps ascend and that the cache alternates between compressed and full.
 void check_switches(const Values& values) {
     using namespace schema::run;
     const auto steps = values.read<std::uint32_t>(switch_steps);
@@ -482,7 +474,7 @@ void check_prompt_values(hid_t file, const std::string& group, const Sound& soun
     for (const auto* of_layers : {&layer_similarity_k, &layer_similarity_v})
         check_cosines(values, *of_layers, static_cast<std::size_t>(model.n_layers));
     for (const auto* of_heads : {&head_similarity_k, &head_similarity_v}) check_cosines(values, *of_heads, kv_heads);
-    // NaN if a head's queries never see two different entries.
+    // The values are NaN if a head's queries never see two different entries.
     for (const auto* alignment : {&gradient_alignment_c11, &gradient_alignment_c12, &gradient_alignment_c22})
         values.range(*alignment, -1 - slack, 1 + slack, true);
     values.divergences(head_jsd, heads);

@@ -11,8 +11,7 @@ struct libdeflate_decompressor;
 
 namespace kvscope::trace {
 
-/// The equally sized chunks that cover a data set, or a block of it that ends at chunk borders. The last chunk of a
-/// dimension may extend past the data set's end.
+/// Equally sized chunks that cover a data set or a block of whole chunks. The last ones may extend past its end.
 struct ChunkLayout {
     std::vector<std::size_t> shape;  ///< shape of the data set or block; at least one dimension
     std::vector<std::size_t> chunk;  ///< shape of a chunk; same rank as `shape`, no zero
@@ -25,7 +24,6 @@ struct ChunkLayout {
     [[nodiscard]] std::vector<std::size_t> first_of(std::size_t number) const;
 };
 
-/// A compressed chunk as stored in the file.
 class PackedChunk {
  public:
     /// Returns an uninitialized buffer of `bytes` bytes.
@@ -46,7 +44,7 @@ class ChunkPacker {
     ChunkPacker(const ChunkPacker&) = delete;
     ChunkPacker& operator=(const ChunkPacker&) = delete;
 
-    /// Packs chunk `number` of `values`, all values of the data set or block. Pads with 0 past their end.
+    /// Packs chunk `number`. `values` has the whole data set or block; elements past its end become 0.
     void pack(const ChunkLayout& layout, std::size_t number, const unsigned char* values, PackedChunk& packed);
 
  private:
@@ -73,7 +71,6 @@ class ChunkUnpacker {
     std::vector<unsigned char> chunk_, elements_;
 };
 
-/// Returns an upper bound for the size of a packed chunk in bytes.
 std::size_t most_packed_bytes(const ChunkLayout& layout);
 
 }  // namespace kvscope::trace

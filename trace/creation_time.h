@@ -7,11 +7,10 @@
 
 namespace kvscope::trace {
 
-/// Parses a `created_utc`. Returns nullopt if the text is not such a time.
+/// Parses the attribute `created_utc`. Returns nullopt if the text is not a valid time.
 std::optional<std::time_t> time_of_utc(const std::string& text);
 
-/// Returns the `created_utc` that a writer of this output would continue with: from the .part folder, else from the
-/// file. Returns nullopt if neither is a readable trace.
+/// Returns an output's `created_utc` from its .part folder, else from the file, or nullopt if neither is readable.
 std::optional<std::time_t> creation_time(const std::filesystem::path& output);
 
 }  // namespace kvscope::trace

@@ -1,4 +1,4 @@
-// Length of each axis of schema.h in one trace.
+// Lengths of the axes of schema.h in one trace.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class Extents {
     Extents(const ModelAttributes& model, const PromptAttributes& prompt, const RunAttributes& run)
         : model_(&model), prompt_(&prompt), run_(&run) {}
 
-    /// Set by the caller when known: Σ of the run, and T of the prompt's full run.
+    /// Σ of the run, and T of the prompt's full run, if the caller knows them.
     std::optional<std::size_t> entries;
     std::optional<std::size_t> steps;
 
@@ -26,7 +26,7 @@ class Extents {
         return size(run_->granularity == schema::run::granularity_query_head ? model_->n_heads : model_->n_kv_heads);
     }
 
-    /// Returns the axis length, or nullopt if the axis has no fixed length or its length is not known here.
+    /// Returns the length of an axis, or nullopt if the length is unknown.
     [[nodiscard]] std::optional<std::size_t> of(schema::Dim dim) const {
         switch (dim) {
             case schema::Dim::layers:
@@ -61,8 +61,8 @@ class Extents {
         return std::nullopt;
     }
 
-    /// Returns the shape of a data set with `count` elements, or an empty vector if they do not fill such a shape. The
-    /// length of an axis without a known length is computed from `count`.
+    /// Returns the shape of a data set with `count` elements. Computes one unknown length. Empty if `count` does not
+    /// fit.
     [[nodiscard]] std::vector<std::size_t> shape(const schema::DataSet& data_set, std::size_t count) const {
         std::vector<std::size_t> out;
         for (int i = 0; i < data_set.rank; ++i) {

@@ -1,4 +1,4 @@
-// Maps attributes and data sets to record members, for writer and reader alike, so that names cannot differ.
+// Maps the names of attributes and data sets to members of records, for the writer and the reader.
 #pragma once
 
 #include "trace/records.h"

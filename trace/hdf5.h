@@ -20,9 +20,8 @@
 
 namespace kvscope::trace::h5 {
 
-/// Locks HDF5 for this thread, since not every build of the library is thread-safe, and silences its error printing.
-/// A thread may hold several guards. Waiting threads get the lock in turn, so one busy thread does not starve the
-/// others.
+/// Locks HDF5, which may not be thread-safe, and silences its error printing. A thread may hold several guards. Waiting
+/// threads get the lock in turn.
 class Guard {
  public:
     Guard();
@@ -67,7 +66,7 @@ class Handle {
     ~Handle();
     [[nodiscard]] hid_t get() const { return id_; }
     explicit operator bool() const { return id_ >= 0; }
-    /// Closes the object and throws Failure if that fails, which a destructor cannot do.
+    /// Closes the object. Unlike the destructor, throws Failure if closing fails.
     void close(const std::string& action);
 
  private:
@@ -79,7 +78,7 @@ class Handle {
 template <class Result>
 Result checked(Result result, const std::string& action);
 
-/// Whether an object exists; false if damage hides it. Throws Failure if the system does not let the file be read.
+/// Whether an object exists; false if damage hides it. Throws Failure if the system cannot read the file.
 bool exists(hid_t location, const std::string& path);
 bool is_group(hid_t location, const std::string& path);
 Handle open_group(hid_t location, const std::string& path);
@@ -90,7 +89,7 @@ std::vector<std::string> members(hid_t location, const std::string& path);
 /// Returns an object's address in its file. Two names with one address are the same object.
 std::uint64_t address(hid_t location, const std::string& path);
 
-/// Value of an attribute, with the type information for checks and listings.
+/// Value and type of an attribute.
 struct Value {
     enum class Kind { text, integer, real, other };
     Kind kind = Kind::other;
@@ -125,7 +124,7 @@ DataSetInfo info(hid_t data_set);
 std::string type_name(hid_t type);
 const char* type_name(schema::Type type);
 
-/// Throws Failure if the stored bytes cannot unpack to this size, which means that the shape is damaged.
+/// Throws Failure if the stored bytes cannot unpack to this size, because then the shape is damaged.
 void require_plausible(const DataSetInfo& found);
 /// Throws std::out_of_range if the block is not inside a data set of this shape.
 void require_inside(const Block& block, std::span<const std::size_t> shape);
@@ -144,7 +143,6 @@ template <class T>
 hid_t native_type();
 /// Returns a UTF-8 text type of `length` bytes padded with NUL, or of variable length if `length` is 0.
 Handle text_type(std::size_t length);
-/// Whether `stored_bytes` in the file can unpack to `bytes`.
 bool plausible_size(std::uint64_t bytes, std::uint64_t stored_bytes);
 
 }  // namespace kvscope::trace::h5

@@ -86,7 +86,7 @@ std::optional<Value> read_attribute(hid_t object, const std::string& name) {
             value.texts = read_text_values(attribute.get(), type.get(), space.get(), count, action);
             break;
         case H5T_INTEGER:
-        case H5T_ENUM:  // how h5py stores bool
+        case H5T_ENUM:  // h5py stores bool as an enumeration
             value.kind = Value::Kind::integer;
             value.integers.resize(count);
             if (count > 0) {

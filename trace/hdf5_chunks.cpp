@@ -16,9 +16,9 @@ namespace kvscope::trace::h5 {
 
 namespace {
 
-/// Limits for the packed chunks in memory at a time.
+/// Limits on packed chunks that are in memory at the same time.
 constexpr std::size_t most_bytes_at_once = std::size_t{64} << 20, most_chunks_at_once = 4096;
-/// HDF5 handles larger chunks, which occur only in tables of very long texts, because each thread would hold two.
+/// HDF5 handles larger chunks, because each thread would hold two. Only tables of very long texts have such chunks.
 constexpr std::size_t largest_chunk = std::size_t{4} << 20;
 
 /// Whether a data set uses `deflate`, alone or after `shuffle`, on whole chunks. Sets `is_shuffled`.
@@ -43,7 +43,6 @@ bool is_plain(hid_t type) {
     return of == H5T_INTEGER || of == H5T_FLOAT || (of == H5T_STRING && H5Tis_variable_str(type) == 0);
 }
 
-/// Returns the chunk layout, or nullopt if the data set is stored in another way.
 std::optional<ChunkLayout> layout_of(hid_t data_set, const std::string& action) {
     const Handle creation(checked(H5Dget_create_plist(data_set), action), H5Pclose);
     const Handle type(checked(H5Dget_type(data_set), action), H5Tclose);
@@ -152,7 +151,7 @@ bool is_stored(hid_t data_set, const std::vector<hsize_t>& offset, hsize_t& size
     H5E_BEGIN_TRY { status = H5Dget_chunk_storage_size(data_set, offset.data(), &size); }
     H5E_END_TRY
     if (status >= 0) return size > 0;
-    // HDF5 1.10 fails for a missing chunk if others exist. This slower function tells missing chunks apart.
+    // HDF5 1.10 fails here for a missing chunk if others exist. The slower call below recognizes a missing chunk.
     unsigned passed_by = 0;
     haddr_t at = HADDR_UNDEF;
     checked(H5Dget_chunk_info_by_coord(data_set, offset.data(), &passed_by, &at, &size), action);
@@ -172,10 +171,8 @@ Fetched fetch(hid_t data_set, const ChunkLayout& layout, const std::vector<hsize
     return passed_by == 0 ? Fetched::whole : Fetched::unfiltered;
 }
 
-/// Calls use(unpacker, number, bytes) for each chunk on all threads of the team. `use` returns whether the chunk is
-/// sound.
-/// @param block the block that the layout describes, or nullptr for the whole data set
-/// @returns Fetched::whole, or the kind of chunk that stopped the loop
+/// Calls use(unpacker, number, bytes), which returns whether a chunk is sound, for all chunks on the team's threads.
+/// Returns Fetched::whole, or the kind of chunk that stopped the loop. `block` is nullptr for the whole data set.
 template <class Use>
 Fetched over_chunks(hid_t data_set, const ChunkLayout& layout, const Block* block, const std::string& action,
                     const Use& use) {

@@ -29,7 +29,6 @@ bool begins_a_heap(const unsigned char* bytes, std::size_t size) {
     return size >= heap_header_bytes && std::memcmp(bytes, "GCOL", 4) == 0;
 }
 
-/// Like read_whole(), and records a failure for the error message.
 bool read_noting(const DriverFile& file, haddr_t address, std::size_t size, void* buffer) {
     const int error = read_whole(file.descriptor, address, size, buffer);
     if (error != 0) h5::note_system_error(error);
@@ -38,7 +37,8 @@ bool read_noting(const DriverFile& file, haddr_t address, std::size_t size, void
 
 H5FD_t* driver_open(const char* name, unsigned flags, hid_t /*access*/, haddr_t /*max*/) {
     if ((flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0) return nullptr;
-    const int descriptor = ::open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for a pipe's other end
+    const int descriptor =
+        ::open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not block on a pipe without a writer
     struct stat status {};
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
         const bool is_no_file = descriptor >= 0 && status.st_mode != 0;

@@ -1,6 +1,5 @@
-// Opens HDF5 files for reading so that damaged contents cannot crash the program. HDF5 1.10 does not check the lengths
-// of texts in the global heap and may read outside its buffers; checksums protect everything else. The driver used here
-// checks each heap first.
+// Opens HDF5 files for reading so that damaged contents cannot crash the program. HDF5 1.10 trusts text lengths in
+// global heaps and may read outside its buffers, so this driver checks each heap. Checksums protect the rest.
 #pragma once
 
 #include <cstddef>

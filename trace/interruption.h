@@ -5,13 +5,12 @@
 
 namespace kvscope::trace {
 
-/// Thrown by a read on a thread whose work was asked to stop. Not a TraceError, because the trace is sound.
+/// Thrown by a read after a stop request for the thread's work. Not a TraceError, because the trace is sound.
 struct Interrupted : std::exception {
     const char* what() const noexcept override { return "the work was stopped"; }
 };
 
-/// During this object's lifetime, reads of traces on its thread throw Interrupted after a stop request. Long work thus
-/// ends after the current data set.
+/// While this object exists, reads of traces on its thread throw Interrupted after a stop request.
 class Interruptible {
  public:
     explicit Interruptible(std::stop_token token);
@@ -23,7 +22,6 @@ class Interruptible {
     std::stop_token before_;
 };
 
-/// Throws Interrupted if a stop was requested for this thread's work.
 void throw_if_interrupted();
 
 }  // namespace kvscope::trace

@@ -41,8 +41,7 @@ void require_no_gaps(const Source& parts) {
     }
 }
 
-/// Sets a damaged part aside, so that the next command makes it again. Keeps a part that is only unreadable at the
-/// moment, and the extended trace, which cannot be made again.
+/// Sets a damaged part aside, unless it is only unreadable now, or is the extended trace, which cannot be made again.
 template <class Action>
 void with_part(Source& parts, const GroupPlace& place, const OutputFile& output, Action action) {
     output.require_healthy();
@@ -142,7 +141,6 @@ void link_shared(hid_t file, const std::string& from, const std::string& to,
     for (const schema::DataSet* data_set : data_sets) link_data_set(file, from, to, *data_set);
 }
 
-/// Links scores that a run shares with another run of the prompt, so that the file stores them once.
 void share_scores(const PromptPlace& place, hid_t file) {
     for (const GroupPlace& run : place.runs) {
         const h5::Handle group = h5::open_group(file, run.group);
@@ -159,7 +157,6 @@ void share_scores(const PromptPlace& place, hid_t file) {
     }
 }
 
-/// Links the data sets that a prompt shares with the prompt of the same context.
 void share_context(const PromptPlace& place, const PromptAttributes& prompt,
                    const std::optional<std::filesystem::path>& base, hid_t file) {
     const std::string from = fmt::format("/prompts/{}", *prompt.context_of);

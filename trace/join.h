@@ -11,7 +11,7 @@
 
 namespace kvscope::trace {
 
-/// Detects that another file replaced a file of the same name.
+/// Identity of a file, which changes if another file takes its name.
 struct FileIdentity {
     dev_t device = 0;
     ino_t inode = 0;
@@ -23,8 +23,7 @@ struct FileIdentity {
 std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 
 /// Joins the parts in `folder` into one file, syncs it, and renames it to `output` with complete = 1. The caller holds
-/// the folder's lock but no h5::Guard: the function takes one guard per part.
-/// @param replaced identity of the file at `output` when the caller began
+/// the folder's lock but no h5::Guard. `replaced` identifies the file at `output` when the caller began.
 /// Throws OutputExists if `output` has changed since; std::invalid_argument if numbers have gaps or the model is
 /// missing; WriteFailed; ReadFailed if a part cannot be read now; DamagedTrace if a damaged part was set aside.
 void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output,

@@ -9,7 +9,7 @@
 
 namespace kvscope::trace {
 
-/// What happened to one token in one row.
+/// Whether and how one row of the cache holds a token.
 struct TokenFate {
     enum class Kind {
         dropped,
@@ -18,9 +18,9 @@ struct TokenFate {
         merged    ///< shares an entry with other tokens
     };
     Kind kind = Kind::dropped;
-    std::uint32_t entry = 0;     ///< position of the token's entry, which is that of the entry's last token
+    std::uint32_t entry = 0;     ///< position of the token's entry, i.e. of the last token in it
     std::uint32_t n_tokens = 1;  ///< number of tokens in that entry
-    float cardinality = 1;       ///< n of that entry as attention uses it; a policy may cap it
+    float cardinality = 1;       ///< weight n of that entry in attention; a policy may cap it
     /// Relative errors of the keys and values that the row's cache returns for its tokens. NaN if not recorded.
     float key_error = std::numeric_limits<float>::quiet_NaN();
     float value_error = std::numeric_limits<float>::quiet_NaN();
@@ -31,7 +31,7 @@ struct TokenFate {
 /// The entries of a run, one row per layer and head. Without merging, each kept token has its own entry.
 struct Kept {
     std::size_t n_layers = 0;
-    std::size_t n_rows = 0;                ///< R, rows of one layer
+    std::size_t n_rows = 0;                ///< R, the number of rows per layer
     std::vector<std::uint64_t> offsets{};  ///< (L·R + 1) start of each row in `indices`
     std::vector<std::uint32_t> indices{};  ///< (Σ) positions of the entries, ascending in each row
 
@@ -62,7 +62,6 @@ struct Kept {
 
     [[nodiscard]] TokenFate fate(std::size_t layer, std::size_t row, std::uint32_t token) const;
 
-    /// Fills `n_merged`, `held_offsets`, `held_tokens` and `held_with` from `token_entry`.
     void find_held_tokens();
 };
 

@@ -1,5 +1,4 @@
-// Cache of model spectra for traces without them: one file per model, named by its fingerprint, in
-// $XDG_CACHE_HOME/kvscope/spectra (default ~/.cache/kvscope/spectra).
+// Cache of model spectra: one file per fingerprint in $XDG_CACHE_HOME/kvscope/spectra (or ~/.cache/kvscope/spectra).
 #pragma once
 
 #include "trace/reader.h"

@@ -31,8 +31,7 @@ namespace {
                                       : ""));
 }
 
-/// Blocks SIGXFSZ, which the kernel sends at a file size limit and which would end the program. The write then fails as
-/// on a full disk.
+/// Blocks SIGXFSZ, so that a write past the file size limit fails as on a full disk and does not end the program.
 class FileSizeSignalBlocked {
  public:
     FileSizeSignalBlocked() {

@@ -1,5 +1,5 @@
 // Writes HDF5 files so that a full disk cannot crash the program. HDF5 1.10 may crash when it closes a file after a
-// failed write. The driver used here hides the failure from HDF5, and close() reports it.
+// failed write, so this driver hides the failure from HDF5, and close() reports it.
 #pragma once
 
 #include <hdf5.h>
@@ -26,8 +26,7 @@ class OutputFile {
     void require_healthy() const;
     /// Flushes and closes the HDF5 file. Throws WriteFailed. The caller must hold an h5::Guard.
     void close();
-    /// Syncs the closed file to disk and renames it to `target`. Throws WriteFailed.
-    /// The caller must not hold an h5::Guard: a sync can take long, and other threads may wait for HDF5.
+    /// Syncs the closed file and renames it to `target`. Hold no h5::Guard: a sync can take long. Throws WriteFailed.
     void commit(const std::filesystem::path& target);
 
     struct Disk;

@@ -1,15 +1,14 @@
-// The folder of an unfinished trace:
+// Contents of the folder of an unfinished trace:
 //
-//   t.h5.part/trace.json           format, version, generator, created_utc, recipe, and whether t.h5 has everything
-//             lock                 held by the process that writes
-//             base.h5              hard link to the complete trace that this one extends; has the first prompts
-//                                  and the first runs of each prompt
-//             model.h5             a small trace, complete once it has its name, as are the next three
-//             prompt-0.h5
+//   t.h5.part/trace.json           format, version, generator, created_utc, recipe, and whether t.h5 is complete
+//             lock                 locked by the process that writes
+//             base.h5              hard link to the complete trace that this trace extends
+//             model.h5             a small trace; like the next three, renamed from *.tmp when complete
+//             prompt-0.h5          prompt 0
 //             run-0-3.h5           run 3 of prompt 0
 //             results-niah-0.h5    batch 0 of the task niah
-//             run-0-2.damaged-1    a damaged part that was set aside and made again
-//             answers.json         written by the app: the answers decoded so far
+//             run-0-2.damaged-1    a damaged part that was set aside
+//             answers.json         answers decoded so far, written by the app
 //             *.tmp                incomplete files, useless after a crash
 #pragma once
 
@@ -26,7 +25,6 @@
 
 namespace kvscope::trace {
 
-/// File in which the app saves the answers decoded so far.
 inline constexpr std::string_view answers_name = "answers.json";
 
 /// Returns the file that an output refers to, following links.
@@ -35,8 +33,7 @@ std::filesystem::path linked_output(const std::filesystem::path& output);
 /// "t.h5" → "t.h5.part". Links to one file share its folder, so the folder's lock covers all of its writers.
 std::filesystem::path part_folder_of(const std::filesystem::path& output);
 
-/// Returns the finished trace once the writer has joined the parts, even if the folder is already gone. Returns nullopt
-/// while the folder is still the trace. Throws as read_folder_record().
+/// Returns the joined trace, even if the folder is gone, or nullopt before joining. Throws as read_folder_record().
 std::optional<std::filesystem::path> joined_trace(const std::filesystem::path& folder);
 
 std::string base_part();
@@ -59,11 +56,10 @@ struct Parts {
 };
 Parts list_parts(const std::filesystem::path& folder);
 
-/// Opens a part for reading. The caller must hold an h5::Guard. Throws ReadFailed if the system does not let it be read
-/// now; TruncatedTrace, DamagedTrace or NotATrace if its contents are damaged.
+/// Opens a part for reading. Requires an h5::Guard. Throws ReadFailed if the part cannot be read now; TruncatedTrace,
+/// DamagedTrace or NotATrace if its contents are damaged.
 h5::Handle open_part(const std::filesystem::path& part);
-/// Renames a damaged part, e.g. to "run-0-2.damaged-1", so that it is made again. It is deleted only with the folder.
-/// Returns a message for the user. Throws WriteFailed.
+/// Renames a damaged part, e.g. to "run-0-2.damaged-1". Returns a message for the user. Throws WriteFailed.
 std::string set_damaged_part_aside(const std::filesystem::path& part, const std::string& reason);
 bool is_set_aside(const std::filesystem::path& file);
 
@@ -71,8 +67,7 @@ bool is_set_aside(const std::filesystem::path& file);
 std::optional<RootAttributes> read_folder_record(const std::filesystem::path& folder);
 void write_folder_record(const std::filesystem::path& folder, const RootAttributes& root);
 
-/// Makes `trace` the base that the folder extends, and replaces an earlier base. Creates a hard link, or a copy if the
-/// file system has no hard links. Throws WriteFailed.
+/// Adds or replaces the folder's base by a hard link to `trace`, or by a copy if links fail. Throws WriteFailed.
 void add_base(const std::filesystem::path& folder, const std::filesystem::path& trace);
 
 /// Returns the name of an item in the folder that no writer creates, or "" if there is none.

@@ -208,7 +208,7 @@ class Window {
             block.first.push_back(first_[i]);
             block.count.push_back(i < row ? 1 : i == row ? out_.n_rows : out_.n_columns);
         }
-        // A one-dimensional data set has one implicit column. The block excludes it.
+        // The block does not contain the implicit single column of a one-dimensional data set.
         if (column == nullptr && rank < extents_.size() && out_.n_columns == 0) return {};
         if (rank == 0 && out_.n_rows == 0) return {};
         if (files_.size() == 1) return read_block(open_part(files_.front()).get(), block, type, column);

@@ -40,7 +40,7 @@ void check_attributes(hid_t object, const std::string& path, std::span<const sch
 Sound check_data_sets(hid_t file, const std::string& group, std::span<const schema::DataSet* const> data_sets,
                       const Extents& extents, const Sound& excused, Problems& problems);
 
-// The following functions check values of sound data sets. They report one problem per data set and rule at most.
+// These functions check values of sound data sets and report at most one problem per data set and rule.
 
 void check_model_values(hid_t file, const std::string& group, const Sound& sound, const ModelAttributes& model,
                         Problems& problems);

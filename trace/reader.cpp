@@ -145,7 +145,7 @@ Block block_of_layer(std::vector<std::size_t> shape, std::size_t layer) {
     return block;
 }
 
-/// Returns how many layers of a large data set to read at a time, or 0 if it is small enough for a single read.
+/// Returns the number of layers per read of a large data set, or 0 if one read suffices.
 std::size_t layers_in_a_piece(const std::vector<std::size_t>& shape, std::size_t element_bytes) {
     constexpr std::size_t most_bytes = std::size_t{1} << 19;
     constexpr std::size_t largest_layer = std::size_t{1} << 40;  // larger layers mean a damaged shape
@@ -165,7 +165,7 @@ std::vector<T> Reader::read(Place place, const schema::DataSet& data_set) const 
     const std::size_t layers_at_once = layers_in_a_piece(lengths, sizeof(T));
     if (layers_at_once == 0)
         return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
-    // Reads in pieces, so that the app, when it opens or closes another trace, waits for one piece only.
+    // Reads in pieces, so that the app's other reads wait for one piece only.
     std::vector<T> all;
     for (std::size_t first = 0; first < lengths[0]; first += layers_at_once) {
         Block block{std::vector<std::size_t>(lengths.size(), 0), lengths};

@@ -1,6 +1,5 @@
-// Reads a complete trace, or a `.part` folder as an incomplete trace. Opening reads only attributes, so even a large
-// trace opens immediately; data sets are read on request. Any number of threads may use one Reader, because a mutex
-// serializes HDF5. Failed reads throw the types of trace_errors.h; an index out of range throws std::out_of_range.
+// Reads a complete trace, or a `.part` folder as an incomplete trace. Opening reads only attributes. Any number of
+// threads may use one Reader. Failed reads throw the types of trace_errors.h; a wrong index throws std::out_of_range.
 #pragma once
 
 #include <cstddef>
@@ -45,14 +44,13 @@ class Reader {
     Reader& operator=(Reader&&) noexcept;
     ~Reader();
 
-    /// Returns a reader with an additional run of `prompt` that exists only in memory (a what-if), at index
-    /// n_runs(prompt). An empty vector in `run` means that the data set does not exist. Open files, attributes and kept
-    /// entries are shared, so the call is cheap. Reads of the added run never wait for HDF5.
+    /// Returns a reader with one more run of `prompt`, at index n_runs(prompt), which exists only in memory (a
+    /// what-if). An empty vector in `run` means that the data set does not exist. The call is cheap and copies no data
+    /// of the trace.
     /// Throws std::invalid_argument if a vector does not have the shape of schema.h or the kept entries break the
     /// format.
     [[nodiscard]] Reader with_run(int prompt, RunRecord run) const;
-    /// Returns a reader with other values of `RunAttributes::given_label`, by {prompt, run}. All other runs lose
-    /// theirs. As cheap as with_run(). Throws std::out_of_range if there is no such run.
+    /// Returns a reader whose runs, by {prompt, run}, have only these `given_label`s. Throws std::out_of_range.
     [[nodiscard]] Reader with_labels(const std::map<std::pair<int, int>, std::string>& labels) const;
     /// Returns false for a run that with_run() added.
     [[nodiscard]] bool is_in_file(int prompt, int run) const;
@@ -65,7 +63,7 @@ class Reader {
     [[nodiscard]] const std::string& recipe_json() const;
     [[nodiscard]] bool complete() const;
 
-    /// An incomplete trace may lack even the model.
+    /// An incomplete trace may lack the model.
     [[nodiscard]] bool has_model() const;
     [[nodiscard]] const ModelAttributes& model() const;
     [[nodiscard]] int n_prompts() const;

@@ -1,5 +1,5 @@
-// The trace's contents as plain structs, with the names, shapes and units of schema.h. Arrays are row-major. An empty
-// vector means that the data set does not exist.
+// The contents of a trace as plain structs, with the names, shapes and units of schema.h. Arrays are row-major. An
+// empty vector means that the data set does not exist.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ struct PromptAttributes {
     std::vector<std::int32_t> eos_ids;
     bool truncated = false;
     /// Earlier prompt with the same context and query_aware = 0. The writer links `full` (except last_logits) and the
-    /// runs' scores and kept_* to that prompt, so they may be empty here.
+    /// runs' scores and kept_* to that prompt's data sets, so these may be empty here.
     std::optional<int> context_of;
     std::int64_t window = 0;  ///< attribute `window` of `full`: w, or 0 without `full`
 
@@ -83,7 +83,7 @@ struct RunAttributes {
     double prefill_s = 0;
     double select_s = 0;
     std::string output_text;
-    // Only in isolated mode.
+    // Recorded only in isolated mode.
     std::optional<double> first_token_s;
     std::optional<double> decode_s;
     std::optional<double> decode_tokens_per_s;
@@ -110,9 +110,9 @@ struct RunRecord : RunAttributes {
     std::vector<float> stored_key_width, stored_value_width, stored_key_error, stored_value_error;
     /// Shape (L): predicted bytes by kind of storage.
     std::vector<std::uint64_t> stored_whole_bytes, stored_channel_bytes, stored_mapped_bytes, stored_mass_bytes;
-    std::vector<std::uint32_t> switch_steps;           ///< steps of the answer after which the cache changed its form
-    std::vector<std::uint8_t> switch_is_full;          ///< for each switch, 1 if the cache became full
-    std::vector<std::int32_t> output_ids;              ///< length of its own
+    std::vector<std::uint32_t> switch_steps;   ///< steps of the answer after which the cache changed its form
+    std::vector<std::uint8_t> switch_is_full;  ///< for each switch, 1 if the cache became full
+    std::vector<std::int32_t> output_ids;
     std::vector<float> step_kl;                        ///< shape (T), nats
     std::vector<std::uint8_t> step_agreement;          ///< shape (T)
     std::vector<float> attention_kept;                 ///< shape (L, H)

@@ -1,5 +1,4 @@
-// Every name, shape, type and unit of trace format 1.1, for the writer, the reader and the checker. A test compares
-// docs/trace-format.md with this file.
+// Names, shapes, types and units of trace format 1.1. A test compares docs/trace-format.md with this file.
 #pragma once
 
 #include <array>
@@ -20,7 +19,7 @@ inline constexpr int default_window = 32;
 /// Element type. `text` is UTF-8. `f32_or_u16` is f32, or u16 in files of version 1.0.
 enum class Type { i32, u8, u16, u32, u64, f32, f64, f32_or_f64, f32_or_u16, text };
 
-/// What an axis of a data set counts. `visible_tokens` is n_context if query_aware = 0, else n_tokens.
+/// Meaning of an axis of a data set. `visible_tokens` is n_context if query_aware = 0, else n_tokens.
 enum class Dim {
     layers,          ///< L, layers of the model
     heads,           ///< H, query heads
@@ -35,7 +34,7 @@ enum class Dim {
     steps,           ///< T, decode steps of the prompt's full run
     row_offsets,     ///< L·R + 1, offsets of all rows
     entries,         ///< Σ, all entries of a run: the last number of kept_offsets
-    any,             ///< a length that only this data set has
+    any,             ///< length that no other data set shares
 };
 
 enum class Need {
@@ -379,10 +378,9 @@ inline constexpr const DataSet* data_sets[] = {
     &switch_steps,
     &switch_is_full,
 };
-/// Attribute of a run's part in an unfinished trace: the run of the same prompt with identical scores. In the finished
-/// file, `scores` is a hard link to that run's data set.
+/// Attribute of a part: the run of the same prompt with identical scores. The finished file has a hard link instead.
 inline constexpr std::string_view scores_of_attribute = "scores_of";
-/// Data sets that a run of a prompt with `context_of` shares with the run of the same number of that prompt.
+/// Data sets that a run shares with the run of the same number of the prompt `context_of`.
 inline constexpr const DataSet* shared_data_sets[] = {&kept_offsets, &kept_indices, &scores};
 }  // namespace run
 

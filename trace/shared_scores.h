@@ -1,5 +1,4 @@
-// Finds runs of an unfinished trace with identical scores, e.g. at several budgets. One part stores the scores, and the
-// parts of the other runs name that run.
+// Finds runs of an unfinished trace with identical scores, e.g. at several budgets, so that one part stores the scores.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ class SharedScores {
     /// Forgets and returns the runs of a prompt whose scores are in a missing part. They have to be made again.
     std::set<int> forget_orphans(int prompt, const std::set<int>& runs);
 
-    /// 128-bit hash of all score bytes. Different scores have different digests for all practical purposes.
+    /// 128-bit hash of all score bytes.
     using Digest = std::pair<std::uint64_t, std::uint64_t>;
 
     struct Found {
@@ -31,9 +30,9 @@ class SharedScores {
         std::optional<Digest> digest;  ///< digest of the record's scores, or nullopt if it has none
     };
 
-    /// Finds an earlier run with the same scores. Leaves `source` empty if there is none or if other runs refer to this
-    /// run. May read existing parts, so the caller must hold an h5::Guard.
-    /// Throws std::invalid_argument if other runs refer to this run's scores and the new scores differ.
+    /// Finds an earlier run with the same scores. `source` is empty without one, or if other runs refer to this run.
+    /// Requires an h5::Guard. Throws std::invalid_argument if other runs refer to this run's scores and the new scores
+    /// differ.
     Found find(int prompt, int run, const RunRecord& record);
     /// Registers a part that was written. @param found result of find() for its record
     void written(int prompt, int run, const Found& found);
@@ -49,7 +48,8 @@ class SharedScores {
 
     std::filesystem::path folder_;
     std::map<int, std::map<int, Holder>> holders_;  ///< by prompt and run
-    std::map<int, std::map<int, int>> sources_;     ///< source of each borrower, by prompt and run
+    std::map<int, std::map<int, int>>
+        sources_;  ///< run whose part holds the scores, by prompt and by run that shares them
 };
 
 }  // namespace kvscope::trace

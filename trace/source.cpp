@@ -23,7 +23,6 @@ namespace {
 constexpr std::size_t open_files_kept = 16;
 constexpr std::uintmax_t superblock_bytes = 48;
 
-/// Whether a file is a workspace of the app, judged by its extension and first bytes.
 bool is_workspace(const fs::path& path) {
     constexpr std::string_view zip = "PK\3\4";
     std::string begin(zip.size(), '\0');

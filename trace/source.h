@@ -26,8 +26,7 @@ struct PromptPlace : GroupPlace {
 
 class Source {
  public:
-    /// `path` is a file, a `.part` folder, or an output that so far has only its folder. The caller must hold an
-    /// h5::Guard.
+    /// Opens a file, a `.part` folder, or an output that so far has only its folder. Requires an h5::Guard.
     /// Throws NotATrace, ReadFailed, TruncatedTrace, TraceTooNew, DamagedTrace.
     explicit Source(const std::filesystem::path& path);
 

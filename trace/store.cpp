@@ -108,7 +108,7 @@ void check_kept(std::string_view group, const RunRecord& record, std::size_t vis
     }
 }
 
-/// Checks the token entries. Requires that check_kept() succeeded.
+/// Requires that check_kept() succeeded.
 void check_token_entry(std::string_view group, const RunRecord& record, std::size_t visible_tokens) {
     const auto& entries = record.merged_token_entry;
     for (std::size_t i = 0; i < entries.size(); ++i) {

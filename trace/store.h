@@ -12,7 +12,6 @@
 
 namespace kvscope::trace {
 
-/// Attributes of the root group.
 struct RootAttributes {
     std::string generator;
     std::string created_utc;
@@ -26,8 +25,7 @@ void store_root(hid_t file, const RootAttributes& root);
 
 void store_model(hid_t file, const std::string& group, const ModelRecord& record);
 void store_prompt(hid_t file, const std::string& group, const PromptRecord& record, const ModelAttributes& model);
-/// @param shares whether kept entries and scores are those of another prompt's run and are not stored again
-/// @param scores_of run of the same prompt that holds the scores
+/// `shares`: another prompt's run stores the kept entries and scores. `scores_of`: run of this prompt with the scores.
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
                const PromptAttributes& prompt, bool shares, std::optional<int> scores_of = {});
 /// Checks a record without writing it. `name` is the run's name in messages.

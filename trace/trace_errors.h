@@ -1,5 +1,4 @@
-// One error type for each failure that callers may handle differently, all derived from std::runtime_error. Messages
-// name the file, what was expected and found, and, where possible, what to do.
+// Error types of failures that callers may handle differently. Messages name the file and, where possible, what to do.
 #pragma once
 
 #include <stdexcept>

@@ -28,7 +28,7 @@ struct CloseFiles {
     }
 };
 
-/// Whether every row holds all n positions. The positions are then known, which saves a long read for long prompts.
+/// Whether every row keeps all n positions, so that the positions need not be read.
 bool keeps_all(const std::vector<std::uint64_t>& offsets, std::size_t n) {
     for (std::size_t row = 0; row < offsets.size(); ++row) {
         if (offsets[row] != row * n) return false;
@@ -270,7 +270,7 @@ void TraceFiles::read_storage(Place place, Kept& kept) const {
         if (!has(place, data_set)) return;
         out = with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
     };
-    // Views report a damaged measure. The entries remain readable without it.
+    // A damaged measure must not make the entries unreadable; views report the damage.
     const auto read_measure = [&](const schema::DataSet& data_set, auto& out) {
         try {
             read(data_set, out);

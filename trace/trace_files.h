@@ -34,8 +34,8 @@ auto guarded(const GroupPlace& place, Action action) -> decltype(action()) {
     }
 }
 
-/// Shared by a reader and the readers derived from it. Any number of threads may use one object. A wrong prompt index
-/// throws std::out_of_range; callers check run indices.
+/// Open files that a reader shares with the readers derived from it, on any number of threads. Callers check run
+/// indices.
 class TraceFiles {
  public:
     struct Prompt {
@@ -43,7 +43,7 @@ class TraceFiles {
         std::vector<RunAttributes> runs;
     };
 
-    /// Throws as Reader's constructor.
+    /// Throws like Reader's constructor.
     static std::shared_ptr<const TraceFiles> open(const std::filesystem::path& path);
 
     [[nodiscard]] const Source& source() const { return source_; }
@@ -56,8 +56,8 @@ class TraceFiles {
     [[nodiscard]] const GroupPlace& group(Place place) const;
     [[nodiscard]] bool has(Place place, const schema::DataSet& data_set) const;
 
-    /// Opens a data set and returns action(data set). First checks its rank and the lengths that attributes determine.
-    /// Throws DamagedTrace if the data set is missing or has another shape.
+    /// Returns action(open data set). Throws DamagedTrace if the data set is missing or has another rank or known
+    /// length.
     template <class Action>
     auto with_data_set(Place place, const schema::DataSet& data_set, Action action) const {
         const h5::Guard guard;

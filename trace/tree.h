@@ -19,14 +19,13 @@ struct TreeNode {
     bool is_group = false;
     std::string type;                  ///< element type of a data set, e.g. f32, u64, text, table
     std::vector<std::uint64_t> shape;  ///< shape of a data set
-    std::uint64_t bytes = 0;           ///< size after unpacking; for strings, the array without their text
+    std::uint64_t bytes = 0;           ///< size after unpacking, without the characters of strings
     std::uint64_t stored_bytes = 0;    ///< size in the file
     std::string link_to;               ///< path of the object's first name if this is a further name, else empty
     std::vector<TreeAttribute> attributes;
 };
 
-/// Returns groups before their members, numbers in numeric order. A `.part` folder is listed as one trace.
-/// Throws as Reader does.
+/// Returns groups before their members, in numeric order. Lists a `.part` folder as one trace. Throws as Reader does.
 std::vector<TreeNode> tree(const std::filesystem::path& path);
 
 }  // namespace kvscope::trace

@@ -109,7 +109,7 @@ ReadFailed still_there(const ReadFailed& failure) {
                     failure.what()));
 }
 
-/// Returns the value as text, e.g. "16", or an empty string if that is too long for a message.
+/// Returns the value as text, e.g. "16", or an empty string if the text is too long for a message.
 std::string in_a_word(const nlohmann::json& value) {
     constexpr size_t most_characters = 40;
     const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -126,9 +126,8 @@ std::string change_in_words(const nlohmann::json& there, const nlohmann::json& c
     return is.empty() || wanted.empty() ? name : fmt::format("{}: existing {}, requested {}", name, is, wanted);
 }
 
-/// Describes the first few differences, e.g. " (it differs in seed: existing 0, requested 1)", or returns "" if a
-/// recipe is invalid.
-/// @param may_extend ignores entries that are only appended to a list
+/// Describes the first few differences, e.g. " (it differs in seed: existing 0, requested 1)". Returns "" if a recipe
+/// is invalid. With `may_extend`, ignores entries that are only appended to a list.
 std::string difference(const nlohmann::json& recipe, const std::string& other, bool may_extend) {
     constexpr size_t most_named = 3;
     const auto there = bounded_json::parse_or_discard(other);
@@ -149,7 +148,6 @@ std::string difference(const nlohmann::json& recipe, const std::string& other, b
                        left > 0 ? fmt::format("; and {} more", left) : "");
 }
 
-/// Describes the differences from the trace at the output, or returns an empty string if that is not a trace.
 std::string difference_of_file(const nlohmann::json& recipe, const fs::path& path, bool may_extend) {
     try {
         const h5::Guard guard;
@@ -213,7 +211,6 @@ void require_folder_can_be_made(const fs::path& output) {
     }
 }
 
-/// Returns why the folder of an unfinished trace cannot be made, and what to do.
 std::string problem_of_folder(const fs::path& folder, int error) {
     const fs::path parent = folder.parent_path().empty() ? fs::path(".") : folder.parent_path();
     const std::string reason = std::strerror(error);
@@ -267,7 +264,6 @@ Found look_at_output(const fs::path& path, const nlohmann::json& recipe, const W
     }
 }
 
-/// Returns what the output path contains.
 Found require_usable_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
     require_folder_can_be_made(path);
     const bool may_extend = options.is_part_of_it != nullptr;
@@ -394,7 +390,7 @@ struct Writer::Impl {
         write_folder_record(folder, root);
     }
 
-    /// Damage here is an error: the extended trace stays unchanged and cannot be made again.
+    /// A damaged base is an error, because the extended trace cannot be made again.
     void load_base() {
         if (!fs::exists(folder / base_part())) return;
         const h5::Guard guard;
@@ -438,8 +434,7 @@ struct Writer::Impl {
         }
     }
 
-    /// Loads the attributes that shapes depend on. Sets damaged parts aside to be made again. A part that is only
-    /// unreadable now (no memory, no descriptors) may hold hours of work, so the command ends.
+    /// Loads attributes and sets damaged parts aside. Throws for parts that are only unreadable now: they may be sound.
     void load_parts() {
         const h5::Guard guard;
         const auto readable = [&](const std::string& part, auto load) {

@@ -24,25 +24,24 @@ enum class OutputState {
     other,      ///< anything else: the writer refuses without force
 };
 
-/// Returns the state of an output path. Compares recipes as JSON values.
-/// Throws std::invalid_argument if `recipe_json` is not JSON.
+/// Returns the state of an output path. Compares recipes as JSON. Throws std::invalid_argument for invalid JSON.
 OutputState output_state(const std::filesystem::path& path, std::string_view recipe_json);
 
 struct WriterOptions {
-    /// Start anew, whatever the output path contains. An existing trace stays until finish() replaces it, and an
-    /// incomplete trace of the same recipe is still resumed, unless it extends another trace.
+    /// Lets finish() replace any trace at the output path. An incomplete trace of the same recipe is still resumed,
+    /// unless it extends another trace.
     bool force = false;
     std::string generator = "kvscope";
-    /// Returns whether a trace with the given other recipe (JSON) is a part of the new trace. An incomplete part is
-    /// continued. A complete one is extended: its model, prompts and runs count as written, but if a task gets further
-    /// results, all of them must be written again.
+    /// Returns whether another trace's recipe (JSON) is a part of the new one. An incomplete part is continued. A
+    /// complete one is extended: its model, prompts and runs count as written, but tasks with further results are
+    /// written again.
     std::function<bool(const std::string& recipe_json)> is_part_of_it{};
     /// The attribute `created_utc` of a new trace. Default: now.
     std::optional<std::time_t> created{};
 };
 
-/// Checks whether a Writer with these arguments can start, before the caller computes anything. Leaves no files and
-/// does not test whether another process writes the output. Returns absent, resumable, or (without force) complete.
+/// Checks whether a Writer with these arguments can start. Leaves no files and ignores locks. Returns absent,
+/// resumable, or (without force) complete.
 /// Throws OutputExists, WriteFailed, ReadFailed; std::invalid_argument if the recipe is not JSON.
 OutputState check_output(const std::filesystem::path& path, std::string_view recipe_json,
                          const WriterOptions& options = {});
@@ -51,15 +50,14 @@ class Writer {
  public:
     /// Creates or resumes `<path>.part/`. `recipe_json` describes the complete trace (model, prompts, policies, budgets
     /// …).
-    /// Throws AlreadyComplete, OutputExists, OutputBusy, WriteFailed; ReadFailed, without changes, if finished parts
-    /// cannot be read now; std::invalid_argument if the recipe is not JSON.
+    /// Throws AlreadyComplete, OutputExists, OutputBusy, WriteFailed; ReadFailed if finished parts cannot be read now;
+    /// std::invalid_argument if the recipe is not JSON.
     Writer(std::filesystem::path path, std::string recipe_json, WriterOptions options = {});
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) noexcept;
     /// Keeps the .part folder for a later resume and releases its lock.
     ~Writer();
 
-    /// Whether the writer continues an incomplete trace.
     [[nodiscard]] bool resumed() const;
     /// Whether the trace extends a complete one, also if an earlier writer began the extension.
     [[nodiscard]] bool extends() const;
@@ -73,9 +71,9 @@ class Writer {
     /// Returns the rows of a batch. Requires has_results().
     [[nodiscard]] const std::vector<ResultRow>& results(std::string_view task, int batch) const;
 
-    // Each call returns after its part is written, synced and renamed. A part of the same number is replaced, unless it
-    // is in the extended trace (std::logic_error). Throws std::invalid_argument if a vector breaks a rule of schema.h,
-    // WriteFailed if the disk is full or fails. Invalid UTF-8 becomes U+FFFD, NUL becomes U+2400.
+    // Each call returns after its part is written, synced and renamed. A part of the same number is replaced; one in
+    // the extended trace cannot be (std::logic_error). Throws std::invalid_argument if a vector breaks a rule of
+    // schema.h, and WriteFailed. Invalid UTF-8 becomes U+FFFD, and NUL becomes U+2400.
 
     /// Must be the first call, because all shapes depend on the model.
     void write_model(const ModelRecord& record);
@@ -87,9 +85,9 @@ class Writer {
     /// Writes one batch of rows, e.g. the samples of one job. finish() joins the batches of a task in ascending order.
     void write_results(std::string_view task, int batch, const std::vector<ResultRow>& rows);
 
-    /// Joins all parts into `path` with complete = 1 and removes the .part folder. No write may follow. Throws
-    /// std::invalid_argument if numbers have gaps; WriteFailed; ReadFailed if a part cannot be read now; DamagedTrace
-    /// if a part is damaged, which is set aside and made again by a new writer.
+    /// Joins all parts into `path` with complete = 1 and removes the .part folder. No write may follow.
+    /// Throws std::invalid_argument if numbers have gaps; WriteFailed; ReadFailed if a part cannot be read now;
+    /// DamagedTrace if a damaged part was set aside, which a new writer makes again.
     void finish();
 
  private:
