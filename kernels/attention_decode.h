@@ -13,7 +13,8 @@ class DecodeEntries {
  public:
     virtual ~DecodeEntries() = default;
 
-    // Several threads call these concurrently, for at most kDecodeTile entries. They must not throw.
+    // Several threads may call these functions at the same time, each for at most kDecodeTile entries. They must not
+    // throw.
 
     /// Writes the entries' keys (end - begin, key_dim).
     virtual void read_keys(int64_t begin, int64_t end, float* keys) const = 0;
@@ -25,7 +26,7 @@ class DecodeEntries {
                             float* out) const = 0;
 };
 
-/// Largest number of entries computed at a time. Bounds a thread's scratch for rows of any length.
+/// Largest number of entries computed in one call, which bounds the scratch of each thread.
 inline constexpr int64_t kDecodeTile = 128;
 
 /// The query heads of one KV head of one run at one decode step. Each query sees all entries.
@@ -45,7 +46,7 @@ struct DecodeRow {
     /// (n_entries) number n_i of tokens per entry: out = sum exp(e_i) v_i / sum n_i exp(e_i). nullptr means 1 each.
     const float* cardinality = nullptr;
 
-    /// Whether these entries, stored in another form, continue the previous row: one softmax covers both rows and goes
+    /// Whether this row continues the previous one with entries in another form. One softmax covers both rows and goes
     /// to that row's `out`. The queries are the same, possibly with other channels.
     bool continues = false;
 
@@ -56,9 +57,9 @@ struct DecodeRow {
     int64_t attention_stride = 0;  ///< elements between queries; 0 means n_entries
 };
 
-/// Computes attention for all rows of a call, e.g. all runs and KV heads of a layer. Long rows are split, so that
-/// threads share the work evenly. q, k, v and out are of type `dtype` (f32 or bf16); the arithmetic is f32. A row's
-/// result does not depend on other rows or the number of threads.
+/// Computes attention for all rows of a call, e.g. all runs and KV heads of a layer. q, k, v and out are of type
+/// `dtype` (f32 or bf16); the arithmetic is f32. A row's result depends on neither other rows nor the number of
+/// threads.
 /// Throws std::invalid_argument for an empty row, a null array, or another type.
 void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype, float scale);
 

@@ -19,7 +19,7 @@ struct PrefillAttention {
     int64_t n_queries = 0;       ///< the cache has q_begin + n_queries entries
     int64_t sliding_window = 0;  ///< largest number of keys that a query sees, its own included; 0 means all
     /// (n_queries) position of the first key that each query sees: never decreasing, at most the query's own position.
-    /// Always in host memory. Replaces sliding_window for caches without some keys. nullptr if unused.
+    /// In host memory. Requires sliding_window = 0. nullptr if unused.
     const int64_t* first_keys = nullptr;
 
     const void* q = nullptr;     ///< (n_queries, H, d); the heads of a token are contiguous
@@ -27,25 +27,22 @@ struct PrefillAttention {
     const void* k = nullptr;     ///< (G, >= q_begin + n_queries, d), post-RoPE
     const void* v = nullptr;     ///< not needed if `out` is nullptr
     int64_t kv_head_stride = 0;  ///< elements between KV heads, for k and v
-    /// (q_begin + n_queries) number n_j of tokens per entry, the same for all heads: out = sum exp(e_j) v_j / sum n_j
-    /// exp(e_j). nullptr gives the same bits as 1 each.
+    /// (q_begin + n_queries) tokens n_j per entry: out = sum exp(e_j) v_j / sum n_j exp(e_j). nullptr means 1 each.
     const float* cardinality = nullptr;
     void* out = nullptr;  ///< (n_queries, H, d); must not overlap q; nullptr to compute only column_sums
     int64_t out_token_stride = 0;
 
-    /// For each key, adds this chunk's softmax weights n_j exp(e_j) / sum n exp(e) before rounding to bf16. Shape (H,
-    /// column_stride); nullptr if not needed. This is H2O's score without an N x N matrix.
+    /// (H, column_stride) or nullptr: adds each key's softmax weights n_j exp(e_j) / sum n exp(e) in f32 (H2O's score).
     double* column_sums = nullptr;
     int64_t column_stride = 0;
 };
 
-/// Logits and softmax are f32. With bf16, weights are rounded to bf16 only for the product with the values. The result
-/// depends on the SIMD level but not on the number of threads. Scratch is a few MB per thread for any prompt length.
+/// With bf16, weights are rounded to bf16 only for the product with the values; all other arithmetic is f32. The result
+/// depends on the SIMD level but not on the number of threads.
 /// Throws std::invalid_argument for contradictory sizes or a type other than f32 and bf16.
 void attention_prefill(const PrefillAttention& problem);
 
-/// Computes several problems, with threads shared evenly, e.g. the rows of a ragged cache that read the same new tokens
-/// (n_kv_heads = 1, q_begin = entries in the row). Problems must not share `column_sums`.
+/// Computes several problems, e.g. the rows of a ragged cache (n_kv_heads = 1). Problems must not share `column_sums`.
 void attention_prefill(std::span<const PrefillAttention> problems);
 
 }  // namespace kvscope::kernels

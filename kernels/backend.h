@@ -21,9 +21,8 @@
 
 namespace kvscope::kernels {
 
-/// A device: its memory and the engine's computations on it. Arrays are in device memory unless noted. Calls from one
-/// thread take effect in order, and host memory that a call writes is complete when it returns. For up to rows_alike()
-/// rows, a row's result does not depend on the other rows. Several threads may use a backend.
+/// A device's memory and the engine's computations on it, for any number of threads. Arrays are in device memory unless
+/// noted. Calls from one thread take effect in order; host memory that a call writes is complete on return.
 class Backend {
  public:
     virtual ~Backend() = default;
@@ -41,10 +40,10 @@ class Backend {
     virtual void upload(void* to, const void* from, size_t bytes) const = 0;
     virtual void download(void* to, const void* from, size_t bytes) const = 0;
 
-    /// Waits for all work started before. Other calls may return earlier.
+    /// Waits until the device has finished all earlier calls, which may return before that.
     virtual void wait() const {}
 
-    /// Lock for a thread that makes several calls in a row and must not interleave them with those of other threads.
+    /// Mutex for several calls in a row that calls of other threads must not interrupt.
     std::mutex& turns() const { return turns_; }
 
     /// Whether `linear` and `embed` accept weights in this format.
@@ -60,7 +59,7 @@ class Backend {
     virtual void swiglu(const SwiGlu& problem) const = 0;
     virtual void rope(const Rope& problem) const = 0;
     virtual void attention_prefill(std::span<const PrefillAttention> problems) const = 0;
-    /// Only the CPU backend accepts rows with `entries`.
+    /// Only the CPU supports rows with `entries`.
     virtual void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype, float scale) const = 0;
     virtual void window_attention(const WindowAttention& problem) const = 0;
     virtual void window_peak(const WindowAttention& problem) const = 0;

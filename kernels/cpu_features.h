@@ -9,13 +9,11 @@ enum class SimdLevel { generic, avx2, avx512, avx512_bf16 };
 
 const char* name_of(SimdLevel level);
 
-/// Returns the best level of this processor and operating system, or the lower level named in the environment variable
-/// KVSCOPE_SIMD, which is read at the first call.
+/// Returns the best level of this processor, or the lower one in the environment variable KVSCOPE_SIMD, read once.
 /// Throws std::invalid_argument if KVSCOPE_SIMD is not a level's name or the processor lacks that level.
 SimdLevel simd_level();
 
-/// Makes the kernels use `level` during this object's lifetime. For tests and benchmarks, on one thread at a time.
-/// Throws std::invalid_argument if the processor lacks the level.
+/// Forces a level during its lifetime, on one thread at a time. Throws std::invalid_argument if the processor lacks it.
 class ForcedSimdLevel {
  public:
     explicit ForcedSimdLevel(SimdLevel level);

@@ -18,7 +18,7 @@ struct Linear {
     int64_t x_stride = 0;          ///< elements between rows; 0 means in
     const void* weight = nullptr;  ///< (out, in), contiguous, in `format`
     /// Format of the weight; nullopt means `dtype`. The product uses exactly the numbers of expand_weights() in
-    /// `dtype`, without a copy of the whole weight.
+    /// `dtype`.
     std::optional<WeightFormat> format = {};
     const float* bias = nullptr;  ///< (out), or nullptr
     void* y = nullptr;            ///< (n_rows, out)
@@ -26,9 +26,8 @@ struct Linear {
     int64_t y_stride = 0;         ///< elements between rows; 0 means out
 };
 
-/// A row's result has the same bits for any other rows, number of rows and number of threads, at a given SIMD level.
-/// Throws std::invalid_argument for negative sizes, null arrays, a type other than f32 and bf16, or an `in` that is not
-/// a multiple of the format's block.
+/// At a given SIMD level, a row's result has the same bits for any other rows and number of threads.
+/// Throws std::invalid_argument for negative sizes, null arrays, another type, or an `in` with an incomplete block.
 void linear(const Linear& problem);
 
 }  // namespace kvscope::kernels

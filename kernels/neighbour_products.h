@@ -20,10 +20,9 @@ struct NeighbourProducts {
 };
 
 /// Adds to each head's S the sum over adjacent tokens of e_i e_{i+1}^T (or its transpose), where e_i is vector i
-/// divided by its length. Then v^T S v = sum (e_i . v)(e_{i+1} . v) for any v, and the trace of S is the sum of the
-/// cosines. Vectors with a squared length of 0 in f32 add nothing. NaN makes S NaN. The result does not depend on the
-/// number of threads.
-/// Throws std::invalid_argument for another type, negative sizes or a null array.
+/// divided by its length. So v^T S v = sum (e_i . v)(e_{i+1} . v), and the trace of S is the sum of the cosines.
+/// Vectors of length 0 add nothing; NaN makes S NaN. Throws std::invalid_argument for another type, negative sizes or a
+/// null array.
 void neighbour_products(const NeighbourProducts& problem);
 
 /// Computes v^T S v for each of n vectors (n, d) into out (n), in f64. `matrix` is S (d, d).

@@ -7,8 +7,8 @@
 
 namespace kvscope::kernels {
 
-/// Calls body(i, scratch) for i in [0, count) on the team's threads. Each thread has its own scratch. Throws the first
-/// exception after all threads have ended.
+/// Calls body(i, scratch) for i in [0, count) on the team's threads, each with its own scratch. Throws the first
+/// exception.
 template <typename Scratch, typename Body>
 void parallel_with(int64_t count, Body&& body) {
     std::atomic<int64_t> unclaimed{0};

@@ -8,8 +8,7 @@
 
 namespace kvscope::kernels {
 
-/// Rows of scores, sorted once, so that the largest k can be read for many k. Gives the results of `select_topk` and
-/// `count_topk_by_row`, which search all scores for each k.
+/// Rows of scores, sorted once, for select_topk() and count_topk_by_row() with many values of k.
 template <class Score>
 class Ranking {
  public:

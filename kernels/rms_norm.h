@@ -6,8 +6,7 @@
 
 namespace kvscope::kernels {
 
-/// out = x / sqrt(mean(x^2) + eps) * weight for each row, in f32. out == x is allowed if the types are equal. For
-/// Qwen3's norms of q and k, use dim = head_dim and `heads`.
+/// out = x / sqrt(mean(x^2) + eps) * weight for each row, in f32. `out` may be `x` if the types are equal.
 struct RmsNorm {
     int64_t n_rows = 0;
     int64_t heads = 1;  ///< contiguous vectors of length dim per row, normalized separately with one weight

@@ -8,7 +8,6 @@
 namespace kvscope::kernels {
 
 /// Computes cosines and sines of positions in f64 and stores them as f32, (n_positions, d / 2) each.
-/// @param positions (n_positions) token positions, or position differences for rotating keys further
 /// @param inverse_frequencies (d / 2) radians per position, including the model's rope scaling
 /// @param attention_factor factor for both tables (YaRN, LongRoPE); otherwise 1
 void rope_table(std::span<const int64_t> positions, std::span<const double> inverse_frequencies,
@@ -24,8 +23,8 @@ struct Rope {
     int n_heads = 0;
     int head_dim = 0;                ///< d, even
     void* x = nullptr;               ///< element (t, h, c) at t * token_stride + h * head_stride + c
-    int64_t token_stride = 0;        ///< elements
-    int64_t head_stride = 0;         ///< elements; 0 means d
+    int64_t token_stride = 0;        ///< elements between tokens
+    int64_t head_stride = 0;         ///< elements between heads; 0 means d
     const float* cosines = nullptr;  ///< (n_tokens, d / 2)
     const float* sines = nullptr;    ///< (n_tokens, d / 2)
 };

@@ -7,7 +7,7 @@
 
 namespace kvscope::kernels {
 
-/// |found - expected| / |expected| of each vector, in f64, or 0 if |expected| is 0.
+/// Relative error |found - expected| / |expected| of each vector, in f64, or 0 if |expected| is 0.
 struct RowErrors {
     DType dtype = DType::f32;  ///< type of found and expected: f32 or bf16
     int64_t n_rows = 0;
@@ -20,8 +20,7 @@ struct RowErrors {
     double* errors = nullptr;  ///< (n_rows, n_heads), always in host memory
 };
 
-/// Computes the problems in any order or in parallel. None may write what another one reads or writes.
-/// Throws std::invalid_argument for a type other than f32 and bf16.
+/// Computes the problems in any order; none may write memory that another uses. Throws std::invalid_argument for f16.
 void row_errors(std::span<const RowErrors> problems);
 
 }  // namespace kvscope::kernels

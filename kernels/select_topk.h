@@ -19,14 +19,12 @@ int64_t find_nan(const float* values, int64_t n);
 int64_t find_nan(const double* values, int64_t n);
 
 /// Writes the indices of the k largest of n scores to `indices` (k), ascending. Ties go to the lower index; -0 equals
-/// +0. Takes O(n) for any input.
-/// Throws NanScore if any score is NaN, std::invalid_argument unless 0 <= k <= n.
+/// +0. Throws NanScore if any score is NaN, std::invalid_argument unless 0 <= k <= n.
 void select_topk(const float* scores, int64_t n, int64_t k, uint32_t* indices);
 void select_topk(const double* scores, int64_t n, int64_t k, uint32_t* indices);
 
-/// Counts how many of the k largest scores of all rows are in each row, into counts (n_rows). Row i starts at scores +
-/// i * row_stride. Ties go to the lower row, then to the lower position.
-/// Throws as select_topk(), with 0 <= k <= n_rows * n.
+/// Counts how many of the k largest scores of all rows are in each row, into counts (n_rows). Ties go to the lower row,
+/// then to the lower position. Throws as select_topk(), with 0 <= k <= n_rows * n.
 void count_topk_by_row(const float* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k, int64_t* counts);
 void count_topk_by_row(const double* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k, int64_t* counts);
 

@@ -16,7 +16,7 @@ struct SwiGlu {
     const void* up = nullptr;    ///< (n_rows, dim)
     int64_t in_stride = 0;       ///< elements between rows of gate and of up; 0 means dim
     void* out = nullptr;         ///< (n_rows, dim); may be `gate`
-    int64_t out_stride = 0;      ///< elements; 0 means dim
+    int64_t out_stride = 0;      ///< elements between rows of out; 0 means dim
 };
 void swiglu(const SwiGlu& problem);
 

@@ -7,12 +7,11 @@ namespace kvscope::kernels {
 
 inline constexpr int kMostThreads = 1024;
 
-/// Returns the number of threads for this thread's loops, including itself. Default: one per processor, or
-/// OMP_NUM_THREADS if that is lower. More threads than processors only wait.
+/// Returns the number of threads of this thread's loops. Default: one per processor, or OMP_NUM_THREADS if lower.
 int threads();
 void set_threads(int n);
 
-/// Sets the number of threads during its lifetime, using a getter and a setter like those above.
+/// Sets the number of threads during its lifetime, through the given getter and setter.
 template <int (*get)(), void (*set)(int)>
 class ThreadsOf {
  public:
@@ -27,12 +26,8 @@ class ThreadsOf {
 using Threads = ThreadsOf<&threads, &set_threads>;
 
 /// Calls call(context, 0) on this thread and call(context, member) on up to n_threads - 1 other threads of its team,
-/// and returns when the work is done. Members that arrive too late are skipped, and a member may be called more than
-/// once, so calls must divide the work among themselves. After all calls, the first exception is thrown. Nested calls
-/// use only the current thread.
-///
-/// A thread's team exists until the thread ends. Idle members wait actively for a fraction of a millisecond, then
-/// sleep.
+/// and returns when the work is done. Late members are skipped, and a member may be called more than once, so calls
+/// must divide the work among themselves. At the end, throws the first exception. Nested calls use only this thread.
 void run_team(int n_threads, void (*call)(void* context, int member), void* context);
 
 template <class Body>

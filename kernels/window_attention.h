@@ -6,8 +6,7 @@
 
 namespace kvscope::kernels {
 
-/// Mean attention of the window, the last w queries of the prompt. The arithmetic is f32. All arrays are on the device
-/// of the call.
+/// Mean attention of the window, the last w queries of the prompt, in f32. All arrays are on the call's device.
 struct WindowAttention {
     int n_heads = 0;       ///< number of query heads, H
     int n_kv_heads = 0;    ///< number of KV heads, G, a divisor of H; query head h reads KV head h / (H / G)
@@ -22,18 +21,15 @@ struct WindowAttention {
     DType keys_dtype = DType::f32;   ///< f32 or bf16
     int64_t key_head_stride = 0;     ///< elements between KV heads
 
-    /// Whether the softmax covers only the prefix of N - w keys, and `mean` is (H, N - w). Otherwise it covers all keys
-    /// visible to a query, and `mean` is (H, N).
+    /// Whether the softmax covers only the N - w keys before the window. Then `mean` is (H, N - w), else (H, N).
     bool prefix_only = false;
     int64_t sliding_window = 0;  ///< largest number of keys that a query sees, its own included; 0 means all
 
     float* mean = nullptr;  ///< mean softmax weight over the w queries; 0 for a key that no query sees
 };
 
-/// A query that sees no key (prefix_only with a sliding window inside the window) adds nothing to the mean. The result
-/// does not depend on the number of threads.
-/// Throws std::invalid_argument for contradictory sizes or a type other than f32 and bf16; cuda::Unavailable or
-/// cuda::Failed on a GPU.
+/// A query that sees no key (prefix_only with a sliding window inside the window) adds nothing to the mean.
+/// Throws std::invalid_argument for contradictory sizes or another type; on a GPU, cuda::Unavailable or cuda::Failed.
 void window_attention(Device device, const WindowAttention& problem);
 
 }  // namespace kvscope::kernels

@@ -7,9 +7,9 @@
 
 namespace kvscope::kernels {
 
-/// Consecutive queries of all query heads of one KV head: one work item of the prefill's and the window's attention.
-/// Query i has position q_position + i and sees keys j with q_position + i - sliding_window < j <= q_position + i and j
-/// < key_end.
+/// Consecutive queries of all query heads of one KV head: a work item of prefill or window attention.
+/// Query i has position q_position + i and sees keys j < key_end with q_position + i - sliding_window < j <= q_position
+/// + i.
 struct AttentionBlock {
     int group = 0;  ///< number of query heads
     int head_dim = 0;
@@ -35,15 +35,15 @@ struct AttentionBlock {
     void* out = nullptr;  ///< nullptr if not needed
     int64_t out_token_stride = 0, out_head_stride = 0;
 
-    /// (group, column_stride) receives the weights exp(e) / sum n exp(e) summed over the block's queries, for keys from
-    /// the first visible one to key_end. nullptr if not needed.
+    /// (group, column_stride) or nullptr: receives each visible key's weights exp(e) / sum n exp(e), summed over the
+    /// queries.
     float* column_sums = nullptr;
     int64_t column_stride = 0;
 };
 
 /// Block functions of one SIMD level, in f32 arithmetic. Only avx512_bf16 multiplies bf16 inputs directly.
 struct AttentionBlockKernel {
-    /// Returns the best number of queries per block, which is also the maximum.
+    /// Returns the number of queries per block: the best one and the maximum.
     int (*queries_per_block)(int group);
     /// Returns the smallest number of queries that fills the registers.
     int (*fewest_queries)(int group);

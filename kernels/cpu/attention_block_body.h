@@ -1,7 +1,7 @@
 #pragma once
 
-// Body of the attention kernel, included once per SIMD level after that level's `#pragma GCC target`. All functions are
-// templates on the level's types, so the linker cannot replace one by a copy compiled for another processor.
+// Body of the attention kernel, included once per SIMD level. All functions are templates on the level's types, so that
+// the linker cannot mix code of different levels.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,10 +23,9 @@ struct F32Products {
     static typename Simd::vec mac(typename Simd::vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
 };
 
-/// Flash attention with one query per lane: keys are read in their cache layout, the softmax needs no horizontal
-/// operations, and only values are packed (in pairs for bf16 products).
-///
-/// A lane group has three vectors of W lanes. A vector holds W consecutive queries of one head. For each panel of keys:
+/// Flash attention with one query per lane, so that the softmax needs no horizontal operations and only values are
+/// packed. A lane group has three vectors of W lanes; a vector holds W consecutive queries of one head. For each panel
+/// of keys:
 ///   S (keys x lanes) = K Q^T      register tiles of tile_rows keys x 3 vectors
 ///   P = exp2(S c - m)             m: running maximum per lane, c = scale log2 e
 ///   O (d x lanes) = O 2^(m' - m) + V^T P
@@ -61,7 +60,6 @@ struct AttentionBlockBody {
         (static_cast<int64_t>(kWeightBytes / (kPanel * L * sizeof(float))) - 1) * kPanel;
     static bool keeps_weights(int64_t n_keys) { return n_keys <= kMostKept; }
 
-    /// Offsets of the scratch's arrays: first the state of each lane group, then shared arrays.
     struct Layout {
         int64_t n_groups, steps;
         size_t q, o, m, l, maxima, references, k_panel, v_panel, weights, p, total;
@@ -98,7 +96,7 @@ struct AttentionBlockBody {
         return kept > all ? kept : all;
     }
 
-    /// A vector of W queries of one head. Vectors of a block are numbered part by part, with heads running fastest.
+    /// A vector of W queries of one head. Heads vary fastest within a block.
     struct Vector {
         int head;
         int64_t first;  ///< first query, relative to the block
@@ -164,7 +162,6 @@ struct AttentionBlockBody {
                                    : to_float(static_cast<const bf16*>(data)[index]);
     }
 
-    /// Packs the group's queries as (steps, L) and resets its state.
     static void begin_group(const State& state, int64_t g) {
         const AttentionBlock& block = state.block;
         elem* q = state.q(g);
@@ -381,8 +378,8 @@ struct AttentionBlockBody {
         }
     }
 
-    /// Computes S for a panel, unscaled, and its maximum per lane. The maximum stays in memory between tiles, because
-    /// in registers it would make GCC spill one of a tile's sums.
+    /// Computes a panel's S, unscaled, and its maximum per lane, kept in memory because in registers GCC would spill
+    /// sums.
     static void logits(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, float* s) {
         const Visible seen = visible(state, g, panel);
         const elem* q = state.q(g);
@@ -394,8 +391,8 @@ struct AttentionBlockBody {
         for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maxima);
     }
 
-    /// Computes P = exp2(S c - reference) and its sum per lane, with key i counted n_i times (nullptr: once). Stores P
-    /// in place for f32 products, or at p in pairs of keys for bf16.
+    /// Computes P = exp2(S c - reference), in place for f32 or as pairs at p for bf16, and its sum per lane with counts
+    /// n.
     template <bool keep>
     static void weigh(float* s, int64_t n_keys, const float* n, vec c, const vec (&reference)[3], elem* p,
                       vec (&total)[3]) {
@@ -527,7 +524,7 @@ struct AttentionBlockBody {
         const int64_t begin = state.key_begin(g), end = state.key_end(g);
         const bool kept = keeps_weights(block.key_end);
         const vec c = Simd::set1(block.scale * 1.4426950408889634f);
-        // Backwards, because the last panel is still in the second-level cache.
+        // Goes backwards, because the last panel is still in the second-level cache.
         for (int64_t panel = (end - 1) / kPanel * kPanel; panel + kPanel > begin; panel -= kPanel) {
             const int64_t n_keys = panel + kPanel < end ? kPanel : end - panel;
             float* weights = weights_of(state, panel);

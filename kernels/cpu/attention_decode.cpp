@@ -50,7 +50,6 @@ struct Partials {
     float* values;
 };
 
-/// Rescales the weights of segment s to the softmax over the whole row.
 void scale_attention(const DecodeRow& row, int query, int64_t s, float factor) {
     if (row.attention == nullptr) return;
     float* weights = row.attention + query * (row.attention_stride ? row.attention_stride : row.n_entries);
@@ -58,7 +57,7 @@ void scale_attention(const DecodeRow& row, int query, int64_t s, float factor) {
     for (int64_t j = s * length; j < end; ++j) weights[j] *= factor;
 }
 
-/// Joins the segments in a fixed order.
+/// Joins the segments in a fixed order, so that threads do not change the result.
 template <class T>
 void finish_row(const Partials& partials, int head_dim) {
     const DecodeRow& row = partials.rows.front();
@@ -91,7 +90,7 @@ size_t tile_floats(const DecodeRow& row, int head_dim) {
            row.entries->scratch_floats(row.n_queries);
 }
 
-/// Attends to computed entries in f32, whatever the queries' type.
+/// Computes attention over computed entries in f32, for any type of the queries.
 void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float scale, float* keys) {
     const DecodeRow& row = *segment.row;
     const int key_dim = key_dim_of(row, head_dim);

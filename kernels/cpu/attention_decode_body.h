@@ -7,7 +7,6 @@
 
 namespace kvscope::kernels {
 
-/// Reads rows of f32, kStep elements at a time.
 template <class Simd>
 struct F32Rows {
     using T = float;
@@ -58,8 +57,7 @@ struct Bf16Rows {
     }
 };
 
-/// Attention of a few queries over a row's entries. Memory bandwidth is the limit, so keys and values are loaded once
-/// for up to kQueries queries, and values are prefetched while keys are processed. All sums are f32.
+/// Attention of a few queries over a row. Memory bandwidth is the limit, so each entry is loaded once for many queries.
 template <class Simd, class Bf16Reader = Bf16Rows<Simd>>
 struct AttentionDecodeBody {
     using vec = typename Simd::vec;

@@ -47,14 +47,14 @@ void check(const PrefillAttention& problem) {
             "column_stride is smaller than the number of keys");
 }
 
-/// A block of one problem's queries for one KV head. Tasks that add to the same column sums take turns in a fixed
-/// order, so that the sums do not depend on the threads.
+/// A block of queries of one KV head. Tasks with the same column sums take turns, so that threads do not change the
+/// sums.
 struct Task {
     const PrefillAttention* problem;
     int kv_head;
     int64_t first_query, n_queries;
-    size_t line;   ///< line of the problem and KV head
-    int64_t turn;  ///< position in that line
+    size_t line;   ///< queue of the problem and KV head, see Turns
+    int64_t turn;  ///< position in that queue
 };
 
 AttentionBlock block_of(const Task& task) {

@@ -24,8 +24,7 @@ KVSCOPE_INLINE double blend(bool condition, double a, double b) {
     return std::bit_cast<double>((std::bit_cast<uint64_t>(a) & mask) | (std::bit_cast<uint64_t>(b) & ~mask));
 }
 
-/// ln x of a normal positive number, to about 1 ulp, without branches: x = 2^e m with m in [sqrt 1/2, sqrt 2), and the
-/// series of ln m = 2 atanh((m - 1) / (m + 1)). For x = 0 the result is finite but meaningless.
+/// Natural logarithm of a normal x > 0 to about 1 ulp: x = 2^e m, ln m = 2 atanh((m - 1) / (m + 1)). Finite for x = 0.
 KVSCOPE_INLINE double log_of_normal(double x) {
     const uint64_t bits = std::bit_cast<uint64_t>(x);
     constexpr uint64_t kRootHalf = std::bit_cast<uint64_t>(std::numbers::sqrt2 / 2);
@@ -101,12 +100,11 @@ KVSCOPE_INLINE double difference_body(const double* p, const double* a, const do
 KVSCOPE_INLINE void logs_body(const double* p, int64_t n, double of_zero, double* logs) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
-        // Adds 0, or NaN, which log_of_normal() would turn into a number.
+        // The last term is 0, or NaN, which log_of_normal() would turn into a number.
         logs[i] = blend(std::bit_cast<uint64_t>(p[i]) != 0, log_of_normal(p[i]), of_zero) + (p[i] - p[i]);
     }
 }
 
-/// The loops above, compiled for one instruction set.
 struct Loops {
     double (*jsd)(const double*, const double*, const double*, const double*, int64_t);
     double (*dot)(const double*, const double*, int64_t);

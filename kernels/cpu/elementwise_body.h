@@ -80,7 +80,7 @@ struct ElementwiseBody {
         return Simd::load(values);
     }
 
-    /// Returns the sum of term(c) for c = 0, W, 2 W, ... below n: f32 within 64 W elements, f64 above.
+    /// Returns the sum of term(c) for c = 0, W, 2 W, ... below n, in f32 within 64 W elements and in f64 across them.
     template <class Term>
     static double sum_of(int64_t n, const Term& term) {
         double total = 0;

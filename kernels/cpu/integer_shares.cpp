@@ -11,7 +11,6 @@ namespace {
 
 constexpr double kSame = 1e-9;  ///< quotas and fractions that differ by less count as equal
 
-/// Splits `total` among the entries of `takers` and adds the parts to `shares`.
 void add_shares(std::span<const double> weights, const std::vector<size_t>& takers, int64_t total,
                 std::vector<int64_t>& shares) {
     double sum = 0.0;
@@ -27,7 +26,7 @@ void add_shares(std::span<const double> weights, const std::vector<size_t>& take
         shares[takers[t]] += floored;
         missing -= floored;
     }
-    // missing < takers.size(): each slot goes to the largest remaining fraction, ties to the lowest index.
+    // Each missing slot goes to the largest remaining fraction, ties to the lowest index.
     for (; missing > 0; --missing) {
         double largest = -1.0;
         for (double fraction : fractions) largest = std::max(largest, fraction);

@@ -39,7 +39,6 @@ struct Simd : SimdAvx512 {
         const __m512i words = _mm512_cvtepu8_epi16(twice);
         return _mm512_mask_srli_epi16(words, 0xffff0000u, words, 4);
     }
-    /// Returns 32 bytes shifted right by `shift` bits.
     static indices bytes_of(const uint8_t* p, int shift) {
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         return _mm512_srl_epi16(_mm512_cvtepu8_epi16(bytes), _mm_cvtsi32_si128(shift));
@@ -55,7 +54,6 @@ struct Simd : SimdAvx512 {
     }
     using table = __m512i;  ///< table of 32 rounded numbers
     static table table_of(vec low, vec high) { return reinterpret_cast<table>(_mm512_cvtne2ps_pbh(high, low)); }
-    /// Looks up numbers in the first or last half of the table.
     static pairs look_up(indices x, table numbers, bool last) {
         const indices four = _mm512_and_si512(x, _mm512_set1_epi16(15));
         return look_up(last ? _mm512_or_si512(four, _mm512_set1_epi16(16)) : four, numbers);
@@ -120,7 +118,6 @@ struct PairProducts {
     }
 };
 
-/// Rows of bf16 that are multiplied without conversion.
 struct PairRows : Bf16Rows<Simd> {
     using operand = __m512bh;
     static constexpr int kStep = 32;

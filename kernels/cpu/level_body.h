@@ -11,8 +11,8 @@
 
 namespace kvscope::kernels {
 
-/// Kernels of a level without bf16 instructions, which widens bf16 to f32. Included after the level's target pragma.
-/// The result is constexpr, so that a processor without this level never runs code of this level.
+/// Kernels of a level without bf16 instructions. The result is constexpr, so other processors never run code of this
+/// level.
 template <class Simd>
 constexpr LevelKernels kernels_of_level() {
     using Block = AttentionBlockBody<Simd, F32Products<Simd>>;

@@ -20,9 +20,8 @@ namespace kvscope::kernels {
 /// Number of entries of a decode row that are processed together. Segments start at multiples of it.
 inline constexpr int64_t kDecodeSegment = 512;
 
-/// Entries [begin, end) of one row, at most kDecodeSegment. For each query, computes the largest logit in base 2, the
-/// sum of n_i 2^(e_i - largest) and the sum of 2^(e_i - largest) v_i. Also writes n_i 2^(e_i - largest) to the row's
-/// `attention`, if set.
+/// Entries [begin, end) of one row, at most kDecodeSegment. For each query, computes the largest logit in base 2, sum
+/// n_i 2^(e_i - largest) and sum 2^(e_i - largest) v_i, and the row's `attention` up to a factor, if set.
 struct DecodeSegment {
     const DecodeRow* row = nullptr;
     int64_t begin = 0, end = 0;
@@ -67,7 +66,7 @@ namespace avx512 {
 extern const LevelKernels kKernels;
 }
 namespace avx512_bf16 {
-/// Returns the avx512 kernels with other ones for products of bf16.
+/// Returns the avx512 kernels, with products of bf16 replaced.
 LevelKernels kernels();
 }  // namespace avx512_bf16
 

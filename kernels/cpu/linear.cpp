@@ -21,7 +21,7 @@ constexpr int64_t worth_threads = 1 << 16;
 
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// A range of rows whose packed form is small, and how threads share its work.
+/// A range of rows, small enough to be packed together, and its division among threads.
 struct Share {
     const Linear& problem;
     const LinearKernel& kernel;
@@ -53,7 +53,6 @@ struct Share {
     int64_t tiles_of_part() const { return (tiles.n_tiles + n_parts - 1) / n_parts; }
 };
 
-/// Bytes of each scratch area: packed x, and per thread the result, the panel and the decoded weights.
 struct Scratch {
     size_t packed, result, panel, decoded;
     explicit Scratch(const Share& share)

@@ -18,12 +18,11 @@ struct LinearDirect {
     using elem = typename Factors::elem;
     /// Whether stored weights become operands without a copy.
     static constexpr bool kReadsStored = Factors::kPart == 32 ? Blocks::kHasPairs : sizeof(T) == sizeof(float);
-    /// Whether a tile's x of a whole block of `in` exceeds the first-level cache. Then the product runs in pieces, and
-    /// the sums of a stretch of outputs are kept between pieces.
+    /// Whether a tile's x of a block of `in` exceeds the first-level cache. Then the product runs in pieces.
     static constexpr bool kHasPieces = Tile::kRows * Layout::kBlock * sizeof(elem) > 32768;
     static constexpr int64_t kRowsOfPiece = 32;    ///< most rows of x in a piece
     static constexpr int64_t kPieceBytes = 16384;  ///< bytes of x in a piece, plus up to one step of 256 elements
-    static constexpr int64_t kWaiting = kHasPieces ? Simd::W : 0;  ///< floats of a kept sum
+    static constexpr int64_t kWaiting = kHasPieces ? Simd::W : 0;  ///< floats of a sum that is kept between pieces
 
     static size_t decoded_bytes(int64_t in) {
         return static_cast<size_t>(Tile::kStretch * Layout::block_elements(in)) * sizeof(T);
@@ -93,7 +92,7 @@ struct LinearDirect {
         }
     }
 
-    /// Decodes a piece's weights. Rows are a block's elements apart.
+    /// Decodes a piece's weights, with the elements of a block between rows.
     static const T* decode(const LinearTask& task, const Piece& piece) {
         T* decoded = static_cast<T*>(task.decoded);
         const int64_t stride = Layout::block_elements(task.in);

@@ -6,7 +6,6 @@
 
 namespace kvscope::kernels {
 
-/// Packed f32 numbers, W per operand.
 template <class Simd>
 struct PackedF32 {
     using elem = float;  ///< type of packed numbers
@@ -21,7 +20,6 @@ struct PackedF32 {
     static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
 };
 
-/// Multiplies f32, W elements at a time.
 template <class Simd>
 struct F32Factors : PackedF32<Simd> {
     using T = float;                       ///< type in the arrays
@@ -92,7 +90,6 @@ struct LinearLayout {
         }
     }
 
-    /// A number as a type, for calls with a constant.
     template <int n>
     struct Count {
         static constexpr int value = n;

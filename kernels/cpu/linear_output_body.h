@@ -12,7 +12,6 @@ struct LinearOutput {
     using vec = typename Simd::vec;
     static constexpr int W = Simd::W;
 
-    /// Writes W outputs of a row, except those past the last output.
     static void write(const LinearTask& task, int64_t row, int64_t output, vec result) {
         const int64_t left = task.n_outputs - output, at = row * task.y_stride + output;
         if (left <= 0) return;

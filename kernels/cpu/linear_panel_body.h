@@ -9,9 +9,8 @@
 
 namespace kvscope::kernels {
 
-/// Products of many rows with transposed weights: a vector holds W outputs, so no sum crosses lanes. Pass l sums x . w
-/// over the elements that LinearDirect has in lane l, and the passes are added in LinearDirect's tree, so both give the
-/// same bits.
+/// Products of many rows with transposed weights: a vector holds W outputs, so no sum crosses lanes. Pass l sums the
+/// elements of LinearDirect's lane l, and passes are added in LinearDirect's order, so both give the same bits.
 template <class Simd, class Factors>
 struct LinearPanel {
     using Layout = LinearLayout<Simd, Factors>;
@@ -24,7 +23,7 @@ struct LinearPanel {
     static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
     static constexpr int kUnit = kPart / W;  ///< elements per lane
     static constexpr int kRows = Simd::panel_rows;
-    static constexpr int R = 3;           ///< vectors of outputs
+    static constexpr int R = 3;           ///< vectors of outputs per group
     static constexpr int kGroup = R * W;  ///< outputs per group
     static_assert(kLinearPanel % kGroup == 0);
 
@@ -56,7 +55,7 @@ struct LinearPanel {
     static constexpr int kLevels = W == 16 ? 5 : W == 8 ? 4 : 3;  ///< levels of the tree of additions
     static_assert(1 << (kLevels - 1) == W);
 
-    /// Transposes a block of W rows of the weight into a group's (passes, operands, R, W outputs).
+    /// Transposes a block of W rows of the weight into a group's layout (passes, operands, R, W outputs).
     static void turn_round(const LinearTask& task, int64_t output, int64_t begin, int64_t count, int64_t operands,
                            elem* panel) {
         const T* rows[W];

@@ -19,8 +19,8 @@ struct LinearStored {
     static constexpr bool kIsPairs = Factors::kPart == kGroup;  ///< whether a group of weights is one operand
     static_assert(Factors::kParts == 1 && (!kIsPairs || Blocks::kHasPairs));
 
-    /// Adds products with elements [begin, begin + count) of the weights, one block of `in`. Returns false for formats
-    /// without blocks and for more rows than are worth it.
+    /// Adds products with weights [begin, begin + count). Returns false for formats without blocks and for too many
+    /// rows.
     static bool multiply(const LinearTask& task, int64_t begin, int64_t count) {
         if (task.end_tile - task.first_tile > 1 || task.tiles.rows(task.first_tile) > kRows) return false;
         return Blocks::with_blocks(task.format,
@@ -42,7 +42,7 @@ struct LinearStored {
         piece.read(rows, begin, count);
     }
 
-    /// Number of outputs processed together. For f32: as many as leave registers for a group's integers and scales.
+    /// Number of outputs processed together. For f32, as many as leave registers for a group's integers and scales.
     template <int M>
     static constexpr int outputs_beside() {
         if constexpr (kIsPairs) return Tile::template outputs_beside<M>();

@@ -42,7 +42,7 @@ struct LinearTask {
 
 /// Product functions of one type at one SIMD level. Scratch is 64-byte aligned.
 struct LinearKernel {
-    /// Largest number of rows that read weights in place: plain numbers, and stored blocks.
+    /// Largest numbers of rows for which weights are read in place: plain weights, and stored blocks.
     int64_t direct_up_to, stored_up_to;
     int64_t rows_direct, rows_by_panel;  ///< largest number of rows per tile, with weights in place and transposed
     size_t (*packed_bytes)(int64_t in);  ///< bytes of a packed row of x

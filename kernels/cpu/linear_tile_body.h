@@ -19,12 +19,12 @@ struct LinearTile {
     static constexpr int W = Simd::W;
     static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
     static constexpr int kRows = Simd::direct_rows;  ///< largest M
-    /// Number of outputs that are processed with all tiles before the next outputs. A multiple of each R.
+    /// Number of outputs per pass over all tiles. A multiple of each R.
     static constexpr int64_t kStretch = 12;
     static_assert(kRows <= kLinearTileRows && kLinearPanel % kStretch == 0);
 
-    /// Returns R: as many outputs as there are registers for sums, besides the operands. With one row of x, R is
-    /// larger, so that additions overlap. Four outputs may also fit with x and only one weight operand in registers.
+    /// Returns R, the number of outputs whose sums fit into registers. One row of x has a larger R, to overlap
+    /// additions.
     template <int M>
     static constexpr int outputs_beside() {
         constexpr int fitting = (Simd::direct_registers - 1) / (M + 1);
@@ -111,8 +111,8 @@ struct LinearTile {
         return task.result + (tile - task.first_tile) * kLinearTileResult;
     }
 
-    /// Sums each vector across its lanes, always in the same tree, and stores the results of R outputs or adds to them.
-    /// Pads with zeros to whole vectors.
+    /// Sums each vector across its lanes in a fixed tree. Stores or adds the results of R outputs, padded to whole
+    /// vectors.
     template <int M, int R>
     [[gnu::always_inline]] static inline void leave(const vec (&sums)[M * R], bool first, float* result) {
         constexpr int P = apart(M);

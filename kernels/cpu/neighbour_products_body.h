@@ -8,8 +8,7 @@
 
 namespace kvscope::kernels {
 
-/// Each adjacent pair contains exactly one odd vector, its center c, and products may be transposed. So S is the sum of
-/// e_c (e_{c-1} + e_{c+1})^T over the centers, half as many products. Groups of centers fit into the first-level cache.
+/// S is the sum of e_c (e_{c-1} + e_{c+1})^T over odd c, because each pair has one odd vector and may be transposed.
 template <class Simd>
 struct NeighbourProductsBody {
     using vec = typename Simd::vec;
@@ -73,7 +72,7 @@ struct NeighbourProductsBody {
     static vec load(const float* p) { return Simd::load(p); }
     static vec load(const bf16* p) { return Simd::load_bf16(p); }
 
-    /// Normalizes a vector to length 1 and pads it with zeros. NaN stays NaN.
+    /// Normalizes a vector to length 1 and pads it with zeros. Keeps NaN.
     template <class T>
     static void unit(const T* from, int64_t d, int64_t width, float* to) {
         vec squares = Simd::zero();

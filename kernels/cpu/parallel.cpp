@@ -7,8 +7,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-/// Below this number of elements (about 0.1 ms of work) other threads gain little: waking them takes half of that time,
-/// and the loop must wait for a thread that other programs delay.
+/// Below this number of elements (about 0.1 ms of work), waking other threads costs more than it gains.
 constexpr int64_t kWorthThreads = 1 << 17;
 
 }  // namespace

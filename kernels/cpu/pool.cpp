@@ -15,8 +15,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-/// Maxima of all windows in two passes for any width (van Herk): running maxima from the left and from the right within
-/// blocks of `width`. Each window is the tail of one block and the head of the next.
+/// Computes all maxima in two passes (van Herk): running maxima from left and right within blocks of `width`.
 template <class T>
 void pool_max(const T* in, int64_t n, int64_t width, T* out) {
     const int64_t half = width / 2;
@@ -89,7 +88,7 @@ void pool_any(Pooling kind, const T* in, int64_t n, int64_t width, T* out) {
     if (width < 1 || width % 2 == 0) {
         throw std::invalid_argument("pooling: the width must be odd and positive, found " + std::to_string(width));
     }
-    // A window that extends past both ends sees no more than one that reaches both. The average keeps its divisor.
+    // Maxima of wider windows than 2 n + 1 are equal, but the average divides by `width`.
     if (kind == Pooling::max && width <= kNarrow && in != out && is_unsigned(in, n)) {
         pool_max_narrow(in, n, width, out);
     } else if (kind == Pooling::max) {

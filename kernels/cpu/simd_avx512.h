@@ -71,9 +71,8 @@ struct SimdAvx512 {
 
     /// Takes sixteenths of the exponent from a table in one register, so that a cubic suffices for the remainder.
     static vec exp2(vec x) {
-        // At -127 the exponent's field is empty, so smaller values become 0. The clamp also separates a product in x
-        // from the additions below, which the compiler would otherwise fuse, with a large error for huge x. This
-        // argument order keeps NaN.
+        // At -127 the exponent's field is empty, so smaller values become 0. The clamp also keeps the compiler from
+        // fusing a product in x with the additions below. This order of arguments keeps NaN.
         const vec clamped = max(set1(-127.0f), x);
         const vec magic = set1(0x1.8p19f);  // the last place is one sixteenth
         const vec rounded = add(clamped, magic);

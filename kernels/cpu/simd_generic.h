@@ -12,7 +12,8 @@ struct SimdGeneric {
     static constexpr int W = 4;
     static constexpr int tile_rows = 4;   ///< rows of a register tile, three vectors each
     static constexpr int panel_rows = 3;  ///< most rows of x in a tile of LinearPanel
-    /// Largest number of rows for which the weight is not transposed: plain bf16 and f32, and weights stored in blocks.
+    /// Largest numbers of rows for which the weight is not transposed: plain bf16 and f32, and weights stored in
+    /// blocks.
     static constexpr int direct_bf16_up_to = 8, direct_f32_up_to = 8;
     static constexpr int stored_bf16_up_to = 26, stored_f32_up_to = 26;
     static constexpr int direct_rows = 3;        ///< most rows of x in a tile of LinearDirect

@@ -1,7 +1,6 @@
 #pragma once
 
-// Attributes for functions that the compiler vectorizes, one copy per instruction set. A kernel calls the copy for
-// simd_level(). KVSCOPE_AVX2 and KVSCOPE_AVX512 exist only on x86-64; other processors use the generic copy.
+// Attributes for copies of a function per instruction set, chosen by simd_level(). Only x86-64 has more than one copy.
 #if defined(__x86_64__) && defined(__GNUC__)
 #define KVSCOPE_AVX2 __attribute__((target("avx2,fma")))
 #define KVSCOPE_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma,prefer-vector-width=512")))

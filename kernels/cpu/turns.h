@@ -8,8 +8,8 @@
 
 namespace kvscope::kernels {
 
-/// Lines in which numbered work items take turns, so that sums have the same order for any number of threads. Items
-/// must be started in an order in which no item waits for one that has not been started.
+/// Queues in which numbered work items take turns, so that sums have the same order for any number of threads. Start
+/// items in an order in which none waits for an item that has not started.
 class Turns {
  public:
     explicit Turns(size_t n_lines) : lines_(n_lines) {}

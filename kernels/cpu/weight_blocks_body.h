@@ -17,7 +17,6 @@ struct WeightBlocksBody {
     static constexpr int kGroup = 32;
     static constexpr size_t kAhead = 2048;  ///< prefetch distance in bytes
 
-    /// Decodes weights [begin, begin + count) of a row, multiples of 32 in formats with blocks.
     template <class T>
     static void decode(WeightFormat format, const void* row, int64_t begin, int64_t count, T* out) {
         const auto* from = static_cast<const uint8_t*>(row);
@@ -33,7 +32,7 @@ struct WeightBlocksBody {
         }
     }
 
-    /// Decodes four rows to out, out + stride, … at once, which is faster. Requires count <= kTogether.
+    /// Decodes four rows together, which is faster, to out, out + stride, … Requires count <= kTogether.
     template <class T>
     static void decode(WeightFormat format, const uint8_t* const (&rows)[4], int64_t begin, int64_t count, size_t ahead,
                        T* out, int64_t stride) {
@@ -84,7 +83,6 @@ struct WeightBlocksBody {
         return true;
     }
 
-    /// Whether the level has operands of 32 bf16.
     static constexpr bool kHasPairs = requires { typename Simd::pairs; };
 
     /// Whether the level reads a byte once for the two numbers that share it.
@@ -137,7 +135,7 @@ struct WeightBlocksBody {
             asm("" : "+r"(bits));  // a vector copy would occupy the units that decode
             std::memcpy(to, &bits, sizeof bits);
         }
-        /// Returns the factor of group `at`, counted from the start of begin's block, for its first or last half.
+        /// Returns the factor of a half of group `at`. Groups count from the start of the block that contains `begin`.
         vec factor(int64_t at, bool last = false) const {
             const int64_t i = F::scales_sixteens ? 2 * at + last : at;
             return Simd::set1(factors[kBlock.n == kGroup ? i * kHalves : i]);
@@ -148,7 +146,6 @@ struct WeightBlocksBody {
         }
     };
 
-    /// 32 weights of a row and their scales.
     template <class F>
     struct Group {
         const uint8_t* block;
@@ -157,8 +154,8 @@ struct WeightBlocksBody {
         int64_t at;  ///< see Scales::factor
     };
 
-    /// Weights [begin, begin + count) of R rows and their scales, count <= kTogether. Create it some time before
-    /// over_groups(), because a vector load right after small stores stalls.
+    /// Weights [begin, begin + count) of R rows and their scales. Create it early: vector loads right after small
+    /// stores stall.
     template <class F, int R>
     struct Stretch {
         static constexpr WeightBlock kBlock = block_of(F::format);
@@ -184,7 +181,6 @@ struct WeightBlocksBody {
             });
         }
 
-        /// Like over_groups() for one row.
         template <class Call>
         [[gnu::always_inline]] inline void over_groups_of(int row, size_t ahead, const Call& call) const {
             walk([&](int64_t i, size_t byte, int part, int64_t group) {
@@ -213,7 +209,7 @@ struct WeightBlocksBody {
         }
     };
 
-    /// Calls `call` with 0, 1, ... and W numbers of a group each.
+    /// Calls `call` with the index and the numbers of each vector of W weights in a group.
     template <class F, class Call>
     [[gnu::always_inline]] static inline void over_vectors(const Group<F>& group, const Call& call) {
         constexpr int n = kGroup / Simd::W;
@@ -285,15 +281,14 @@ struct WeightBlocksBody {
     static bytes bits_of(bytes x, int shift, uint8_t mask) { return (bytes)((words)x >> shift) & mask; }
     /// Shifts each byte left. Bits must not cross into the next byte.
     static bytes raised(bytes x, int shift) { return (bytes)((words)x << shift); }
-    /// Writes 16 signed bytes times `by`.
     static void multiplied(bytes x, float by, float* out) {
 #pragma GCC unroll 4
         for (int i = 0; i < 16; i += Simd::W)
             Simd::store(out + i, Simd::mul(Simd::from_bytes(x, i), Simd::set1(by * Simd::byte_factor)));
     }
 
-    // Formats. `scales` writes the scales of the block at p; `read` returns the integers of 32 weights of it, in two's
-    // complement. Blocks of 32 begin with the factor as a half, followed by the offset if the format has one.
+    // `scales` writes the scales of the block at p; `read` returns the integers of 32 weights in two's complement.
+    // Blocks of 32 begin with the factor as a half, followed by the offset if the format has one.
 
     [[gnu::always_inline]] static inline void nibbles(const uint8_t* p, bytes (&q)[2]) {
         const bytes x = load(p);
@@ -313,13 +308,12 @@ struct WeightBlocksBody {
             q[half] |= (bytes)((spread & each) == each) & 16;
         }
     }
-    /// Subtracts `zero` from each number.
     [[gnu::always_inline]] static inline void lower(uint8_t zero, bytes (&q)[2]) {
         q[0] -= zero;
         q[1] -= zero;
     }
 
-    /// @tparam lowest_number, numbers smallest integer and number of integers of a weight, or 1 and 0 for many
+    /// `lowest_number`, `numbers`: smallest integer of a weight and number of integers, or 1 and 0 if there are many.
     template <WeightFormat which, bool adds, bool by_sixteens, int lowest_number = 1, int numbers = 0>
     struct Format {
         static constexpr int lowest = lowest_number, n_numbers = numbers;
@@ -457,8 +451,7 @@ struct WeightBlocksBody {
         return F::has_offset ? Simd::add(Simd::rounded(x), group.scales->offset(group.at)) : x;
     }
 
-    /// Returns W weights of a group. With an offset, the factor has at most 17 bits and the integer 5, so that the
-    /// product is exact and fma rounds like separate operations.
+    /// Returns W weights. The product is exact (17-bit factor, 5-bit integer), so fma rounds like separate operations.
     template <class F>
     [[gnu::always_inline]] static inline vec scaled(vec integers, const Group<F>& group, bool last) {
         const vec factor = group.scales->factor(group.at, last);

@@ -14,15 +14,13 @@
 #include "kernels/weight_format.h"
 #include "kernels/window_attention.h"
 
-/// Exports of libkvscope_cuda.so. Functions return true on success. Otherwise they write a terminated reason to
-/// `error`. Increment kVersion when a signature or a shared struct changes.
+/// Exports of libkvscope_cuda.so. A function returns true, or writes the reason of a failure to `error` and returns
+/// false. Increment kVersion when a signature or a shared struct changes.
 ///
-/// A kernel takes the problem of its CPU counterpart, checked in the same way, with arrays in device memory unless
-/// noted, and enqueues its work on `stream`, a cudaStream_t of the current device. For each stream it allocates once 32
-/// MiB of pinned memory for problems, the same amount of device memory, and a stream for copies; it waits only if that
-/// memory is full. Host memory of a call may be reused after it returns. `workspace` is device memory, aligned to 256
-/// bytes, of the size that the matching `_workspace` function returns. It must stay valid until the stream has passed
-/// the call; calls on one stream may share it.
+/// A kernel takes the checked problem of its CPU counterpart, with arrays in device memory unless noted, and enqueues
+/// its work on `stream`, a cudaStream_t of the current device. Host memory may be reused after the call. `workspace` is
+/// device memory, aligned to 256 bytes, of the size that the `_workspace` function returns, and must stay valid until
+/// the stream has passed the call. Each stream allocates 32 MiB of pinned memory and of device memory once.
 namespace kvscope::kernels::cuda::abi {
 
 inline constexpr int kVersion = 2;
@@ -30,7 +28,7 @@ inline constexpr int kVersion = 2;
 using Version = int();
 inline constexpr const char* kVersionSymbol = "kvscope_cuda_version";
 
-/// Returns whether there is a driver and a GPU that the library supports.
+/// Returns whether a driver and a supported GPU exist.
 using Probe = bool(char* error, size_t error_size);
 inline constexpr const char* kProbeSymbol = "kvscope_cuda_probe";
 
@@ -59,12 +57,11 @@ inline constexpr const char* kAllocateSymbol = "kvscope_cuda_allocate";
 using Release = void(void* device_memory);
 inline constexpr const char* kReleaseSymbol = "kvscope_cuda_release";
 
-/// Copies between host and device in either direction and waits for the end.
+/// Copies between host and device in either direction and waits until the copy is complete.
 using Copy = bool(void* to, const void* from, size_t bytes, char* error, size_t error_size);
 inline constexpr const char* kCopySymbol = "kvscope_cuda_copy";
 
-/// Copies between host and device or within the device, in the stream's order. Host memory that is written or pinned
-/// must stay valid until the stream has passed the copy.
+/// Copies between or within host and device in the stream's order. Pinned host memory must stay valid until then.
 using CopyInOrder = bool(void* to, const void* from, size_t bytes, void* stream, char* error, size_t error_size);
 inline constexpr const char* kCopyInOrderSymbol = "kvscope_cuda_copy_in_order";
 
@@ -86,17 +83,16 @@ using Kernels = bool(const Problem* problems, size_t n_problems, void* workspace
 template <class Problem>
 using KernelsWorkspace = size_t(const Problem* problems, size_t n_problems);
 
-/// Rows are in host memory. Rejects rows with `entries` and heads or key_dim above 256. Arrays of rows may have any
-/// alignment; 16-byte alignment is faster.
+/// Rows are in host memory. Rejects rows with `entries` and head sizes above 256. 16-byte aligned rows are faster.
 using AttentionDecode = bool(const DecodeRow* rows, size_t n_rows, int head_dim, DType dtype, float scale,
                              void* workspace, size_t workspace_bytes, void* stream, char* error, size_t error_size);
 using AttentionDecodeWorkspace = size_t(const DecodeRow* rows, size_t n_rows, int head_dim, DType dtype);
 inline constexpr const char* kAttentionDecodeSymbol = "kvscope_cuda_attention_decode";
 inline constexpr const char* kAttentionDecodeWorkspaceSymbol = "kvscope_cuda_attention_decode_workspace";
 
-/// Problems of one type and one head size, a multiple of 8 up to 256. q, k, v and their strides are aligned to 16
-/// bytes, out to 4 bytes; out_token_stride is even; v is required even without `out`. first_keys are in host memory.
-/// column_sums of different problems must not overlap.
+/// Problems of one type and head size, a multiple of 8 up to 256. q, k, v and strides are aligned to 16 bytes, out to
+/// 4. out_token_stride is even; v is required even without `out`; first_keys are in host memory; column_sums must not
+/// overlap.
 using AttentionPrefill = Kernels<PrefillAttention>;
 using AttentionPrefillWorkspace = KernelsWorkspace<PrefillAttention>;
 inline constexpr const char* kAttentionPrefillSymbol = "kvscope_cuda_attention_prefill";
@@ -110,7 +106,7 @@ inline constexpr const char* kWindowPeakSymbol = "kvscope_cuda_window_peak";
 inline constexpr const char* kWindowAttentionWorkspaceSymbol = "kvscope_cuda_window_attention_workspace";
 
 /// `in` is a multiple of 8; x, x_stride and the weight are aligned to 16 bytes. Reads the weight once for up to 56 rows
-/// (f32: 8; f32 weights for bf16: 32). A library product is faster for many more rows. Needs no workspace.
+/// (f32: 8; f32 weights for bf16: 32). Needs no workspace.
 using RunLinear = Kernel<Linear>;
 inline constexpr const char* kLinearSymbol = "kvscope_cuda_linear";
 
@@ -118,8 +114,7 @@ inline constexpr const char* kLinearSymbol = "kvscope_cuda_linear";
 using RunExpandWeights = Kernel<ExpandWeights>;
 inline constexpr const char* kExpandWeightsSymbol = "kvscope_cuda_expand_weights";
 
-/// Gathers rows of a stored table as f32, e.g. token embeddings. `rows` are in host memory and checked. `width` is a
-/// multiple of 8, and the table is aligned to 16 bytes.
+/// Gathers rows of a stored table as f32. `rows` are in host memory. Requires width % 8 = 0 and 16-byte alignment.
 struct RowLookup {
     WeightFormat format = WeightFormat::f32;
     const void* table = nullptr;  ///< (n_table_rows, width)
@@ -149,8 +144,7 @@ inline constexpr const char* kSwiGluSymbol = "kvscope_cuda_swiglu";            /
 inline constexpr const char* kRopeSymbol = "kvscope_cuda_rope";                ///< Kernel<Rope>
 inline constexpr const char* kRowErrorsSymbol = "kvscope_cuda_row_errors";     ///< Kernel<RowErrors>
 
-/// No copy may write what another one reads or writes. A copy may move entries to lower places of the same array,
-/// through the workspace.
+/// No copy may write memory that another one uses. A copy within one array may move entries only to lower places.
 using CopyRows = Kernels<RowCopy>;
 using CopyRowsWorkspace = KernelsWorkspace<RowCopy>;
 inline constexpr const char* kCopyRowsSymbol = "kvscope_cuda_copy_rows";

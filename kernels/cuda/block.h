@@ -26,11 +26,12 @@
 #define KVSCOPE_UNROLL_BY(n)
 #endif
 
-/// The interface of a block of threads. The same kernel code runs on a card and, in tests, one thread after the other
-/// on the processor. A kernel is a function of a block, which alternates between
-///   threads(f)    f(thread) for all threads, then a barrier;
-///   registers(f)  the same without a barrier: before the next barrier, f must not write what another thread reads;
-/// and operations of a warp's threads. Own holds what a thread keeps between these calls.
+/// Interface of a block of threads. The same code runs on a GPU and, in tests, thread by thread on the host. A kernel
+/// uses
+///   threads(f)    calls f(thread) for all threads, then waits at a barrier;
+///   registers(f)  the same without a barrier: f must not write memory that another thread reads before the next
+///   barrier;
+/// and operations of a warp's threads. Own keeps the values of each thread between these calls.
 namespace kvscope::kernels::cuda {
 
 /// An array that stays in registers if its indices are constants.
@@ -98,7 +99,7 @@ class DeviceBlock {
         any.value = __any_sync(0xffffffffu, f(static_cast<int>(threadIdx.x)));
     }
 
-    /// Whether this is the last of n blocks to call this with `arrived`, initially 0. It sees what the others wrote.
+    /// Whether this block is the last of n to call this function. It sees the others' writes. `arrived` is initially 0.
     KVSCOPE_DEVICE bool is_last(int* arrived, int n) {
         __shared__ int before;
         __syncthreads();
@@ -111,9 +112,8 @@ class DeviceBlock {
         return before == n - 1;
     }
 
-    /// Loads four 8 x 8 matrices of 16-bit numbers from shared memory. address(t) is row t % 8 of matrix t % 32 / 8. A
-    /// thread receives, from each matrix or its transpose, the numbers at row lane / 4, columns 2 (lane % 4) and the
-    /// next.
+    /// Loads four 8 x 8 matrices of 16-bit numbers from shared memory; address(t) is row t % 8 of matrix t % 32 / 8. A
+    /// thread gets the numbers at row lane / 4, columns 2 (lane % 4) and the next, of each matrix or its transpose.
     template <bool transposed, class Registers, class Address>
     KVSCOPE_DEVICE void load_matrices(const Registers& to, const Address& address) {
         const int t = static_cast<int>(threadIdx.x);
@@ -131,8 +131,8 @@ class DeviceBlock {
                          : "memory");
     }
 
-    /// c (16, 8) += a (16, 16) b (16, 8) for each warp in the layout of mma.m16n8k16: a and c row-major, b
-    /// column-major. `b` returns the first of two registers.
+    /// Computes c (16, 8) += a (16, 16) b (16, 8) per warp, laid out as in mma.m16n8k16. `b` returns the first of two
+    /// registers.
     template <class C, class A, class B>
     KVSCOPE_DEVICE void multiply(const C& c, const A& a, const B& b) {
         const int t = static_cast<int>(threadIdx.x);
@@ -149,7 +149,7 @@ class DeviceBlock {
 
 #else
 
-/// The same interface on the processor, with threads in either order, so that tests notice missing barriers.
+/// The same interface on the host. Threads run in either order, so that tests notice missing barriers.
 template <int n_threads>
 class HostBlock {
  public:
@@ -159,7 +159,7 @@ class HostBlock {
     template <class T>
     class Own {
      public:
-        /// Filled with garbage, as on a card.
+        /// Filled with garbage, as on a GPU.
         Own() : values_(n_threads) {
             static_assert(std::is_trivially_copyable_v<T>);
             std::memset(static_cast<void*>(values_.data()), 0xff, values_.size() * sizeof(T));

@@ -3,30 +3,28 @@
 #include "kernels/cuda/decode_tile.h"
 
 /// Decode attention in bf16 on the tensor cores (mma.m16n8k16). A block handles one piece of a row, and each warp some
-/// of its entries. Keys and values go from memory directly to the registers of the product, 16 bytes per load, while
-/// the previous 16 entries are multiplied.
+/// of its entries. Keys and values go from memory directly to registers while the previous 16 entries are multiplied.
 ///
-/// The product of queries and keys has queries as rows and entries as columns; that of values and weights has channels
-/// as rows and queries as columns. Each thread's logits from the first product are its weights for the second, so
-/// threads exchange nothing. A weight is the sum of two bf16 numbers, with an error of 2^-17. With at most four
-/// queries, the eight columns hold both numbers: the larger ones in the first four, the smaller ones in the rest.
+/// The product of queries and keys has queries as rows and entries as columns; the product of values and weights has
+/// channels as rows and queries as columns. So each thread's logits are its own weights. A weight is the sum of two
+/// bf16 numbers (error 2^-17). With at most four queries, columns 0-3 hold the larger numbers, and columns 4-7 the
+/// smaller.
 namespace kvscope::kernels::cuda {
 
-inline constexpr int kDecodeColumns = 8;               ///< columns of a product
-inline constexpr int64_t kDecodeMostStride = 1 << 22;  ///< so that offsets within a piece fit into an int
+inline constexpr int kDecodeColumns = 8;  ///< columns of a product
+inline constexpr int64_t kDecodeMostStride =
+    1 << 22;  ///< largest stride for which offsets within a piece fit into an int
 
-/// Shared memory for results of the warps.
 template <int D>
 struct DecodeMatrixShared {
     static constexpr int kWarps = kDecodeThreads / 32;
     float largest[kWarps][kDecodeColumns], total[kWarps][kDecodeColumns];
-    float values[kWarps][kDecodeColumns][D];  ///< before that, each thread's scores and then weights
+    float values[kWarps][kDecodeColumns][D];  ///< used first for each thread's scores, then for its weights
     int64_t state;                            ///< rarely needed, so not kept in registers
     int begin, first_query, n_queries;
 };
 
-/// One piece of a row with aligned keys and values, and up to Q of its queries.
-/// @tparam D largest number of channels of keys and values: 64, 128 or 256  @tparam Q 4 or 8
+/// One piece of a row with up to Q (4 or 8) queries. Aligned keys and values have at most D (64, 128, 256) channels.
 template <class Block, int D, int Q>
 struct DecodeMatrixPiece : PieceOfRow {
     static constexpr int kBatch = 16;  ///< entries of a warp that are multiplied together
@@ -38,7 +36,7 @@ struct DecodeMatrixPiece : PieceOfRow {
     using Scores = Numbers<Numbers<float, 2>, 2 * kBatches>;
     using Sums = Numbers<Numbers<float, 4>, D / 16>;
 
-    /// Copies, because the compiler must assume that a thread's stores may change the originals.
+    /// Local copies, because the compiler must assume that a thread's stores change the originals.
     const bf16 *keys, *values;  ///< of the piece's first entry
     int key_stride, value_stride, key_dim;
 
@@ -80,7 +78,6 @@ struct DecodeMatrixPiece : PieceOfRow {
     }
 
  private:
-    /// Returns the number of a warp's entries, in whole batches.
     KVSCOPE_DEVICE int n_of_warp() const {
         return (count + Block::kThreads / 32 * kBatch - 1) / (Block::kThreads / 32 * kBatch) * kBatch;
     }
@@ -155,8 +152,8 @@ struct DecodeMatrixPiece : PieceOfRow {
         });
     }
 
-    /// Returns the shared memory of a thread's scores, then its weights, as bits: two entries per word, first the
-    /// larger, then the smaller numbers. Registers are reserved for loads.
+    /// Returns the place of a score in shared memory, later of two weights as bits: first the larger numbers, then the
+    /// smaller.
     KVSCOPE_DEVICE static float& place_of(int t, int i, Shared& shared) {
         static_assert(sizeof shared.values >= sizeof(float) * 4 * kBatches * Block::kThreads);
         return (&shared.values[0][0][0])[i * Block::kThreads + t];
@@ -196,7 +193,6 @@ struct DecodeMatrixPiece : PieceOfRow {
         join_columns(block, reduced, Add{}, shared.total);
     }
 
-    /// Returns the sum of a thread's weights.
     KVSCOPE_DEVICE float weigh_scores(int t, const Shared& shared, float largest) {
         const DecodeRow& row = part.row;
         const bool is_query = column_of(t) < shared.n_queries;  // false for the second column of a query

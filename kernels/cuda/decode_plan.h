@@ -10,7 +10,7 @@
 
 namespace kvscope::kernels::cuda {
 
-/// Assigns blocks to rows. Made on the host, read by the kernels.
+/// Assigns blocks to rows. The host makes a plan, and the kernels read it.
 struct DecodePlan {
     /// Largest number of queries per pass of each kind. The last two kinds use the tensor cores.
     static constexpr std::array<int, 6> kQueries = {1, 2, 4, 8, 4, 8};

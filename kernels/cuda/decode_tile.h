@@ -3,8 +3,8 @@
 #include "kernels/attention_decode.h"
 #include "kernels/cuda/tile.h"
 
-/// Decode attention by blocks. A row is split into pieces of entries, whose number depends only on the row's length.
-/// Each piece produces a softmax sum and a sum of values, and these are joined in the order of the pieces.
+/// Decode attention: a block computes one piece of a row. Pieces depend only on the row's length and are joined in
+/// order.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kDecodeThreads = 128;
@@ -151,7 +151,7 @@ struct DecodePiece : PieceOfRow {
         block.threads([](int) {});
     }
 
-    /// Multiplies every kLanes-th load of the keys of entries `first`, first + kApart, ...
+    /// Multiplies the queries with a lane's part of the keys of entries `first`, first + kApart, ...
     template <bool aligned>
     KVSCOPE_DEVICE void multiply_keys(const Shared& shared, int first, int lane,
                                       Numbers<float, kEntries * Q>& sums) const {
@@ -302,7 +302,9 @@ KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const 
     const int head_dim = arrays.head_dim;
     for (int first = 0; first < chain.n_queries; first += kWarps) {
         Own<Block, float> whole, total;
-        const auto query_of = [&](int t) { return least(first + t / 32, chain.n_queries - 1); };  // repeats the last
+        const auto query_of = [&](int t) {
+            return least(first + t / 32, chain.n_queries - 1);
+        };  // repeats the last query
         const auto state_of = [&](int t, int64_t piece) { return chain.state + piece * apart + query_of(t); };
         const auto factor_of = [&](int t, int64_t piece) {
             return power_of_two(arrays.largest[state_of(t, piece)] - whole[t]);
@@ -352,7 +354,6 @@ KVSCOPE_DEVICE void join_if_last(Block& block, const DecodeArrays& arrays, Decod
     if (block.is_last(&chain->arrived, chain->n_blocks)) join_pieces<T>(block, arrays, *chain);
 }
 
-/// Rescales the weights of a piece to the softmax over the whole row.
 template <class Block>
 KVSCOPE_DEVICE void scale_decode_weights(Block& block, const DecodeArrays& arrays, const DecodePass& pass,
                                          int64_t block_index, int most_queries) {

@@ -18,7 +18,7 @@ KVSCOPE_CUDA_EXPORT bool kvscope_cuda_probe(char* error, size_t error_size) {
         std::snprintf(error, error_size, "the driver found no GPU");
         return false;
     }
-    // Fails if the library has no code for this GPU. Earlier calls do not notice that.
+    // Fails if the library has no code for this GPU, which earlier calls do not notice.
     cudaFuncAttributes attributes;
     return succeeded(cudaFuncGetAttributes(&attributes, nothing), "looking for code for this GPU", error, error_size);
 }

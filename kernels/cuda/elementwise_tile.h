@@ -7,7 +7,6 @@
 #include "kernels/row_errors.h"
 #include "kernels/swiglu.h"
 
-/// Elementwise and vector operations of blocks.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kElementThreads = 128;
@@ -29,8 +28,7 @@ inline constexpr int kNormOfWarp = 512;
 
 KVSCOPE_HOST_DEVICE int vectors_of_norm_block(int64_t dim) { return dim <= kNormOfWarp ? kElementThreads / 32 : 1; }
 
-/// Normalizes the vectors of a block: x += delta if given, then out = x / sqrt(mean(x^2) + eps) * weight. The order of
-/// the sum depends only on the size.
+/// Normalizes a block's vectors: x += delta if given, then out = x / sqrt(mean(x^2) + eps) * weight, in a fixed order.
 template <class Block, class X, class Delta, class Out>
 struct Norm {
     RmsNorm p;  ///< strides filled in
@@ -136,7 +134,7 @@ KVSCOPE_DEVICE void rotate(Block& block, int64_t token, const Rope& p) {
 
 /// A RowCopy with its indices on the device, in units of 16, 4 or 1 bytes.
 struct RowCopyPart {
-    RowCopy copy;  ///< rows in device memory
+    RowCopy copy;  ///< with `rows` in device memory
     int unit;
     int64_t rows_of_block;
     int64_t first_block;

@@ -11,7 +11,7 @@
 
 namespace kvscope::kernels::cuda {
 
-/// Largest shared memory per block in bytes on all supported cards; sm_86 and sm_89 have the least.
+/// Bytes of shared memory per block that all supported GPUs allow; sm_86 and sm_89 allow the least.
 inline constexpr size_t kMostShared = 99 << 10;
 
 struct Call {

@@ -2,24 +2,22 @@
 
 #include "kernels/cuda/linear_tile.h"
 
-/// Products in bf16 by blocks, in pieces of 16 outputs x 16 elements x 8 rows (mma.m16n8k16). Each of a block's eight
-/// warps handles every eighth group of elements, and their sums are added pairwise. Outputs and rows order the elements
-/// of a piece in the same way, so a thread takes eight adjacent elements at a time, or, for stored weights, loads 32 as
-/// a whole. The order of a sum does not depend on M and R.
+/// Products in bf16, in pieces of 16 outputs x 16 elements x 8 rows (mma.m16n8k16). Each of a block's eight warps
+/// handles every eighth group of elements. The sums are added pairwise, in an order that does not depend on M and R.
+/// Outputs and rows order a piece's elements alike, so a thread takes eight adjacent elements at a time.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kMatrixWarps = 8, kMatrixThreads = 32 * kMatrixWarps;
 
-inline constexpr int kMatrixJoined = 8;  ///< pieces of all warps that are joined together
+inline constexpr int kMatrixJoined = 8;  ///< number of pieces that are joined together
 
-/// Shared memory for the sums of some pieces of each warp.
 template <int M, int R>
 struct LinearMatrixShared {
     static constexpr int kPieces = M * R < kMatrixJoined ? M * R : kMatrixJoined;
     alignas(16) Numbers<float, 4> sums[kPieces][kMatrixWarps][32];
 };
 
-/// @tparam M groups of eight rows of x  @tparam R groups of 16 outputs
+/// Product of M groups of eight rows of x and R groups of 16 outputs.
 template <class Block, WeightFormat format, int M, int R>
 struct LinearMatrixTile {
     static constexpr int kOutputs = 16 * R, kRows = 8 * M;
@@ -55,8 +53,7 @@ struct LinearMatrixTile {
         return kHasBlocks ? element_of(t, first, 0) % static_cast<int>(block_of(format).n) / 32 : 0;
     }
 
-    /// Multiplies part by part: the loads of a part are in flight together, and registers remain for the sums.
-    /// @tparam is_whole whether all warps have a full group; unconditional loads start earlier
+    /// Multiplies part by part to save registers. `is_whole`: all warps have a full group, so loads need no condition.
     template <bool is_whole>
     KVSCOPE_DEVICE void add(Block& block, int first, Own<Block, Sums>& sums) const {
         Own<Block, Numbers<Source, 2 * R>> sources;
@@ -86,7 +83,7 @@ struct LinearMatrixTile {
         }
     }
 
-    /// Multiplies the part's elements of the m-th eight rows.
+    /// Multiplies the part's elements of rows 8 m to 8 m + 7.
     template <bool is_whole>
     KVSCOPE_DEVICE void multiply(Block& block, int m, int first, int part,
                                  Own<Block, Numbers<Numbers<Four, 2>, R>>& weights, Own<Block, Sums>& sums) const {
@@ -128,7 +125,7 @@ struct LinearMatrixTile {
         return {{pair_of(x[0], x[1]), pair_of(x[2], x[3]), pair_of(x[4], x[5]), pair_of(x[6], x[7])}};
     }
 
-    /// Loads row lane / 4 of the m-th eight rows. A repeated last row is not written.
+    /// Loads from row 8 m + lane / 4. The last row is repeated past the end, and repeated rows are not written.
     template <bool is_whole>
     KVSCOPE_DEVICE Four elements_of(int t, int m, int at) const {
         if (!is_whole && at >= p.in) return {};

@@ -3,8 +3,8 @@
 #include "kernels/cuda/weight_blocks.h"
 #include "kernels/linear.h"
 
-/// Products in f32 by blocks: a warp has two outputs, its lanes process eight weights of `in` at a time, and their sums
-/// are added in a fixed order. Each (row, output) has its own sum, so other rows cannot change a result.
+/// Products in f32: a warp has two outputs, and its lanes' sums are added in a fixed order. Other rows change no
+/// result.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kLinearThreads = 128;
@@ -94,7 +94,6 @@ struct LinearTile {
     }
 };
 
-/// Expands rows of a stored table to numbers.
 struct ExpandProblem {
     int64_t n_rows, in;
     const uint8_t* table;

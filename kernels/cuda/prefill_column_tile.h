@@ -2,7 +2,7 @@
 
 #include "kernels/cuda/prefill_product.h"
 
-/// Column sums of prefill attention, after the softmax of all rows is known. A block's rows are keys.
+/// Column sums of prefill attention, computed after the softmax of all rows. A block's rows are keys.
 namespace kvscope::kernels::cuda {
 
 /// The column sums of a problem, one block per head and tile of keys.
@@ -22,11 +22,10 @@ struct QueriesOfKeys {
     int head, first_key, n_keys, n_queries, head_dim;
     int begin, end;            ///< queries that see any of the keys
     int first_full, end_full;  ///< queries that see all of the keys
-    float scale;               ///< factor to logits in powers of two
+    float scale;               ///< factor that turns scores into logits in base 2
 };
 
-/// Holds two tiles of queries: one is processed while the next one is copied. In bf16, the keys first use the same
-/// memory and then stay in registers.
+/// Two tiles of queries: one is processed while the next one is copied. In bf16, the keys first use the same memory.
 template <class T, int D>
 struct ColumnShared {
     using Shape = PrefillShape<T, D>;
@@ -57,8 +56,7 @@ KVSCOPE_DEVICE int64_t first_query_from(const PrefillAttention& p, int64_t key) 
 }
 
 /// Sums the weights of a tile of keys over the chunk's queries of one head, in the order of the query tiles. This is
-/// PrefillTile's product transposed: the block's rows are keys, which stay in registers in bf16, and it loops over
-/// queries.
+/// PrefillTile's product transposed: the block's rows are keys, and it loops over queries.
 template <class Block, class T, int D>
 struct ColumnTile {
     using Product = PrefillProduct<Block, T, D>;
@@ -164,8 +162,7 @@ struct ColumnTile {
         commit_copies();
     }
 
-    /// Adds the weights of a tile in f32. In bf16, computes the weights of some queries while others are multiplied.
-    /// @tparam seen whether every query sees every key
+    /// Adds the weights of a tile in f32. In bf16, weights and products overlap. `seen`: every query sees every key.
     template <bool seen>
     KVSCOPE_DEVICE static void add_tile(Block& block, int query, int stage, Threads& threads, Shared& shared) {
         constexpr int kPart = Shape::kIsBf16 ? kQueries / 2 : kQueries;

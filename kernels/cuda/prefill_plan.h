@@ -10,8 +10,7 @@
 
 namespace kvscope::kernels::cuda {
 
-/// Assigns blocks to problems. Made on the host, read by the kernels. All problems have the same type and padded head
-/// size; see padded().
+/// Assigns blocks to problems of one type and padded head size. The host makes a plan, and the kernels read it.
 struct PrefillPlan {
     std::vector<PrefillItem> items;
     std::vector<ColumnItem> columns;

@@ -5,9 +5,8 @@
 #include "kernels/attention_prefill.h"
 #include "kernels/cuda/tile.h"
 
-/// Shared parts of prefill_tile.h (attention) and prefill_column_tile.h (column sums). Of each 16 x 8 piece of a
-/// product, a thread holds rows lane / 4 and lane / 4 + 8, columns 2 (lane % 4) and the next one. This is the layout of
-/// mma.m16n8k16, also used for f32.
+/// Shared parts of prefill_tile.h (attention) and prefill_column_tile.h (column sums). As in mma.m16n8k16, a thread
+/// holds rows lane / 4 and lane / 4 + 8, columns 2 (lane % 4) and the next, of each 16 x 8 piece of a product.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kPrefillMostDim = 256;
@@ -17,15 +16,15 @@ struct PrefillShape {
     static constexpr bool kIsBf16 = sizeof(T) == 2;
     static constexpr int kWarps = !kIsBf16 && D > 128 ? 2 : 4;
     static constexpr int kThreads = 32 * kWarps;
-    /// Pieces of 16 rows per warp, which share loaded keys and values. With one piece the tensor cores would wait for
-    /// shared memory; for more than two there are no registers.
+    /// Pieces of 16 rows per warp. With one, tensor cores would wait for shared memory; more than two need too many
+    /// registers.
     static constexpr int kPieces = kIsBf16 && D <= 128 ? 2 : 1;
     static constexpr int kRows = 16 * kPieces * kWarps;
     static constexpr int kKeys = kIsBf16 ? (D > 128 ? 32 : 64) : (D > 128 ? 16 : 32);
     static constexpr int kStride = D + kPerLoad<T>;  ///< row stride in shared memory: rows are 4 banks apart
     /// Blocks per multiprocessor for which registers must suffice, so that some multiply while others compute weights.
     static constexpr int kBlocks = kIsBf16 && D <= 128 ? (D == 64 ? 3 : 2) : 1;
-    static constexpr int kColumnBlocks = kIsBf16 && D <= 128 ? 3 : 1;  ///< the same for column sums
+    static constexpr int kColumnBlocks = kIsBf16 && D <= 128 ? 3 : 1;  ///< blocks per multiprocessor for column sums
 };
 
 /// A problem, with first_keys in device memory, and its blocks: n_tiles tiles of rows per KV head.
@@ -36,7 +35,7 @@ struct PrefillItem {
     Softmax* sums;  ///< (H, n_queries) largest logit and 1 / total; nullptr if not needed
 };
 
-/// Score, and scaled logit, of a key that a query does not see. Its weight is 0.
+/// Score and logit of a key that a query does not see, so that its weight is 0.
 inline constexpr float kUnseen = -std::numeric_limits<float>::infinity();
 
 KVSCOPE_DEVICE int64_t first_key_of(const PrefillAttention& p, int64_t query) {
@@ -44,7 +43,7 @@ KVSCOPE_DEVICE int64_t first_key_of(const PrefillAttention& p, int64_t query) {
     return p.sliding_window > 0 ? most<int64_t>(0, p.q_begin + query - p.sliding_window + 1) : 0;
 }
 
-/// Products of a block's rows, separate for each warp, and the rows of a tile.
+/// Products of a block's rows and a tile's rows, separate for each warp.
 template <class Block, class T, int D>
 struct PrefillProduct {
     using Shape = PrefillShape<T, D>;
@@ -151,8 +150,7 @@ struct PrefillProduct {
         block.registers([&](int t) { each(scores(t), [](float& score, int, int) { score = 0; }); });
     }
 
-    /// Calls f(score, row, column) for a thread's scores. `row` is one of its 2 * kPieces rows, `column` counts from
-    /// its first column.
+    /// Calls f(score, row, column) for a thread's scores; `row` and `column` count from the thread's first ones.
     template <class F>
     KVSCOPE_DEVICE static void each(Scores& scores, const F& f) {
         KVSCOPE_UNROLL

@@ -2,8 +2,8 @@
 
 #include "kernels/cuda/prefill_product.h"
 
-/// Prefill attention: a block's rows are (query, head of the KV head's group), queries slowest. It loops over tiles of
-/// keys, which begin at multiples of their size for any chunk.
+/// Prefill attention: a block's rows are the queries of a KV head's query heads. Tiles of keys begin at multiples of
+/// their size.
 namespace kvscope::kernels::cuda {
 
 /// A row of a block and its visible keys. For a row that does not exist, high is below 0.
@@ -18,7 +18,7 @@ struct KeysOfRows {
     const T *k, *v;
     int begin, end, head_dim;
     int first_full, last_full;  ///< keys that all rows see
-    float scale;                ///< factor to logits in powers of two
+    float scale;                ///< factor that turns scores into logits in base 2
     const float* cardinality;
     const PrefillItem* item;
 };
@@ -47,7 +47,7 @@ struct PrefillTile {
     struct Thread {
         Numbers<Numbers<Numbers<float, 4>, D / 8>, kPieces> out;
         typename Product::Scores scores;
-        OfRows largest, total;  ///< logit in powers of two, and sum of weights
+        OfRows largest, total;  ///< logit in base 2, and sum of weights
     };
     using Threads = Own<Block, Thread>;
 
@@ -203,7 +203,7 @@ struct PrefillTile {
             return any;
         });
         block.registers([&](int t) {
-            if (grew[t]) rescale(largest[t], threads[t]);  // elsewhere the factor is 1, which changes nothing
+            if (grew[t]) rescale(largest[t], threads[t]);  // for other rows the factor is 1
         });
     }
 

@@ -14,18 +14,18 @@ namespace kvscope::kernels::cuda {
 namespace {
 
 constexpr size_t kHalf = size_t{16} << 20;
-constexpr size_t kMostReserved = kHalf / 4;  ///< so that most of a half is used before the other half
+constexpr size_t kMostReserved = kHalf / 4;  ///< at most a quarter of a half, so that halves are well filled
 
 }  // namespace
 
-/// Pinned memory and equally much device memory, in two halves: the host fills one while the device reads the other.
+/// Pinned memory and equally much device memory in two halves: the host fills one while the device reads the other.
 struct Ring {
     std::mutex mutex;
     char* memory = nullptr;
     char* twin = nullptr;  ///< device memory, or nullptr if there was not enough
     cudaStream_t copies = nullptr;
-    cudaEvent_t arrived = nullptr;         ///< after the last copy to the twin
-    std::array<cudaEvent_t, 2> read = {};  ///< after the last reader of each half
+    cudaEvent_t arrived = nullptr;         ///< recorded after the last copy to the twin
+    std::array<cudaEvent_t, 2> read = {};  ///< recorded after the last reader of each half
     int half = 0;
     size_t used = 0;
 
@@ -40,7 +40,7 @@ struct Ring {
         }
         if (!twin && cudaMalloc(reinterpret_cast<void**>(&twin), 2 * kHalf)) {
             twin = nullptr;
-            cudaGetLastError();  // the card is full, so the host's data go to the callers' workspaces
+            cudaGetLastError();  // device memory is full, so the host's data go to the callers' workspaces
         }
         return cudaHostAlloc(reinterpret_cast<void**>(&memory), 2 * kHalf, cudaHostAllocDefault);
     }
@@ -63,7 +63,6 @@ struct Ring {
         return nullptr;
     }
 
-    /// Sends to the reserved place of the twin.
     cudaError_t send(const char* from, size_t bytes, cudaStream_t stream) {
         std::memcpy(memory + begin(), from, bytes);
         if (const cudaError_t status =
@@ -74,7 +73,6 @@ struct Ring {
         return cudaStreamWaitEvent(stream, arrived);
     }
 
-    /// Sends to any other place.
     cudaError_t send_in_order(char* to, const char* from, size_t bytes, cudaStream_t stream) {
         if (const cudaError_t status = open()) return status;
         while (bytes > 0) {
@@ -94,8 +92,8 @@ struct Ring {
 
 namespace {
 
-/// Returns the ring of a device's stream, because events are ordered within one stream only. Rings are never destroyed,
-/// because the driver may already be unloaded when static objects are destroyed.
+/// Returns the ring of a stream. Rings are never destroyed, because the driver may be unloaded before static objects
+/// are.
 Ring& ring_of(cudaStream_t stream) {
     static auto& mutex = *new std::mutex;
     static auto& rings = *new std::map<std::pair<int, cudaStream_t>, std::unique_ptr<Ring>>;

@@ -9,11 +9,11 @@ namespace kvscope::kernels::cuda {
 
 struct Ring;
 
-/// Sends the host's data for a call through pinned memory. The caller may reuse its own memory immediately, and waits
-/// for the device only if the pinned memory is full. Must exist until the kernels are launched.
+/// Sends the host's data for a call through pinned memory, so that the caller may reuse its memory immediately. Waits
+/// only if pinned memory is full. Must exist until the kernels are launched.
 class Staging {
  public:
-    /// @param most_bytes upper bound of the data; place() is nullptr if it is large
+    /// `most_bytes` is an upper bound of the data's size. If it is large, place() is nullptr.
     Staging(size_t most_bytes, cudaStream_t stream);
 
     /// Returns device memory for the data that no earlier call reads, or nullptr if there is none.

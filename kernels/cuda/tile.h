@@ -4,11 +4,9 @@
 
 #include "kernels/cuda/block.h"
 
-/// Arithmetic shared by the kernels.
 namespace kvscope::kernels::cuda {
 
-/// kMasked is the logit (in powers of two) of an entry that a query does not see; kLowest the largest logit before the
-/// first entry. Their distance makes the weight 0, and finite values avoid NaN.
+/// Logit of an unseen entry, and largest logit before the first entry: finite, so that weights become 0 instead of NaN.
 inline constexpr float kMasked = -1e30f;
 inline constexpr float kLowest = -1e20f;
 inline constexpr float kLog2E = 1.4426950408889634f;
@@ -52,7 +50,7 @@ KVSCOPE_HOST_DEVICE float quick_power_of_two(float x) {
 #endif
 }
 
-/// Returns a * b + c, rounded once on a card.
+/// Returns a * b + c, rounded once on a GPU.
 KVSCOPE_HOST_DEVICE float multiply_add(float a, float b, float c) {
 #ifdef __CUDA_ARCH__
     return fmaf(a, b, c);
@@ -153,8 +151,7 @@ KVSCOPE_HOST_DEVICE Range piece_of(int64_t n, int64_t pieces, int64_t index) {
     return {n * index / pieces, n * (index + 1) / pieces};
 }
 
-/// Returns the last of n items whose first block is not above `block`, skipping items without blocks. A guess avoids a
-/// chain of loads if items have similar numbers of blocks.
+/// Returns the last of n items whose first block is not above `block`. Skips items without blocks.
 template <class Item>
 KVSCOPE_HOST_DEVICE int64_t item_of_block(const Item* items, int64_t n, int64_t block, int64_t n_blocks) {
     const float share = (static_cast<float>(block) + 0.5f) / static_cast<float>(n_blocks);
@@ -258,9 +255,8 @@ KVSCOPE_DEVICE uint32_t pair_of(float low, float high) {
 #endif
 }
 
-/// Starts to copy an element, or 16 bytes, from `from` to shared memory; writes zeros without reading if `is_there` is
-/// false. commit_copies() closes a group of copies. wait_for_copies<n>() waits for all but the last n groups of the
-/// thread; other threads see the data after a barrier.
+/// Starts to copy one element or 16 bytes to shared memory, or zeros unless `is_there`. commit_copies() ends a group;
+/// wait_for_copies<n>() waits for all but the thread's last n groups. Other threads also need a barrier.
 template <int bytes = 16, class T>
 KVSCOPE_DEVICE void begin_copy(T* to, const T* from, bool is_there) {
 #ifdef __CUDACC__

@@ -3,8 +3,7 @@
 #include "kernels/cuda/tile.h"
 #include "kernels/weight_format.h"
 
-/// Decodes stored weights, eight adjacent ones at a time. Each group has a factor and, in some formats, an offset.
-/// Operations are rounded separately, so the numbers equal those of kernels::expand_weights().
+/// Decodes eight adjacent stored weights at a time. Operations are rounded separately, as in kernels::expand_weights().
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kWeightsAtOnce = 8;
@@ -32,8 +31,7 @@ KVSCOPE_HOST_DEVICE Eight eight_at(const uint8_t* p) {
     return {two_bytes_at(p) | two_bytes_at(p + 2) << 16, two_bytes_at(p + 4) | two_bytes_at(p + 6) << 16};
 }
 
-/// Returns byte i of a word minus `zero`. Places the byte in the mantissa of 2^23 and subtracts that, which is exact
-/// and faster than a conversion.
+/// Returns byte i of a word minus `zero`, through the mantissa of 2^23: exact, and faster than a conversion.
 KVSCOPE_HOST_DEVICE float number_at(uint32_t word, int i, int zero) {
     constexpr float kLeading = 8388608.0f;
 #ifdef __CUDA_ARCH__
@@ -79,8 +77,7 @@ constexpr int stored_words(WeightFormat format) {
     return block_of(format).n == 32 ? (has_fifth(format) ? 4 : 3) : 6;
 }
 
-/// Eight weights as loaded from memory, before any computation: numbers of a row, or factor and offset as halves,
-/// further scales, and the bytes with the weights' bits.
+/// Eight weights as loaded, before any computation: plain numbers, or factors, offset and packed bits.
 template <WeightFormat format>
 using Stored = Numbers<uint32_t, stored_words(format)>;
 
@@ -222,8 +219,8 @@ KVSCOPE_HOST_DEVICE uint32_t word_at(const uint8_t* p) {
 #endif
 }
 
-/// Loads n words from p, which is aligned to a word or to half a word. Reads at most the half word before p in
-/// addition. Branch-free, because threads of a warp have both cases.
+/// Loads n words from p, which is aligned to 2 or 4 bytes. May read 2 bytes before p. Branch-free, as warps mix both
+/// cases.
 template <int n>
 KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
     const auto beside = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p) % 4);
@@ -237,7 +234,7 @@ KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
     return words;
 }
 
-/// Whether a thread has registers for 32 loaded weights. Not for blocks of 256 whose bits are in several places.
+/// Whether a thread can hold 32 loaded weights. False for blocks of 256 whose bits are in several places.
 constexpr bool loads_parts(WeightFormat format) {
     return !is_number(format) &&
            (block_of(format).n == 32 || format == WeightFormat::q2_k || format == WeightFormat::q4_k);

@@ -23,8 +23,8 @@ struct WindowTile {
     const WindowAttention& p;
     int64_t n_keys, first_key;  ///< number of all keys, and first key of the tile
 
-    /// Computes the logits of the thread's key for queries [first, first + kWindowQueries) of a head, in powers of two.
-    /// kMasked if the query does not see the key.
+    /// Computes the logits, in base 2, of the thread's key for kWindowQueries queries from `first`; kMasked if
+    /// invisible.
     KVSCOPE_DEVICE void logits(Block& block, int head, int first, WindowShared& shared, Own<Block, Logits>& out) const {
         block.registers([&](int t) { out[t] = {}; });
         for (int c = 0; c < p.head_dim; c += kWindowDims) {
@@ -68,7 +68,7 @@ struct WindowTile {
         }
     }
 
-    /// Softmax sums of this tile's keys, written to sums[query * apart].
+    /// Writes the softmax sums of this tile's keys to sums[query * apart].
     KVSCOPE_DEVICE void sum(Block& block, int head, int first, WindowShared& shared, Softmax* sums,
                             int64_t apart) const {
         Own<Block, Logits> x;
@@ -92,12 +92,12 @@ struct WindowTile {
         });
     }
 
-    /// Returns the weight of a thread's key for one query. @param of_query result of window_total()
+    /// Returns the weight of a thread's key for one query. `of_query` is the result of window_total().
     KVSCOPE_DEVICE static float weight(float logit, const Softmax& of_query) {
         return power_of_two(logit - of_query.largest) * of_query.total;
     }
 
-    /// Mean weight of the tile's keys over the window's queries. @param totals (w) for the head
+    /// Computes the mean weight of the tile's keys over the window's queries. `totals` (w) belong to the head.
     KVSCOPE_DEVICE void mean(Block& block, int head, const Softmax* totals, WindowShared& shared) const {
         Own<Block, float> sum;
         Own<Block, Logits> x;
@@ -116,9 +116,8 @@ struct WindowTile {
         });
     }
 
-    /// Mean over the queries of the largest weight in any KV head, where a KV head's weight is the mean of its query
-    /// heads.
-    /// @param totals (H, w)
+    /// Computes the mean over queries of the largest weight in any KV head (mean of its query heads). `totals` is (H,
+    /// w).
     KVSCOPE_DEVICE void peak(Block& block, const Softmax* totals, WindowShared& shared) const {
         struct Thread {
             float sum;

@@ -5,9 +5,8 @@
 #include <span>
 #include <vector>
 
-/// Divides a call's workspace into arrays of the kernels and data from the host. The host's data are copied to the
-/// device together, into the workspace or to another place, with all arrays placed between them. A layout without
-/// memory only computes the size.
+/// Divides a call's workspace into arrays of the kernels and data from the host, which are copied to the device
+/// together. A layout without memory only computes the size.
 namespace kvscope::kernels::cuda {
 
 inline constexpr size_t kWorkspaceAlignment = 256;
@@ -19,7 +18,7 @@ constexpr size_t aligned_bytes(size_t bytes) {
 class Workspace {
  public:
     Workspace() = default;
-    /// @param told device memory for the host's data, or nullptr for the workspace
+    /// `told`: device memory for the host's data, or nullptr to use the workspace.
     explicit Workspace(void* device, char* told = nullptr)
         : has_memory_(true), device_(static_cast<char*>(device)), told_(told) {}
 
