@@ -13,8 +13,7 @@ class DecodeEntries {
  public:
     virtual ~DecodeEntries() = default;
 
-    // Several threads may call these functions at the same time, each for at most kDecodeTile entries. They must not
-    // throw.
+    // Threads may call these functions at the same time, for at most kDecodeTile entries each. They must not throw.
 
     /// Writes the entries' keys (end - begin, key_dim).
     virtual void read_keys(int64_t begin, int64_t end, float* keys) const = 0;

@@ -27,7 +27,6 @@ class Backend {
  public:
     virtual ~Backend() = default;
 
-    /// Returns the device name for messages, e.g. "cpu" or "cuda:0".
     virtual std::string name() const = 0;
     virtual bool is_processor() const = 0;
     /// Returns the largest number of rows for which linear() gives each row the same bits as alone.

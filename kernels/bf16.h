@@ -30,7 +30,6 @@ constexpr float to_float(half value) {
     const uint32_t sign = (value.bits & 0x8000u) << 16, magnitude = value.bits & 0x7fffu;
     // The shifted exponent is 112 too small; infinity and NaN need another 112.
     const uint32_t shifted = (magnitude << 13) + (112u << 23) + (magnitude >= 0x7c00u ? 112u << 23 : 0u);
-    // A subnormal number is its mantissa times 2^-24.
     const auto subnormal = std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24f);
     return std::bit_cast<float>(sign | (magnitude < 0x0400u ? subnormal : shifted));
 }

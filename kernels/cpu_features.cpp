@@ -27,7 +27,6 @@ SimdLevel detect() {
 #endif
 }
 
-/// Throws if the processor lacks the level. The message begins with `wanted_by`.
 void require_supported(SimdLevel level, const std::string& wanted_by = {}) {
     if (level > supported_simd_level())
         throw std::invalid_argument(wanted_by + "this processor does not support " + name_of(level) +

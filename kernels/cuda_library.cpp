@@ -31,7 +31,6 @@ std::vector<std::string> candidates() {
     return paths;
 }
 
-/// The opened library, or the reason why it cannot be used.
 struct Library {
     void* handle = nullptr;
     std::string reason;

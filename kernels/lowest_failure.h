@@ -9,7 +9,6 @@ namespace kvscope::kernels {
 /// Keeps the exception of the lowest failing call of a parallel loop, so the result does not depend on thread timing.
 class LowestFailure {
  public:
-    /// Calls body() and keeps its exception. Any thread may call this.
     template <class Body>
     void guard(int64_t call, const Body& body) {
         try {

@@ -18,7 +18,6 @@ class Ranking {
     int64_t n_rows() const { return n_rows_; }
     int64_t n() const { return n_; }
 
-    /// Returns the position of the first NaN among a row's first n_prefix scores, or -1.
     int64_t find_nan(int64_t row, int64_t n_prefix) const;
 
     /// Like select_topk() on a row's first n_prefix scores.

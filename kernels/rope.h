@@ -13,10 +13,9 @@ namespace kvscope::kernels {
 void rope_table(std::span<const int64_t> positions, std::span<const double> inverse_frequencies,
                 double attention_factor, float* cosines, float* sines);
 
-/// Rotates vectors in place in Hugging Face's convention, in f32 with one rounding:
+/// Rotates vectors in place in Hugging Face's convention, in f32 with one rounding. Rotations add up.
 ///   x'[c]         = x[c] cos - x[c + d/2] sin
 ///   x'[c + d / 2] = x[c + d/2] cos + x[c] sin
-/// Rotating keys again by a position difference moves them to new positions.
 struct Rope {
     DType dtype = DType::bf16;  ///< f32 or bf16
     int64_t n_tokens = 0;

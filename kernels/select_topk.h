@@ -6,7 +6,6 @@
 
 namespace kvscope::kernels {
 
-/// Thrown for a NaN among scores that must be ranked.
 class NanScore : public std::runtime_error {
  public:
     NanScore(int64_t row, int64_t position);

@@ -56,7 +56,6 @@ constexpr WeightFormat format_of(DType dtype) {
     return dtype == DType::f32 ? WeightFormat::f32 : dtype == DType::bf16 ? WeightFormat::bf16 : WeightFormat::f16;
 }
 
-/// Converts stored weights to numbers.
 struct ExpandWeights {
     WeightFormat format = WeightFormat::f32;
     int64_t n_rows = 0;

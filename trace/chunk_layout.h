@@ -20,7 +20,6 @@ struct ChunkLayout {
 
     [[nodiscard]] std::size_t n_chunks() const;
     [[nodiscard]] std::size_t chunk_bytes() const;
-    /// Returns the index of a chunk's first element along each dimension.
     [[nodiscard]] std::vector<std::size_t> first_of(std::size_t number) const;
 };
 
@@ -60,7 +59,6 @@ class ChunkUnpacker {
     ChunkUnpacker(const ChunkUnpacker&) = delete;
     ChunkUnpacker& operator=(const ChunkUnpacker&) = delete;
 
-    /// Returns false if `packed` is not a valid chunk of this layout.
     bool check(const ChunkLayout& layout, std::span<const unsigned char> packed);
     /// Like check(), and copies the chunk's elements to their places in `values`.
     bool unpack(const ChunkLayout& layout, std::size_t number, std::span<const unsigned char> packed,

@@ -21,7 +21,6 @@ class Extents {
     std::optional<std::size_t> entries;
     std::optional<std::size_t> steps;
 
-    /// Returns R, the number of rows per layer of the run.
     [[nodiscard]] std::size_t rows() const {
         return size(run_->granularity == schema::run::granularity_query_head ? model_->n_heads : model_->n_kv_heads);
     }
@@ -61,8 +60,7 @@ class Extents {
         return std::nullopt;
     }
 
-    /// Returns the shape of a data set with `count` elements. Computes one unknown length. Empty if `count` does not
-    /// fit.
+    /// Returns the shape of a data set with `count` elements, with one unknown length computed. Empty if none fits.
     [[nodiscard]] std::vector<std::size_t> shape(const schema::DataSet& data_set, std::size_t count) const {
         std::vector<std::size_t> out;
         for (int i = 0; i < data_set.rank; ++i) {

@@ -20,8 +20,7 @@
 
 namespace kvscope::trace::h5 {
 
-/// Locks HDF5, which may not be thread-safe, and silences its error printing. A thread may hold several guards. Waiting
-/// threads get the lock in turn.
+/// Locks HDF5 and silences its error printing. A thread may hold several guards; waiting threads get the lock in turn.
 class Guard {
  public:
     Guard();
@@ -82,7 +81,6 @@ Result checked(Result result, const std::string& action);
 bool exists(hid_t location, const std::string& path);
 bool is_group(hid_t location, const std::string& path);
 Handle open_group(hid_t location, const std::string& path);
-/// Creates a group and its missing parents.
 Handle create_group(hid_t location, const std::string& path);
 /// Returns the names in a group. Numeric names are in numeric order.
 std::vector<std::string> members(hid_t location, const std::string& path);
@@ -126,7 +124,6 @@ const char* type_name(schema::Type type);
 
 /// Throws Failure if the stored bytes cannot unpack to this size, because then the shape is damaged.
 void require_plausible(const DataSetInfo& found);
-/// Throws std::out_of_range if the block is not inside a data set of this shape.
 void require_inside(const Block& block, std::span<const std::size_t> shape);
 
 /// Reads the data set or one block. Throws as the two functions above, and Failure if the elements are not numbers.

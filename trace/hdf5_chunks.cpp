@@ -145,7 +145,6 @@ class ChunkRow {
 
 enum class Fetched { whole, missing, unfiltered };
 
-/// Returns whether a chunk was ever written, and sets its size in the file.
 bool is_stored(hid_t data_set, const std::vector<hsize_t>& offset, hsize_t& size, const std::string& action) {
     herr_t status = -1;
     H5E_BEGIN_TRY { status = H5Dget_chunk_storage_size(data_set, offset.data(), &size); }

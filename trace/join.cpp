@@ -124,7 +124,6 @@ void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
     });
 }
 
-/// Adds a second name for a data set. Does nothing if the data set is missing or the name exists.
 void link_data_set(hid_t file, const std::string& from, const std::string& to, const schema::DataSet& data_set) {
     const std::string source = fmt::format("{}/{}", from, data_set.path);
     const std::string target = fmt::format("{}/{}", to, data_set.path);

@@ -6,7 +6,6 @@
 
 namespace kvscope::trace {
 
-/// Whether the cache has spectra for a model with this fingerprint and these dimensions.
 bool has_kept_spectra(const ModelAttributes& model);
 
 /// Fills the record's six spectrum arrays. Returns false and leaves the record unchanged if the cache has none.

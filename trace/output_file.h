@@ -22,7 +22,6 @@ class OutputFile {
     ~OutputFile();
 
     [[nodiscard]] hid_t id() const { return file_.get(); }
-    /// Throws WriteFailed if an earlier write failed, so that the caller can stop early.
     void require_healthy() const;
     /// Flushes and closes the HDF5 file. Throws WriteFailed. The caller must hold an h5::Guard.
     void close();

@@ -81,7 +81,6 @@ void remove_folder(const std::filesystem::path& folder);
 class FolderLock {
  public:
     FolderLock() = default;
-    /// Throws OutputBusy if another process holds the lock, WriteFailed if the folder is not writable.
     explicit FolderLock(const std::filesystem::path& folder);
     FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
     FolderLock& operator=(FolderLock&& other) noexcept {

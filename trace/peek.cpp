@@ -150,7 +150,6 @@ class Window {
         }
         if (H5Tget_class(type_.get()) == H5T_COMPOUND) n_members_ = H5Tget_nmembers(type_.get());
 
-        // Treats every data set as a table of rows and columns.
         extents_ = out_.shape;
         if (extents_.empty()) extents_.push_back(empty ? 0 : 1);
         if (n_members_ >= 0) {

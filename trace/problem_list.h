@@ -32,7 +32,6 @@ class Problems {
 /// Data sets that exist with the right type and shape, so that their values can be checked.
 using Sound = std::set<const schema::DataSet*>;
 
-/// Checks that each attribute exists, has the right type, and is a single value or a list as required.
 void check_attributes(hid_t object, const std::string& path, std::span<const schema::Attribute> attributes,
                       Problems& problems);
 

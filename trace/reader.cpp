@@ -16,7 +16,6 @@ namespace kvscope::trace {
 
 namespace {
 
-/// A prompt's runs with their given labels. Runs that exist only in memory come last.
 struct Extended {
     std::vector<RunAttributes> runs;
     std::vector<std::shared_ptr<const AddedRun>> added;
@@ -41,7 +40,6 @@ struct Reader::Impl {
         }
         return all[static_cast<std::size_t>(run)];
     }
-    /// Returns nullptr for places without a run and for runs in a file.
     const AddedRun* added(Place place) const {
         if (place.prompt < 0 || place.run < 0) return nullptr;
         run(place.prompt, place.run);

@@ -19,7 +19,6 @@
 
 namespace kvscope::trace {
 
-/// Identifies the group that holds a data set.
 struct Place {
     int prompt = -1;  ///< −1 for /model
     int run = -1;     ///< −1 for the prompt itself
@@ -37,22 +36,19 @@ struct Block {
 
 class Reader {
  public:
-    /// `path` is a trace file, a `.part` folder, or an output that so far has only a `.part` folder.
-    /// Throws NotATrace, ReadFailed, TruncatedTrace, TraceTooNew, DamagedTrace.
+    /// Opens a trace file, a `.part` folder, or an output that so far has only a `.part` folder. Throws NotATrace,
+    /// ReadFailed, TruncatedTrace, TraceTooNew, DamagedTrace.
     explicit Reader(const std::filesystem::path& path);
     Reader(Reader&&) noexcept;
     Reader& operator=(Reader&&) noexcept;
     ~Reader();
 
     /// Returns a reader with one more run of `prompt`, at index n_runs(prompt), which exists only in memory (a
-    /// what-if). An empty vector in `run` means that the data set does not exist. The call is cheap and copies no data
-    /// of the trace.
-    /// Throws std::invalid_argument if a vector does not have the shape of schema.h or the kept entries break the
-    /// format.
+    /// what-if). An empty vector means that the data set does not exist. Copies no data of the trace.
+    /// Throws std::invalid_argument if a vector has another shape than in schema.h or the kept entries are invalid.
     [[nodiscard]] Reader with_run(int prompt, RunRecord run) const;
     /// Returns a reader whose runs, by {prompt, run}, have only these `given_label`s. Throws std::out_of_range.
     [[nodiscard]] Reader with_labels(const std::map<std::pair<int, int>, std::string>& labels) const;
-    /// Returns false for a run that with_run() added.
     [[nodiscard]] bool is_in_file(int prompt, int run) const;
 
     [[nodiscard]] const std::filesystem::path& path() const;
@@ -74,7 +70,6 @@ class Reader {
     [[nodiscard]] int n_runs(int prompt) const;
     [[nodiscard]] const RunAttributes& run(int prompt, int run) const;
     [[nodiscard]] const std::vector<RunAttributes>& runs(int prompt) const;
-    /// Returns the index of the run with the policy `full`, or nullopt if there is none.
     [[nodiscard]] std::optional<int> full_run(int prompt) const;
 
     // Access to any data set of schema.h. `T` is the element type in memory; HDF5 converts numbers.
@@ -92,7 +87,6 @@ class Reader {
 
     [[nodiscard]] std::vector<std::int32_t> token_ids(int prompt) const;
     [[nodiscard]] std::vector<std::string> token_text(int prompt) const;
-    /// Returns the (H, N) window attention of one layer.
     [[nodiscard]] std::vector<float> window_attention(int prompt, std::size_t layer) const;
     /// Returns the (R, N) scores of one layer, exact for f32 and f64, or an empty vector if the run has no scores.
     [[nodiscard]] std::vector<double> scores(int prompt, int run, std::size_t layer) const;

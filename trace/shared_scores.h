@@ -31,10 +31,8 @@ class SharedScores {
     };
 
     /// Finds an earlier run with the same scores. `source` is empty without one, or if other runs refer to this run.
-    /// Requires an h5::Guard. Throws std::invalid_argument if other runs refer to this run's scores and the new scores
-    /// differ.
+    /// Requires an h5::Guard. Throws std::invalid_argument if other runs refer to different scores of this run.
     Found find(int prompt, int run, const RunRecord& record);
-    /// Registers a part that was written. @param found result of find() for its record
     void written(int prompt, int run, const Found& found);
 
  private:

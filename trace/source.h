@@ -50,7 +50,6 @@ class Source {
     std::deque<std::pair<std::filesystem::path, h5::Handle>> open_files_;
 };
 
-/// Returns the text of a scalar attribute of `/`, or nullopt.
 std::optional<std::string> root_text(hid_t file, const std::string& name);
 
 }  // namespace kvscope::trace

@@ -42,7 +42,6 @@ struct ReplaceableOutputExists : OutputExists {
 struct AlreadyComplete : TraceError {
     using TraceError::TraceError;
 };
-/// Another process is writing this output.
 struct OutputBusy : TraceError {
     using TraceError::TraceError;
 };

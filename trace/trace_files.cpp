@@ -235,7 +235,6 @@ std::shared_ptr<const Kept> TraceFiles::cached_kept(int prompt, int run) const {
 std::shared_ptr<const Kept> TraceFiles::kept(int prompt, int run) const {
     if (auto known = cached_kept(prompt, run)) return known;
     const h5::Guard guard;
-    // Another thread may have read the entries meanwhile.
     if (auto known = cached_kept(prompt, run)) return known;
     auto kept = read_kept(prompt, run);
     const std::lock_guard lock(kept_mutex_);

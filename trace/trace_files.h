@@ -20,7 +20,6 @@
 
 namespace kvscope::trace {
 
-/// Returns the place's name for messages, e.g. "t.h5: /prompts/0".
 std::string place_name(const GroupPlace& place);
 
 /// Turns an HDF5 failure into DamagedTrace or ReadFailed with the name of the place.
@@ -34,8 +33,7 @@ auto guarded(const GroupPlace& place, Action action) -> decltype(action()) {
     }
 }
 
-/// Open files that a reader shares with the readers derived from it, on any number of threads. Callers check run
-/// indices.
+/// Open files that a reader shares with the readers derived from it, on any number of threads.
 class TraceFiles {
  public:
     struct Prompt {
@@ -43,7 +41,6 @@ class TraceFiles {
         std::vector<RunAttributes> runs;
     };
 
-    /// Throws like Reader's constructor.
     static std::shared_ptr<const TraceFiles> open(const std::filesystem::path& path);
 
     [[nodiscard]] const Source& source() const { return source_; }
@@ -56,8 +53,7 @@ class TraceFiles {
     [[nodiscard]] const GroupPlace& group(Place place) const;
     [[nodiscard]] bool has(Place place, const schema::DataSet& data_set) const;
 
-    /// Returns action(open data set). Throws DamagedTrace if the data set is missing or has another rank or known
-    /// length.
+    /// Returns action(open data set). Throws DamagedTrace if the data set is missing or has another shape.
     template <class Action>
     auto with_data_set(Place place, const schema::DataSet& data_set, Action action) const {
         const h5::Guard guard;

@@ -181,7 +181,6 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
         output.string()));
 }
 
-/// Throws OutputBusy if another process writes into the folder.
 void require_free(const fs::path& folder) {
     std::error_code error;
     if (!fs::exists(folder / "lock", error)) return;

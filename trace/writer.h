@@ -16,7 +16,6 @@
 
 namespace kvscope::trace {
 
-/// State of an output path for a writer with a given recipe.
 enum class OutputState {
     absent,     ///< nothing exists: the writer starts a new trace
     resumable,  ///< an incomplete trace of the same recipe: the writer continues it
@@ -32,9 +31,8 @@ struct WriterOptions {
     /// unless it extends another trace.
     bool force = false;
     std::string generator = "kvscope";
-    /// Returns whether another trace's recipe (JSON) is a part of the new one. An incomplete part is continued. A
-    /// complete one is extended: its model, prompts and runs count as written, but tasks with further results are
-    /// written again.
+    /// Returns whether another trace's recipe (JSON) is a part of the new one. Then an incomplete trace is continued,
+    /// and a complete trace is extended: only tasks with further results are written again.
     std::function<bool(const std::string& recipe_json)> is_part_of_it{};
     /// The attribute `created_utc` of a new trace. Default: now.
     std::optional<std::time_t> created{};
@@ -48,8 +46,7 @@ OutputState check_output(const std::filesystem::path& path, std::string_view rec
 
 class Writer {
  public:
-    /// Creates or resumes `<path>.part/`. `recipe_json` describes the complete trace (model, prompts, policies, budgets
-    /// …).
+    /// Creates or resumes `<path>.part/`. `recipe_json` describes the complete trace (model, prompts, policies, …).
     /// Throws AlreadyComplete, OutputExists, OutputBusy, WriteFailed; ReadFailed if finished parts cannot be read now;
     /// std::invalid_argument if the recipe is not JSON.
     Writer(std::filesystem::path path, std::string recipe_json, WriterOptions options = {});

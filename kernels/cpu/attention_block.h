@@ -7,9 +7,8 @@
 
 namespace kvscope::kernels {
 
-/// Consecutive queries of all query heads of one KV head: a work item of prefill or window attention.
-/// Query i has position q_position + i and sees keys j < key_end with q_position + i - sliding_window < j <= q_position
-/// + i.
+/// Consecutive queries of all query heads of one KV head: a work item of prefill or window attention. Query i, at p =
+/// q_position + i, sees keys j < key_end with p - sliding_window < j <= p.
 struct AttentionBlock {
     int group = 0;  ///< number of query heads
     int head_dim = 0;
@@ -35,7 +34,7 @@ struct AttentionBlock {
     void* out = nullptr;  ///< nullptr if not needed
     int64_t out_token_stride = 0, out_head_stride = 0;
 
-    /// (group, column_stride) or nullptr: receives each visible key's weights exp(e) / sum n exp(e), summed over the
+    /// (group, column_stride) or nullptr: receives each visible key's weights exp(e) / sum n exp(e), summed over
     /// queries.
     float* column_sums = nullptr;
     int64_t column_stride = 0;
@@ -43,7 +42,7 @@ struct AttentionBlock {
 
 /// Block functions of one SIMD level, in f32 arithmetic. Only avx512_bf16 multiplies bf16 inputs directly.
 struct AttentionBlockKernel {
-    /// Returns the number of queries per block: the best one and the maximum.
+    /// Returns the largest number of queries per block, which is also the fastest.
     int (*queries_per_block)(int group);
     /// Returns the smallest number of queries that fills the registers.
     int (*fewest_queries)(int group);

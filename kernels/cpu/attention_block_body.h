@@ -1,7 +1,6 @@
 #pragma once
 
-// Body of the attention kernel, included once per SIMD level. All functions are templates on the level's types, so that
-// the linker cannot mix code of different levels.
+// Templates on the level's types, so that the linker cannot mix code of different levels. Included once per SIMD level.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +10,6 @@
 
 namespace kvscope::kernels {
 
-/// Products in f32, one element per step. Inputs in bf16 are widened panel by panel.
 template <class Simd>
 struct F32Products {
     using elem = float;
@@ -213,7 +211,6 @@ struct AttentionBlockBody {
         }
     }
 
-    /// Whether each panel has its own memory for the weights and packed values of all lane groups.
     static bool keeps_panels(const State& state) {
         return state.block.column_sums != nullptr && keeps_weights(state.block.key_end);
     }
@@ -313,7 +310,6 @@ struct AttentionBlockBody {
         }
     }
 
-    /// The keys that each lane sees, relative to the panel's first key.
     struct Visible {
         vec low[3], high[3];
         int64_t free_begin, free_end;  ///< keys that every lane sees
@@ -378,8 +374,7 @@ struct AttentionBlockBody {
         }
     }
 
-    /// Computes a panel's S, unscaled, and its maximum per lane, kept in memory because in registers GCC would spill
-    /// sums.
+    /// Computes a panel's unscaled S and the maximum per lane. In registers, the maximum would make GCC spill sums.
     static void logits(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, float* s) {
         const Visible seen = visible(state, g, panel);
         const elem* q = state.q(g);
@@ -391,8 +386,7 @@ struct AttentionBlockBody {
         for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maxima);
     }
 
-    /// Computes P = exp2(S c - reference), in place for f32 or as pairs at p for bf16, and its sum per lane with counts
-    /// n.
+    /// Computes P = exp2(S c - reference), in place for f32 or as pairs at p for bf16, and its sum with counts n.
     template <bool keep>
     static void weigh(float* s, int64_t n_keys, const float* n, vec c, const vec (&reference)[3], elem* p,
                       vec (&total)[3]) {
@@ -518,7 +512,7 @@ struct AttentionBlockBody {
         }
     }
 
-    /// Adds a lane group's weights to the column sums. For long prompts, computes the logits again.
+    /// Adds a lane group's weights to the column sums. Computes the logits of long prompts again.
     static void add_columns(const State& state, int64_t g) {
         const AttentionBlock& block = state.block;
         const int64_t begin = state.key_begin(g), end = state.key_end(g);

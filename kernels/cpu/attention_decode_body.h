@@ -156,7 +156,6 @@ struct AttentionDecodeBody {
             }
     }
 
-    /// Keys to prefetch, one for each entry being processed.
     template <class T>
     struct NextKeys {
         const T* data = nullptr;
@@ -181,7 +180,6 @@ struct AttentionDecodeBody {
         for (int at = 0; at < d * static_cast<int>(sizeof(T)); at += 64) __builtin_prefetch(p + at, 0, 2);
     }
 
-    /// Computes acc[i] = q_i . key, spread over the lanes.
     template <class Rows, int Q>
     [[gnu::always_inline]] static inline void dot(const typename Rows::T* q, int64_t q_stride,
                                                   const typename Rows::T* key, int d, vec (&acc)[Q]) {
@@ -244,7 +242,6 @@ struct AttentionDecodeBody {
             for (int64_t j = count; j < padded; ++j) weights[i][j] = kNothing;
     }
 
-    /// Converts logits to 2^(c logit - largest).
     static void weigh(float* weights, int64_t count, float c, const float* cardinality, float& largest, float& total) {
         vec maximum = Simd::set1(kNothing);
         for (int64_t j = 0; j < count; j += W) maximum = Simd::max(maximum, Simd::load(weights + j));

@@ -7,7 +7,6 @@
 
 namespace kvscope::kernels {
 
-/// Norms, rotary embedding, activation and softmax functions, row by row in f32.
 template <class Simd>
 struct ElementwiseBody {
     using vec = typename Simd::vec;

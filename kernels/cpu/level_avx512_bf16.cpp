@@ -43,7 +43,6 @@ struct Simd : SimdAvx512 {
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         return _mm512_srl_epi16(_mm512_cvtepu8_epi16(bytes), _mm_cvtsi32_si128(shift));
     }
-    /// Returns the lower four bits of x and, from `fifth`, a fifth bit.
     static indices with_fifth(indices x, uint32_t fifth) {
         const __m512i four = _mm512_and_si512(x, _mm512_set1_epi16(15));
         return _mm512_mask_mov_epi16(four, fifth, _mm512_or_si512(four, _mm512_set1_epi16(16)));
@@ -87,7 +86,6 @@ struct PairProducts {
         _mm512_storeu_si512(p, _mm512_permutex2var_epi16(low, upper_words, high));
     }
 
-    /// Returns the indices that pick elements first … first + 15 of two vectors alternately.
     static __m512i pairs_from(int first) {
         const __m512i both = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38,
                                               6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
@@ -125,7 +123,6 @@ struct PairRows : Bf16Rows<Simd> {
     static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
 };
 
-/// Factors of linear products: packed rows stay bf16.
 struct PairFactors {
     using T = bf16;
     using elem = bf16;

@@ -11,8 +11,7 @@
 
 namespace kvscope::kernels {
 
-/// Kernels of a level without bf16 instructions. The result is constexpr, so other processors never run code of this
-/// level.
+/// Kernels of a level without bf16 instructions. constexpr, so other processors never run code of this level.
 template <class Simd>
 constexpr LevelKernels kernels_of_level() {
     using Block = AttentionBlockBody<Simd, F32Products<Simd>>;

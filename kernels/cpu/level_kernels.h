@@ -66,7 +66,6 @@ namespace avx512 {
 extern const LevelKernels kKernels;
 }
 namespace avx512_bf16 {
-/// Returns the avx512 kernels, with products of bf16 replaced.
 LevelKernels kernels();
 }  // namespace avx512_bf16
 

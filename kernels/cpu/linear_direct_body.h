@@ -16,7 +16,6 @@ struct LinearDirect {
     using Blocks = WeightBlocksBody<Simd>;
     using T = typename Factors::T;
     using elem = typename Factors::elem;
-    /// Whether stored weights become operands without a copy.
     static constexpr bool kReadsStored = Factors::kPart == 32 ? Blocks::kHasPairs : sizeof(T) == sizeof(float);
     /// Whether a tile's x of a block of `in` exceeds the first-level cache. Then the product runs in pieces.
     static constexpr bool kHasPieces = Tile::kRows * Layout::kBlock * sizeof(elem) > 32768;
@@ -92,7 +91,6 @@ struct LinearDirect {
         }
     }
 
-    /// Decodes a piece's weights, with the elements of a block between rows.
     static const T* decode(const LinearTask& task, const Piece& piece) {
         T* decoded = static_cast<T*>(task.decoded);
         const int64_t stride = Layout::block_elements(task.in);

@@ -31,7 +31,6 @@ struct F32Factors : PackedF32<Simd> {
     }
 };
 
-/// Widens bf16 to f32: of 2 W elements first the even, then the odd ones, with one operation each.
 template <class Simd>
 struct WidenedFactors : PackedF32<Simd> {
     using T = bf16;

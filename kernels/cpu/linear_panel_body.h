@@ -68,7 +68,6 @@ struct LinearPanel {
         turn_step<0>(rest.at, 0, operands, to);
     }
 
-    /// Returns W row pointers. Rows past the end repeat the last one; their results are not used.
     static void rows_of(const LinearTask& task, int64_t output, int64_t begin, int64_t count, const T* (&rows)[W]) {
         const int64_t stride = Layout::block_elements(task.in);
         const char* stored[W];

@@ -19,8 +19,7 @@ struct LinearStored {
     static constexpr bool kIsPairs = Factors::kPart == kGroup;  ///< whether a group of weights is one operand
     static_assert(Factors::kParts == 1 && (!kIsPairs || Blocks::kHasPairs));
 
-    /// Adds products with weights [begin, begin + count). Returns false for formats without blocks and for too many
-    /// rows.
+    /// Adds products with weights [begin, begin + count). Returns false for formats without blocks or too many rows.
     static bool multiply(const LinearTask& task, int64_t begin, int64_t count) {
         if (task.end_tile - task.first_tile > 1 || task.tiles.rows(task.first_tile) > kRows) return false;
         return Blocks::with_blocks(task.format,

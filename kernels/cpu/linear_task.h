@@ -19,7 +19,6 @@ struct LinearTiles {
     int64_t rows(int64_t tile) const { return begin(tile + 1) - begin(tile); }
 };
 
-/// A thread's part of a product: some tiles of x times some rows of the weight.
 struct LinearTask {
     /// All rows of x, packed tile by tile by LinearKernel::pack. A tile starts at packed_bytes times its first row.
     const void* x = nullptr;

@@ -23,8 +23,7 @@ struct LinearTile {
     static constexpr int64_t kStretch = 12;
     static_assert(kRows <= kLinearTileRows && kLinearPanel % kStretch == 0);
 
-    /// Returns R, the number of outputs whose sums fit into registers. One row of x has a larger R, to overlap
-    /// additions.
+    /// Returns R, the number of outputs whose sums fit into registers. Larger for one row of x, to overlap additions.
     template <int M>
     static constexpr int outputs_beside() {
         constexpr int fitting = (Simd::direct_registers - 1) / (M + 1);
@@ -111,8 +110,7 @@ struct LinearTile {
         return task.result + (tile - task.first_tile) * kLinearTileResult;
     }
 
-    /// Sums each vector across its lanes in a fixed tree. Stores or adds the results of R outputs, padded to whole
-    /// vectors.
+    /// Sums each vector across its lanes in a fixed tree and stores or adds R outputs, padded to whole vectors.
     template <int M, int R>
     [[gnu::always_inline]] static inline void leave(const vec (&sums)[M * R], bool first, float* result) {
         constexpr int P = apart(M);

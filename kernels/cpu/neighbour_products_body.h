@@ -72,7 +72,6 @@ struct NeighbourProductsBody {
     static vec load(const float* p) { return Simd::load(p); }
     static vec load(const bf16* p) { return Simd::load_bf16(p); }
 
-    /// Normalizes a vector to length 1 and pads it with zeros. Keeps NaN.
     template <class T>
     static void unit(const T* from, int64_t d, int64_t width, float* to) {
         vec squares = Simd::zero();

@@ -32,7 +32,6 @@ KeyOf<Score> descending_key(Score score) {
     return score == score ? static_cast<KeyOf<Score>>(~key_of(score)) : ~KeyOf<Score>{0};
 }
 
-/// Stable radix sort from the lowest digit.
 template <class Key>
 void sort(std::vector<Place<Key>>& places) {
     std::array<std::array<uint32_t, kDigits>, kPasses<Key>> counts{};

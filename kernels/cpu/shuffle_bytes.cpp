@@ -20,7 +20,6 @@ void unshuffle(const unsigned char* __restrict shuffled, size_t n, unsigned char
         for (size_t byte = 0; byte < size; ++byte) elements[i * size + byte] = shuffled[byte * n + i];
 }
 
-/// Calls body(begin, end) for ranges of elements that fit into the first-level cache.
 template <class Body>
 void in_blocks(size_t n, size_t size, const Body& body) {
     const size_t together = std::max<size_t>(1, 16384 / std::max<size_t>(1, size));

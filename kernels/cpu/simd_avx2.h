@@ -63,7 +63,6 @@ struct SimdAvx2 {
         return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(reinterpret_cast<__m256i>(x), from));
     }
     static constexpr float byte_factor = 0x1p-24f;
-    /// Reads the lower halves of 16 bytes, then the upper halves.
     static void from_nibbles(const uint8_t* p, vec (&x)[4]) {
         for (int i = 0; i < 2; ++i) {
             const __m256i both = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + i * W)));

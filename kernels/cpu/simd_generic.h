@@ -12,8 +12,7 @@ struct SimdGeneric {
     static constexpr int W = 4;
     static constexpr int tile_rows = 4;   ///< rows of a register tile, three vectors each
     static constexpr int panel_rows = 3;  ///< most rows of x in a tile of LinearPanel
-    /// Largest numbers of rows for which the weight is not transposed: plain bf16 and f32, and weights stored in
-    /// blocks.
+    /// Largest numbers of rows for which the weight is not transposed: plain bf16 and f32, and weights in blocks.
     static constexpr int direct_bf16_up_to = 8, direct_f32_up_to = 8;
     static constexpr int stored_bf16_up_to = 26, stored_f32_up_to = 26;
     static constexpr int direct_rows = 3;        ///< most rows of x in a tile of LinearDirect
@@ -28,7 +27,6 @@ struct SimdGeneric {
     static vec load(const float* p) { return *reinterpret_cast<const unaligned*>(p); }
     static void store(float* p, vec x) { *reinterpret_cast<unaligned*>(p) = x; }
     static vec load_bf16(const bf16* p) { return vec{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])}; }
-    /// Loads 2 W elements, even and odd ones separately.
     static void load_bf16_halves(const bf16* p, vec& even, vec& odd) {
         even = vec{to_float(p[0]), to_float(p[2]), to_float(p[4]), to_float(p[6])};
         odd = vec{to_float(p[1]), to_float(p[3]), to_float(p[5]), to_float(p[7])};

@@ -9,8 +9,7 @@
 
 namespace kvscope::kernels {
 
-/// Decodes stored weights. In every format, 32 weights are integers q with a factor per 16 weights and possibly an
-/// offset: factor q + offset, rounded after each operation like ggml's reference.
+/// Decodes weights: integers q with a factor (per 16 or 32) and maybe an offset, rounded as ggml's reference does.
 template <class Simd>
 struct WeightBlocksBody {
     using vec = typename Simd::vec;
@@ -41,7 +40,6 @@ struct WeightBlocksBody {
         for (int r = 0; r < 4; ++r) decode(format, static_cast<const void*>(rows[r]), begin, count, out + r * stride);
     }
 
-    /// Calls `call` with the format's type. Returns false for formats without blocks.
     template <class Call>
     static bool with_blocks(WeightFormat format, const Call& call) {
         switch (format) {
@@ -93,7 +91,6 @@ struct WeightBlocksBody {
 
     static constexpr int64_t kTogether = 2048;  ///< largest number of weights of a row that are processed together
 
-    /// Factors and offsets of up to kTogether weights of a row, per 32 or 16 weights.
     template <class F>
     struct Scales {
         static constexpr WeightBlock kBlock = block_of(F::format);
@@ -154,8 +151,8 @@ struct WeightBlocksBody {
         int64_t at;  ///< see Scales::factor
     };
 
-    /// Weights [begin, begin + count) of R rows and their scales. Create it early: vector loads right after small
-    /// stores stall.
+    /// Weights [begin, begin + count) of R rows and their scales. Create it early: loads right after small stores
+    /// stall.
     template <class F, int R>
     struct Stretch {
         static constexpr WeightBlock kBlock = block_of(F::format);
@@ -279,7 +276,6 @@ struct WeightBlocksBody {
     }
     /// Shifts each byte right by `shift` and applies the mask, which must remove bits of the neighboring byte.
     static bytes bits_of(bytes x, int shift, uint8_t mask) { return (bytes)((words)x >> shift) & mask; }
-    /// Shifts each byte left. Bits must not cross into the next byte.
     static bytes raised(bytes x, int shift) { return (bytes)((words)x << shift); }
     static void multiplied(bytes x, float by, float* out) {
 #pragma GCC unroll 4
@@ -295,7 +291,6 @@ struct WeightBlocksBody {
         q[0] = x & 15;
         q[1] = bits_of(x, 4, 15);
     }
-    /// Like nibbles(), with a fifth bit from each of the 32 bits at `high`.
     [[gnu::always_inline]] static inline void fives(const uint8_t* p, const uint8_t* high, bytes (&q)[2]) {
         alignas(16) static constexpr uint8_t kEach[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
         const bytes each = load(kEach);
@@ -460,7 +455,6 @@ struct WeightBlocksBody {
         else
             return Simd::mul(integers, factor);
     }
-    /// Returns the weights with the integers q, starting at `first`.
     template <class F>
     [[gnu::always_inline]] static inline vec scaled(const bytes (&q)[2], int first, const Group<F>& group) {
         return scaled(Simd::from_bytes(q[first / 16], first % 16), group, first >= 16);

@@ -29,7 +29,6 @@ void check(const WindowAttention& problem) {
         throw std::invalid_argument("window_peak: an array is null");
 }
 
-/// Returns the largest of n > 0 numbers without NaN.
 float largest_of(const float* values, int64_t n) {
     constexpr int64_t kLanes = 16;  // independent comparisons, because a single chain would wait for each result
     float lanes[kLanes];

@@ -28,7 +28,6 @@ inline constexpr int kVersion = 2;
 using Version = int();
 inline constexpr const char* kVersionSymbol = "kvscope_cuda_version";
 
-/// Returns whether a driver and a supported GPU exist.
 using Probe = bool(char* error, size_t error_size);
 inline constexpr const char* kProbeSymbol = "kvscope_cuda_probe";
 
@@ -47,7 +46,6 @@ inline constexpr const char* kCountDevicesSymbol = "kvscope_cuda_count_devices";
 using DescribeDevice = bool(int device, DeviceProperties* properties, char* error, size_t error_size);
 inline constexpr const char* kDescribeDeviceSymbol = "kvscope_cuda_describe_device";
 
-/// Selects device cuda:N for the calling thread.
 using SetDevice = bool(int device, char* error, size_t error_size);
 inline constexpr const char* kSetDeviceSymbol = "kvscope_cuda_set_device";
 
@@ -76,7 +74,6 @@ using Kernel = bool(const Problem* problem, void* workspace, size_t workspace_by
 template <class Problem>
 using KernelWorkspace = size_t(const Problem* problem);
 
-/// A kernel for several problems.
 template <class Problem>
 using Kernels = bool(const Problem* problems, size_t n_problems, void* workspace, size_t workspace_bytes, void* stream,
                      char* error, size_t error_size);
@@ -90,9 +87,8 @@ using AttentionDecodeWorkspace = size_t(const DecodeRow* rows, size_t n_rows, in
 inline constexpr const char* kAttentionDecodeSymbol = "kvscope_cuda_attention_decode";
 inline constexpr const char* kAttentionDecodeWorkspaceSymbol = "kvscope_cuda_attention_decode_workspace";
 
-/// Problems of one type and head size, a multiple of 8 up to 256. q, k, v and strides are aligned to 16 bytes, out to
-/// 4. out_token_stride is even; v is required even without `out`; first_keys are in host memory; column_sums must not
-/// overlap.
+/// Problems of one type and head size (a multiple of 8 up to 256). q, k, v and strides are 16-byte aligned, out 4-byte.
+/// out_token_stride is even. `v` is required even without `out`. column_sums must not overlap.
 using AttentionPrefill = Kernels<PrefillAttention>;
 using AttentionPrefillWorkspace = KernelsWorkspace<PrefillAttention>;
 inline constexpr const char* kAttentionPrefillSymbol = "kvscope_cuda_attention_prefill";

@@ -60,7 +60,6 @@ bool attend(std::span<const PrefillAttention> problems, const Call& call) {
     return call.launched(kName);
 }
 
-/// Calls `body` with the problems' type and padded head size as constants.
 template <class Body>
 auto of_kind(const PrefillAttention& problem, const Body& body) {
     const int d = PrefillPlan::padded(problem.head_dim);

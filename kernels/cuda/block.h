@@ -16,7 +16,6 @@
 #define KVSCOPE_HOST_DEVICE inline
 #endif
 
-// Unrolls the following loop, completely or n times.
 #ifdef __CUDA_ARCH__
 #define KVSCOPE_PRAGMA(x) _Pragma(#x)
 #define KVSCOPE_UNROLL KVSCOPE_PRAGMA(unroll)
@@ -26,11 +25,9 @@
 #define KVSCOPE_UNROLL_BY(n)
 #endif
 
-/// Interface of a block of threads. The same code runs on a GPU and, in tests, thread by thread on the host. A kernel
-/// uses
+/// Interface of a block of threads, which runs on a GPU and, in tests, thread by thread on the host. Kernels use
 ///   threads(f)    calls f(thread) for all threads, then waits at a barrier;
-///   registers(f)  the same without a barrier: f must not write memory that another thread reads before the next
-///   barrier;
+///   registers(f)  without the barrier: until the next one, f must not write what another thread reads;
 /// and operations of a warp's threads. Own keeps the values of each thread between these calls.
 namespace kvscope::kernels::cuda {
 
@@ -131,8 +128,7 @@ class DeviceBlock {
                          : "memory");
     }
 
-    /// Computes c (16, 8) += a (16, 16) b (16, 8) per warp, laid out as in mma.m16n8k16. `b` returns the first of two
-    /// registers.
+    /// Computes c (16, 8) += a (16, 16) b (16, 8) per warp, as mma.m16n8k16. `b` returns the first of two registers.
     template <class C, class A, class B>
     KVSCOPE_DEVICE void multiply(const C& c, const A& a, const B& b) {
         const int t = static_cast<int>(threadIdx.x);

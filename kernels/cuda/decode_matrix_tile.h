@@ -4,11 +4,9 @@
 
 /// Decode attention in bf16 on the tensor cores (mma.m16n8k16). A block handles one piece of a row, and each warp some
 /// of its entries. Keys and values go from memory directly to registers while the previous 16 entries are multiplied.
-///
-/// The product of queries and keys has queries as rows and entries as columns; the product of values and weights has
-/// channels as rows and queries as columns. So each thread's logits are its own weights. A weight is the sum of two
-/// bf16 numbers (error 2^-17). With at most four queries, columns 0-3 hold the larger numbers, and columns 4-7 the
-/// smaller.
+/// Queries are the rows of the first product and the columns of the second, so each thread's logits are its own
+/// weights. A weight is the sum of two bf16 numbers (error 2^-17). With at most four queries, columns 0-3 hold the
+/// larger numbers, and columns 4-7 the smaller.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kDecodeColumns = 8;  ///< columns of a product
@@ -152,14 +150,12 @@ struct DecodeMatrixPiece : PieceOfRow {
         });
     }
 
-    /// Returns the place of a score in shared memory, later of two weights as bits: first the larger numbers, then the
-    /// smaller.
+    /// Returns the place of a score in shared memory, later of two weights as bits: larger numbers first, then smaller.
     KVSCOPE_DEVICE static float& place_of(int t, int i, Shared& shared) {
         static_assert(sizeof shared.values >= sizeof(float) * 4 * kBatches * Block::kThreads);
         return (&shared.values[0][0][0])[i * Block::kThreads + t];
     }
 
-    /// Calls f(score, entry in the piece) for all existing entries of a thread.
     template <class F>
     KVSCOPE_DEVICE void each_score(int t, const F& f) {
         KVSCOPE_UNROLL
@@ -172,7 +168,6 @@ struct DecodeMatrixPiece : PieceOfRow {
         }
     }
 
-    /// Converts scores to 2^(logit - largest of the piece).
     KVSCOPE_DEVICE void weigh(Block& block, Shared& shared) {
         const float scale = arrays.scale * kLog2E;
         Own<Block, float> reduced;

@@ -21,7 +21,6 @@ struct DecodePlan {
         int64_t n_blocks = 0;
     };
 
-    /// Returns the channels for which the tensor core kernels are compiled.
     static int matrix_width(int head_dim) { return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : kDecodeMostDim; }
 
     std::vector<DecodePart> parts;

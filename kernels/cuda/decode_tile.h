@@ -3,8 +3,7 @@
 #include "kernels/attention_decode.h"
 #include "kernels/cuda/tile.h"
 
-/// Decode attention: a block computes one piece of a row. Pieces depend only on the row's length and are joined in
-/// order.
+/// Decode attention: a block computes one piece of a row. Pieces depend only on a row's length, joined in order.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kDecodeThreads = 128;
@@ -50,7 +49,6 @@ struct DecodeArrays {
     float* values;   ///< (states, d)
 };
 
-/// A piece of a row and the queries that a block handles.
 struct PieceOfRow {
     const DecodeArrays& arrays;
     const DecodePart& part;
@@ -179,7 +177,6 @@ struct DecodePiece : PieceOfRow {
         }
     }
 
-    /// Converts logits to 2^(logit - largest), one warp per query.
     KVSCOPE_DEVICE void weigh(Block& block, Shared& shared) const {
         constexpr int kWarps = Block::kThreads / 32;
         Own<Block, float> largest, total;
@@ -263,7 +260,6 @@ struct DecodePiece : PieceOfRow {
         });
     }
 
-    /// Adds columns [column, column + kPer) of entries `first`, first + apart, ...
     template <bool aligned>
     KVSCOPE_DEVICE void add_values(const Shared& shared, int first, int apart, int column,
                                    Numbers<float, Q * kPer>& sums) const {

@@ -10,7 +10,6 @@
 
 namespace kvscope::kernels::cuda {
 
-/// Returns whether a CUDA call succeeded. Writes the failure to `error`.
 inline bool succeeded(cudaError_t status, const char* what, char* error, size_t error_size) {
     if (status == cudaSuccess) return true;
     cudaGetLastError();  // clears the error, which the next launch would otherwise report

@@ -57,7 +57,6 @@ struct Call {
 
     bool launched(const char* kernel) const { return succeeded(cudaGetLastError(), kernel, error, error_size); }
 
-    /// Runs `body` and reports its exception (usually out of memory) as an error.
     template <class Body>
     bool guarded(const char* kernel, const Body& body) const {
         try {

@@ -134,7 +134,6 @@ struct LinearMatrixTile {
         return load_aligned(static_cast<const bf16*>(p.x) + at + before).words;
     }
 
-    /// Adds and writes some pieces, one per warp.
     KVSCOPE_DEVICE void join_and_write(Block& block, int first, Own<Block, Sums>& sums, Shared& shared) const {
         constexpr int n = Shared::kPieces;
         if (first > 0) block.threads([](int) {});

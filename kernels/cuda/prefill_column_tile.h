@@ -197,7 +197,6 @@ struct ColumnTile {
         });
     }
 
-    /// Keeps the scores of keys that the queries see and sets all others to kUnseen.
     KVSCOPE_DEVICE static void mask(int t, int query, int begin, int end, int stage, const Shared& shared,
                                     Thread& own) {
         const QueriesOfKeys<T>& of = shared.of_keys;

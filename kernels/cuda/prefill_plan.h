@@ -18,10 +18,8 @@ struct PrefillPlan {
     int64_t n_blocks = 0, n_column_blocks = 0;
     size_t n_sums = 0;
 
-    /// Returns the head size for which the kernels are compiled.
     static int padded(int head_dim) { return head_dim <= 64 ? 64 : head_dim <= 96 ? 96 : head_dim <= 128 ? 128 : 256; }
 
-    /// Returns why the problem is not supported, or an empty string.
     static std::string reason_against(const PrefillAttention& p) {
         if (p.dtype != DType::f32 && p.dtype != DType::bf16) return "the type is neither f32 nor bf16";
         if (p.n_kv_heads < 1 || p.n_heads < 1 || p.n_heads % p.n_kv_heads != 0)
@@ -67,7 +65,6 @@ struct PrefillPlan {
         const ColumnItem* columns;
     };
 
-    /// Makes the items point into the workspace.
     Placed place(Workspace& workspace) {
         Softmax* sums = workspace.place<Softmax>(n_sums);
         const int64_t* placed_keys = workspace.place(std::span<const int64_t>(first_keys));

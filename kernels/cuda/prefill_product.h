@@ -16,7 +16,7 @@ struct PrefillShape {
     static constexpr bool kIsBf16 = sizeof(T) == 2;
     static constexpr int kWarps = !kIsBf16 && D > 128 ? 2 : 4;
     static constexpr int kThreads = 32 * kWarps;
-    /// Pieces of 16 rows per warp. With one, tensor cores would wait for shared memory; more than two need too many
+    /// Pieces of 16 rows per warp. With one, tensor cores wait for shared memory; more than two need too many
     /// registers.
     static constexpr int kPieces = kIsBf16 && D <= 128 ? 2 : 1;
     static constexpr int kRows = 16 * kPieces * kWarps;

@@ -2,8 +2,7 @@
 
 #include "kernels/cuda/prefill_product.h"
 
-/// Prefill attention: a block's rows are the queries of a KV head's query heads. Tiles of keys begin at multiples of
-/// their size.
+/// Prefill attention: rows of a block are the queries of a KV head's query heads. Tiles of keys have fixed borders.
 namespace kvscope::kernels::cuda {
 
 /// A row of a block and its visible keys. For a row that does not exist, high is below 0.
@@ -207,7 +206,6 @@ struct PrefillTile {
         });
     }
 
-    /// Keeps the scores of keys that a row sees and sets all others to kUnseen.
     KVSCOPE_DEVICE static void mask(int t, int key, const Shared& shared, Thread& own) {
         Numbers<int, 2 * kPieces> low, high;
         KVSCOPE_UNROLL
@@ -240,7 +238,6 @@ struct PrefillTile {
         }
     }
 
-    /// Converts the scores of 16 keys to weights 2^(logit - largest).
     KVSCOPE_DEVICE static void weigh(int t, int key, Thread& own, const Shared& shared) {
         const float scale = shared.of_rows.scale;
         KVSCOPE_UNROLL

@@ -92,8 +92,7 @@ struct Ring {
 
 namespace {
 
-/// Returns the ring of a stream. Rings are never destroyed, because the driver may be unloaded before static objects
-/// are.
+/// Returns the ring of a stream. Rings are never destroyed, because the driver may be unloaded before.
 Ring& ring_of(cudaStream_t stream) {
     static auto& mutex = *new std::mutex;
     static auto& rings = *new std::map<std::pair<int, cudaStream_t>, std::unique_ptr<Ring>>;

@@ -132,7 +132,6 @@ KVSCOPE_DEVICE Softmax exchanged(const Softmax& x, int step) {
 }
 #endif
 
-/// Joins the sums of two sets of entries, either of which may be empty.
 struct Join {
     KVSCOPE_HOST_DEVICE Softmax operator()(const Softmax& a, const Softmax& b) const {
         const float largest = most(a.largest, b.largest);
@@ -173,7 +172,6 @@ KVSCOPE_HOST_DEVICE int64_t item_of_block(const Item* items, int64_t n, int64_t 
 template <class T>
 inline constexpr int kPerLoad = 16 / static_cast<int>(sizeof(T));
 
-/// The 16 bytes of a load, read as numbers.
 template <class T>
 struct Loaded {
     Four words;

@@ -42,7 +42,6 @@ KVSCOPE_HOST_DEVICE float number_at(uint32_t word, int i, int zero) {
     return sum_of(bits_to_float(bits), -(kLeading + static_cast<float>(zero)));
 }
 
-/// Spreads the lowest four bits to the lowest bits of four bytes.
 KVSCOPE_HOST_DEVICE uint32_t spread(uint32_t bits) { return (bits & 15) * 0x00204081u & 0x01010101u; }
 
 /// Scales a result q of number_at() to factor q + offset.
@@ -219,8 +218,7 @@ KVSCOPE_HOST_DEVICE uint32_t word_at(const uint8_t* p) {
 #endif
 }
 
-/// Loads n words from p, which is aligned to 2 or 4 bytes. May read 2 bytes before p. Branch-free, as warps mix both
-/// cases.
+/// Loads n words from p, which is 2- or 4-byte aligned. May read 2 bytes before p. Branch-free: warps mix both cases.
 template <int n>
 KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
     const auto beside = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p) % 4);

@@ -23,8 +23,7 @@ struct WindowTile {
     const WindowAttention& p;
     int64_t n_keys, first_key;  ///< number of all keys, and first key of the tile
 
-    /// Computes the logits, in base 2, of the thread's key for kWindowQueries queries from `first`; kMasked if
-    /// invisible.
+    /// Computes the logits (base 2) of the thread's key for kWindowQueries queries from `first`; kMasked if invisible.
     KVSCOPE_DEVICE void logits(Block& block, int head, int first, WindowShared& shared, Own<Block, Logits>& out) const {
         block.registers([&](int t) { out[t] = {}; });
         for (int c = 0; c < p.head_dim; c += kWindowDims) {
@@ -116,8 +115,7 @@ struct WindowTile {
         });
     }
 
-    /// Computes the mean over queries of the largest weight in any KV head (mean of its query heads). `totals` is (H,
-    /// w).
+    /// Computes the mean over queries of the largest weight in any KV head (mean of its query heads). totals: (H, w).
     KVSCOPE_DEVICE void peak(Block& block, const Softmax* totals, WindowShared& shared) const {
         struct Thread {
             float sum;
