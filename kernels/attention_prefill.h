@@ -32,7 +32,7 @@ struct PrefillAttention {
     void* out = nullptr;  ///< (n_queries, H, d); must not overlap q; nullptr to compute only column_sums
     int64_t out_token_stride = 0;
 
-    /// (H, column_stride) or nullptr: adds each key's softmax weights n_j exp(e_j) / sum n exp(e) in f32 (H2O's score).
+    /// (H, column_stride) or nullptr. Receives additions of softmax weights n_j exp(e_j) / sum n exp(e) (H2O's score).
     double* column_sums = nullptr;
     int64_t column_stride = 0;
 };

@@ -8,7 +8,7 @@
 
 namespace kvscope::kernels {
 
-/// Gathers rows of a weight: out = expand_weights(row) in `dtype`, as f32.
+/// Gathers rows of a weight as f32, with the numbers of expand_weights() in `dtype`.
 struct Embed {
     WeightFormat format = WeightFormat::f32;
     int64_t columns = 0;
@@ -18,7 +18,7 @@ struct Embed {
     float* out = nullptr;               ///< (ids, columns)
 };
 
-/// Throws std::invalid_argument as expand_weights().
+/// Throws like expand_weights().
 void embed(const Embed& problem);
 
 }  // namespace kvscope::kernels

@@ -7,8 +7,7 @@
 
 namespace kvscope::kernels {
 
-/// Calls body(i, scratch) for i in [0, count) on the team's threads, with scratch per thread. Throws the first
-/// exception.
+/// Calls body(i, scratch) for i in [0, count), with one scratch per thread of the team. Throws the first exception.
 template <typename Scratch, typename Body>
 void parallel_with(int64_t count, Body&& body) {
     std::atomic<int64_t> unclaimed{0};

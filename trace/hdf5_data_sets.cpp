@@ -225,7 +225,7 @@ Handle creation_properties(std::span<const std::size_t> shape, std::size_t eleme
     for (std::size_t i = 1; i < shape.size(); ++i) layer *= shape[i];
     const bool split_layers = shape.size() > 1 && layer >= 4096;
     for (std::size_t i = shape.size(); i-- > (split_layers ? 1U : 0U);) {
-        // Pieces of equal size, because HDF5 also stores the unused part of the last piece.
+        // Makes pieces of equal size, because HDF5 also stores the unused part of the last piece.
         const std::size_t n_pieces = (shape[i] + std::min(shape[i], room) - 1) / std::min(shape[i], room);
         chunk[i] = (shape[i] + n_pieces - 1) / n_pieces;
         room = std::max<std::size_t>(1, room / chunk[i]);

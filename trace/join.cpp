@@ -60,7 +60,7 @@ void with_part(Source& parts, const GroupPlace& place, const OutputFile& output,
         if (place.file == parts.base)
             throw DamagedTrace(
                 fmt::format("{}: the trace to be extended is damaged; choose another output, or "
-                            "allow it to be replaced",
+                            "allow kvscope to replace this trace",
                             damage.what()));
         throw DamagedTrace(set_damaged_part_aside(place.file, damage.what()) + "; run the same command again");
     }

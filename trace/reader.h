@@ -47,7 +47,7 @@ class Reader {
     /// what-if). An empty vector means that the data set does not exist. Copies no data of the trace.
     /// Throws std::invalid_argument if a vector has another shape than in schema.h or the kept entries are invalid.
     [[nodiscard]] Reader with_run(int prompt, RunRecord run) const;
-    /// Returns a reader whose runs, by {prompt, run}, have only these `given_label`s. Throws std::out_of_range.
+    /// Returns a reader with only these values of `given_label`, by {prompt, run}. Throws std::out_of_range.
     [[nodiscard]] Reader with_labels(const std::map<std::pair<int, int>, std::string>& labels) const;
     [[nodiscard]] bool is_in_file(int prompt, int run) const;
 
@@ -55,7 +55,7 @@ class Reader {
     [[nodiscard]] const std::string& version() const;
     [[nodiscard]] const std::string& generator() const;
     [[nodiscard]] const std::string& created_utc() const;
-    /// Empty if another program wrote the trace without a recipe.
+    /// Returns an empty text if another program wrote the trace without a recipe.
     [[nodiscard]] const std::string& recipe_json() const;
     [[nodiscard]] bool complete() const;
 
@@ -72,7 +72,7 @@ class Reader {
     [[nodiscard]] const std::vector<RunAttributes>& runs(int prompt) const;
     [[nodiscard]] std::optional<int> full_run(int prompt) const;
 
-    // Access to any data set of schema.h. `T` is the element type in memory; HDF5 converts numbers.
+    // These functions read any data set of schema.h. `T` is the element type in memory; HDF5 converts numbers.
 
     [[nodiscard]] bool has(Place place, const schema::DataSet& data_set) const;
     [[nodiscard]] std::vector<std::size_t> shape(Place place, const schema::DataSet& data_set) const;
@@ -95,7 +95,7 @@ class Reader {
     /// Returns R, the rows per layer of the run: G or H, by its granularity.
     [[nodiscard]] std::size_t n_rows(int prompt, int run) const;
 
-    // Complete records, as the writer received them.
+    // These functions return complete records, as the writer received them.
 
     [[nodiscard]] ModelRecord model_record() const;
     [[nodiscard]] PromptRecord prompt_record(int prompt) const;

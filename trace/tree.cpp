@@ -15,7 +15,7 @@ namespace kvscope::trace {
 
 namespace {
 
-/// Maximum depth of groups. A trace needs six levels, and each level costs HDF5 a walk from the root.
+/// Maximum depth of groups. A trace needs six levels, and HDF5 walks from the root for each level.
 constexpr std::ptrdiff_t deepest = 64;
 
 class TreeList {

@@ -103,9 +103,8 @@ Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const
 
 ReadFailed still_there(const ReadFailed& failure) {
     return ReadFailed(
-        fmt::format("{}; kvscope keeps the file, because it may be sound: run the same command again once it is "
-                    "readable, or move it "
-                    "elsewhere so that it is made again",
+        fmt::format("{}; kvscope keeps the file, because its contents may be sound. Run the same command again "
+                    "when the file is readable, or move the file elsewhere to make it again",
                     failure.what()));
 }
 
@@ -158,9 +157,9 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
 }
 
 [[noreturn]] void refuse_existing(const fs::path& path, const std::string& why = {}) {
-    throw ReplaceableOutputExists(
-        fmt::format("{} exists and is not the trace to be written{}; choose another output, or allow it to be replaced",
-                    path.string(), why));
+    throw ReplaceableOutputExists(fmt::format(
+        "{} exists and is not the trace to be written{}; choose another output, or allow kvscope to replace it",
+        path.string(), why));
 }
 
 /// @param output the complete trace that can be extended, or empty if there is none
@@ -175,8 +174,8 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
     if (output.empty()) refuse_existing(folder, why);
     std::error_code error;
     throw OutputExists(fmt::format(
-        "{} contains an unfinished {} of {}, which is not the one to be written{}; finish it by repeating its "
-        "command, or remove the folder to discard its finished work. {} itself is complete and stays unchanged",
+        "{} contains an unfinished {} of {}, which is not the requested trace{}; repeat its command to finish it, "
+        "or remove the folder to discard its finished work. {} itself is complete and stays unchanged",
         folder.string(), fs::exists(folder / base_part(), error) ? "extension" : "replacement", output.string(), why,
         output.string()));
 }
@@ -187,7 +186,7 @@ void require_free(const fs::path& folder) {
     try {
         const FolderLock held(folder);
     } catch (const WriteFailed&) {
-        // without a lock, other writers cannot be detected
+        // Without a lock, other writers cannot be detected.
     }
 }
 

@@ -31,8 +31,8 @@ struct WriterOptions {
     /// unless it extends another trace.
     bool force = false;
     std::string generator = "kvscope";
-    /// Returns whether another trace's recipe (JSON) is a part of the new one. Then an incomplete trace is continued,
-    /// and a complete trace is extended: only tasks with further results are written again.
+    /// Returns whether another trace's recipe (JSON) is a part of the new one. An incomplete part is continued. A
+    /// complete part is extended: the caller rewrites only the results of tasks that get further results.
     std::function<bool(const std::string& recipe_json)> is_part_of_it{};
     /// The attribute `created_utc` of a new trace. Default: now.
     std::optional<std::time_t> created{};

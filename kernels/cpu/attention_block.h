@@ -34,8 +34,7 @@ struct AttentionBlock {
     void* out = nullptr;  ///< nullptr if not needed
     int64_t out_token_stride = 0, out_head_stride = 0;
 
-    /// (group, column_stride) or nullptr: receives each visible key's weights exp(e) / sum n exp(e), summed over
-    /// queries.
+    /// (group, column_stride) or nullptr. Receives each key's weights exp(e) / sum n exp(e), summed over the queries.
     float* column_sums = nullptr;
     int64_t column_stride = 0;
 };

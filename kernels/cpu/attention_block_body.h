@@ -386,7 +386,7 @@ struct AttentionBlockBody {
         for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maxima);
     }
 
-    /// Computes P = exp2(S c - reference), in place for f32 or as pairs at p for bf16, and its sum with counts n.
+    /// Computes P = exp2(S c - reference), in place (f32) or as pairs at p (bf16), and its sum with n_i as factors.
     template <bool keep>
     static void weigh(float* s, int64_t n_keys, const float* n, vec c, const vec (&reference)[3], elem* p,
                       vec (&total)[3]) {

@@ -186,7 +186,7 @@ struct ElementwiseBody {
         }
     }
 
-    /// silu(x) = x / (1 + 2^(-x log2 e)). The exponent is limited to keep the power finite in f32.
+    /// Computes silu(x) = x / (1 + 2^(-x log2 e)) times `up`. Limits the exponent to keep the power finite in f32.
     static vec silu_times(vec x, vec up) {
         const vec exponent = Simd::max(Simd::mul(x, Simd::set1(1.4426950408889634f)), Simd::set1(-126.0f));
         const vec one = Simd::set1(1.0f);

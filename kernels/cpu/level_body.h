@@ -11,7 +11,7 @@
 
 namespace kvscope::kernels {
 
-/// Kernels of a level without bf16 instructions. constexpr, so other processors never run code of this level.
+/// Returns at compile time the kernels of a level without bf16 instructions. Other processors run none of its code.
 template <class Simd>
 constexpr LevelKernels kernels_of_level() {
     using Block = AttentionBlockBody<Simd, F32Products<Simd>>;

@@ -44,7 +44,7 @@ struct WidenedFactors : PackedF32<Simd> {
     }
 };
 
-/// Order of multiplications and memory layout of a product, the same for any number of rows.
+/// Order of multiplications and memory layout of a product. Both are the same for any number of rows.
 template <class Simd, class Factors>
 struct LinearLayout {
     using T = typename Factors::T;
@@ -54,10 +54,10 @@ struct LinearLayout {
     static constexpr int64_t kBlock = 4096 / sizeof(elem);  ///< largest number of elements of `in` in a block
 
     static int64_t steps(int64_t count) { return (count + kStep - 1) / kStep; }
-    /// Returns the number of packed elements of a row of x: whole steps, zeros past `in`.
+    /// Returns the number of packed elements of a row of x: whole steps, with zeros after `in` elements.
     static int64_t packed_elems(int64_t in) { return steps(in) * kStep; }
 
-    /// Returns the number of elements per block: nearly equal blocks of whole steps and whole groups of 32 weights.
+    /// Returns the number of elements per block. Blocks are nearly equal, in whole steps and groups of 32 weights.
     static int64_t block_elements(int64_t in) {
         constexpr int64_t together = kStep > 32 ? kStep : 32;
         const int64_t n_blocks = (in + kBlock - 1) / kBlock;

@@ -29,7 +29,7 @@ struct LinearStored {
  private:
     static constexpr int kRows = 4;  ///< more would leave too few registers for sums and weights
 
-    /// Weights of R outputs, read one piece early, because a vector load right after small stores stalls.
+    /// Weights of R outputs. They are read one piece early, because vector loads right after small stores stall.
     template <class Format, int R>
     using Piece = typename Blocks::template Stretch<Format, R>;
 

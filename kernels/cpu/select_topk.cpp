@@ -24,7 +24,7 @@ int64_t first_nan(const Score* values, int64_t n) {
     return i;
 }
 
-/// The k-th largest key, and how many keys equal to it are among the k largest.
+/// The k-th largest key, and the number of keys equal to it among the k largest.
 template <class Key>
 struct Cut {
     Key key;

@@ -18,7 +18,7 @@ struct SimdAvx512 {
     static constexpr int direct_outputs = 4;
     static constexpr int direct_registers = 29;
 
-    /// In each group of four lanes, the first and third are added first, then the second and fourth.
+    /// Returns the lane of a pass. Of four lanes, the first and third are added first, then the second and fourth.
     static int lane_of_pass(int pass) { return (pass & ~3) | (pass & 1) << 1 | (pass & 2) >> 1; }
 
     static vec zero() { return _mm512_setzero_ps(); }

@@ -42,7 +42,7 @@ bool look_out(std::chrono::microseconds time, const Done& done) {
     return false;
 }
 
-/// Time to busy-wait between two loops of a decode step. Waking a sleeping thread takes about 50 µs.
+/// Time to busy-wait for the next loop of a decode step. Waking a sleeping thread takes about 50 µs.
 constexpr std::chrono::microseconds between_loops{200};
 /// Time to busy-wait for a member that other programs delay during its work.
 constexpr std::chrono::microseconds for_the_last{50};

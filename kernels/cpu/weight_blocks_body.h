@@ -9,7 +9,7 @@
 
 namespace kvscope::kernels {
 
-/// Decodes weights: integers q with a factor (per 16 or 32) and maybe an offset, rounded as ggml's reference does.
+/// Decodes stored weights, factor * q + offset with integers q, rounded after each operation like ggml's reference.
 template <class Simd>
 struct WeightBlocksBody {
     using vec = typename Simd::vec;

@@ -59,7 +59,8 @@ inline constexpr const char* kReleaseSymbol = "kvscope_cuda_release";
 using Copy = bool(void* to, const void* from, size_t bytes, char* error, size_t error_size);
 inline constexpr const char* kCopySymbol = "kvscope_cuda_copy";
 
-/// Copies between or within host and device in the stream's order. Pinned host memory must stay valid until then.
+/// Copies between host and device, or within the device, in the stream's order. Until then, host memory must stay valid
+/// if it is pinned or written.
 using CopyInOrder = bool(void* to, const void* from, size_t bytes, void* stream, char* error, size_t error_size);
 inline constexpr const char* kCopyInOrderSymbol = "kvscope_cuda_copy_in_order";
 

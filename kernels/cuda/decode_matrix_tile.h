@@ -127,7 +127,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         return load_aligned(static_cast<const bf16*>(row.q) + query * row.q_stride + channel).words;
     }
 
-    /// Queries and keys order channels in the same way within a product: eight adjacent ones per thread.
+    /// Multiplies queries and keys. Both have eight adjacent channels per thread.
     template <class Loads>
     KVSCOPE_DEVICE void multiply_keys(Block& block, int batch, const Loads& loads, Shared& shared) {
         Own<Block, Numbers<Numbers<float, 4>, 2>> products;  // the lower rows belong to no query
@@ -150,7 +150,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         });
     }
 
-    /// Returns the place of a score in shared memory, later of two weights as bits: larger numbers first, then smaller.
+    /// Returns the place of score i. Weights later replace scores, two per word: larger bf16 numbers, then smaller.
     KVSCOPE_DEVICE static float& place_of(int t, int i, Shared& shared) {
         static_assert(sizeof shared.values >= sizeof(float) * 4 * kBatches * Block::kThreads);
         return (&shared.values[0][0][0])[i * Block::kThreads + t];
@@ -239,7 +239,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         return x;
     }
 
-    /// Word i of a load has channels 2 i and 2 i + 1 of an entry: rows lane / 4 and lane / 4 + 8 of product i.
+    /// Adds a batch's values. Word i of a load has channels 2 i and 2 i + 1, which are rows of product i.
     template <class Loads>
     KVSCOPE_DEVICE void add_values(Block& block, int batch, const Loads& loads, Shared& shared) {
         Own<Block, Numbers<uint32_t, kTwice ? 2 : 4>> weights;

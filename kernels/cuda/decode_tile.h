@@ -3,7 +3,7 @@
 #include "kernels/attention_decode.h"
 #include "kernels/cuda/tile.h"
 
-/// Decode attention: a block computes one piece of a row. Pieces depend only on a row's length, joined in order.
+/// Decode attention, one block per piece of a row. Only the row's length determines the pieces and their order.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kDecodeThreads = 128;

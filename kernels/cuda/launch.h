@@ -39,7 +39,7 @@ struct Call {
         return true;
     }
 
-    /// Like fits(), and copies the host's data to its place in the layout.
+    /// Like fits(), but also copies the host's data to its place in the layout.
     bool upload(const char* kernel, const Workspace& layout, Staging& staging) const {
         if (!fits(kernel, layout)) return false;
         if (layout.host().empty()) return true;

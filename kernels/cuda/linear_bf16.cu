@@ -12,7 +12,7 @@ constexpr bool kNeedsMore = true;
 constexpr bool kNeedsMore = false;
 #endif
 
-/// @tparam B blocks per multiprocessor for which registers must suffice
+/// `B` is the number of blocks per multiprocessor for which registers must suffice.
 template <WeightFormat format, int M, int R, int B>
 __global__ __launch_bounds__(kMatrixThreads, kNeedsMore&& M == 4 && loads_parts(format)
                                                  ? 1

@@ -6,7 +6,7 @@
 
 namespace kvscope::kernels::cuda {
 
-/// Defined in one file each, because these kernels take the longest to compile.
+/// Each function has its own source file, because these kernels take the longest to compile.
 void launch_linear_f32(WeightFormat format, const LinearProblem& problem, cudaStream_t stream);
 void launch_linear_bf16(WeightFormat format, const LinearProblem& problem, cudaStream_t stream);
 

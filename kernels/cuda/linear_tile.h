@@ -3,7 +3,7 @@
 #include "kernels/cuda/weight_blocks.h"
 #include "kernels/linear.h"
 
-/// Products in f32: a warp has two outputs, and lanes' sums are added in a fixed order. Other rows change no result.
+/// Products in f32: a warp has two outputs. Other rows do not change the order in which a row's sums are added.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kLinearThreads = 128;

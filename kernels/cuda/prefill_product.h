@@ -16,18 +16,17 @@ struct PrefillShape {
     static constexpr bool kIsBf16 = sizeof(T) == 2;
     static constexpr int kWarps = !kIsBf16 && D > 128 ? 2 : 4;
     static constexpr int kThreads = 32 * kWarps;
-    /// Pieces of 16 rows per warp. With one, tensor cores wait for shared memory; more than two need too many
-    /// registers.
+    /// Pieces of 16 rows per warp. One would wait for shared memory; more than two would need too many registers.
     static constexpr int kPieces = kIsBf16 && D <= 128 ? 2 : 1;
     static constexpr int kRows = 16 * kPieces * kWarps;
     static constexpr int kKeys = kIsBf16 ? (D > 128 ? 32 : 64) : (D > 128 ? 16 : 32);
     static constexpr int kStride = D + kPerLoad<T>;  ///< row stride in shared memory: rows are 4 banks apart
-    /// Blocks per multiprocessor for which registers must suffice, so that some multiply while others compute weights.
+    /// Number of blocks per multiprocessor for which registers must suffice. Some multiply, others compute weights.
     static constexpr int kBlocks = kIsBf16 && D <= 128 ? (D == 64 ? 3 : 2) : 1;
     static constexpr int kColumnBlocks = kIsBf16 && D <= 128 ? 3 : 1;  ///< blocks per multiprocessor for column sums
 };
 
-/// A problem, with first_keys in device memory, and its blocks: n_tiles tiles of rows per KV head.
+/// A problem with first_keys in device memory. It has n_tiles tiles of rows per KV head, one block each.
 struct PrefillItem {
     PrefillAttention problem;
     int64_t n_tiles;

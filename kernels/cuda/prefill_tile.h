@@ -2,7 +2,7 @@
 
 #include "kernels/cuda/prefill_product.h"
 
-/// Prefill attention: rows of a block are the queries of a KV head's query heads. Tiles of keys have fixed borders.
+/// Prefill attention: a block's rows are queries of one KV head. Tiles of keys begin at multiples of their size.
 namespace kvscope::kernels::cuda {
 
 /// A row of a block and its visible keys. For a row that does not exist, high is below 0.

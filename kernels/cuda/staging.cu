@@ -92,7 +92,7 @@ struct Ring {
 
 namespace {
 
-/// Returns the ring of a stream. Rings are never destroyed, because the driver may be unloaded before.
+/// Returns a stream's ring. Rings are never destroyed, because the driver may already be unloaded at exit.
 Ring& ring_of(cudaStream_t stream) {
     static auto& mutex = *new std::mutex;
     static auto& rings = *new std::map<std::pair<int, cudaStream_t>, std::unique_ptr<Ring>>;

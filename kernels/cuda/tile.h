@@ -39,7 +39,7 @@ KVSCOPE_HOST_DEVICE float power_of_two(float x) {
 #endif
 }
 
-/// Faster power of two with one instruction instead of four. Returns 0 instead of subnormal numbers.
+/// Returns 2^x with one instruction instead of four. Returns 0 instead of subnormal numbers.
 KVSCOPE_HOST_DEVICE float quick_power_of_two(float x) {
 #ifdef __CUDA_ARCH__
     float power;
@@ -59,7 +59,7 @@ KVSCOPE_HOST_DEVICE float multiply_add(float a, float b, float c) {
 #endif
 }
 
-/// Products and sums with separate rounding, for results that must equal those of another implementation.
+/// Multiplies or adds with separate rounding, for results that must equal another implementation's results.
 KVSCOPE_HOST_DEVICE float product_of(float a, float b) {
 #ifdef __CUDA_ARCH__
     return __fmul_rn(a, b);
@@ -86,7 +86,7 @@ KVSCOPE_HOST_DEVICE T most(T a, T b) {
     return a < b ? b : a;
 }
 
-/// Faster most() with one instruction instead of two. If one operand is NaN, returns the other.
+/// Like most(), but with one instruction instead of two. If one operand is NaN, returns the other.
 KVSCOPE_HOST_DEVICE float quick_most(float a, float b) {
 #ifdef __CUDA_ARCH__
     return fmaxf(a, b);

@@ -67,7 +67,7 @@ constexpr bool is_number(WeightFormat format) {
     return format == WeightFormat::f32 || format == WeightFormat::bf16 || format == WeightFormat::f16;
 }
 
-/// Formats of blocks of 32: with an offset, and with a fifth bit stored separately.
+/// Whether a format with blocks of 32 weights has an offset (small_adds) or a separate fifth bit (has_fifth).
 constexpr bool small_adds(WeightFormat format) { return format == WeightFormat::q4_1 || format == WeightFormat::q5_1; }
 constexpr bool has_fifth(WeightFormat format) { return format == WeightFormat::q5_0 || format == WeightFormat::q5_1; }
 
@@ -122,7 +122,7 @@ KVSCOPE_HOST_DEVICE int q3_scale(uint32_t bytes, int i) {
     return static_cast<int>(low | high << 4) - 32;
 }
 
-/// Bytes with scale and minimum `i` of q4_k and q5_k. The last four of each share bytes with the first four.
+/// Returns the bytes of scale and minimum `i` of q4_k and q5_k. The last four of each share bytes with the first four.
 KVSCOPE_HOST_DEVICE uint32_t six_bit_bytes(const uint8_t* p, int i) {
     return p[4 + i % 4] | p[8 + i % 4] << 8 | p[12 + i % 4] << 16;
 }

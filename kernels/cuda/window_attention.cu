@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kName = "window_attention";
 using Block = DeviceBlock<kWindowKeys>;
 
-/// Softmax sums (H, w, tiles) per head, query and tile of keys. Grid (tiles, H, query blocks).
+/// Computes softmax sums (H, w, tiles) per head, query and tile of keys. Grid (tiles, H, query blocks).
 template <class T>
 __global__ __launch_bounds__(kWindowKeys) void tile_sums(WindowAttention p, int64_t n_keys, Softmax* sums) {
     __shared__ WindowShared shared;
@@ -25,7 +25,7 @@ __global__ void query_totals(int64_t n_queries, int64_t n_tiles, const Softmax* 
     if (query < n_queries) totals[query] = window_total(sums, n_tiles, query);
 }
 
-/// Mean weight of each key. Grid (tiles, H).
+/// Computes the mean weight of each key. Grid (tiles, H).
 template <class T>
 __global__ __launch_bounds__(kWindowKeys) void key_means(WindowAttention p, int64_t n_keys, const Softmax* totals) {
     __shared__ WindowShared shared;
@@ -35,7 +35,7 @@ __global__ __launch_bounds__(kWindowKeys) void key_means(WindowAttention p, int6
                                                                             totals + int64_t{head} * p.window, shared);
 }
 
-/// Mean over queries of each key's largest weight. Grid (tiles).
+/// Computes the mean over queries of each key's largest weight. Grid (tiles).
 template <class T>
 __global__ __launch_bounds__(kWindowKeys) void key_peaks(WindowAttention p, int64_t n_keys, const Softmax* totals) {
     __shared__ WindowShared shared;
