@@ -92,7 +92,7 @@ struct Value {
     enum class Kind { text, integer, real, other };
     Kind kind = Kind::other;
     bool is_list = false;
-    std::string type;  ///< e.g. text, i32, u64, f64
+    std::string type;  ///< type name, e.g. text, i32, u64, f64
     std::vector<std::string> texts;
     std::vector<std::int64_t> integers;  ///< u64 values above the range of int64_t wrap around
     std::vector<double> reals;           ///< also filled for integers
@@ -110,7 +110,7 @@ void write_attribute(hid_t object, const std::string& name, bool value);
 void write_attribute(hid_t object, const std::string& name, const std::vector<std::int32_t>& value);
 
 struct DataSetInfo {
-    std::string type;                     ///< e.g. f32, u64, text, table
+    std::string type;                     ///< type name, e.g. f32, u64, text, table
     std::optional<schema::Type> element;  ///< nullopt if the trace format does not use the type
     std::vector<std::size_t> shape;
     std::uint64_t bytes = 0;

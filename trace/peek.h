@@ -16,7 +16,7 @@ using PeekValue = std::variant<std::monostate, double, std::string>;
 /// A two-dimensional block of a data set: the last dimension (or a table's columns) gives the columns, the one before
 /// the rows. All other dimensions stay at one index. A one-dimensional data set is one column.
 struct Peek {
-    std::string type;                       ///< as in TreeNode
+    std::string type;                       ///< type name, as in TreeNode
     std::vector<std::size_t> shape;         ///< shape of the whole data set; empty for a single value
     std::vector<std::string> names;         ///< names of the table columns in the block; empty if not a table
     std::vector<std::string> column_types;  ///< types of the table columns in the block

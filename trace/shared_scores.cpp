@@ -70,7 +70,7 @@ std::set<int> SharedScores::forget_orphans(int prompt, const std::set<int>& runs
 SharedScores::Digest SharedScores::read_digest(int prompt, int run) const {
     const h5::Handle file = open_input_file(file_of_run(folder_, prompt, run));
     const std::string path = fmt::format("/prompts/{}/runs/{}/{}", prompt, run, schema::run::scores.path);
-    if (!h5::exists(file.get(), path)) return {};  // zero digest without scores
+    if (!h5::exists(file.get(), path)) return {};  // a part without scores has a zero digest
     const h5::Handle data_set = h5::open_data_set(file.get(), path);
     if (h5::info(data_set.get()).element == schema::Type::f64)
         return digest_of<double>(h5::read<double>(data_set.get()));

@@ -45,7 +45,7 @@ class SharedScores {
     bool holds(int prompt, int run, Holder& holder, const Digest& wanted) const;
 
     std::filesystem::path folder_;
-    std::map<int, std::map<int, Holder>> holders_;  ///< by prompt and run
+    std::map<int, std::map<int, Holder>> holders_;  ///< runs with scores, by prompt and run
     std::map<int, std::map<int, int>>
         sources_;  ///< run whose part holds the scores, by prompt and by run that shares them
 };

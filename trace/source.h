@@ -16,7 +16,7 @@ namespace kvscope::trace {
 
 struct GroupPlace {
     std::filesystem::path file;
-    std::string group;  ///< HDF5 path
+    std::string group;  ///< HDF5 path of the group
     int number = 0;     ///< number of the prompt, run or batch
 };
 
@@ -37,7 +37,7 @@ class Source {
     std::optional<std::filesystem::path> base;  ///< the trace that the folder extends
     std::optional<GroupPlace> model;
     std::vector<PromptPlace> prompts;                        ///< in ascending order of numbers
-    std::map<std::string, std::vector<GroupPlace>> results;  ///< data sets by task
+    std::map<std::string, std::vector<GroupPlace>> results;  ///< result tables by task
 
     /// Returns an open file. The last few files that were used stay open.
     const h5::Handle& open(const std::filesystem::path& file);

@@ -10,12 +10,12 @@ namespace kvscope::trace {
 
 struct TreeAttribute {
     std::string name;
-    std::string type;   ///< e.g. text, i64, f64, u8
-    std::string value;  ///< as text; lists as JSON
+    std::string type;   ///< type name, e.g. text, i64, f64, u8
+    std::string value;  ///< value as text; a list as JSON
 };
 
 struct TreeNode {
-    std::string path;  ///< HDF5 path
+    std::string path;  ///< HDF5 path of the object
     bool is_group = false;
     std::string type;                  ///< element type of a data set, e.g. f32, u64, text, table
     std::vector<std::uint64_t> shape;  ///< shape of a data set

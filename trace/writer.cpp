@@ -152,7 +152,7 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
         const h5::Guard guard;
         return difference(recipe, Source(path).root.recipe_json, may_extend);
     } catch (const TraceError&) {
-        return {};  // not a trace
+        return {};  // the path is not a trace
     }
 }
 
@@ -169,7 +169,7 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
     try {
         if (const auto record = read_folder_record(folder)) why = difference(recipe, record->recipe_json, may_extend);
     } catch (const TraceError&) {
-        // not a trace
+        // the path is not a trace
     }
     if (output.empty()) refuse_existing(folder, why);
     std::error_code error;

@@ -106,7 +106,7 @@ void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float 
     DecodeRow tile = row;
     tile.entries = nullptr;
     tile.q = queries;
-    tile.k = tile.v = keys;  // values are not read
+    tile.k = tile.v = keys;  // the values are not used
     tile.q_stride = tile.k_stride = tile.v_stride = key_dim;
     if (row.cardinality) tile.cardinality += segment.begin;
     if (row.attention) tile.attention += segment.begin;

@@ -147,7 +147,7 @@ struct Rows {
 
     Rows(const double* distributions, int64_t n_rows, int64_t length, double log_of_zero)
         : n(length), p(distributions, distributions + n_rows * length), logs(p.size()) {
-        for (double& value : p) value = value < kSmallest ? 0.0 : value;  // keeps NaN
+        for (double& value : p) value = value < kSmallest ? 0.0 : value;  // NaN stays NaN
         loops().logs(p.data(), n_rows * n, log_of_zero, logs.data());
     }
     const double* row(int64_t i) const { return p.data() + i * n; }
@@ -161,7 +161,7 @@ void jsd_matrix(const double* distributions, int64_t n_rows, int64_t n, double* 
     const Loops& loop = loops();
     const int n_threads = n_rows * n_rows / 2 * n > kParallelWork ? threads() : 1;
     const auto divergences_of = [&](int64_t i) {
-        out[i * n_rows + i] = loop.difference(rows.row(i), rows.log_row(i), rows.log_row(i), n);  // 0, or NaN
+        out[i * n_rows + i] = loop.difference(rows.row(i), rows.log_row(i), rows.log_row(i), n);  // 0 or NaN
         for (int64_t j = i + 1; j < n_rows; ++j) {
             const double sum = loop.jsd(rows.row(i), rows.row(j), rows.log_row(i), rows.log_row(j), n);
             out[i * n_rows + j] = out[j * n_rows + i] = std::clamp(sum, 0.0, std::numbers::ln2);

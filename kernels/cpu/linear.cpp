@@ -32,7 +32,7 @@ struct Share {
     int threads = n_rows * problem.in * problem.out > worth_threads ? kernels::threads() : 1;
     LinearTiles tiles = in_tiles();
     int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;
-    int64_t n_parts = in_parts();  ///< parts into which the tiles are divided
+    int64_t n_parts = in_parts();  ///< number of parts into which the tiles are divided
 
     LinearTiles in_tiles() const {
         const int64_t most = by_panel ? kernel.rows_by_panel : kernel.rows_direct;

@@ -22,7 +22,7 @@ struct PackedF32 {
 
 template <class Simd>
 struct F32Factors : PackedF32<Simd> {
-    using T = float;                       ///< type in the arrays
+    using T = float;                       ///< element type of the arrays
     static constexpr int kStep = Simd::W;  ///< elements of `in` per step
     static constexpr int kParts = 1;       ///< operands per step
     template <int part>

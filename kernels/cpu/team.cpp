@@ -115,7 +115,7 @@ class Team {
 
     void grow(int n_workers) {
         if (static_cast<int>(workers_.size()) >= n_workers) return;
-        const SignalsBlocked blocked;  // inherited by new threads
+        const SignalsBlocked blocked;  // new threads inherit the signal mask
         while (static_cast<int>(workers_.size()) < n_workers) {
             const int member = static_cast<int>(workers_.size()) + 1;
             try {

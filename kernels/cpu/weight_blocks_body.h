@@ -146,9 +146,9 @@ struct WeightBlocksBody {
     template <class F>
     struct Group {
         const uint8_t* block;
-        int part;  ///< part of the block
+        int part;  ///< number of these 32 weights within the block
         const Scales<F>* scales;
-        int64_t at;  ///< see Scales::factor
+        int64_t at;  ///< argument of Scales::factor()
     };
 
     /// Weights [begin, begin + count) of R rows and their scales. Create it early: loads right after small stores
@@ -396,7 +396,7 @@ struct WeightBlocksBody {
             const fours numbers = {a & 0x3f3f3f3f, (c & 0x0f0f0f0f) | (a >> 6 & 0x03030303) << 4, b & 0x3f3f3f3f,
                                    (c >> 4 & 0x0f0f0f0f) | (b >> 6 & 0x03030303) << 4};
             alignas(64) float minima[16];
-            multiplied(load(&numbers), factor_at(p), factors);  // minima are overwritten by the next block
+            multiplied(load(&numbers), factor_at(p), factors);  // the next block overwrites the minima
             multiplied(load(&numbers), -half_at(p + 2), minima);
             std::memcpy(offsets, minima + 8, 8 * sizeof(float));
         }

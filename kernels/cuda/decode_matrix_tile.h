@@ -35,7 +35,7 @@ struct DecodeMatrixPiece : PieceOfRow {
     using Sums = Numbers<Numbers<float, 4>, D / 16>;
 
     /// Local copies, because the compiler must assume that a thread's stores change the originals.
-    const bf16 *keys, *values;  ///< of the piece's first entry
+    const bf16 *keys, *values;  ///< key and value of the piece's first entry
     int key_stride, value_stride, key_dim;
 
     Own<Block, Scores> scores;

@@ -31,7 +31,7 @@ KVSCOPE_HOST_DEVICE int vectors_of_norm_block(int64_t dim) { return dim <= kNorm
 /// Normalizes a block's vectors: x += delta if given, then out = x / sqrt(mean(x^2) + eps) * weight, in a fixed order.
 template <class Block, class X, class Delta, class Out>
 struct Norm {
-    RmsNorm p;  ///< strides filled in
+    RmsNorm p;  ///< with strides filled in
     X* x;
     const Delta* delta;  ///< in the layout of x, or nullptr
 

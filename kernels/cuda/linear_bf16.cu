@@ -37,7 +37,7 @@ void launch_linear_bf16(WeightFormat format, const LinearProblem& p, cudaStream_
     with_format(format, [&]<WeightFormat f>() {
         if (p.n_rows <= 8) return launch<f, 1, 1>(p, stream);
         if (p.n_rows <= 16) return launch<f, 2, 1>(p, stream);
-        // Weights held in registers leave room for fewer sums.
+        // Formats whose loaded weights need more registers have fewer sums.
         constexpr bool is_large = f == WeightFormat::f32;
         constexpr int R = !is_large && (is_number(f) || (loads_parts(f) && block_of(f).bytes <= 22)) ? 2 : 1;
         if (p.n_rows <= 32 || is_large) return launch<f, 4, R>(p, stream);

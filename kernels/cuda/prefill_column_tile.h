@@ -17,7 +17,7 @@ template <class T>
 struct QueriesOfKeys {
     const PrefillAttention* problem;
     const T* q;              ///< queries of this head
-    const Softmax* softmax;  ///< one per query
+    const Softmax* softmax;  ///< softmax sum of each query
     int64_t apart;           ///< elements between queries
     int head, first_key, n_keys, n_queries, head_dim;
     int begin, end;            ///< queries that see any of the keys

@@ -61,7 +61,8 @@ struct PrefillTile {
 
     KVSCOPE_DEVICE PrefillRow row(int i) const {
         const int group = problem.n_heads / problem.n_kv_heads;
-        const int64_t first = (item.n_tiles - 1 - block_index / problem.n_kv_heads) * kRows;  // longest tile first
+        const int64_t first =
+            (item.n_tiles - 1 - block_index / problem.n_kv_heads) * kRows;  // the longest tile comes first
         const int at = static_cast<int>(first % group) + i;
         const int query = static_cast<int>(first / group) + at / group, head = kv_head() * group + at % group;
         if (query >= problem.n_queries) return {query, head, 0, -1};

@@ -175,7 +175,7 @@ KVSCOPE_HOST_DEVICE Weights weights_of_large(const Stored<format>& stored, int a
     const float factor = half_number(halves & 0xffffu);
     Scaling scaling{0, 0};
     int shift = 0, high_shift = 0, zero = 0;
-    uint32_t mask = 15, high_mask = 0;  // masks per byte
+    uint32_t mask = 15, high_mask = 0;  // masks of one byte
     if constexpr (format == q2_k) {
         scaling = {product_of(static_cast<float>(scales & 15), factor),
                    product_of(static_cast<float>(scales >> 4), -half_number(halves >> 16))};

@@ -73,7 +73,7 @@ struct WindowTile {
         Own<Block, Logits> x;
         logits(block, head, first, shared, x);
         Own<Block, Softmax> own;
-        KVSCOPE_UNROLL  // keeps x in registers
+        KVSCOPE_UNROLL  // unrolling keeps x in registers
             for (int i = 0; i < kWindowQueries; ++i) {
             block.registers([&](int t) { own[t] = x[t][i] < kLowest ? Softmax{} : Softmax{x[t][i], 1.0f}; });
             KVSCOPE_UNROLL
