@@ -18,7 +18,7 @@ namespace measured = trace::schema::prompt;
 
 constexpr std::array<const char*, 3> kVectors = {"c11", "c12", "c22"};
 
-/// Cosines of the three vectors with the gradient, each (L, H).
+/// Cosines of c11, c12 and c22 with the loss gradient, each (L, H).
 struct Alignment {
     size_t n_heads = 0;
     std::array<std::vector<float>, 3> cosines;

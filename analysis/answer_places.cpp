@@ -5,11 +5,11 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr size_t farthest_piece = 16;  // most bytes of an unknown token between known ones
+constexpr size_t farthest_piece = 16;  // largest number of bytes that are searched per unknown token
 
 bool is_white(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-/// Returns the offsets at which words begin, including their preceding white space. The first offset is 0.
+/// Returns the byte offset of each word, including its preceding white space.
 std::vector<size_t> blank_starts(std::string_view text) {
     std::vector<size_t> starts{0};
     for (size_t i = 1; i < text.size(); ++i) {
@@ -18,7 +18,6 @@ std::vector<size_t> blank_starts(std::string_view text) {
     return starts;
 }
 
-/// Divides bytes [begin, end) into n ranges of whole characters.
 void divide(std::string_view text, size_t begin, size_t end, size_t n, std::vector<StepPlace>& places) {
     const auto border = [&](size_t i) {
         size_t byte = begin + (end - begin) * i / n;
@@ -28,8 +27,7 @@ void divide(std::string_view text, size_t begin, size_t end, size_t n, std::vect
     for (size_t i = 0; i < n; ++i) places.push_back({border(i), border(i + 1)});
 }
 
-/// Divides bytes [begin, end) among n unknown tokens: by words, with more tokens for longer words, or evenly if there
-/// are more words than tokens.
+/// Divides bytes [begin, end) among n unknown tokens by words, or evenly if there are more words than tokens.
 std::vector<StepPlace> share_out(std::string_view text, size_t begin, size_t end, size_t n) {
     std::vector<StepPlace> places;
     std::vector<size_t> starts = blank_starts(text.substr(begin, end - begin));
@@ -59,7 +57,7 @@ std::vector<StepPlace> share_out(std::string_view text, size_t begin, size_t end
 std::vector<StepPlace> place_steps(std::string_view text, std::span<const int32_t> ids,
                                    const std::unordered_map<int32_t, std::string>& pieces) {
     std::vector<StepPlace> places(ids.size());
-    size_t done = 0;      // number of steps with a place
+    size_t done = 0;      // number of steps whose place is known
     size_t position = 0;  // offset in the text after these steps
     const auto place_unknown = [&](size_t last, size_t end) {
         const auto shares = share_out(text, position, end, last - done);

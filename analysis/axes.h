@@ -7,7 +7,6 @@
 /// Axes and maps on which item i covers the interval from i - 1/2 to i + 1/2.
 namespace kvscope::analysis {
 
-/// Returns an axis that is labeled with the layers' numbers.
 Axis layer_axis(const std::vector<int>& layers);
 
 Axis head_axis(const std::vector<int>& heads, bool query_heads);
@@ -18,7 +17,6 @@ Axis token_axis(size_t n_tokens);
 /// Returns a panel with tokens from left to right and layers from top to bottom.
 Panel layers_by_tokens(const std::vector<int>& layers, size_t n_tokens);
 
-/// Sets the size of a map and places it on these axes.
 template <class Map>
 void place_on_numbers(Map& map, size_t rows, size_t columns) {
     map.rows = rows;

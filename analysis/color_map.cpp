@@ -38,12 +38,12 @@ constexpr std::array<uint32_t, 256> kViridis = {
     0xDDE318, 0xDFE318, 0xE2E418, 0xE5E419, 0xE7E419, 0xEAE51A, 0xECE51B, 0xEFE51C, 0xF1E51D, 0xF4E61E, 0xF6E620,
     0xF8E621, 0xFBE723, 0xFDE725};
 
-constexpr size_t kAnchors = 11;  // in a diverging map
+constexpr size_t kAnchors = 11;  // number of given colors in a diverging map
 
 /// ColorBrewer's RdBu (Cynthia Brewer) from blue to red; linear between the anchors.
 constexpr std::array<uint32_t, kAnchors> kBlueWhiteRed = {0x053061, 0x2166AC, 0x4393C3, 0x92C5DE, 0xD1E5F0, 0xF7F7F7,
                                                           0xFDDBC7, 0xF4A582, 0xD6604D, 0xB2182B, 0x67001F};
-/// The same hues for a dark background.
+/// RdBu's hues with a dark middle, for dark backgrounds.
 constexpr std::array<uint32_t, kAnchors> kBlueDarkRed = {0xB5E0FF, 0x7CC4F5, 0x4DA3DE, 0x3579AE, 0x24506F, 0x14161A,
                                                          0x6B2F2A, 0xA8463A, 0xDB6350, 0xF58E78, 0xFFC2B3};
 constexpr size_t kDivergingSize = 251;  // odd, with 25 steps between adjacent anchors

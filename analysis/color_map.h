@@ -22,8 +22,7 @@ enum class ColorMap {
     blue_dark_red      ///< blue_white_red for a dark background: the middle is dark, the ends are light
 };
 
-/// Returns the colors of a map in ascending order. Diverging maps have an odd number of them, so that one is the
-/// middle.
+/// Returns a map's colors in ascending order. Diverging maps have an odd number of colors, one of them in the middle.
 std::span<const Rgb> color_table(ColorMap map);
 
 /// Returns the color at t. Values outside [0, 1] are clamped; NaN gives the lowest color.

@@ -4,14 +4,13 @@
 
 namespace kvscope::analysis {
 
-/// Whether differences in this column of the cost table are meaningful. Those of run numbers, budgets and error bars
-/// are not.
+/// Whether differences in this column of the cost table are meaningful; false for run numbers, budgets and error bars.
 bool has_difference(const Column& column);
 
 /// Returns the column of differences: "coverage_difference", titled "Δ Coverage".
 Column difference_column(const Column& column);
 
-/// Returns a − b, an integer if both are; empty if either is missing.
+/// Returns a − b, as an integer if both cells are integers; empty if either cell is empty.
 Cell difference_of(const Cell& a, const Cell& b);
 
 enum class Change { none, better, worse };

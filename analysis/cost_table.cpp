@@ -41,7 +41,7 @@ struct Source {
         return sum / static_cast<double>(n);
     }
 
-    /// Returns nullopt also if the lengths differ, which trace::check reports.
+    /// Returns nullopt if the divergence was not recorded or its data sets differ in length (reported by trace::check).
     std::optional<LogitDivergence> divergence() const {
         if (!reader.has(place(), schema::run::step_kl) || !reader.has(place(), schema::run::step_agreement)) return {};
         const auto kl = reader.read<float>(place(), schema::run::step_kl);
@@ -86,7 +86,6 @@ std::vector<Column> columns() {
             {"message", "Message", "", ColumnType::text}};
 }
 
-/// Returns a note about merged keys that are not between the two original keys, or an empty text.
 std::string merging_note(const trace::Reader& reader, const trace::Place& place) {
     if (!reader.has(place, schema::run::merged_keys) || !reader.has(place, schema::run::merged_keys_outside)) return {};
     const auto sum = [&](const schema::DataSet& set) {
@@ -141,7 +140,6 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     return row;
 }
 
-/// Returns the recall of every run; empty if the run failed, drops no tokens, or the trace has no answer attention.
 std::vector<Cell> recalls(const trace::Reader& reader, int prompt) {
     std::vector<Cell> cells(static_cast<size_t>(reader.n_runs(prompt)));
     if (!run_with_answer_attention(reader, prompt)) return cells;

@@ -5,10 +5,9 @@
 
 namespace kvscope::analysis {
 
-/// Returns one row per run of a prompt: kept entries, costs and divergence from the full run. Missing data leaves cells
-/// empty. Definitions: kept_share = entries kept / (L R N); compression = 1 / bytes_share; kl_mean and
-/// kl_stderr_over_steps in nats, over kl_steps decode steps; attention_kept and output_error are means over layers and
-/// heads; select_s is the time in the policy. Only isolated runs have speeds.
+/// Returns one row per run of a prompt: kept entries, costs and divergence from the full run. Unknown cells are empty.
+/// kept_share = entries kept / (L R N); compression = 1 / bytes_share; KL in nats over `kl_steps` decode steps;
+/// attention_kept and output_error are means over layers and heads; only isolated runs have speeds.
 /// @throws FigureError if the trace has no such prompt
 Table cost_table(const trace::Reader& reader, int prompt);
 

@@ -6,7 +6,6 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Returns the index of the axis's number at a coordinate; −1 outside.
 int place_on(const Axis& axis, double at) {
     const double place = std::round(at);
     if (!(place >= 0)) return -1;
@@ -37,7 +36,6 @@ void set(Subject& subject, Dimension dimension, int number) {
     }
 }
 
-/// Sets the item that the axis counts at a coordinate.
 void set_along(Subject& subject, const Axis& axis, double at) {
     const bool is_beyond = at < std::min(axis.min, axis.max) || at > std::max(axis.min, axis.max);
     const int place = is_beyond ? -1 : place_on(axis, at);
@@ -107,7 +105,7 @@ double place_on(const ColorScale& scale, double value) {
 
 void begin_at(ColorScale& scale, double least) {
     if (least >= scale.min) return;
-    scale.min = least * (1 - 1e-6);  // maps hold f32, and values below are drawn as background
+    scale.min = least * (1 - 1e-6);  // maps store f32, and values below the minimum are drawn as background
     scale.scale = Scale::logarithmic;
     scale.whole_numbers = false;
 }

@@ -50,12 +50,10 @@ struct LineStyle {
     friend bool operator==(const LineStyle&, const LineStyle&) = default;
 };
 
-/// How the cells in one pixel become one value. `maximum` keeps a single kept token visible among 100,000. `magnitude`,
-/// for differences, takes the value farthest from zero; the positive one wins a tie.
+/// How several cells become one pixel. `magnitude` takes the value farthest from zero; the positive one wins a tie.
 enum class Reduction { maximum, mean, magnitude };
 
-/// Values on a regular grid. Row 0 begins at y_begin, column 0 at x_begin (data coordinates). NaN is drawn as
-/// background.
+/// Values on a regular grid that begins at (x_begin, y_begin) in data coordinates. NaN is drawn as background.
 struct HeatMap {
     size_t rows = 0;
     size_t columns = 0;
@@ -98,8 +96,7 @@ struct Subject {
     bool operator==(const Subject&) const = default;
 };
 
-/// Subjects of one cell: `a` belongs to the y axis, `b` to the x axis. They differ only on maps whose axes count the
-/// same items, such as heads by heads.
+/// Subjects of one cell on the y axis (`a`) and the x axis (`b`). They differ only on maps such as heads by heads.
 struct SubjectPair {
     Subject a, b;
 };
@@ -158,9 +155,9 @@ struct TextLabel {
     Rgb color;
     bool monospace = false;  ///< for tokens and numbers
     Subject subject = {};
-    double width = 0;               ///< along x, to which the text is compressed; 0: natural width
+    double width = 0;               ///< width along x to which the text is compressed; 0: natural width
     std::vector<Ink> inks = {};     ///< colors of the parts in order; empty: `color`
-    bool is_right_to_left = false;  ///< forces the direction, as for a bracket in Hebrew text
+    bool is_right_to_left = false;  ///< draws the text from right to left, as a bracket in Hebrew text
 };
 
 using Shape = std::variant<HeatMap, Categories, Line, Bars, Scatter, Rule, TextLabel>;
@@ -187,7 +184,7 @@ bool are_alike(const Axis& one, const Axis& other);
 /// Returns the subjects at a point of a panel (data coordinates): the panel's subject plus the items on its axes.
 SubjectPair subjects_at(const Panel& panel, double x, double y);
 
-/// Returns the subjects of a cell of a map in the panel. @param map a HeatMap or Categories
+/// Returns the subjects of one cell of a map in the panel. @param map a HeatMap or Categories
 template <class Map>
 SubjectPair subjects_of_cell(const Panel& panel, const Map& map, size_t row, size_t column) {
     const auto middle = [](double begin, double end, size_t i, size_t n) {
@@ -200,14 +197,12 @@ SubjectPair subjects_of_cell(const Panel& panel, const Map& map, size_t row, siz
 /// Returns the subject of a shape, or the panel's subject if the shape has none.
 Subject subject_of(const Panel& panel, const Shape& shape);
 
-/// Returns the subject of one point of a shape.
 Subject subject_of_point(const Panel& panel, const Shape& shape, size_t point);
 
-/// Maps numbers to colors on a light background. Each scale that a heat map uses has a color bar. Larger numbers stand
-/// out more: sequential maps get darker with the number, and dark themes reverse them.
+/// Maps numbers to colors on a light background. Sequential maps get darker with the number; dark themes reverse them.
 struct ColorScale {
     std::string title;
-    std::string of;  ///< runs to which the numbers belong; empty if clear, or if panels differ
+    std::string of;  ///< runs whose numbers are shown; empty if obvious, or if panels differ
     std::string unit;
     ColorMap map = ColorMap::viridis_reversed;
     double map_begin = 0;  ///< used part of the color map, as shares of the map
@@ -222,7 +217,6 @@ struct ColorScale {
 /// Returns title and runs: "JSD, scores of snapkv 64".
 std::string full_title(const ColorScale& scale);
 
-/// Returns the position of a value on the color map, clamped to [0, 1].
 double place_on(const ColorScale& scale, double value);
 
 /// Extends a scale of counts down to `least`, a fraction of an entry, and makes it logarithmic.
@@ -261,7 +255,6 @@ struct Figure {
     std::string created_utc;  ///< date of the data (ISO 8601), not of the export
 };
 
-/// Splits a figure into one figure per page.
 std::vector<Figure> pages_of(Figure figure);
 
 }  // namespace kvscope::analysis

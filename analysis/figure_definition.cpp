@@ -14,7 +14,6 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// @returns the chosen source; empty if the figure has no sources
 std::string checked_source(const FigureDefinition& definition, const std::string& named) {
     const FigureOption* option = option_of(definition, "source");
     if (!option || option->choices.empty()) return "";

@@ -24,8 +24,7 @@ struct NothingToShow : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Choice of runs: a label, the name of a policy (all its runs), or a number as text; or the index of a run in its
-/// prompt.
+/// Choice of runs: the index of a run in its prompt, or a label, a policy's name (all its runs) or a number as text.
 using RunChoice = std::variant<std::string, int>;
 
 /// Options of a figure. Each definition lists the options that it uses.
@@ -79,8 +78,7 @@ struct FigureDefinition {
     std::string title;    ///< "Retention"
     std::string summary;  ///< one sentence: the contents and the measure
     std::vector<FigureOption> options;
-    /// Checks whether `make` and `numbers` can be called. @throws NothingToShow with the reason, FigureError for
-    /// invalid options
+    /// Checks whether `make` and `numbers` can be called. @throws NothingToShow, FigureError for invalid options
     void (*check)(const trace::Reader&, const FigureOptions&) = nullptr;
     /// Draws the figure. @throws as `check`
     Figure (*make)(const trace::Reader&, const FigureOptions&) = nullptr;
@@ -120,19 +118,18 @@ const FigureOption* option_of(const std::vector<FigureOption>& options, std::str
 /// Returns nullptr if the figure does not use the option.
 const FigureOption* option_of(const FigureDefinition& definition, std::string_view name);
 
-/// Returns the name of the command-line option: "--run" for "runs".
+/// Returns the name of the command-line option, "--run" for the option "runs".
 std::string option_flag(const FigureOption& option);
 
 /// Returns "--run, --layer, --source", or "no options".
 std::string options_in_words(const std::vector<FigureOption>& options);
 
-/// Replaces '_' by '-', as on the command line.
 std::string dashed(std::string_view name);
 
 /// @throws FigureError if an option is set that the figure does not use, or the source is unknown
 void check_options(const FigureDefinition& definition, const FigureOptions& options);
 
-/// Returns the options without those that the figure does not use.
+/// Returns only those options that the figure uses.
 FigureOptions heeded_options(const FigureDefinition& definition, const FigureOptions& options);
 
 /// Returns why the trace cannot have the figure, or an empty text. @throws FigureError for invalid options

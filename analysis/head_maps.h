@@ -14,7 +14,7 @@ struct HeadMap {
     size_t n_rows = 0;          ///< number of rows per layer (R)
     std::vector<float> values;  ///< value of each row (L, R)
     std::string part;
-    std::string note;  ///< at the right of the panel's title
+    std::string note;  ///< text at the right of the panel's title
 };
 
 enum class OfGroup { sum, mean };

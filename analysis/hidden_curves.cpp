@@ -10,7 +10,6 @@ namespace {
 
 double place(const Axis& axis, double value) { return axis.scale == Scale::logarithmic ? std::log(value) : value; }
 
-/// Returns the height of a curve at x on the y axis, interpolated between points; NaN outside the curve.
 double height_at(const Line& line, double x, const Panel& panel) {
     const auto next = std::lower_bound(line.x.begin(), line.x.end(), x);
     if (next == line.x.end()) return NAN;

@@ -6,7 +6,6 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Lengths of dashes and gaps, in widths of the line.
 std::vector<double> pattern_of(Dash dash) {
     switch (dash) {
         case Dash::solid:

@@ -5,7 +5,7 @@
 
 #include "analysis/figure.h"
 
-/// Shapes of lines and markers, shared by app and exports. Lengths in points, y downwards.
+/// Shapes of lines and markers for the app and the exports. Lengths are in points; y points downwards.
 namespace kvscope::analysis {
 
 /// Returns alternating lengths of dashes and gaps; empty for a solid line.
@@ -16,7 +16,6 @@ using Corner = std::array<double, 2>;
 /// Returns the corners of a marker of size 2 around (0, 0), or the ends of a cross's strokes. Empty for a circle.
 std::vector<Corner> marker_corners(Marker marker);
 
-/// Returns the diameter of a curve's markers.
 double marker_size(const LineStyle& style);
 
 double cross_width(double size);  ///< width of a cross's strokes
@@ -25,7 +24,7 @@ double cross_width(double size);  ///< width of a cross's strokes
 /// @param point length of 1 pt in the units of `from` and `to`
 std::vector<Corner> arrow_head(Corner from, Corner to, double point);
 
-/// Whether a line or marker of this color needs an outline on white; mainly Okabe and Ito's yellow does.
+/// Whether a line or marker of this color, such as yellow, needs an outline on white.
 bool wants_rim(Rgb color);
 Rgb rim_of(Rgb color);
 

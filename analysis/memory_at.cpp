@@ -14,7 +14,7 @@ namespace kvscope::analysis {
 
 namespace {
 
-/// Whether this share of the tokens is the run's budget, apart from rounding to whole entries.
+/// Whether the share is the run's budget, apart from rounding to whole entries.
 bool is_budget(double share, const trace::RunAttributes& run, std::int64_t n_tokens) {
     return std::abs(share * static_cast<double>(n_tokens) - static_cast<double>(run.budget)) < 1;
 }
@@ -79,11 +79,11 @@ double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double shar
     const double rows_measured = by_query_heads ? static_cast<double>(measured.group()) : 1;
     share *= rows_there / rows_measured;
     if (run.budget_of) return share_of_bytes_at(at, run, share, n_tokens) * at.full_bytes();
-    // A budget of entries may have been given as a share. The trace has the resulting entries, the label has the share.
+    // A budget of entries may have been given as a share, which only the label contains.
     const auto asked = policies::share_in_label(recorded_label(run));
     if (asked) return (is_budget(share / rows_there, run, n_tokens) ? *asked * rows_there : share) * at.full_bytes();
     if (at.budgets == BudgetsAt::shares) return share * at.full_bytes();
-    // Entries held in addition to the budget (such as a window), or below it, scale with the budget.
+    // The ratio of held entries to the budget, which a window can raise above 1, stays the same.
     const auto nominal = static_cast<double>(std::clamp<std::int64_t>(run.budget, 1, n_tokens));
     const double held = share * static_cast<double>(n_tokens) / nominal * static_cast<double>(run.budget);
     const double most = rows_there * static_cast<double>(at.n_tokens);

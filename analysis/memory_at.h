@@ -19,7 +19,6 @@ struct CacheShape {
     int bytes_per_number = 2;
     std::int64_t n_heads = 0;  ///< query heads; 0: same as KV heads
 
-    /// Query heads per KV head.
     std::int64_t group() const { return n_kv_heads > 0 && n_heads > n_kv_heads ? n_heads / n_kv_heads : 1; }
 
     /// Bytes of one token's keys and values in all layers.
@@ -33,10 +32,9 @@ const CacheShape* find_cache_shape(const std::string& name);
 
 /// Returns the dimensions of the trace's model, in its number type.
 CacheShape cache_shape(const trace::ModelAttributes& model);
-/// Returns the known model with this name, or else the trace's own model.
+/// Returns the known model with this name, or the trace's model if the name is unknown.
 CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& known);
 
-/// Largest text length that can be entered.
 inline constexpr std::int64_t most_tokens_at = 1'000'000'000;
 
 enum class BudgetsAt {
@@ -48,13 +46,13 @@ struct MemoryAt {
     std::int64_t n_tokens = 0;
     CacheShape shape;
     BudgetsAt budgets = BudgetsAt::entries;
-    CacheShape measured = {};  ///< model of the measured runs; without layers: same as `shape`
+    CacheShape measured = {};  ///< model of the measured runs; same as `shape` if it has no layers
 
     double full_bytes() const { return static_cast<double>(n_tokens) * static_cast<double>(shape.bytes_per_token()); }
 };
 
-/// Returns the bytes that a run's cache would need for another text length and model. Budgets that were given as a
-/// share or in bytes keep this share.
+/// Returns the bytes that a run's cache would need for another text length and model.
+/// A budget that was given as a share or in bytes remains the same share of the full cache.
 /// @param share measured share of the full cache's bytes at `n_tokens` tokens
 double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens);
 

@@ -9,7 +9,6 @@ namespace {
 
 constexpr int usual_share = 40;
 
-/// A color and the mixing ratios of its shades.
 struct Shades {
     Rgb color;
     int white = usual_share;  ///< per cent of white in the paler shade
@@ -22,16 +21,13 @@ struct Named {
     struct {
         Rgb color;
         int white;  ///< per cent of white in the paler shade
-        int third;  ///< per cent of white, or of black if negative, in the replacement of the darker shade
+        int third;  ///< per cent of white, or of black if negative, in the shade that replaces the darker one
     } on_dark;
 };
 
-/// On paper, the colors of the demo's twelve policies have the largest minimum CIEDE2000 distance to each other and to
-/// black, for normal, deuteranope and protanope vision, that annealing found among 1,100 colors. Other policies that
-/// select entries were then added one by one, and policies that store entries in another form as a group. On dark
-/// backgrounds, all colors were optimized together, within 14 degrees of their hue on paper and with a contrast of at
-/// least 3. Shades have the largest minimum distance to all other colors that 30 to 72 % white or 20 to 60 % black can
-/// give; the replacement of the darker shade has a contrast of at least 2.2. Tests check the distances.
+/// The colors of the demo's twelve policies have the largest minimum CIEDE2000 distance that annealing found, for
+/// normal, deuteranope and protanope vision; other colors were added later. Replacements on dark backgrounds differ by
+/// at most 14 degrees in hue and have a contrast of at least 3 (shades 2.2). Tests check the distances.
 constexpr std::array<Named, 27> kNamed = {
     {{"streaming-llm", {{0xff, 0x96, 0x00}, 65, 30}, {{0xff, 0xb4, 0x00}, 60, -30}},
      {"h2o", {{0x5a, 0xa5, 0xff}, 65, 45}, {{0x87, 0xb4, 0xff}, 50, -55}},
@@ -72,7 +68,6 @@ uint64_t hash_of(std::string_view text) {
     return hash;
 }
 
-/// Returns the ratios of a policy's color, or the usual ones for other colors.
 Shades shades_of(Rgb color) {
     for (const Named& named : kNamed) {
         if (named.on_paper.color == color) return named.on_paper;

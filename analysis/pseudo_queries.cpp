@@ -11,11 +11,10 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr double kLaneMm = 2.2;  // values of one prompt in one condition, after or before RoPE
+constexpr double kLaneMm = 2.2;  // width for one prompt in one condition, after or before RoPE
 constexpr double kGapMm = 1.6;   // gap between conditions
 constexpr Rgb kAnyPrompt{90, 90, 90};
 
-/// Queries after or before RoPE, and their look.
 struct Side {
     const char* name;
     std::vector<double> PseudoQueries::*values;
@@ -51,7 +50,7 @@ std::string label_of(const PromptQueries& prompt, const PseudoQueries& one) {
            (one.drawn_below == prompt.n_tokens ? ", random" : fmt::format(", random below {}", one.drawn_below));
 }
 
-/// A single prompt has one color after and one before RoPE; each of several prompts has one color.
+/// For a single prompt, colors distinguish after and before RoPE; otherwise they distinguish the prompts.
 LineStyle style_of(size_t prompt, size_t side, size_t n_prompts) {
     const auto colors = okabe_ito();
     const size_t color = n_prompts == 1 ? side : prompt;
@@ -149,7 +148,6 @@ Panel curves(std::span<const PromptQueries> prompts) {
     return panel;
 }
 
-/// Returns an axis that begins at a multiple of 0.1 below all values.
 Axis similarity_axis(std::span<const PromptQueries> prompts) {
     double least = 1;
     for (const PromptQueries& prompt : prompts) {

@@ -24,7 +24,7 @@ struct PseudoQueries {
 struct PromptQueries {
     std::string prompt;
     int64_t n_tokens = 0;
-    int64_t n_answer = 0;  ///< number of answer tokens, and of pseudo tokens
+    int64_t n_answer = 0;  ///< number of answer tokens, equal to the number of pseudo tokens
     std::vector<PseudoQueries> conditions;
     std::vector<PseudoQueries> curve;  ///< the answer's own tokens at several start positions
 };
@@ -33,8 +33,8 @@ struct PromptQueries {
 Table pseudo_query_table(std::span<const PromptQueries> prompts);
 
 /// Draws the conditions as points, or as boxes for several trials; the right panel shows the similarity by position.
-/// @param prompts with the same conditions in the same order
-/// @throws std::invalid_argument without conditions
+/// @param prompts all have the same conditions in the same order
+/// @throws std::invalid_argument if there are no conditions
 Figure pseudo_query_figure(std::span<const PromptQueries> prompts);
 
 }  // namespace kvscope::analysis

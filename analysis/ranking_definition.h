@@ -10,10 +10,8 @@
 #include "analysis/sentences.h"
 #include "analysis/subject_table.h"
 
-/// Rankings: items of a trace ordered by a measure, as tables whose rows refer to the items.
 namespace kvscope::analysis {
 
-/// Range of tokens.
 struct TokenRange {
     int64_t first = 0;
     int64_t last = 0;  ///< included in the range
@@ -54,10 +52,9 @@ struct Ranking {
     std::vector<RankedSubject> of;  ///< one per row of the table
 };
 
-/// Number of runs that a ranking needs.
 enum class RankedRuns { none, any, two };
 
-/// A number above which something counts.
+/// Number that a measure must exceed to count.
 struct RankingThreshold {
     std::string title;  ///< "KL above"
     std::string unit;
@@ -104,7 +101,6 @@ bool is_of_tokens(const Column& column);
 /// Returns the table with visible white space in tokens.
 Table for_people(Table table);
 
-/// Collects rows and sorts them by a key.
 class RankingRows {
  public:
     explicit RankingRows(SubjectTable table) : table_(std::move(table)) {}
@@ -114,7 +110,7 @@ class RankingRows {
     void add(const RankedSubject& of, double key, std::vector<Cell> cells) {
         add({of.subject, of.subject}, of, key, std::move(cells));
     }
-    /// Adds a row about a pair. @param of item that a click selects
+    /// Adds a row about a pair. @param of item that a click on the row selects
     void add(const SubjectPair& pair, const RankedSubject& of, double key, std::vector<Cell> cells);
 
     Ranking take();

@@ -45,14 +45,13 @@ std::vector<std::string> labels_in(const std::vector<trace::Reader>& readers) {
     return labels;
 }
 
-/// The new label of a run, and how the rename matched: by label, by policy with all parameters, or by policy alone.
+/// The new label of a run, and what the rename matched: the label, the policy with parameters, or the policy.
 struct Renamed {
     enum class By { policy, setting, label };
     By by;
     std::string label;
 };
 
-/// Returns a policy with parameters in the form of labels.
 std::string setting_of(const std::string& text) {
     try {
         return policies::parse_policy(text).label();

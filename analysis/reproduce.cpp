@@ -41,7 +41,7 @@ bool says_how_answers_are_drawn(const nlohmann::json& recipe) {
            recipe.contains("sampling_seed");
 }
 
-/// Returns the budget as the user gave it, "10%". For a failed run, the trace may contain no other.
+/// Returns the budget that the recipe gives for the run, "10%"; nullopt if the recipe has none.
 std::optional<std::string> asked_budget(const nlohmann::json& recipe, int run) {
     if (!recipe.is_object() || !recipe.contains("runs") || !recipe["runs"].is_array()) return {};
     const auto at = static_cast<size_t>(run);
@@ -51,7 +51,6 @@ std::optional<std::string> asked_budget(const nlohmann::json& recipe, int run) {
     return of_run["budget"].get<std::string>();
 }
 
-/// Returns the options of the run except policy and budget.
 engine::RunOptions options_of(const trace::Reader& reader, const nlohmann::json& recipe, int prompt, int run) {
     const trace::RunAttributes& attributes = reader.run(prompt, run);
     engine::RunOptions options;
@@ -68,7 +67,6 @@ engine::RunOptions options_of(const trace::Reader& reader, const nlohmann::json&
     return options;
 }
 
-/// Adds a remark about the files that a policy reads.
 void remark_on_files(const policies::PolicySpec& spec, std::vector<std::string>& remarks) {
     if (!spec.definition->needs_file) return;
     std::vector<std::string> files;
@@ -82,7 +80,6 @@ void remark_on_files(const policies::PolicySpec& spec, std::vector<std::string>&
                           : fmt::format("reads {}, which must not have changed since the run", fmt::join(files, ", ")));
 }
 
-/// Adds a remark if a parameter contains characters that separate parameters on a command line.
 void remark_on_label(const policies::PolicySpec& spec, std::vector<std::string>& remarks) {
     try {
         if (policies::parse_policy(spec.label()) == spec) return;
@@ -92,7 +89,7 @@ void remark_on_label(const policies::PolicySpec& spec, std::vector<std::string>&
     remarks.emplace_back("has a parameter that cannot be written on a command line: the command makes a different run");
 }
 
-/// Repeats the recorded switches of the cache's form, including those requested during decoding.
+/// Repeats the recorded switches between compressed and full cache, including those requested during decoding.
 void follow_switches(const trace::Reader& reader, int prompt, int run, policies::PolicySpec& spec,
                      std::vector<std::string>& remarks) {
     const auto place = trace::Place::of_run(prompt, run);

@@ -10,8 +10,9 @@ namespace kvscope::analysis {
 
 /// How to repeat a run of a trace.
 struct Reproduction {
-    std::string command;               ///< for a POSIX shell
-    std::vector<std::string> remarks;  ///< one line each: what the command does not repeat and why, and required files
+    std::string command;  ///< for a POSIX shell
+    std::vector<std::string>
+        remarks;  ///< one line per setting that the command does not repeat, with the reason, and per required file
 };
 
 /// Returns the command that repeats a run's selection from the trace's token ids, with all settings of the run.

@@ -23,7 +23,6 @@ std::string known_runs(const std::vector<trace::RunAttributes>& runs) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Returns " Did you mean snapkv?" for a similar policy or label.
 std::string run_meant(const std::vector<trace::RunAttributes>& runs, const std::string& name) {
     std::vector<std::string> of_policies, labels;
     for (const trace::RunAttributes& run : runs) {
@@ -54,9 +53,7 @@ std::string setting_called(const std::string& name) {
     }
 }
 
-/// Finds runs by recorded label, else by given label, by policy, by policy with parameters, or by number. The number is
-/// last because a label may be a number.
-/// @param trace path for messages
+/// Finds runs by recorded label, given label, policy, policy with parameters, or number (last: labels may be numbers).
 std::vector<size_t> runs_called(const std::string& trace, const std::vector<trace::RunAttributes>& runs,
                                 const std::string& name) {
     std::vector<size_t> found;

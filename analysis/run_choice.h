@@ -35,7 +35,7 @@ std::vector<int> evenly_spaced(int n, int k);
 /// @throws NothingToShow if the trace lacks the data set @param place of_model() or of_prompt()
 void require_data(const trace::Reader& reader, trace::Place place, const trace::schema::DataSet& data_set);
 
-/// Whether the chosen width is below 120 mm, so that panels must be stacked.
+/// Whether the chosen width is below 120 mm, so that panels are stacked.
 bool is_narrow(const FigureOptions& options);
 
 /// Returns the origin of a figure for its metadata, without paths: program, model, prompt and runs.

@@ -8,10 +8,8 @@
 #include "analysis/figure.h"
 #include "analysis/shown_runs.h"
 
-/// Pairs of equal runs in two traces, for differences A − B.
 namespace kvscope::analysis {
 
-/// Two runs as indices into the compared lists.
 struct RunPair {
     size_t a = 0;
     size_t b = 0;
@@ -29,13 +27,12 @@ std::string pair_label(const trace::RunAttributes& a, const trace::RunAttributes
 
 /// A run of A and the run of B that is subtracted from it.
 struct ShownPair {
-    ShownRun a, b;      ///< with labels as in a single trace
-    std::string label;  ///< pair_label()
+    ShownRun a, b;      ///< labels as in a figure of a single trace
+    std::string label;  ///< result of pair_label()
 
     SubjectPair subjects() const { return {a.subject(), b.subject()}; }
 };
 
-/// Compared runs of two parts.
 struct ComparedSides {
     std::span<const TracePart, 2> sides;  ///< A and B; may refer to one trace
     std::array<std::vector<ShownRun>, 2> runs;
@@ -68,7 +65,6 @@ void complete_figure(Figure& figure, std::span<const TracePart, 2> sides, std::s
 /// Returns title and unit of a difference: "Coverage (% of tokens)".
 std::string with_unit(const std::string& title, const std::string& unit);
 
-/// Returns an axis that is symmetric around zero.
 Axis signed_axis(const std::string& title, const std::string& unit, double farthest);
 
 Rule zero_line();

@@ -32,10 +32,9 @@ size_t place_of(std::vector<T>& known, const T& value) {
     return known.size() - 1;
 }
 
-/// Identifies a policy with its parameters, which has one color.
+/// Returns a key for a policy with its parameters. All runs of one key have the same color.
 std::string method(const trace::RunAttributes& run) { return run.policy + '\n' + run.parameters_json; }
 
-/// Returns the shade of the i-th trace, or of the i-th method with this color.
 Rgb shade(Rgb color, size_t i) {
     if (i % kShades == 0) return color;
     if (i % kShades == 1) return paler(color);
@@ -52,7 +51,7 @@ class MethodColors {
         Rgb base;
         for (size_t attempt = n_methods_[run.policy]++ / kShades, last = attempt + kAttempts;; ++attempt) {
             base = policy_color(attempt == 0 ? run.policy : fmt::format("{} {}", run.policy, attempt));
-            // Policies that are not in the list may share a color, and then its shades while there are enough.
+            // Unlisted policies may share a color and, while enough are unused, its shades.
             if (n_shades_[{base.r, base.g, base.b}] < kShades || attempt == last) break;
         }
         const size_t n_alike = n_shades_[{base.r, base.g, base.b}]++;
@@ -65,7 +64,6 @@ class MethodColors {
     std::map<std::array<uint8_t, 3>, size_t> n_shades_;  ///< number of used shades of each color
 };
 
-/// Returns each budget once, the largest first.
 std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& runs) {
     std::set<BudgetKey, std::greater<>> budgets;
     for (const trace::RunAttributes& run : runs) {
@@ -156,7 +154,7 @@ std::string without_budget(const trace::RunAttributes& run) {
     return label.empty() ? run.policy : std::string(label);
 }
 
-/// Whether the given label, if any, contains the budget as the recorded label does.
+/// Whether the user's label, if any, ends with the budget of the recorded label.
 bool says_its_budget(const trace::RunAttributes& run) {
     const std::string_view given = run.given_label, recorded = run.label;
     const size_t n_given = policies::label_without_budget(given).size();
@@ -206,7 +204,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
         style.marker = Marker::none;
         legend.push_back({without_budget(runs[i]), LegendEntry::Symbol::line, style});
     }
-    std::map<std::pair<bool, BudgetKey>, size_t> by_size;  // entries first, then shares of bytes
+    std::map<std::pair<bool, BudgetKey>, size_t> by_size;  // budgets of entries first, then shares of bytes
     for (const int run : shown) {
         const auto i = static_cast<size_t>(run);
         if (!is_full(runs[i])) by_size.emplace(std::pair(has_budget_of_bytes(runs[i]), budget_key(runs[i])), i);

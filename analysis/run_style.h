@@ -41,7 +41,6 @@ std::string recorded_label(const trace::RunAttributes& run);
 std::string run_label(const trace::RunAttributes& run);
 
 /// Returns the legend of the shown runs: by policy and by budget if possible, otherwise by run.
-/// @param styles from run_styles() or joint_run_styles()
 std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs, const std::vector<LineStyle>& styles,
                                     const std::vector<int>& shown);
 

@@ -16,8 +16,7 @@ bool contains_code(std::u32string_view codes, uint32_t code) {
     return codes.find(static_cast<char32_t>(code)) != std::u32string_view::npos;
 }
 
-/// Whether a mark ends a sentence before white space: Latin, Armenian, Arabic, Devanagari, Ethiopic, Burmese, Khmer,
-/// Tibetan.
+/// Whether a mark ends a sentence before white space, in Latin and seven other scripts.
 bool ends_before_space(uint32_t code) { return contains_code(U".!?…‽։؟۔।॥።፧။៕།", code); }
 
 /// Whether a mark ends a sentence in a script without spaces.
@@ -29,14 +28,12 @@ bool is_space(uint32_t code) { return contains_code(U" \t\r\n\v\f\u0085\u00a0\u2
 
 bool breaks_line(uint32_t code) { return contains_code(U"\n\r\u0085\u2028\u2029", code); }
 
-/// Returns the character at a byte; an invalid byte counts as one character.
 Utf8Character character_or_byte(std::string_view text, size_t at) {
     const Utf8Character character = utf8_character(text, at);
     return character.bytes > 0 ? character : Utf8Character{0xfffd, 1};
 }
 
-/// Whether the period before byte `end` belongs to an abbreviation within a sentence: a title before a name, a word
-/// before a number, or an abbreviation that never ends a sentence.
+/// Whether the period before byte `end` belongs to an abbreviation within a sentence, as a title before a name does.
 bool is_abbreviation(std::string_view text, size_t end) {
     constexpr std::string_view titles[] = {"Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Sr", "Fr", "Rev", "Gen", "Capt"};
     constexpr std::string_view of_numbers[] = {"No",  "no",  "Nos", "Fig", "Figs", "Eq", "Eqs",
@@ -56,7 +53,6 @@ bool is_abbreviation(std::string_view text, size_t end) {
     return is_one_of(titles) && !(text[next] >= 'a' && text[next] <= 'z');
 }
 
-/// Returns the offsets at which sentences or lines end, ascending.
 std::vector<size_t> ends_of_sentences(std::string_view text) {
     std::vector<size_t> ends;
     for (size_t at = 0; at < text.size();) {
@@ -105,7 +101,7 @@ bool begins_word(const TokenTexts& texts, size_t token) {
     return begins_character(texts, token) && is_space(character_or_byte(texts.text, texts.begins[token]).code);
 }
 
-/// Returns the first token after the first part of a span that is too long, or after the span if it is short enough.
+/// Returns the token at which a span that is too long must be split, or the token after the span.
 size_t next_part(const TokenTexts& texts, TokenSpan span) {
     const size_t from = texts.begins[span.first];
     size_t before_word = 0, before_character = 0;
@@ -156,7 +152,6 @@ std::vector<TokenSpan> without_fragments(const TokenTexts& texts, const std::vec
     return joined;
 }
 
-/// Returns the sentences of any length, in order.
 std::vector<TokenSpan> whole_sentences(const TokenTexts& texts, size_t n_tokens) {
     n_tokens = std::min(n_tokens, texts.tokens.size());
     if (n_tokens == 0) return {};
@@ -202,8 +197,7 @@ bool is_control(std::string_view token) {
     return token.front() == '[' && token.back() == ']' && std::all_of(within.begin(), within.end(), stands_in_brackets);
 }
 
-/// Returns where the control tokens at the end of a sentence begin, or the end of the sentence. A role between control
-/// tokens, as in "<|eot_id|><|start_header_id|>assistant<|end_header_id|>", counts as one.
+/// Returns the first of the control tokens (with role names between them) that end a sentence, or the sentence's end.
 size_t end_before_control_tokens(const TokenTexts& texts, TokenSpan span) {
     size_t end = span.last + 1;
     for (size_t token = end; token > span.first; --token) {
@@ -218,7 +212,7 @@ size_t end_before_control_tokens(const TokenTexts& texts, TokenSpan span) {
     return end;
 }
 
-/// Returns the sentence without control tokens at its ends; `first` is beyond `last` if there are no other tokens.
+/// Returns the sentence without control tokens at both ends; `first` > `last` if no other tokens remain.
 TokenSpan between_control_tokens(const TokenTexts& texts, TokenSpan span) {
     for (size_t token = span.first; token <= span.last; ++token) {
         if (is_control(texts.tokens[token]))

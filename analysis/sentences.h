@@ -8,14 +8,13 @@
 
 namespace kvscope::analysis {
 
-/// Range of adjacent tokens.
 struct TokenSpan {
     size_t first = 0;
     size_t last = 0;  ///< included in the range
     bool operator==(const TokenSpan&) const = default;
 };
 
-/// Minimum width in terminal columns of a sentence that is ranked by itself. "No." and "1." are shorter.
+/// Minimum width, in terminal columns, of a sentence that is ranked separately. "No." and "1." are shorter.
 inline constexpr size_t shortest_ranked_sentence = 12;
 
 /// Splits the first `n_tokens` tokens into sentences, which end after . ! ? or similar marks and at line breaks.

@@ -67,7 +67,6 @@ void name_trace(Figure& figure, size_t trace, const std::string& name) {
     }
 }
 
-/// @param asked width in mm; 0: no preference
 double width_of(const std::vector<Figure*>& figures, double asked) {
     if (asked > 0) return asked;
     double width = figures.size() > 1 ? 174.0 : 0;
@@ -75,7 +74,7 @@ double width_of(const std::vector<Figure*>& figures, double asked) {
     return width;
 }
 
-/// Whether the panels fit side by side. Figures with several pages are always side by side.
+/// Whether the panels fit side by side. Figures with several pages are always placed side by side.
 bool fit_beside(const std::vector<Figure*>& figures, double width_mm) {
     constexpr double least_column_mm = 14;  // enough for a short title and tick labels
     size_t columns = 0;
@@ -87,7 +86,7 @@ bool fit_beside(const std::vector<Figure*>& figures, double width_mm) {
     return figures.size() == 1 || static_cast<double>(columns) * least_column_mm <= width_mm;
 }
 
-/// Appends sizes. An empty list means equal sizes, so that the result is empty if either list is.
+/// Appends sizes. An empty list means equal sizes, so the result is empty if either list is empty.
 void append_sizes(std::vector<double>& sizes, const std::vector<double>& more) {
     if (sizes.empty() || more.empty())
         sizes.clear();
@@ -113,7 +112,6 @@ void add_below(Figure& joined, Figure& figure) {
     std::move(figure.panels.begin(), figure.panels.end(), std::back_inserter(joined.panels));
 }
 
-/// Adds missing color scales to `joined` and updates the indices in the figure's maps.
 void add_scales(Figure& joined, Figure& figure) {
     std::vector<size_t> places;
     for (const ColorScale& scale : figure.color_scales) {

@@ -8,14 +8,13 @@
 
 #include "analysis/figure_definition.h"
 
-/// Figures of several traces: curves in one plot if the figure supports it, else panels side by side on one scale, or
-/// the difference of two traces.
+/// Figures of several traces: curves in one plot, panels side by side on one scale, or the difference of two traces.
 namespace kvscope::analysis {
 
 /// The figure of one trace, or the reason why there is none.
 struct TraceFigure {
     std::optional<Figure> figure;
-    std::string nothing;  ///< reason if there is no figure
+    std::string nothing;  ///< reason why there is no figure; otherwise empty
 };
 
 /// Makes each trace's figure with the same limits of colors and axes. `nothing` gets the reason for a missing figure.
@@ -26,12 +25,10 @@ std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
 /// Joins figures side by side, or below each other if the width is too small. @throws NothingToShow if there are none
 Figure joined_figure(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
 
-/// @throws NothingToShow if no trace has the data (for a difference, if one of the two lacks data); FigureError for
-/// invalid options
+/// @throws NothingToShow if no trace has the data (a difference needs both); FigureError for invalid options
 void check_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
 void check_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 
-/// Makes the figure of one or several traces.
 Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
 /// Adds the prompt to title and caption if a trace has several prompts.
 void name_prompts(Figure& figure, const FigureDefinition& definition, std::span<const TracePart> parts);
@@ -39,7 +36,7 @@ void name_prompts(Figure& figure, const FigureDefinition& definition, std::span<
 Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts);
 
 /// Draws A − B of two parts, or A ÷ B on logarithmic axes. Runs are paired first (analysis/run_pairs.h).
-/// @throws NothingToShow if the shapes differ
+/// @throws NothingToShow if the figures of A and B do not match
 Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Returns the runs without a pair, or an empty text. @throws NothingToShow if there are no pairs
 std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b);

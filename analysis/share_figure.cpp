@@ -19,7 +19,6 @@
 namespace kvscope::analysis {
 namespace {
 
-/// @param largest distance from zero
 Axis percent_axis(const ShareMeasure& measure, double largest, bool difference) {
     if (difference) return signed_axis(measure.title, measure.percent(), std::max(largest, 1e-3));
     Axis axis;
@@ -60,8 +59,7 @@ Panel layers_panel(std::span<const RunShares> runs, const ShareMeasure& measure,
     return panel;
 }
 
-/// Axis of budgets: entries per KV head on a logarithmic scale, or per cent of the full cache if at least one budget is
-/// a share of bytes.
+/// Axis of budgets: entries per KV head (logarithmic), or per cent of the full cache if a budget is a share of bytes.
 class BudgetAxis {
  public:
     explicit BudgetAxis(std::span<const RunShares> runs) {
@@ -129,7 +127,6 @@ void sort_by_x(Line& line) {
     for (size_t i = 0; i < points.size(); ++i) std::tie(line.x[i], line.y[i]) = points[i];
 }
 
-/// Draws the share in the whole model by budget. Lines join runs that differ only in budget.
 Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, bool difference) {
     Panel panel;
     panel.title = "Whole model";
@@ -221,7 +218,6 @@ std::vector<Curve> curves_of(const Figure& figure, Rgb color) {
     return curves;
 }
 
-/// Whether each curve is hidden by another one in its panel.
 bool are_hidden_by(const std::vector<Curve>& below, const std::vector<Curve>& above) {
     return !below.empty() && std::all_of(below.begin(), below.end(), [&](const Curve& one) {
         return std::any_of(above.begin(), above.end(), [&](const Curve& other) {
@@ -232,7 +228,7 @@ bool are_hidden_by(const std::vector<Curve>& below, const std::vector<Curve>& ab
     });
 }
 
-/// Returns the legend entries of curves if each has its own color; otherwise nothing, as for budgets of one policy.
+/// Returns the legend entries if each curve has its own color; otherwise nothing, as for budgets of one policy.
 std::vector<LegendEntry*> entries_by_color(Figure& figure, const std::vector<ShownRun>& shown) {
     std::vector<LegendEntry*> entries;
     for (LegendEntry& entry : figure.legend) {

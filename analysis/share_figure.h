@@ -19,13 +19,12 @@ struct RunShares {
 
 struct ShareMeasure {
     std::string title;  ///< title of the y axis: "Coverage"
-    std::string whole;  ///< what the share is taken of: "tokens"
+    std::string whole;  ///< set of which the share is a part: "tokens"
 
     std::string percent() const { return "% of " + whole; }    ///< unit of the figure
     std::string share() const { return "share of " + whole; }  ///< unit of the table
 };
 
-/// The shares of two compared runs.
 struct SharePair {
     ShownPair shown;
     RunShares a, b;
@@ -34,7 +33,7 @@ struct SharePair {
 /// Draws percentages by layer (left) and of the whole model by budget (right). The caller adds name, title and caption.
 Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure);
 
-/// Draws A − B in the same way. @throws NothingToShow if the numbers of layers differ
+/// Draws the difference A − B like share_figure(). @throws NothingToShow if the numbers of layers differ
 Figure share_difference(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
                         const ShareMeasure& measure);
 

@@ -9,7 +9,7 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Longest word of a command line on Linux, including its end.
+/// Longest word of a Linux command line, including the terminating zero.
 constexpr size_t most_word_bytes = 128 << 10;
 
 /// Returns the path in a form that no program takes for an option.

@@ -21,7 +21,7 @@ class ShellCommand {
     /// Adds an option with its value, as "--option=value" if the value looks like an option.
     /// @throws std::invalid_argument if a command line cannot contain the value
     void add(std::string_view option, std::string_view value);
-    /// Adds options with their values. Values of flags are empty.
+    /// Adds options with their values, which are empty for flags.
     void add(const std::vector<std::pair<std::string, std::string>>& options);
     void add_path(std::string_view option, const std::filesystem::path& path);
     /// Adds a path without an option.

@@ -12,12 +12,11 @@ namespace kvscope::analysis {
 namespace {
 
 constexpr size_t most_characters = 40;
-constexpr size_t characters_behind = 16;  // at the end, where the budget is
+constexpr size_t characters_behind = 16;  // length of the end, which contains the budget
 constexpr std::string_view before_budget = " @ ";
 
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
 
-/// Cuts the middle of a text that is too long.
 std::string without_middle(const std::string& text) {
     std::vector<size_t> begins;
     for (size_t at = 0; at < text.size(); ++at)
@@ -46,7 +45,6 @@ std::string without_folders(const std::string& label) {
     return out;
 }
 
-/// Calls act() with the label without its suffix `behind`.
 template <class Act>
 void act_before(LegendEntry& entry, const Act& act) {
     entry.label.resize(entry.label.size() - entry.behind.size());
@@ -56,7 +54,6 @@ void act_before(LegendEntry& entry, const Act& act) {
     if (entry.whole != before) entry.whole += entry.behind;
 }
 
-/// Calls act() with each label that names a run, and with the text that stores its full form.
 template <class Act>
 void for_each_label(Figure& figure, const Act& act) {
     for (LegendEntry& entry : figure.legend)

@@ -62,7 +62,7 @@ std::string labels_of(std::span<const ShownRun> runs) {
 
 namespace {
 
-/// Returns the prefix of the recipe keys of another part. Does not use labels, which a person may have given.
+/// Returns the prefix of another part's recipe keys. It contains no labels, because users can rename them.
 std::string recipe_name(const TracePart& first, const TracePart& part) {
     if (part.reader == first.reader) return "B";
     const auto file = part.reader->path().filename();

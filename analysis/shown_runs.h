@@ -29,7 +29,6 @@ std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
 /// Returns run_legend() of each trace, with its name if there are several.
 std::vector<LegendEntry> legend_of(std::span<const ShownRun> runs);
 
-/// Returns "snapkv 64, demo.h5: h2o 64".
 std::string labels_of(std::span<const ShownRun> runs);
 
 /// Calls complete_figure() with the options of the first trace and combines the recipes of all traces.

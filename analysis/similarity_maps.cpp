@@ -21,7 +21,6 @@ namespace prompt_schema = trace::schema::prompt;
 constexpr size_t kMapsBesideEachOther = 8;
 constexpr std::array<const char*, 2> kNames = {"Keys", "Values"};
 
-/// Matrices (n, n) of a prompt, for keys and for values.
 struct Cosines {
     size_t n = 0;
     std::array<std::vector<float>, 2> values;
@@ -56,7 +55,6 @@ Cosines within_layers(const trace::Reader& reader, const FigureOptions& options)
     return cosines;
 }
 
-/// Returns the map of the matrix's rows and columns `places` without the diagonal.
 HeatMap map_of(const Cosines& cosines, size_t part, size_t matrix, const std::vector<int>& places) {
     HeatMap map;
     place_on_numbers(map, places.size(), places.size());

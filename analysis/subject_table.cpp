@@ -5,7 +5,6 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Name and title of a key's column, and the number in its cells.
 struct Part {
     const char* name;
     const char* title;

@@ -21,7 +21,6 @@ namespace {
 
 constexpr int n_resamples = 10000;
 
-/// Joins at most ten names: "a, b, c and 5 more".
 std::string named(std::span<const std::string> samples) {
     constexpr size_t most = 10;
     const std::string names = fmt::format("{}", fmt::join(samples.first(std::min(samples.size(), most)), ", "));
@@ -63,7 +62,7 @@ namespace {
 
 constexpr std::string_view kBytesOf = "bytes of ";
 
-/// Budget of one setting as the user gave it: one number of entries, or the share that gives all samples' entries.
+/// A setting's budget as the user gave it: a number of entries, or a share if the entries differ by sample.
 struct AskedBudget {
     bool of_bytes = false;  ///< The policy records the share itself, not the resulting entries.
     std::set<int64_t> entries;
@@ -85,7 +84,6 @@ struct AskedBudget {
     }
     bool is_share() const { return is_given_share() || entries.size() > 1; }
     bool holds(double share) const { return low <= share + 1e-9 && share <= high + 1e-9; }
-    /// Returns the share with the fewest digits.
     double share() const {
         if (is_given_share()) return *fractions.begin();
         for (const double digits : {1e2, 1e3, 1e4, 1e5})
@@ -94,8 +92,7 @@ struct AskedBudget {
     }
 };
 
-/// Formats entries as a number and shares in per cent. Entries that result from one of `shares` are named by it, so
-/// that one budget has one name.
+/// Formats entries as a number and shares in per cent. Entries that match one of `shares` are shown as this share.
 std::string budget_text(const AskedBudget& asked, const std::vector<double>& shares) {
     if (!asked.is_share())
         for (const double share : shares)
@@ -176,7 +173,7 @@ BootstrapMean bootstrap_mean(std::span<const double> values) {
     std::sort(means.begin(), means.end());
     result.low = means[static_cast<size_t>(0.025 * n_resamples)];
     result.high = means[static_cast<size_t>(0.975 * n_resamples)];
-    // Equal samples give equal resamples, which show no spread.
+    // Equal samples give equal resamples, whose interval would be empty.
     const double least_of_all = std::pow(0.025, 1 / n);
     const auto all_are = [&](double score) {
         return std::all_of(values.begin(), values.end(), [&](double value) { return value == score; });
@@ -261,7 +258,7 @@ std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows) {
 
 namespace {
 
-/// Whether an answer ends within a sentence, as it does if too few tokens were allowed.
+/// Whether an answer ends within a sentence, probably because too few tokens were allowed.
 bool breaks_off(const std::string& answer) {
     const size_t last = answer.find_last_not_of(" \t\r\n\"')*`");
     return last != std::string::npos && std::string_view(".!?:;,").find(answer[last]) == std::string_view::npos;
@@ -309,7 +306,8 @@ std::string task_verdict(std::span<const trace::ResultRow> rows) {
 }
 
 std::string task_untouched(std::span<const trace::ResultRow> rows) {
-    std::map<std::string, std::pair<size_t, size_t>> by_budget;  // samples without dropped tokens, and all samples
+    std::map<std::string, std::pair<size_t, size_t>>
+        by_budget;  // number of samples without dropped tokens and of all samples, by budget
     std::vector<std::string> budgets;
     for (const auto& group : task_groups(rows)) {
         if (group.policy == "full" || group.budget.ends_with('%')) continue;
@@ -346,7 +344,7 @@ std::string task_windows(std::span<const trace::ResultRow> rows) {
             const auto spec = policies::recorded_policy(row.policy, row.parameters_json);
             if (spec.values.has("window")) policies_by_window[spec.values.integer("window")].insert(row.policy);
         } catch (const policies::ParameterError&) {
-            // A policy of another program, or parameters of another version.
+            // The policy belongs to another program, or its parameters to another version.
         }
     }
     return windows_in_words(policies_by_window);

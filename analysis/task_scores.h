@@ -37,7 +37,7 @@ struct TaskGroup {
     };
     std::vector<Failure> failures = {};  ///< one per reason
 
-    bool of_bytes = false;  ///< The budget is in bytes.
+    bool of_bytes = false;  ///< The budget is a number of bytes.
 
     std::vector<double> scores() const;
     /// Returns the mean share of the full cache over the answered samples, 0 to 1.
@@ -64,13 +64,11 @@ std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 /// them, and `random` in at most 10 % at its smallest budget. Also warns if most wrong answers of `full` were cut off.
 std::string task_verdict(std::span<const trace::ResultRow> rows);
 
-/// Returns a remark about prompts that fit into the budget, so that nothing was dropped; empty if there are none:
-/// "Nothing is dropped from a prompt with no more tokens than the budget: 12 of 60 samples at 512."
+/// Returns a remark about prompts that fit into the budget, so that nothing was dropped; empty if there are none.
 std::string task_untouched(std::span<const trace::ResultRow> rows);
 
 /// Returns the windows of the policies: "windows: 8 of aperturekv; 32 of h2o, snapkv"; empty if none has a window.
 std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window);
-/// Returns the windows of a task's policies, without policies unknown to this program.
 std::string task_windows(std::span<const trace::ResultRow> rows);
 
 }  // namespace kvscope::analysis

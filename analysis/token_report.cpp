@@ -34,7 +34,7 @@ const trace::RunAttributes& finished_run(const trace::Reader& reader, int prompt
     return attributes;
 }
 
-/// Returns the first of the positions that the policy keeps regardless of their scores; N if it does not know any.
+/// Returns the first position that the policy keeps regardless of its score; N if there is none.
 int64_t ranked_before(const trace::RunAttributes& run, int64_t n_tokens) {
     try {
         const auto spec = policies::recorded_policy(run.policy, run.parameters_json);
@@ -158,7 +158,6 @@ std::string merged_text(const trace::TokenFate& fate) {
                        count(fate.entry));
 }
 
-/// Returns " (this head's keys are off by 12 %, its values by 3 %)".
 std::string error_text(const trace::TokenFate& fate) {
     if (std::isnan(fate.key_error) || std::isnan(fate.value_error)) return "";
     return fmt::format(" (this head's keys are off by {}, its values by {})", format_share(double{fate.key_error}),

@@ -24,7 +24,7 @@ struct TokenDecision {
     double cut_off = nothing;  ///< lowest score of a kept candidate
     trace::TokenFate fate;     ///< how the token is stored, if kept
 
-    /// Returns the number of entries that the row holds of the token: 1/n in an entry of n tokens.
+    /// Returns the number of entries that the token takes: 1/n in an entry of n tokens, 0 if dropped.
     double entries() const { return kept ? 1.0 / fate.n_tokens : 0.0; }
     bool forced() const { return kept && !candidate; }   ///< kept regardless of the score: window, sinks, recent
     double distance() const { return score - cut_off; }  ///< negative if below the cut-off
@@ -34,8 +34,7 @@ struct TokenDecision {
 /// values by 3 %)", or "kept in part and rebuilt (…)".
 std::string fate_text(const trace::TokenFate& fate);
 
-/// Describes how a layer keeps a token, with a line for each form: "kept by 3 of 3 heads (0, 1, 2)" and "merged into an
-/// entry of 12 that ends at token 17 in 3 heads: 0.25 entries in all".
+/// Describes how a layer keeps a token, one line per form: "kept by 3 of 3 heads (0, 1, 2)", "merged into …".
 std::string fate_in_layer(const trace::Kept& kept, size_t layer, uint32_t token);
 
 /// The decisions of all layers and rows of a run about one token: "Why was this token dropped?"
@@ -73,13 +72,12 @@ struct Border {
 /// Returns at most k kept and k dropped candidates; none if the run has no scores. @throws as token_report()
 Border border(const trace::Reader& reader, int prompt, int run, size_t layer, size_t row, size_t k);
 
-/// Where a run kept the tokens of a span.
 struct SpanReport {
     int run = 0;
-    size_t n_places = 0;       ///< number of places: layers times rows
+    size_t n_places = 0;       ///< number of rows in all layers, called places here
     size_t n_keeping_all = 0;  ///< places that keep all tokens of the span
     size_t n_keeping_any = 0;  ///< places that keep at least one token
-    double n_entries = 0;      ///< entries that all places hold of the span; a token in an entry of n counts as 1/n
+    double n_entries = 0;      ///< number of entries of the span in all places; a token in an entry of n counts as 1/n
     size_t n_merging = 0;      ///< places that hold a token of the span in a merged entry
     size_t n_rebuilding = 0;   ///< places that hold a token whose key or value is not stored whole
     size_t n_tokens_kept = 0;  ///< tokens of the span that at least one place keeps

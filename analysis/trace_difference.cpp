@@ -24,7 +24,6 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     throw NothingToShow("A − B needs maps and curves of equal shape: " + what);
 }
 
-/// Returns A − B, or A ÷ B for a logarithmic axis.
 double difference(double a, double b, bool as_ratio) {
     if (!as_ratio) return a - b;
     return a > 0 && b > 0 ? a / b : nan;
@@ -40,7 +39,6 @@ HeatMap map_difference(const HeatMap& a, const HeatMap& b, const std::string& wh
     return map;
 }
 
-/// Returns the difference where both curves have points.
 Line line_difference(const Line& a, const Line& b, bool as_ratio, const std::string& where) {
     Line line = a;
     const size_t n = std::min(a.x.size(), b.x.size());
@@ -69,11 +67,10 @@ std::vector<std::string> labels_of(const Axis& axis) {
     return labels;
 }
 
-/// Both parts with the pairs of compared runs, in A's order.
 struct PairedParts {
     std::array<TracePart, 2> sides;
     std::vector<std::pair<int, int>> runs;  ///< of A and B; empty if the figure shows no runs
-    std::vector<std::string> labels;        ///< one per pair
+    std::vector<std::string> labels;        ///< label of each pair
     std::string unpaired;                   ///< result of unpaired_runs()
 };
 
@@ -118,13 +115,11 @@ PairedParts paired_parts(const FigureDefinition& definition, const TracePart& a,
     return paired;
 }
 
-/// Figures of both parts, with matching panels in the same order.
 struct Sides {
     Figure a, b;
 };
 
-/// Returns B's panels in the order of A's: the k-th panel of a run, layer and head matches the k-th panel of the paired
-/// run.
+/// Returns B's panels in A's order: the k-th panel of a run, layer and head matches the k-th of the paired run.
 std::vector<Panel> panels_like(const Figure& a, const Figure& b, const PairedParts& paired) {
     const auto are_of_like = [&](const Panel& of_a, const Panel& of_b) {
         const bool are_paired = of_a.subject.run < 0
@@ -177,7 +172,6 @@ Sides read_sides(const FigureDefinition& definition, const PairedParts& paired) 
     return sides;
 }
 
-/// Returns a panel's full title. Renamed runs keep their new labels.
 std::string title_of(const Panel& panel, const Panel& of_b, const PairedParts& paired) {
     const auto is_renamed = [](const TracePart& part, const Panel& of) {
         return of.subject.run >= 0 && !part.reader->run(part.options.prompt, of.subject.run).given_label.empty();
@@ -187,7 +181,6 @@ std::string title_of(const Panel& panel, const Panel& of_b, const PairedParts& p
     return has_whole ? panel.whole_title : panel.title;
 }
 
-/// Returns "snapkv @ 64, h2o @ 64 and 4 more".
 std::string in_words(const std::vector<std::string>& labels) {
     constexpr size_t most = 3;
     std::string text;
@@ -204,7 +197,6 @@ std::string unit_of(const Figure& figure, const Panel& panel, const Shape& shape
     return scale ? with_unit(scale->title, scale->unit) : with_unit(panel.y.title, panel.y.unit);
 }
 
-/// Adds the compared runs, traces and prompts to the title and the runs without a pair to the caption.
 void name_sides(Figure& figure, const FigureDefinition& definition, const PairedParts& paired) {
     const TracePart &a = paired.sides[0], &b = paired.sides[1];
     if (!paired.labels.empty()) figure.title += ": " + in_words(paired.labels);
@@ -241,7 +233,6 @@ void set_limits(Figure& figure) {
     }
 }
 
-/// Returns the value of the cell at a point in data coordinates; nullopt outside the map.
 std::optional<double> value_at(const HeatMap& map, double x, double y) {
     const double row = (y - map.y_begin) / (map.y_end - map.y_begin);
     const double column = (x - map.x_begin) / (map.x_end - map.x_begin);
@@ -300,7 +291,6 @@ void set_axis(Panel& panel, bool as_ratio) {
     panel.shapes.emplace_back(Rule{true, as_ratio ? 1.0 : 0.0, "", grey});
 }
 
-/// Returns the items that the figure's maps, curves and axes refer to.
 std::vector<SubjectKey> keys_of(const Figure& figure) {
     bool of_runs = false;
     std::set<SubjectKey> keys;
@@ -343,7 +333,7 @@ std::vector<SubjectKey> keys_of(const Figure& figure) {
     return {keys.begin(), keys.end()};
 }
 
-/// Whether rows of maps, or curves, and positions along x need columns because no subject identifies them.
+/// Whether rows (or curves) and positions along x need their own columns, because no subject identifies them.
 std::pair<bool, bool> uncounted_axes(const Figure& figure) {
     bool rows = false, x = false;
     for (const Panel& panel : figure.panels) {

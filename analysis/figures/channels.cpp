@@ -62,7 +62,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     runs_of_channels(reader, options);
 }
 
-/// Returns (layers, d): the number of heads that keep each channel, or their share in per cent.
+/// Returns the number of heads that keep each channel (layers, d), or their share in per cent.
 HeatMap heat_map(const Run& run, const std::vector<int>& layers, bool is_share) {
     HeatMap map;
     place_on_numbers(map, layers.size(), run.n_channels);

@@ -50,8 +50,7 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-/// Returns "bytes_share" if more than half of the runs have equal coverage, as runs that keep all tokens do: their
-/// points would form a vertical line. Otherwise returns "coverage".
+/// Returns "bytes_share" if more than half of the runs have equal coverage, otherwise "coverage".
 std::string default_x(std::span<const ShownRun> runs) {
     std::map<const TracePart*, Table> tables;
     std::map<double, size_t> coverages;  // number of runs by coverage
@@ -119,7 +118,6 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     read_points({&part, 1});
 }
 
-/// Returns a logarithmic axis for values over many decades. Other axes begin at zero, unless most of it would be empty.
 Axis axis_of(const Column& column, const std::vector<double>& values) {
     Axis axis;
     axis.title = column.title.empty() ? column.name : column.title;
@@ -176,7 +174,6 @@ void show_markers(Figure& figure) {
     }
 }
 
-/// Joins the runs of one method in ascending order of budget.
 Line line_through(std::vector<const Point*> points) {
     std::stable_sort(points.begin(), points.end(), [](const Point* a, const Point* b) {
         return a->run.attributes().budget < b->run.attributes().budget;
@@ -234,7 +231,6 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     return table.take();
 }
 
-/// The points of both parts, and the pairs of compared runs.
 struct PointPairs {
     Column x, y;
     std::vector<Point> points;
@@ -277,7 +273,6 @@ PointPairs read_point_pairs(std::span<const TracePart, 2> sides) {
     return all;
 }
 
-/// Draws the runs of both parts, with an arrow from each run of B to the paired run of A.
 Figure make_difference(std::span<const TracePart, 2> sides) {
     const PointPairs all = read_point_pairs(sides);
     Figure figure = empty_figure(all.x, all.y);

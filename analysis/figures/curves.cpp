@@ -18,7 +18,7 @@ namespace {
 
 constexpr double usual_threshold = 90;  // in per cent
 
-/// Returns a share from 0 to 1.
+/// Returns the threshold as a share from 0 to 1.
 double threshold_of(const FigureOptions& options) {
     constexpr double smallest = 0.1;  // in per cent
     return options.numeric_option("threshold", usual_threshold, smallest, 100) / 100;
@@ -26,7 +26,6 @@ double threshold_of(const FigureOptions& options) {
 
 std::string over_of(const FigureOptions& options) { return options.own_text("over", std::string(over_budget)); }
 
-/// The curves of one trace's chosen runs.
 struct Choice {
     const TracePart* part = nullptr;
     size_t trace = 0;
@@ -81,7 +80,6 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     std::rethrow_exception(refused);
 }
 
-/// A curve and the runs that it shows.
 struct Made {
     DrawnCurve drawn;
     const TracePart* part = nullptr;
@@ -114,7 +112,6 @@ struct Curves {
     double full_bytes = 0;
 };
 
-/// The curves of one trace, and the labels of runs whose selections cannot be repeated.
 struct Selections {
     std::vector<std::pair<CurveRuns, std::shared_ptr<const WhatIf>>> made;
     std::vector<std::string> left_out;

@@ -49,7 +49,7 @@ struct Pair {
     bool merges() const { return a.kept->merges() || b.kept->merges(); }
     KeptSets sets(const Side& side) const { return kept_sets(*side.kept, n_tokens); }
 
-    /// Returns the number of heads that keep the token in A minus the number in B. Uses per cent if their heads differ.
+    /// Returns the number of heads that keep the token in A minus the number in B, in per cent if their heads differ.
     double difference(size_t layer, size_t token) const {
         const size_t i = layer * n_tokens + token;
         if (same_rows()) return a.counts[i] - b.counts[i];
@@ -57,7 +57,6 @@ struct Pair {
                (a.counts[i] / static_cast<double>(a.kept->n_rows) - b.counts[i] / static_cast<double>(b.kept->n_rows));
     }
 
-    /// Returns the class of a token, or Categories::none if neither run keeps it.
     uint8_t kind(size_t layer, size_t token) const {
         const size_t i = layer * n_tokens + token;
         if (a.holding[i] > 0) return b.holding[i] > 0 ? kBoth : kOnlyA;
@@ -146,7 +145,6 @@ void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vect
         "with several tokens shows the class \"only B\" first, then \"only A\", then \"both\".";
 }
 
-/// Sets the title "A: snapkv @ 64   B: k-vec @ 64". Each label is shortened separately, so that "B:" is not cut.
 void name_sides(Panel& panel, const trace::Reader& reader, int prompt, const Pair& pair) {
     Figure sides;
     for (const Side* side : {&pair.a, &pair.b}) {

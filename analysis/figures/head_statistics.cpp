@@ -19,7 +19,7 @@ constexpr double kPanelMm = 90;
 struct Statistics {
     std::vector<int> layers;
     size_t n_heads = 0;                                  ///< number of KV heads
-    std::vector<std::vector<HeadStatistics>> of_layers;  ///< (G) for each of `layers`
+    std::vector<std::vector<HeadStatistics>> of_layers;  ///< statistics of the KV heads (G) in each of `layers`
 };
 
 void check(const trace::Reader& reader, const FigureOptions& options) {

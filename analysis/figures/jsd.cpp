@@ -19,7 +19,6 @@ namespace {
 using trace::Place;
 namespace schema = trace::schema;
 
-/// Data whose divergence between heads is shown.
 enum class Source { attention, kv_heads, scores };
 
 /// Suffix of a source's name that sorts the heads of each layer by similarity.
@@ -31,7 +30,7 @@ struct Matrices {
     std::string of;  ///< "attention of the last 32 queries, per query head"
     bool query_heads = false;
     size_t group = 1;      ///< stored heads per shown head; above 1 with FigureOptions::common_unit
-    std::vector<int> run;  ///< the run whose scores are compared; empty for attention
+    std::vector<int> run;  ///< run whose scores are compared; empty for attention
     Place place;           ///< location of the data set `stored`
     const schema::DataSet* stored = nullptr;
     size_t n = 0;  ///< number of heads
@@ -50,14 +49,12 @@ Source source_from_name(std::string_view name) {
                     name));
 }
 
-/// Returns the chosen runs that record a JSD of their scores.
 std::vector<int> scored_runs(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<int> scored = chosen_runs(reader, options);
     std::erase_if(scored, [&](int j) { return !reader.has(Place::of_run(options.prompt, j), schema::run::head_jsd); });
     return scored;
 }
 
-/// Returns the named run, or by default the first run that records a JSD of its scores.
 int scored_run(const trace::Reader& reader, const FigureOptions& options) {
     const std::vector<int> chosen = chosen_runs(reader, options);
     const std::vector<int> scored = scored_runs(reader, options);
@@ -73,7 +70,7 @@ int scored_run(const trace::Reader& reader, const FigureOptions& options) {
     return scored.front();
 }
 
-/// Returns the matrices without values and without the order of heads.
+/// Returns the matrices with all fields except `values` and `heads`.
 Matrices described(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     Matrices m;
@@ -137,7 +134,7 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
                        run_label(reader.run(options.prompt, m.run.front())), n);
 }
 
-/// (n * group, n * group) -> (n, n): the mean divergence between the query heads of two KV heads; 0 on the diagonal.
+/// Converts (n * group, n * group) to (n, n): the mean between the query heads of two KV heads; 0 on the diagonal.
 std::vector<float> mean_of_groups(std::vector<float> values, size_t n, size_t group) {
     if (group == 1) return values;
     std::vector<float> means(n * n, 0.0f);
@@ -188,9 +185,8 @@ double largest(const Matrices& m) {
     return value;
 }
 
-constexpr size_t most_with_labels = 6;  // columns of maps that label each head
+constexpr size_t most_with_labels = 6;  // largest number of columns in which each head has a label
 
-/// Returns a number of columns that fills all rows, if possible.
 size_t columns_for(size_t n) {
     if (n <= 5) return n;
     for (const size_t columns : {size_t{8}, size_t{10}, size_t{9}, size_t{7}, size_t{6}, size_t{5}}) {

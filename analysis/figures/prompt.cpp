@@ -23,7 +23,7 @@ constexpr double kPageMm = 174;
 constexpr double kPageHeightMm = 230;  // A4 without margins and caption
 constexpr double kBelowMm = 12;        // color bar with its numbers
 constexpr double kTitleMm = 6;         // above each row of runs
-constexpr double kMarginMm = 12;       // for the token numbers
+constexpr double kMarginMm = 12;       // space for the token numbers
 constexpr size_t kMostColumns = 3;
 constexpr Rgb kNotKept{150, 150, 150};
 
@@ -33,7 +33,6 @@ struct Counts {
     std::vector<double> heads;
 };
 
-/// The shown runs, and the layout of their text on pages.
 struct Arrangement {
     std::vector<int> runs;
     size_t n_tokens = 0;
@@ -50,9 +49,9 @@ struct Shown {
     std::vector<Counts> counts;  ///< one per run of the arrangement
     bool by_heads = false;
     std::vector<size_t> n_heads;  ///< number of heads in all layers, one per run
-    bool is_share = false;        ///< Counts of heads are in per cent of n_heads.
+    bool is_share = false;        ///< Whether counts of heads are in per cent of `n_heads`.
     int most = 0;
-    bool merges = false;  ///< At least one run merges.
+    bool merges = false;  ///< Whether at least one run merges.
     const std::vector<double>& values(size_t run) const { return by_heads ? counts[run].heads : counts[run].layers; }
 };
 
@@ -68,7 +67,6 @@ std::vector<int> shown_runs(const trace::Reader& reader, const FigureOptions& op
     return runs;
 }
 
-/// Arranges the text on pages of equal length that fit on paper.
 Arrangement arrange(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<int> runs = shown_runs(reader, options);
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
@@ -119,7 +117,6 @@ Shown read_shown(const trace::Reader& reader, const FigureOptions& options, cons
     return shown;
 }
 
-/// Converts counts of heads to shares if the runs have different numbers of heads.
 void count_in_one_unit(Shown& shown, const FigureOptions& options) {
     const std::vector<size_t>& n = shown.n_heads;
     const bool have_same_heads = std::adjacent_find(n.begin(), n.end(), std::not_equal_to<>()) == n.end();
@@ -133,7 +130,6 @@ Rgb ink_of(const ColorScale& scale, double value) {
     return ink_on(color_at(scale.map, place_on(scale, value)));
 }
 
-/// Returns a label without a color. @param line of the page, from 0
 TextLabel begin_label(const Subject& of, const BrokenText::Piece& piece, size_t line) {
     Subject subject = of;
     subject.token = static_cast<int>(piece.token);
@@ -145,8 +141,7 @@ TextLabel begin_label(const Subject& of, const BrokenText::Piece& piece, size_t 
     return label;
 }
 
-/// Appends a piece to a label. Letters that join across tokens form one label, with one color per token. The label's x
-/// is its middle.
+/// Appends a piece to a label. Letters that join across tokens form one label, with one color per token.
 void add_to_label(TextLabel& label, const BrokenText::Piece& piece, Rgb ink) {
     const bool is_first = label.text.empty();
     const auto cells = static_cast<double>(piece.n_cells);
@@ -159,12 +154,12 @@ void add_to_label(TextLabel& label, const BrokenText::Piece& piece, Rgb ink) {
     else if (label.inks.empty())
         label.inks.push_back({label.text.size(), label.color, first_middle});
     const std::string_view text = piece.text;
-    const bool has_rest = !is_first && text.starts_with(continuation_mark);  // the preceding piece shows it
+    const bool has_rest =
+        !is_first && text.starts_with(continuation_mark);  // the preceding piece shows the whole character
     label.text += has_rest ? text.substr(continuation_mark.size()) : text;
     if (!is_first) label.inks.push_back({label.text.size(), ink, static_cast<double>(piece.cell) + cells / 2});
 }
 
-/// Returns page `part` of a run.
 Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, const std::vector<double>& values,
                const ColorScale& scale) {
     const size_t first_line = part * arrangement.lines_a_page;
@@ -206,7 +201,8 @@ Panel panel_of(const Arrangement& arrangement, const Subject& of, size_t part, c
     }
     if (panel.y.ticks.empty()) panel.y.ticks.push_back({0, ""});  // a page with only line breaks
     if (arrangement.pages_a_run > 1 && first_token < arrangement.n_tokens) {
-        if (part + 1 == arrangement.pages_a_run) last_token = arrangement.n_tokens - 1;  // may have no visible text
+        if (part + 1 == arrangement.pages_a_run)
+            last_token = arrangement.n_tokens - 1;  // the last tokens may have no visible text
         panel.note = fmt::format("tokens {} to {}", format_count(static_cast<int64_t>(first_token)),
                                  format_count(static_cast<int64_t>(last_token)));
     }

@@ -151,7 +151,6 @@ LayerMeans layer_means(const std::vector<double>& of_heads) {
     return means;
 }
 
-/// Returns the mean of each layer, with a band from the lowest to the highest head.
 Line curve(const TracePart& part, const Choice& choice, Rgb color) {
     const trace::Reader& reader = *part.reader;
     const FigureOptions& options = part.options;

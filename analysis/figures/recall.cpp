@@ -38,7 +38,7 @@ struct Runs {
     std::vector<ShownRun> left_out;  ///< runs that drop no tokens, so that their recall is 1
 };
 
-/// Omits traces without the attention of the answer.
+/// Returns the chosen runs of all traces with answer attention.
 Runs read_runs(std::span<const TracePart> parts) {
     const std::vector<ShownRun> shown = shown_runs(parts);
     Runs runs;
@@ -84,7 +84,6 @@ struct Pairs {
     std::vector<ShownRun> left_out;  ///< runs of A and B that drop no tokens
 };
 
-/// Pairs the runs of both parts. Omits runs without recall.
 Pairs read_pairs(std::span<const TracePart, 2> sides) {
     Runs a = read_runs(sides.subspan(0, 1)), b = read_runs(sides.subspan(1, 1));
     const std::vector<RunShares> of_a = shares_of(std::move(a.measured)), of_b = shares_of(std::move(b.measured));

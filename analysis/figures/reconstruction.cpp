@@ -19,7 +19,6 @@ bool stores_parts(const trace::Reader& reader, int prompt, int run) {
     return reader.has(place, schema::stored_key_error) && reader.has(place, schema::stored_value_error);
 }
 
-/// Returns the chosen runs that do not store whole keys and values.
 std::vector<int> runs_in_parts(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<int> runs = chosen_runs(reader, options);
     std::erase_if(runs, [&](int run) { return !stores_parts(reader, options.prompt, run); });
@@ -48,7 +47,7 @@ std::string note_of(const HeadMap& map, const std::vector<int>& layers) {
     return fmt::format("{:.1f} to {:.1f} %", least, most);
 }
 
-/// Returns the errors of the keys and then of the values of each run, as shares.
+/// Returns two maps per run: the relative errors of its keys and of its values, as shares.
 std::vector<HeadMap> read_maps(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<HeadMap> maps;
     const std::vector<int> runs = runs_in_parts(reader, options);
@@ -71,7 +70,6 @@ std::vector<HeadMap> in_per_cent(std::vector<HeadMap> maps, const std::vector<in
     return maps;
 }
 
-/// Returns the labels of the named runs that record no error.
 std::vector<std::string> without_errors(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<std::string> labels;
     for (const int run : options.runs.empty() ? std::vector<int>{} : chosen_runs(reader, options))

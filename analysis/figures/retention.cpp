@@ -74,7 +74,6 @@ bool merges(const std::vector<Run>& runs) {
     return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.kept->merges(); });
 }
 
-/// @param most largest number of rows of a run @param is_share shows shares, because numbers of rows differ
 ColorScale color_scale(const std::vector<Run>& runs, size_t most, bool is_share) {
     ColorScale scale;
     scale.map_begin = kLightest;
@@ -94,7 +93,7 @@ ColorScale color_scale(const std::vector<Run>& runs, size_t most, bool is_share)
     return scale;
 }
 
-/// Returns the color scale for runs that merge. Other runs have a separate scale, since they have only whole counts.
+/// Returns the scale of runs that merge. Other runs have a separate scale, since they have only whole counts.
 ColorScale merging_scale(const std::vector<Run>& runs, size_t most, bool is_share) {
     ColorScale scale = color_scale(runs, most, is_share);
     scale.title += " (1/n for n merged tokens)";

@@ -23,7 +23,7 @@ namespace schema = trace::schema;
 
 constexpr int kLayersShown = 6;
 constexpr double kNothing = 1e-9;    // relative to the largest eigenvalue; smaller ones are rounding errors
-constexpr double kWhole = 1 - 1e-4;  // of the sum; further ranks are not drawn
+constexpr double kWhole = 1 - 1e-4;  // share of the eigenvalues' sum after which further ranks are not drawn
 
 enum class Source { eigenvalues, cumulative, adjacent, contribution, layer_similarity, head_similarity, alignment };
 
@@ -38,17 +38,15 @@ Source source_from_name(const std::string& name) {
         fmt::format("the figure spectrum has no source '{}'; it has {}", name, fmt::join(kSources, ", ")));
 }
 
-/// Whether the source needs only the model's weights. Other sources need a prompt.
 bool is_of_model(Source source) { return source == Source::eigenvalues || source == Source::cumulative; }
 
-/// Checks that the trace or the cache folder has the model's spectra. @throws NothingToShow
 void require_spectra(const trace::Reader& reader, const schema::DataSet& data_set) {
     if (reader.has_model() && !reader.has(Place::of_model(), data_set) && trace::has_kept_spectra(reader.model()))
         return;
     require_data(reader, Place::of_model(), data_set);
 }
 
-/// Checks the prompt. A trace without prompts can have spectra of its model.
+/// Checks that the prompt exists. A trace without prompts can have spectra of its model.
 void check_subject(const trace::Reader& reader, const FigureOptions& options, Source source) {
     if (!is_of_model(source) || options.prompt != 0 || reader.n_prompts() > 0) {
         check_prompt(reader, options.prompt);
@@ -100,10 +98,9 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     }
 }
 
-/// Spectrum of a layer or of one head.
 struct Spectrum {
     int layer = 0;
-    int head = -1;  ///< of the projection (K and V: KV heads); −1: the whole matrix, or the mean over heads
+    int head = -1;  ///< head of the projection (KV head for K and V); −1: the whole matrix, or the mean over heads
     std::vector<double> values;
 
     Subject subject(const Projection& projection) const {
@@ -111,12 +108,10 @@ struct Spectrum {
     }
 };
 
-/// Returns the projection's head that a query head uses.
 int head_used(const Projection& projection, const trace::ModelAttributes& model, int query_head) {
     return projection.kv_heads ? query_head / static_cast<int>(model.n_heads / model.n_kv_heads) : query_head;
 }
 
-/// Returns the projection's heads that the chosen query heads use.
 std::vector<int> heads_of(const Projection& projection, const trace::ModelAttributes& model,
                           const std::vector<int>& query_heads) {
     std::set<int> heads;
@@ -127,7 +122,7 @@ std::vector<int> heads_of(const Projection& projection, const trace::ModelAttrib
 /// Eigenvalues of a projection by layer, from the trace or the cache folder.
 class Eigenvalues {
  public:
-    /// @throws NothingToShow if neither has them
+    /// @throws NothingToShow if neither has the eigenvalues
     Eigenvalues(const trace::Reader& reader, const schema::DataSet& data_set) : reader_(reader), data_set_(data_set) {
         require_spectra(reader, data_set);
         trace::ModelRecord record;
@@ -155,7 +150,6 @@ Dash head_dash(size_t i) {
     return dashes[i % dashes.size()];
 }
 
-/// Returns the eigenvalues, or their cumulative shares for the source `cumulative`.
 std::vector<double> as_drawn(const std::vector<float>& eigenvalues, size_t first, size_t count, Source source) {
     const auto begin = eigenvalues.begin() + static_cast<std::ptrdiff_t>(first);
     std::vector<double> values(begin, begin + static_cast<std::ptrdiff_t>(count));
@@ -169,7 +163,6 @@ std::vector<double> as_drawn(const std::vector<float>& eigenvalues, size_t first
     return values;
 }
 
-/// Returns the contributions of modes for each chosen head, or their mean over the heads of a layer.
 std::vector<Spectrum> read_contributions(const trace::Reader& reader, const FigureOptions& options,
                                          const Projection& projection) {
     const Place place = Place::of_prompt(options.prompt);

@@ -39,7 +39,7 @@ struct Run {
     std::vector<uint8_t> agreement;
 };
 
-/// Returns nullopt for a run that was not compared with the full run.
+/// Returns nullopt if the run was not compared with the full run.
 std::optional<Run> read_run(const ShownRun& shown) {
     auto steps = compared_steps(*shown.part->reader, shown.part->options.prompt, shown.index);
     if (!steps) return std::nullopt;
@@ -120,7 +120,6 @@ Panel curves(const Runs& all, Source source) {
     return panel;
 }
 
-/// Row of the map: a run or a pair of runs.
 struct MapRow {
     std::string label;
     Subject subject;
@@ -152,7 +151,6 @@ Panel class_map(const std::vector<Categories::Class>& classes, const std::vector
 
 const std::vector<Categories::Class> agreement_classes = {{"same greedy token", kAgree}, {"another token", kDiffer}};
 
-/// Shows whether a run and the full run predict the same greedy token.
 Panel agreement(const Runs& all) {
     std::vector<MapRow> rows;
     for (const Run& run : all.runs) rows.push_back({run.shown.label, run.shown.subject()});
@@ -175,7 +173,7 @@ Figure two_panels(Panel curves, Panel map, size_t n_rows) {
     return figure;
 }
 
-/// Removes markers, which curves of several steps do not have.
+/// Removes the legend's markers if the curves have several steps, because such curves have no markers.
 void drop_markers(std::vector<LegendEntry>& legend, size_t n_steps) {
     if (n_steps < 2) return;
     for (LegendEntry& entry : legend) entry.style.marker = Marker::none;
@@ -283,7 +281,6 @@ const std::vector<Categories::Class> difference_classes = {{"both agree with ful
                                                            {"only B", kDiffer},
                                                            {"neither", {0x6e, 0x6e, 0x6e}}};
 
-/// Shows which run of a pair predicts the full run's greedy token.
 Panel difference_agreement(const std::vector<Pair>& pairs) {
     std::vector<MapRow> rows;
     for (const Pair& pair : pairs) rows.push_back({pair.shown.label, pair.shown.a.subject()});

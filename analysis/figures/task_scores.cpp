@@ -28,7 +28,6 @@ constexpr double kCellMm = 6;  // cell of a map of depths
 constexpr double kCurvesMm = 60;
 constexpr size_t kMostPanels = 24;
 
-/// Results of one task: settings as rows, budgets as columns.
 struct Scores {
     std::string task;
     std::vector<trace::ResultRow> rows;
@@ -70,12 +69,10 @@ std::string Scores::name_of(const std::string& setting) const {
     return renamed == labels.end() ? short_name(setting) : renamed->second;
 }
 
-/// Whether the budget is a number of entries, not a share or bytes.
 bool counts_entries(const TaskGroup& group) { return !group.of_bytes && !group.budget.ends_with('%'); }
 
 bool is_share(const std::string& budget) { return budget.ends_with('%'); }
 
-/// Formats a share in per cent: "58.3", "100".
 std::string short_number(double share) {
     std::string text = fmt::format("{:.1f}", 100 * share);
     if (text.ends_with(".0")) text.resize(text.size() - 2);
@@ -220,13 +217,12 @@ ColorScale per_cent() {
     return scale;
 }
 
-/// Draws settings by budgets, each mean with its interval. The mean of `full` spans the whole row.
 void make_table(Figure& figure, const Scores& scores) {
     std::vector<std::string> names;
     for (const auto& setting : scores.settings) names.push_back(scores.name_of(setting));
     Panel panel;
     panel.x = axis_of("Budget", scores.budgets, false);
-    // Shares and bytes contain their unit.
+    // The texts of shares and bytes contain their unit.
     const bool are_entries = std::all_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
         return group.policy == "full" || counts_entries(group);
     });
@@ -265,7 +261,7 @@ double number_of(const std::string& budget) {
     return value;
 }
 
-/// Returns the position on an axis of entries, or of per cent of the full cache if a budget is a share or in bytes.
+/// Returns the number of entries, or per cent of the full cache if a budget is a share or in bytes.
 double place_of(const TaskGroup& group, bool as_shares) {
     if (!as_shares || is_share(group.budget)) return number_of(group.budget);
     return 100 * group.budget_share();
@@ -354,7 +350,6 @@ void make_curves(Figure& figure, const Scores& scores) {
     figure.width_mm = 120;
 }
 
-/// Draws needle maps: text length by needle depth, one panel per setting.
 void make_depths(Figure& figure, const Scores& scores) {
     constexpr size_t most_columns = 4;
     std::set<int64_t> length_set;

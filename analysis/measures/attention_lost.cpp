@@ -10,7 +10,6 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Adds one layer's part to the mean over layers.
 template <class Values>
 void add_part(const Values& values, std::span<const int> layers, std::vector<double>& mean) {
     for (size_t token = 0; token < mean.size(); ++token)

@@ -9,9 +9,8 @@
 
 namespace kvscope::analysis {
 
-/// Returns the share of a layer's window attention that was lost with each token (N): the attention of the heads that
-/// dropped the token, averaged over all query heads. NaN if no head has attention.
-/// @param window_attention (H, N) of this layer
+/// Returns the mean over a layer's query heads of the window attention to each token (N) that the head dropped.
+/// @param window_attention (H, N) of this layer; the result is NaN if no head has attention
 /// @throws std::invalid_argument if the sizes do not match
 std::vector<double> attention_lost(std::span<const float> window_attention, size_t n_heads, const KeptSets& kept,
                                    size_t layer);
@@ -19,15 +18,16 @@ std::vector<double> attention_lost(std::span<const float> window_attention, size
 /// Attention that runs lost with each prompt token, averaged over layers.
 struct TokenLosses {
     struct OfRun {
-        std::vector<double> attention;     ///< lost with each token (N); empty if not recorded
-        std::vector<double> kl_attention;  ///< the same, weighted by KL, in nats (N); empty if not recorded
-        bool is_measured = false;          ///< see is_measured_by_tokens()
+        std::vector<double> attention;     ///< attention lost with each token (N); empty if not recorded
+        std::vector<double> kl_attention;  ///< `attention` weighted by KL, in nats (N); empty if not recorded
+        bool is_measured = false;          ///< result of is_measured_by_tokens()
     };
     std::vector<OfRun> runs;
-    std::vector<double> attention;  ///< what a run that keeps nothing would lose (N); empty if not recorded
+    std::vector<double>
+        attention;  ///< attention that a run without entries would lose with each token (N); empty if not recorded
 };
 
-/// Returns a run's `kl_attention_lost` per token (N), averaged over the layers; zeros for the full run, empty if not
+/// Returns a run's `kl_attention_lost` per token (N), a mean over layers: zeros for the full run, empty if not
 /// recorded.
 std::vector<double> token_kl_losses(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
 

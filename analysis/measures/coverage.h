@@ -7,7 +7,7 @@
 
 namespace kvscope::analysis {
 
-/// Number of prompt tokens, and their share of all N (0 for an empty prompt).
+/// Number of kept prompt tokens, and their share of all N (0 for an empty prompt).
 struct Coverage {
     size_t count = 0;
     double share = 0;

@@ -4,7 +4,6 @@
 
 namespace kvscope::analysis {
 
-/// Numbers that one box of a box plot shows.
 struct FiveNumbers {
     double min = 0;
     double lower_quartile = 0;

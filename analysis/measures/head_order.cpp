@@ -12,7 +12,7 @@
 namespace kvscope::analysis {
 namespace {
 
-using Cluster = std::vector<size_t>;  ///< heads in the order of the leaves
+using Cluster = std::vector<size_t>;  ///< heads in the order of the tree's leaves
 
 class Matrix {
  public:
@@ -33,7 +33,6 @@ class Matrix {
     size_t n_;
 };
 
-/// Concatenates two clusters, reversed if necessary so that their nearest ends meet.
 Cluster joined(Cluster a, Cluster b, const Matrix& distance) {
     const double last_first = distance(a.back(), b.front());
     const double last_last = distance(a.back(), b.back());
@@ -53,7 +52,7 @@ Cluster joined(Cluster a, Cluster b, const Matrix& distance) {
     return a;
 }
 
-/// Returns heads without NaN between any two of them. Repeatedly removes the head with the most NaN values.
+/// Removes the head with the most NaN values until no NaN remains between two heads.
 Cluster known_heads(const Matrix& distance, size_t n) {
     Cluster known(n);
     for (size_t i = 0; i < n; ++i) known[i] = i;

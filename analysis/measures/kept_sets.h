@@ -8,9 +8,8 @@
 
 namespace kvscope::analysis {
 
-/// View of the kept tokens of one run: L layers, R rows per layer, N prompt tokens. Rows are KV heads, or query heads
-/// if the policy repeats K and V. Row (l, r) is indices[offsets[l*R + r] ... offsets[l*R + r + 1]): ascending positions
-/// below N. The arrays belong to the caller.
+/// View of the kept tokens of one run: L layers, R rows per layer (KV heads or query heads), N prompt tokens.
+/// Row (l, r) is indices[offsets[l*R + r] ... offsets[l*R + r + 1]): ascending positions below N.
 struct KeptSets {
     size_t n_layers = 0;
     size_t n_rows = 0;
@@ -49,11 +48,10 @@ inline KeptSets entry_sets(const trace::Kept& kept, size_t n_tokens) {
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
 
-/// Whether attention kept and recall can be measured. They cannot for runs that merge tokens or keep all of them in
-/// another form.
+/// Whether attention kept and recall are defined: not for runs that merge tokens or keep all of them in another form.
 bool is_measured_by_tokens(const trace::RunAttributes& run, const KeptSets& kept);
 
-/// kept_sets() of a run that is not in a trace. Refers to `record`.
+/// Provides the kept sets of a run that is not in a trace. `record` must outlive this object.
 class HeldTokens {
  public:
     HeldTokens(const trace::RunRecord& record, size_t n_layers, size_t n_tokens);

@@ -15,7 +15,6 @@ struct Counts {
     double ratio() const { return either > 0 ? both / either : 1.0; }
 };
 
-/// Ascending tokens, and for each the number of tokens in its entry; 1 if `entry_tokens` is empty.
 struct Row {
     std::span<const uint32_t> tokens;
     std::span<const uint32_t> entry_tokens = {};
@@ -31,7 +30,7 @@ Row row_of(const KeptSets& kept, size_t layer, size_t row) {
     return found;
 }
 
-/// Sums the smaller parts of common tokens and the larger parts of all tokens.
+/// Sums, over all tokens, the smaller part (the intersection) and the larger part (the union).
 Counts compare(const Row& a, const Row& b) {
     Counts counts;
     for (size_t i = 0, j = 0; i < a.tokens.size() || j < b.tokens.size();) {

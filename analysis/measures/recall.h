@@ -11,21 +11,20 @@
 
 namespace kvscope::analysis {
 
-/// Share of the tokens with the most attention from the full run's answer that a run kept.
+/// Kept share of the tokens to which the full run's answer attends most.
 struct Recall {
-    std::vector<double> heads;   ///< of each row (L, R)
-    std::vector<double> layers;  ///< (L) mean over the layer's rows
+    std::vector<double> heads;   ///< recall of each row (L, R)
+    std::vector<double> layers;  ///< mean over the layer's rows (L)
     double model = 0;            ///< mean over the layers
 };
 
 /// Returns the B positions with the most attention of each KV head (G, B), ascending: M_gold of DapQ, Eq. 1.
 /// @param answer_attention (G, N) of one layer
-/// @throws std::invalid_argument if G does not divide the number of values; kernels::NanScore
+/// @throws std::invalid_argument if G does not divide the number of values; kernels::NanScore for NaN values
 std::vector<uint32_t> gold_sets(std::span<const float> answer_attention, size_t n_kv_heads, size_t budget);
 
 /// Returns |M_gold ∩ kept| / |M_gold| for each row of a layer (DapQ, Eq. 3); NaN if M_gold is empty. Query heads are
 /// compared with the M_gold of their KV head.
-/// @param gold result of gold_sets()
 /// @throws std::invalid_argument if the sizes do not match
 std::vector<double> layer_recall(std::span<const uint32_t> gold, size_t n_kv_heads, const KeptSets& kept, size_t layer);
 

@@ -9,13 +9,12 @@
 
 namespace kvscope::analysis {
 
-// A token counts as 1/n if n tokens share its entry. Without merging, all counts are whole numbers.
+// Each token in an entry of n tokens counts as 1/n. Without merging, all counts are whole numbers.
 
 /// Returns the number of heads of each layer that keep each token (L, N): K-VEC's Figure 4.
 std::vector<double> retention(const KeptSets& kept);
 
-/// Returns the number of layers that keep each token (N): K-VEC's Figure 3. A layer counts the largest part of the
-/// token in one of its heads.
+/// Returns the number of layers that keep each token (N), by the largest part in one of their heads: K-VEC's Figure 3.
 std::vector<double> layers_keeping(const KeptSets& kept);
 
 /// Returns the number of heads of all layers that keep each token (N).

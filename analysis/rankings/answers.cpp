@@ -54,7 +54,6 @@ int first_difference(const std::vector<int32_t>& a, const std::vector<int32_t>& 
     return static_cast<int>(at - a.begin());
 }
 
-/// Returns a run's KL: the first step above the threshold, the mean and the maximum.
 std::vector<Cell> kl_cells(const trace::Reader& reader, Place place, double threshold) {
     if (!reader.has(place, schema::run::step_kl)) return {Cell(), Cell(), Cell()};
     const auto kl = reader.read<float>(place, schema::run::step_kl);

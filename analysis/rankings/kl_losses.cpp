@@ -25,13 +25,12 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
             std::move(columns)};
 }
 
-/// Losses per token (N) of the runs that drop tokens and record losses.
 struct Measured {
     std::vector<int> runs;
     std::vector<std::vector<double>> lost;
 };
 
-/// @throws NothingToShow if there are none
+/// @throws NothingToShow if no chosen run records losses
 Measured measured(const trace::Reader& reader, const RankingOptions& options) {
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const std::vector<int> layers = chosen_layers(reader, options.choice());

@@ -17,10 +17,10 @@ namespace {
 struct Run {
     std::shared_ptr<const trace::Kept> kept;
     std::vector<Coverage> coverage;  ///< one per layer
-    bool is_measured = false;        ///< is_measured_by_tokens()
+    bool is_measured = false;        ///< result of is_measured_by_tokens()
 };
 
-/// Returns the mean without NaN values; NaN if there are no others.
+/// Returns the mean of the values that are not NaN; NaN if all are.
 double mean_of_known(const std::vector<double>& values) {
     double sum = 0;
     size_t n = 0;

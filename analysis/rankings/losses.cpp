@@ -17,7 +17,6 @@ KeptSets layer_of(const KeptSets& kept, size_t layer) {
     return one;
 }
 
-/// Returns the means of `n_groups` consecutive groups of equal size.
 std::vector<double> group_means(const std::vector<float>& values, size_t n_groups) {
     const size_t n = values.size() / n_groups;
     std::vector<double> means(n_groups, 0.0);

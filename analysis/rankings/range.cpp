@@ -28,7 +28,7 @@ struct Scores {
     double mean = unknown, least = unknown, most = unknown;
 };
 
-/// Returns the scores of the range in all chosen layers and rows; NaN if no position of it was scored.
+/// Returns the scores of the range in all chosen layers and rows; NaN if no token of the range has a score.
 Scores scores_of(const trace::Reader& reader, int prompt, int run, std::span<const int> layers, TokenRange range) {
     if (!reader.has(trace::Place::of_run(prompt, run), trace::schema::run::scores)) return {};
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
@@ -49,8 +49,7 @@ Scores scores_of(const trace::Reader& reader, int prompt, int run, std::span<con
     return {sum / static_cast<double>(count), least, most};
 }
 
-/// Returns the bytes of the range's entries, assuming that all entries of a layer have equal sizes; NaN if not
-/// recorded.
+/// Returns the bytes of the range's entries, assuming equal sizes within a layer; NaN if not recorded.
 double bytes_of(const trace::Reader& reader, int prompt, int run, const KeptSets& sets, std::span<const int> layers,
                 TokenRange range) {
     if (!reader.has(trace::Place::of_run(prompt, run), trace::schema::run::cache_bytes)) return unknown;

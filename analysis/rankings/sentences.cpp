@@ -25,7 +25,6 @@ OfTokens read_tokens(const trace::Reader& reader, int prompt, const std::vector<
     return of;
 }
 
-/// Returns A's loss in a span minus B's; NaN if either is unknown.
 double difference_of(const TokenLosses& losses, std::vector<double> TokenLosses::OfRun::*measure, TokenRange range) {
     return sum_of(losses.runs[0].*measure, range) - sum_of(losses.runs[1].*measure, range);
 }

@@ -11,8 +11,7 @@
 namespace kvscope::analysis::tokens_ranking_file {
 namespace {
 
-/// Returns the population standard deviation. Sums sorted pairwise differences, so that values which differ equally tie
-/// exactly.
+/// Returns the population standard deviation. Summing sorted differences makes equal spreads compare as exactly equal.
 double standard_deviation(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     double squares = 0;

@@ -14,7 +14,6 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Returns the number of bytes and cells of the character at a byte.
 std::pair<size_t, size_t> character_at(const std::string& text, size_t at) {
     const auto [code, bytes] = utf8_character(text, at);
     if (bytes == 0) return {1, 1};
@@ -29,7 +28,6 @@ bool shares_lone_character(const WholeText& whole, size_t token) {
     return !joins_neighbours(utf8_character(whole.text, begin).code) || character_at(whole.text, begin).second > 1;
 }
 
-/// Replaces tabs by blanks, and invisible characters by names.
 std::string with_cells(std::string_view text) {
     std::string out;
     for (const char c : text) {

@@ -18,15 +18,14 @@ class BrokenText {
         size_t line = 0;
         size_t cell = 0;  ///< from the left end of the line
         size_t n_cells = 0;
-        std::string text;      ///< If several tokens share a character, the first one has it.
-        bool is_whole = true;  ///< contains the whole token
+        std::string text;      ///< If several tokens share a character, only the first token contains it.
+        bool is_whole = true;  ///< The piece contains the whole token.
         bool is_right_to_left = false;
         bool begins_line = false;
         bool joins_next = false;  ///< Its letters join those of the next piece, so both must be drawn together.
     };
 
     /// Breaks lines before words if possible. Only a token that is wider than a line is split.
-    /// @param tokens as whole_text() takes them
     /// @param width of a line in cells, at least 2
     BrokenText(std::span<const std::string> tokens, size_t n_tokens, size_t width);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t gap = 2;
 constexpr size_t readable = 24;    // text columns are not narrowed below this to make space for others
-constexpr size_t widest_key = 40;  // nor are key columns below this
+constexpr size_t widest_key = 40;  // key columns are not narrowed below this width
 
 size_t longest_word(std::string_view text) {
     size_t longest = 0;
@@ -25,7 +25,6 @@ size_t longest_word(std::string_view text) {
     return longest;
 }
 
-/// Returns the number of bytes that fit into `width` columns, at least one character.
 size_t fitting(std::string_view text, size_t width) {
     size_t at = 0;
     size_t columns = 0;
@@ -39,7 +38,7 @@ size_t fitting(std::string_view text, size_t width) {
 }
 
 struct ColumnWidths {
-    size_t natural = 0;  ///< of the widest cell
+    size_t natural = 0;  ///< width of the widest cell
     size_t least = 0;    ///< The column is not narrowed further.
 };
 
@@ -94,8 +93,7 @@ class Layout {
         return widths;
     }
 
-    /// Returns the columns of each block. The key columns come first in each, unless they take more than half the
-    /// width.
+    /// Returns the columns of each block. Each begins with the key columns, unless they exceed half the width.
     std::vector<std::vector<size_t>> parts(const std::vector<size_t>& all, size_t width) const {
         if (total(least(all)) <= width) return {all};
         std::vector<size_t> keys(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n_keys_));
@@ -113,7 +111,7 @@ class Layout {
         return found;
     }
 
-    /// Returns the least widths, with the remaining width distributed one by one to the column with the most lines.
+    /// Returns the minimum widths and adds the remaining width step by step to the column with the most lines.
     std::vector<size_t> widened(std::span<const size_t> columns, size_t width) const {
         if (const auto widths = natural(columns); total(widths) <= width) return widths;
         std::vector<size_t> widths = least(columns);

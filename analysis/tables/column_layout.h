@@ -10,10 +10,8 @@ namespace kvscope::analysis {
 using TextCells = std::vector<std::vector<std::string>>;
 
 /// Formats cells as aligned columns, two spaces apart, with a line break after each row.
-///
-/// If a row is wider than `width`, headings and text cells are broken at spaces, and inside words that are too long.
-/// Numbers are never broken. Columns that still do not fit follow in further blocks, separated by empty lines; each
-/// block repeats the key columns, which are all columns up to the first text column.
+/// If a row is wider than `width`, texts are broken at spaces and inside long words; numbers are never broken.
+/// Further columns follow in blocks, which repeat the key columns (all columns up to the first text column).
 /// @param is_number one per column; columns of numbers are aligned right
 /// @param width columns of the terminal; 0 sets no limit
 std::string columns_of_text(const TextCells& cells, const std::vector<bool>& is_number, size_t width);

@@ -23,12 +23,10 @@ struct Paragraph {
     }
 };
 
-/// Level of a byte, and of its paragraph.
 struct ByteLevels {
     uint8_t own = 0, paragraph = 0;
 };
 
-/// Sets the levels of the paragraph's bytes, which are 0 before. @param end byte after the paragraph
 void find_levels(const Paragraph& paragraph, size_t end, std::vector<ByteLevels>& of_byte) {
     if (!paragraph.is_turned) return;
     const auto n = static_cast<FriBidiStrIndex>(paragraph.characters.size());

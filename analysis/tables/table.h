@@ -25,12 +25,11 @@ struct Column {
 /// A cell without a value (unknown or not applicable) is std::monostate. Real numbers may be NaN or infinite.
 using Cell = std::variant<std::monostate, std::string, int64_t, double>;
 
-/// Returns an empty cell for NaN.
 inline Cell known_cell(double value) { return std::isnan(value) ? Cell() : Cell(value); }
 
 struct Row {
     std::vector<Cell> cells;  ///< one per column
-    bool control = false;     ///< The full run, or a run that takes more bytes than the full run: never marked as best.
+    bool control = false;  ///< The full run, or a run that takes more bytes than the full run, is never marked as best.
     /// The best number is determined within each group: the rows of one prompt and budget.
     std::string group = {};
 };

@@ -107,8 +107,6 @@ std::string jsonl(const Table& table) {
     return out;
 }
 
-// ---- formats for people --------------------------------------------------------------------------------------------
-
 std::string heading(const Column& column) {
     const std::string& title = column.title.empty() ? column.name : column.title;
     return column.unit.empty() ? title : fmt::format("{} ({})", title, column.unit);
@@ -131,8 +129,7 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-/// (rows, columns): whether a cell is bold. Rows of one group compete, compared as displayed. A group has no best cell
-/// if all of its rows tie or it has only one row.
+/// Returns whether each cell (rows, columns) is bold. Rows of a group compete as displayed; if all tie, none is best.
 std::vector<std::vector<bool>> best_cells(const Table& table) {
     std::vector<std::vector<bool>> best(table.rows.size(), std::vector<bool>(table.columns.size(), false));
     std::map<std::string_view, std::vector<size_t>> groups;
@@ -228,7 +225,6 @@ std::string markdown(const Table& table) {
     return out;
 }
 
-/// Returns the LaTeX code of a character that LaTeX engines cannot typeset directly with their default fonts.
 std::string_view in_latex(std::string_view character) {
     static const std::map<std::string_view, std::string_view> all = {
         {"&", "\\&"},
@@ -282,8 +278,7 @@ std::string latex_escaped(std::string_view raw) {
     return out;
 }
 
-/// Whether the text has letters that are missing in pdfLaTeX's default fonts: other than accented Latin and
-/// punctuation.
+/// Whether the text has letters other than accented Latin, which pdfLaTeX's default fonts lack.
 bool has_other_script(std::string_view text) {
     for (size_t at = 0; at < text.size();) {
         const auto [code, bytes] = utf8_character(text, at);

@@ -26,8 +26,7 @@ std::optional<char> escaped_byte(std::string_view token, size_t at) {
     return static_cast<char>(value);
 }
 
-/// Joins the tokens. @param stays for each escape, in order: whether it stays unchanged
-/// @returns where in the text the bytes of the other escapes are, and the index of each escape
+/// Joins the tokens. `stays` says for each escape whether it remains; returns offset and index of each replaced escape.
 std::vector<std::pair<size_t, size_t>> put_together(std::span<const std::string> tokens, const std::vector<bool>& stays,
                                                     WholeText& out) {
     std::vector<std::pair<size_t, size_t>> bytes;  // offset, index of the escape

@@ -11,7 +11,6 @@
 
 namespace kvscope::analysis {
 
-/// One curve of the figure.
 struct DrawnCurve {
     std::string label;
     LineStyle style;                 ///< Dash and marker are ignored, because the axis shows the budget.
@@ -24,7 +23,6 @@ struct DrawnCurve {
 /// Converts a value of measured() to a percentage for the axis.
 double per_cent(double value, CurveMeasure measure, double full_bytes);
 
-/// Settings that all curves of a figure share.
 struct CurveAxes {
     CurveMeasure measure = CurveMeasure::coverage;
     std::string over = over_budget;
@@ -32,7 +30,6 @@ struct CurveAxes {
     double full_bytes = 0;   ///< size of the full cache, for the measure `bytes`
 };
 
-/// All measures, in display order.
 inline constexpr CurveMeasure curve_measures[] = {CurveMeasure::coverage, CurveMeasure::attention, CurveMeasure::recall,
                                                   CurveMeasure::bytes};
 

@@ -14,7 +14,6 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Returns the part of the label that all runs of a curve share.
 std::string label_of(const trace::RunAttributes& run, const policies::PolicySpec& spec, const std::string& over) {
     if (over == over_budget) return spec.label();
     policies::PolicySpec others = spec;
@@ -25,8 +24,6 @@ std::string label_of(const trace::RunAttributes& run, const policies::PolicySpec
     return policies::run_label(others, budget);
 }
 
-/// Returns the labels of the curve's runs without the budget or parameter on the axis. Runs without a given label use
-/// the curve's label.
 std::string shown_label(const std::vector<trace::RunAttributes>& runs, const CurveRuns& curve,
                         const std::string& over) {
     std::vector<std::string> names;

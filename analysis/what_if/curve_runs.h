@@ -21,7 +21,6 @@ struct CurveRuns {
     CurveSource source;  ///< from the first run
 };
 
-/// One or more runs that have no curve.
 struct LeftOut {
     std::string label;
     std::string why;  ///< a clause about the runs, which may begin with the label
@@ -33,7 +32,6 @@ struct CurveChoice {
 };
 
 /// Groups runs into curves. `full` has no curve.
-/// @param shown indices of the runs to use
 CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const std::vector<int>& shown,
                            int64_t n_tokens, const std::string& over);
 

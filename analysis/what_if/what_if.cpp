@@ -110,7 +110,6 @@ trace::RunRecord record_of(const trace::ModelAttributes& model, int64_t n_tokens
     return record;
 }
 
-/// Returns one element per layer, without scores if the run has none.
 std::vector<policies::LayerScores> by_layer(const trace::RunRecord& record, size_t n_layers) {
     std::vector<policies::LayerScores> layers(n_layers);
     for (size_t i = 0; i < n_layers; ++i) {

@@ -11,8 +11,7 @@
 
 namespace kvscope::analysis {
 
-/// Repeats a finished run's selection with another budget or other parameters, using the policy's own code. All data is
-/// read once, so that results follow a slider.
+/// Repeats a finished run's selection with another budget or other parameters, using the policy's own code.
 class WhatIf {
  public:
     /// Reads the run's scores and checks that they reproduce the recorded selection.

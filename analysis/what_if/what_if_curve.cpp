@@ -86,7 +86,7 @@ double measured(const CurvePoint& point, CurveMeasure measure) {
 
 int64_t least_budget(const policies::PolicySpec& spec, int64_t recorded_budget, int64_t n_tokens) {
     int64_t least = spec.values.has("window") ? spec.values.integer("window") + 1 : 1;
-    // 5 % is below the share that any policy can reach; the policy reports this itself.
+    // No policy compresses to a twentieth of the bytes; each rejects budgets that are too small for it.
     if (spec.definition->budget_of == policies::BudgetOf::bytes) least = n_tokens / 20;
     return std::clamp<int64_t>(std::min(least, recorded_budget), 1, std::max<int64_t>(n_tokens, 1));
 }
@@ -136,7 +136,7 @@ std::optional<int64_t> smallest_budget(const trace::Reader& reader, int prompt, 
         }
     };
     auto high = static_cast<int64_t>(found->x);
-    // `low` does not reach the share. Budgets below the first point were not tried, or the policy rejects them.
+    // `low` does not reach the share. Budgets below the first point were not tried, or the policy rejected them.
     auto low = found == curve.begin() ? int64_t{0} : static_cast<int64_t>(std::prev(found)->x);
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;

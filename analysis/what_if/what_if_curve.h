@@ -10,7 +10,6 @@
 #include "policies/interface/registry.h"
 #include "trace/reader.h"
 
-/// Curves of kept tokens over budgets or values of a parameter. The selection is repeated at each value.
 namespace kvscope::analysis {
 
 /// Axis of a curve over budgets instead of a parameter.
@@ -49,7 +48,6 @@ bool can_be_over(const policies::Definition& definition, const std::string& over
 std::vector<double> values_to_try(const CurveSource& source, const std::string& over);
 
 /// Computes the curve without values that the policy rejects. Can be interrupted between points (trace/interruption.h).
-/// @param attention nullopt: recall stays unknown
 std::vector<CurvePoint> what_if_curve(const trace::Reader& reader, int prompt, const CurveSource& source,
                                       const std::string& over, const SelectAgain& select,
                                       const std::optional<AnswerAttention>& attention);
