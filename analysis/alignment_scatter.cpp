@@ -113,8 +113,9 @@ Figure make_alignment(const trace::Reader& reader, const FigureOptions& options,
         figure.legend.push_back({fmt::format("layer {}", layers[i]), LegendEntry::Symbol::marker, style});
     }
     figure.caption =
-        "Cosines of c11, c12 and c22 with the gradient E of the next-token loss at the head's output, averaged over "
-        "queries and adjacent tokens, one point per query head. Dashed: cos(E, c11) = cos(E, c22) = −cos(E, c12).";
+        "Cosines of KVSlimmer's terms c11, c12 and c22 with the gradient E of the next-token loss at the head's "
+        "output, averaged over queries and adjacent tokens. Each point is a query head. Dashed: cos(E, c11) = cos(E, "
+        "c22) = −cos(E, c12).";
     return figure;
 }
 
@@ -124,9 +125,10 @@ Table alignment_numbers(const trace::Reader& reader, const FigureOptions& option
     for (const char* vector : kVectors)
         columns.emplace_back(
             Column{fmt::format("cos_{}", vector), fmt::format("cos(E, {})", vector), "", ColumnType::real, 4});
-    SubjectTable table("spectrum",
-                       "Cosines of c11, c12 and c22 with the gradient of the next-token loss at the head's output",
-                       std::move(columns));
+    SubjectTable table(
+        "spectrum",
+        "Cosines of KVSlimmer's terms c11, c12 and c22 with the gradient of the next-token loss at the head's output",
+        std::move(columns));
     for (const int layer : layers)
         for (size_t head = 0; head < alignment.n_heads; ++head) {
             std::vector<Cell> cells;

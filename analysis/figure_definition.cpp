@@ -20,7 +20,7 @@ std::string checked_source(const FigureDefinition& definition, const std::string
     if (named.empty()) return option->choices.front();
     const std::string source = dashed(named);
     if (contains(option->choices, source)) return source;
-    throw FigureError(fmt::format("{} has no source '{}'.{} It has {} (the first is the default)", definition.name,
+    throw FigureError(fmt::format("{} has no source '{}'.{} The sources are {} (default: the first)", definition.name,
                                   named, policies::did_you_mean(source, option->choices),
                                   policies::joined(option->choices)));
 }

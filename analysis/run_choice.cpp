@@ -223,10 +223,12 @@ std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Read
     if (reader.n_prompts() > 0) {
         const trace::PromptAttributes& attributes = reader.prompt(prompt);
         recipe.emplace_back(
-            "Prompt", fmt::format("{}{} ({}), {} tokens, {} of them context, policies {} the question{}", prompt,
-                                  reader.n_prompts() > 1 ? fmt::format(" of 0 to {}", reader.n_prompts() - 1) : "",
-                                  attributes.name, attributes.n_tokens, attributes.n_context,
-                                  attributes.query_aware ? "see" : "do not see", attributes.truncated ? ", cut" : ""));
+            "Prompt",
+            fmt::format("{}{} ({}): {} tokens, {} of which are context; the policies {} the question{}", prompt,
+                        reader.n_prompts() > 1 ? fmt::format(" of 0 to {}", reader.n_prompts() - 1) : "",
+                        attributes.name, attributes.n_tokens, attributes.n_context,
+                        attributes.query_aware ? "see" : "do not see",
+                        attributes.truncated ? "; the prompt was cut" : ""));
     }
     for (const int j : runs) {
         const trace::RunAttributes& run = reader.run(prompt, j);

@@ -191,8 +191,7 @@ Figure draw_shares(const FigureOptions& options, std::span<const RunShares> runs
 void check_layers(const SharePair& pair) {
     if (pair.a.layers.size() == pair.b.layers.size()) return;
     throw NothingToShow(
-        fmt::format("A − B needs the same number of layers: {} has {} layers in A and {} in B, which are different "
-                    "models",
+        fmt::format("A − B needs models with equal numbers of layers: {} has {} layers in A and {} in B",
                     pair.shown.label, pair.a.layers.size(), pair.b.layers.size()));
 }
 

@@ -138,13 +138,13 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
         merged += fmt::format("; kept in part and rebuilt in {} heads", count(report.n_rebuilding));
     const char* whole = merged.empty() ? "kept whole in" : "all tokens kept at least in part in";
     if (report.n_tokens == 1) return fmt::format("{}: kept in {}{}{}", label, heads, layers, merged);
-    const std::string sentence = fmt::format(
-        "{}: {} {}{}{} partly in {} more; {} of its {} tokens are kept in at least one head{}", label, whole, heads,
-        layers, layers.empty() ? "," : ";", count(report.n_keeping_any - report.n_keeping_all),
-        count(report.n_tokens_kept), count(report.n_tokens), merged);
+    const std::string sentence =
+        fmt::format("{}: {} {}{}{} partly in {} more; {} of {} tokens are kept in at least one head{}", label, whole,
+                    heads, layers, layers.empty() ? "," : ";", count(report.n_keeping_any - report.n_keeping_all),
+                    count(report.n_tokens_kept), count(report.n_tokens), merged);
     if (report.n_keeping_all > 0 || report.n_keeping_any == 0) return sentence;
     const bool query_heads = run.granularity == schema::run::granularity_query_head;
-    return fmt::format("{}; most of it in layer {}, {} head {}: {} of {} tokens", sentence, report.most.layer,
+    return fmt::format("{}; the largest part in layer {}, {} head {}: {} of {} tokens", sentence, report.most.layer,
                        query_heads ? "query" : "KV", report.most.row, count(report.most.n_tokens),
                        count(report.n_tokens));
 }
@@ -153,15 +153,15 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
 std::string merged_text(const trace::TokenFate& fate) {
     std::string counted;
     if (fate.cardinality != static_cast<float>(fate.n_tokens))
-        counted = fmt::format(", which attention counts {} times,", format_number(double{fate.cardinality}));
+        counted = fmt::format(", which counts as {} tokens in attention,", format_number(double{fate.cardinality}));
     return fmt::format("merged into an entry of {}{} that ends at token {}", count(fate.n_tokens), counted,
                        count(fate.entry));
 }
 
 std::string error_text(const trace::TokenFate& fate) {
     if (std::isnan(fate.key_error) || std::isnan(fate.value_error)) return "";
-    return fmt::format(" (this head's keys are off by {}, its values by {})", format_share(double{fate.key_error}),
-                       format_share(double{fate.value_error}));
+    return fmt::format(" (relative error of this head: {} of the keys, {} of the values)",
+                       format_share(double{fate.key_error}), format_share(double{fate.value_error}));
 }
 
 }  // namespace

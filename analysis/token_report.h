@@ -30,8 +30,8 @@ struct TokenDecision {
     double distance() const { return score - cut_off; }  ///< negative if below the cut-off
 };
 
-/// Returns "kept", "dropped", "merged into an entry of 3 that ends at token 17 (this head's keys are off by 12 %, its
-/// values by 3 %)", or "kept in part and rebuilt (…)".
+/// Returns "kept", "dropped", "merged into an entry of 3 that ends at token 17 (relative error of this
+/// head: 12 % of the keys, 3 % of the values)", or "kept in part and rebuilt (…)".
 std::string fate_text(const trace::TokenFate& fate);
 
 /// Describes how a layer keeps a token, one line per form: "kept by 3 of 3 heads (0, 1, 2)", "merged into …".

@@ -346,7 +346,7 @@ FigureDefinition cost_figure() {
     FigureDefinition definition{
         "cost",
         "Cost",
-        "Two numbers of each run, such as coverage and divergence from the full run, with one point per run",
+        "Plot of two numbers per run, such as coverage and divergence from the full run",
         {{"columns",
           "x and y, two columns of the table of runs; default: coverage and kl_mean (x is bytes_share if most runs "
           "have "

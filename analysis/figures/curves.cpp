@@ -170,7 +170,7 @@ Curves make_curves(std::span<const TracePart> parts) {
 
 std::string caption_of(const CurveAxes& axes, const Curves& curves) {
     std::string text = fmt::format(
-        "{} of the whole model {}. The selection at each point is computed from the recorded scores of one prefill. "
+        "{} of the whole model {}. At each point, the entries are selected from the recorded scores of one prefill. "
         "Circles are recorded runs.",
         words_of(axes.measure).first,
         axes.over == over_budget ? std::string("over the budget") : fmt::format("over the parameter {}", axes.over));
@@ -206,7 +206,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
          Column{"x", "Value", "", ColumnType::real, 4}, Column{"coverage", "Coverage", "", ColumnType::real, 4},
          Column{"attention_kept", "Attention kept", "", ColumnType::real, 4},
          Column{"recall", "Recall", "", ColumnType::real, 4}, Column{"bytes", "Bytes", "", ColumnType::integer},
-         Column{"reaches", "Smallest budget at the threshold", "", ColumnType::integer}});
+         Column{"reaches", "Smallest budget that reaches the threshold", "", ColumnType::integer}});
     const TracePart part{&reader, options};
     for (const Made& made : make_curves({&part, 1}).made)
         for (const CurvePoint& point : made.drawn.points)
@@ -227,8 +227,8 @@ FigureDefinition curves_figure() {
     FigureDefinition definition{
         "curves",
         "Curves over budgets",
-        "Coverage, attention kept, recall or bytes by budget or by a policy's parameter; each run's selection is "
-        "repeated from its recorded scores",
+        "Coverage, attention kept, recall or bytes over budgets or a policy's parameter, computed from the recorded "
+        "scores",
         {{"runs", "labels, policies or numbers of runs; default: all except full"},
          {"source", "the measure", {"coverage", "attention", "recall", "bytes"}},
          {"over", "x axis: budget, or a parameter that does not change the scores; default: budget", {}, {}, "budget"},

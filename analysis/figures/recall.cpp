@@ -110,8 +110,8 @@ Figure make(std::span<const TracePart> parts) {
     figure.name = "recall";
     figure.title = "Recall of the tokens that the answer attends to most";
     figure.caption =
-        "Recall: the share that a head keeps of the B tokens to which the full run's answer attends most, where B is "
-        "the run's budget. Left: mean over the heads of each layer; right: mean over the whole model.";
+        "Recall: kept share of the B tokens to which the full run's answer attends most, where B is the run's budget. "
+        "Left: mean over the heads of each layer; right: mean over the whole model.";
     figure.caption += text_of_left_out(runs.left_out);
     return figure;
 }
@@ -151,7 +151,7 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     figure.title =
         "Recall of the tokens that the answer attends to most, A − B, " + with_unit(measure.title, measure.percent());
     figure.caption = fmt::format(
-        "Share kept of the tokens to which the full run's answer attends most, by layer (left) and in the whole model "
+        "Kept share of the tokens to which the full run's answer attends most, by layer (left) and in the whole model "
         "(right): each run of A ({}) minus the paired run of B ({}).",
         sides[0].name, sides[1].name);
     figure.caption += text_of_left_out(pairs.left_out);
@@ -177,7 +177,7 @@ FigureDefinition recall_figure() {
     using namespace recall_file;
     return {"recall",
             "Recall",
-            "Share kept of the tokens to which the full run's answer attends most, by layer and in the whole model, "
+            "Kept share of the tokens to which the full run's answer attends most, by layer and in the whole model, "
             "one line per run",
             {{"runs", "labels, policies or numbers of runs; default: all except full"},
              {"layers", "default: all; the model's recall always includes all layers"}},

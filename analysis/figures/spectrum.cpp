@@ -467,8 +467,8 @@ FigureDefinition spectrum_figure() {
     FigureDefinition definition{
         "spectrum",
         "Spectrum",
-        "Eigenvalues of the Q, K and V projections by layer; similarity of adjacent tokens, of layers and of heads; "
-        "cosines between the loss gradient and the terms of KVSlimmer's weights",
+        "Eigenvalues of the Q, K and V projections; similarity of adjacent tokens, layers or heads; alignment of "
+        "KVSlimmer's terms with the loss gradient",
         {{"source",
           "eigenvalues (default); cumulative: share of their sum; adjacent: cosine of adjacent tokens by layer; "
           "contribution: of each mode to this cosine; layer-similarity, head-similarity: cosines of a token's keys "

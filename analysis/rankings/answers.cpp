@@ -73,15 +73,15 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const std::vector<int> runs = chosen_runs(reader, options.choice());
     const Answer full = read_full_answer(reader, options.prompt);
     const double threshold = options.threshold.value_or(threshold_nats);
-    RankingRows rows(
-        SubjectTable("answers", "Runs by the first token of their answer that differs from the full run's answer",
-                     {SubjectKey::run, label_column(), Column{"differs", "Differs", "", ColumnType::text},
-                      Column{"first_difference", "First difference", "", ColumnType::integer},
-                      Column{"token_text", "Token of run", "", ColumnType::text},
-                      Column{"token_text_full", "Token of full", "", ColumnType::text},
-                      Column{"first_step_above", fmt::format("First KL > {}", threshold), "", ColumnType::integer},
-                      Column{"kl_mean", "Mean KL", "nats", ColumnType::real, 4},
-                      Column{"kl_max", "Largest KL", "nats", ColumnType::real, 4}}));
+    RankingRows rows(SubjectTable(
+        "answers", "Runs ranked by the first token of their answer that differs from the full run's answer",
+        {SubjectKey::run, label_column(), Column{"differs", "Differs", "", ColumnType::text},
+         Column{"first_difference", "First difference", "", ColumnType::integer},
+         Column{"token_text", "Token of run", "", ColumnType::text},
+         Column{"token_text_full", "Token of full", "", ColumnType::text},
+         Column{"first_step_above", fmt::format("First KL > {}", threshold), "", ColumnType::integer},
+         Column{"kl_mean", "Mean KL", "nats", ColumnType::real, 4},
+         Column{"kl_max", "Largest KL", "nats", ColumnType::real, 4}}));
     for (const int run : runs) {
         const Answer answer = read_answer(reader, options.prompt, run);
         const bool has_answer = !answer.ids.empty();
@@ -108,16 +108,15 @@ namespace kvscope::analysis {
 
 RankingDefinition answers_ranking() {
     using namespace answers_file;
-    return {
-        "answers",
-        "Answers by first difference from full",
-        "Runs by the first token of their answer that differs from the full run's answer, with the first step whose KL "
-        "exceeds a threshold; runs that never differ come last",
-        RankedRuns::any,
-        {{"runs", "labels, policies or numbers of runs; default: all except full"},
-         {"threshold", "KL in nats that a step must exceed to count; default: 0.1"}},
-        make,
-        RankingThreshold{"KL above", "nats", threshold_nats, 100}};
+    return {"answers",
+            "Answers that differ from full",
+            "Runs ranked by the first token of their answer that differs from the full run's answer, with the first "
+            "step whose KL exceeds a threshold. Equal answers come last",
+            RankedRuns::any,
+            {{"runs", "labels, policies or numbers of runs; default: all except full"},
+             {"threshold", "KL in nats that a step must exceed to count; default: 0.1"}},
+            make,
+            RankingThreshold{"KL above", "nats", threshold_nats, 100}};
 }
 
 }  // namespace kvscope::analysis

@@ -12,7 +12,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         throw NothingToShow(fmt::format(
             "{}: the model has only one KV head per layer, so that no heads can be compared", reader.path().string()));
     RankingRows rows(SubjectTable(
-        "heads", "KV heads by their mean Jensen-Shannon divergence from the other heads of their layer",
+        "heads", "KV heads ranked by their mean Jensen-Shannon divergence from the other heads of their layer",
         {SubjectKey::layer, SubjectKey::head, Column{"divergence", "Divergence", "nats", ColumnType::real, 4}}));
     for (const int layer : chosen_layers(reader, options.choice())) {
         const auto divergences = head_divergence(reader, options.prompt, static_cast<size_t>(layer));
@@ -28,12 +28,13 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 namespace kvscope::analysis {
 
 RankingDefinition heads_ranking() {
-    return {"heads",
-            "Heads that differ most",
-            "KV heads by the mean Jensen-Shannon divergence of their attention from the other heads of their layer",
-            RankedRuns::none,
-            {{"layers", "default: all"}},
-            heads_ranking_file::make};
+    return {
+        "heads",
+        "Heads that differ most",
+        "KV heads ranked by the mean Jensen-Shannon divergence of their attention from the other heads of their layer",
+        RankedRuns::none,
+        {{"layers", "default: all"}},
+        heads_ranking_file::make};
 }
 
 }  // namespace kvscope::analysis

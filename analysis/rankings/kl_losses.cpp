@@ -20,8 +20,8 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
         columns.emplace_back(Column{fmt::format("kl_lost_run_{}", run), run_label(reader.run(prompt, run)), "nats",
                                     ColumnType::real, 4});
     return {"kl-losses",
-            "Sentences by the full run's attention to tokens that runs dropped, weighted by the KL(full ‖ run) of each "
-            "decode step: mean over the runs",
+            "Sentences ranked by the full run's attention to dropped tokens, weighted by the KL(full ‖ run) of each "
+            "decode step and averaged over the runs",
             std::move(columns)};
 }
 
@@ -81,14 +81,13 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 namespace kvscope::analysis {
 
 RankingDefinition kl_losses_ranking() {
-    return {
-        "kl-losses",
-        "Sentences by KL-weighted attention lost",
-        "The prompt's sentences by the full run's attention to tokens that each run dropped, weighted by the run's KL "
-        "at each decode step",
-        RankedRuns::any,
-        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
-        kl_losses_file::make};
+    return {"kl-losses",
+            "Sentences with the largest KL-weighted loss",
+            "Sentences of the prompt, ranked by the full run's attention to dropped tokens. The attention at each "
+            "decode step is weighted by the run's KL",
+            RankedRuns::any,
+            {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
+            kl_losses_file::make};
 }
 
 }  // namespace kvscope::analysis

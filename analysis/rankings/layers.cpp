@@ -43,8 +43,8 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
             Column{fmt::format("coverage_run_{}", run), "Coverage, " + label, "", ColumnType::real, 3});
     }
     return {"layers",
-            "Layers by the mean Jensen-Shannon divergence between their KV heads, with the share of the full run's "
-            "attention that each run lost, and its coverage",
+            "Layers ranked by the mean Jensen-Shannon divergence between their KV heads, with the coverage and the "
+            "attention lost of each run",
             std::move(columns)};
 }
 
@@ -86,8 +86,8 @@ namespace kvscope::analysis {
 RankingDefinition layers_ranking() {
     return {"layers",
             "Layers whose heads differ most",
-            "Layers by the mean Jensen-Shannon divergence between their KV heads, with the share of the full run's "
-            "attention that each run lost, and its coverage",
+            "Layers ranked by the mean Jensen-Shannon divergence between their KV heads, with the coverage and the "
+            "attention lost of each run",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
             layers_ranking_file::make};

@@ -40,7 +40,8 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const auto n_heads = static_cast<size_t>(reader.model().n_heads);
     const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
     RankingRows rows(SubjectTable(
-        "losses", "KV heads by attention lost: the share of the full run's attention to tokens that the run dropped",
+        "losses",
+        "KV heads ranked by attention lost: the share of the full run's attention to tokens that the run dropped",
         {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::head,
          Column{"attention_lost", "Attention lost", "", ColumnType::real, 4},
          Column{"entries_share", "Entries kept", "", ColumnType::real, 3}}));
@@ -74,8 +75,8 @@ namespace kvscope::analysis {
 
 RankingDefinition losses_ranking() {
     return {"losses",
-            "Heads where a run lost most",
-            "KV heads by attention lost: the share of the full run's attention to tokens that the run dropped",
+            "Heads that lost most attention",
+            "KV heads ranked by attention lost: the share of the full run's attention to tokens that the run dropped",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
             losses_file::make};

@@ -24,7 +24,7 @@ SubjectTable table_of(const trace::Reader& reader, const RankingOptions& options
     add("kept", "Kept", "", 3);
     add("lost", "Lost", "", 5);
     add("kl_lost", "Lost × KL", "nats", 4);
-    return {"marks", fmt::format("Occurrences of “{}” in the prompt by the share that runs keep", options.mark),
+    return {"marks", fmt::format("Occurrences of “{}” in the prompt, ranked by the share that runs keep", options.mark),
             std::move(columns)};
 }
 
@@ -72,9 +72,9 @@ namespace kvscope::analysis {
 
 RankingDefinition marks_ranking() {
     return {"marks",
-            "Occurrences of the mark",
-            "Occurrences of a text in the prompt, sorted by the share that runs keep, with the attention that each run "
-            "lost there",
+            "Occurrences of a text",
+            "Occurrences of a text in the prompt, ranked by the share that runs keep, with the attention that each run "
+            "lost",
             RankedRuns::any,
             {{"mark", "the text to search for; upper and lower case are equal"},
              {"runs", "labels, policies or numbers of runs; default: all except full"},

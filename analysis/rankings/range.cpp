@@ -75,7 +75,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const TokenLosses losses = token_losses(reader, options.prompt, runs, layers);
     RankingRows rows(SubjectTable(
-        "range", fmt::format("Runs by kept share of tokens {} to {}", range.first, range.last),
+        "range", fmt::format("Runs ranked by their kept share of tokens {} to {}", range.first, range.last),
         {SubjectKey::run, label_column(), Column{"kept_share", "Kept", "", ColumnType::real, 3},
          Column{"tokens", "Tokens in any head", "", ColumnType::integer},
          Column{"bytes", "Bytes", "B", ColumnType::integer}, Column{"attention", "Attention", "", ColumnType::real, 4},
@@ -112,9 +112,9 @@ namespace kvscope::analysis {
 
 RankingDefinition range_ranking() {
     return {"range",
-            "Runs by kept share of the selected tokens",
-            "Runs by the share of a token range that they keep, with the range's bytes and scores and the attention "
-            "lost there",
+            "Runs that keep most of the selected tokens",
+            "Runs ranked by the share of a token range that they keep, with the bytes, scores and lost attention of "
+            "the range",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all except full"},
              {"layers", "default: all"},

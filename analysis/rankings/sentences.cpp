@@ -37,7 +37,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
                                     [](const TokenLosses::OfRun& run) { return !run.kl_attention.empty(); });
     RankingRows rows(SubjectTable(
         "sentences",
-        fmt::format("Sentences by {}: A ({}) − B ({})", has_kl ? "attention lost × KL" : "kept share",
+        fmt::format("Sentences ranked by {}: A ({}) − B ({})", has_kl ? "attention lost × KL" : "kept share",
                     run_label(reader.run(options.prompt, runs[0])), run_label(reader.run(options.prompt, runs[1]))),
         {Column{"first_token", "First token", "", ColumnType::integer},
          Column{"last_token", "Last token", "", ColumnType::integer},
@@ -70,9 +70,8 @@ RankingDefinition sentences_ranking() {
     using namespace sentences_file;
     return {"sentences",
             "Sentences that A lost and B kept",
-            "The prompt's sentences by KL-weighted attention lost, A − B, with the share that each run keeps; traces "
-            "without "
-            "KL weights are ranked by this share",
+            "Sentences of the prompt, ranked by the KL-weighted attention lost in A minus B. If the trace has no KL "
+            "weights, the sentences are ranked by their kept share",
             RankedRuns::two,
             {{"runs", "two runs, A and B, by label or number; default: the first two except full"},
              {"layers", "default: all"}},

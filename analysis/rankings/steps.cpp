@@ -27,7 +27,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const std::vector<int> runs = chosen_runs(reader, options.choice());
     const std::vector<std::string> tokens = read_tokens(reader, options.prompt);
     RankingRows rows(SubjectTable(
-        "steps", "Decode steps by KL(full || run) of the next token's distribution",
+        "steps", "Decode steps ranked by KL(full || run) of the next token's distribution",
         {SubjectKey::run, label_column(), SubjectKey::step, Column{"token_text", "Token of full", "", ColumnType::text},
          Column{"kl", "KL", "nats", ColumnType::real, 4}, Column{"same_token", "Same token", "", ColumnType::text}}));
     size_t n_compared = 0;
@@ -58,7 +58,7 @@ namespace kvscope::analysis {
 RankingDefinition steps_ranking() {
     return {"steps",
             "Steps that diverge most",
-            "Decode steps by their KL divergence from the full run, with the full run's token",
+            "Decode steps ranked by their KL divergence from the full run, with the full run's token",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all except full"}},
             steps_file::make};

@@ -30,8 +30,8 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
         columns.emplace_back(Column{fmt::format("kept_run_{}", run), "Kept, " + run_label(reader.run(prompt, run)), "",
                                     ColumnType::real, 3});
     return {"tokens",
-            fmt::format("Tokens by disagreement of {} runs: the standard deviation of the share of heads that keep a "
-                        "token",
+            fmt::format("Tokens ranked by the disagreement of {} runs: the standard deviation of the share of heads "
+                        "that keep a token",
                         runs.size()),
             std::move(columns)};
 }
@@ -67,13 +67,14 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 namespace kvscope::analysis {
 
 RankingDefinition tokens_ranking() {
-    return {"tokens",
-            "Tokens that runs disagree about",
-            "Tokens by the standard deviation, over the runs, of the share of heads that keep a token",
-            RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs, two or more; default: all except full"},
-             {"layers", "default: all"}},
-            tokens_ranking_file::make};
+    return {
+        "tokens",
+        "Tokens that runs disagree about",
+        "Tokens ranked by the disagreement of the runs: the standard deviation of the share of heads that keep a token",
+        RankedRuns::any,
+        {{"runs", "labels, policies or numbers of runs, two or more; default: all except full"},
+         {"layers", "default: all"}},
+        tokens_ranking_file::make};
 }
 
 }  // namespace kvscope::analysis

@@ -304,7 +304,7 @@ TEST_CASE("a range is sorted by the kept share, with its bytes, attention and sc
     options.tokens = TokenRange{10, 33};
     const Ranking range = make_ranking(ranking_definition("range"), reader, options);
     REQUIRE(range.table.rows.size() == 3);
-    CHECK(range.table.title == "Runs by kept share of tokens 10 to 33");
+    CHECK(range.table.title == "Runs ranked by their kept share of tokens 10 to 33");
     for (size_t row = 0; row < 3; ++row) {
         const auto run = static_cast<size_t>(range.of[row].subject.run);
         CAPTURE(run);
@@ -366,7 +366,7 @@ TEST_CASE("a range is sorted by the kept share, with its bytes, attention and sc
     // The default range is the prompt, and a range outside it is rejected.
     options.tokens.reset();
     const Ranking whole = make_ranking(ranking_definition("range"), reader, options);
-    CHECK(whole.table.title == "Runs by kept share of tokens 0 to 47");
+    CHECK(whole.table.title == "Runs ranked by their kept share of tokens 0 to 47");
     for (const auto& [first, last] : {std::pair{-1, 3}, {5, 4}, {40, 48}}) {
         options.tokens = TokenRange{first, last};
         CHECK_THROWS_WITH(make_ranking(ranking_definition("range"), reader, options),

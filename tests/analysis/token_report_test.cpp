@@ -134,8 +134,9 @@ TEST_CASE("token report: runs without scores, merged entries and failures", "[to
     CHECK(fate_in_layer(*reader.kept(0, 0), 1, 0) == "kept by 2 of 2 heads (0, 1)");
     trace::Kept capped = *kept;
     for (float& cardinality : capped.cardinality) cardinality = std::min(cardinality, 1.5F);
-    CHECK_THAT(fate_text(capped.fate(1, 0, 0)), Contains("merged into an entry of " + std::to_string(first + 1) +
-                                                         ", which attention counts 1.50 times, that ends at token"));
+    CHECK_THAT(fate_text(capped.fate(1, 0, 0)),
+               Contains("merged into an entry of " + std::to_string(first + 1) +
+                        ", which counts as 1.50 tokens in attention, that ends at token"));
     // Every token is in an entry, so all tokens are kept.
     const TokenReport merged = token_report(reader, 0, 4, 0);
     CHECK(merged.n_kept() == 6);
@@ -155,9 +156,9 @@ TEST_CASE("token report: runs without scores, merged entries and failures", "[to
     CHECK(model_coverage(kept_sets(*kept, 48)).count == 48);
     CHECK(model_coverage(entry_sets(*kept, 48)).count < 48);
     // think: all tokens except the last 4 are rebuilt.
-    CHECK_THAT(
-        token_report(reader, 0, 5, 7).sentence(0, 1),
-        Contains("kept in part and rebuilt (this head's keys are off by 25.0 %, its values by 0.0 %) in layer 0"));
+    CHECK_THAT(token_report(reader, 0, 5, 7).sentence(0, 1),
+               Contains("kept in part and rebuilt (relative error of this head: 25.0 % of the keys, 0.0 % of the "
+                        "values) in layer 0"));
     CHECK_THAT(token_report(reader, 0, 5, 47).sentence(0, 1), Contains("kept in layer 0, KV head 1"));
     CHECK_THROWS_AS(token_report(reader, 0, 6, 0), NothingToShow);
 }
@@ -169,9 +170,8 @@ TEST_CASE("span report: number of heads that keep all or any tokens of a span", 
     const auto reports = span_report(reader, 0, 3, 6);
     REQUIRE(reports.size() == 6);  // the failed run has no report
     CHECK(reports[0].n_keeping_all == 6);
-    CHECK_THAT(
-        reports[0].sentence,
-        Contains("full: kept whole in 6 of 6 heads (100.0 %), in every layer; partly in 0 more; 4 of its 4 tokens"));
+    CHECK_THAT(reports[0].sentence,
+               Contains("full: kept whole in 6 of 6 heads (100.0 %), in every layer; partly in 0 more; 4 of 4 tokens"));
     const auto kept = reader.kept(0, 2);
     size_t all = 0, any = 0;
     std::set<uint32_t> tokens;
@@ -215,10 +215,10 @@ TEST_CASE("span report: number of heads that keep all or any tokens of a span", 
             CHECK(report.layers_keeping_all == whole);
             CHECK(report.most.n_tokens == most);
             if (most > 0) CHECK(n_of(report.most.layer, report.most.row) == most);
-            const std::string place = "most of it in layer " + std::to_string(report.most.layer) + ", ";
+            const std::string place = "the largest part in layer " + std::to_string(report.most.layer) + ", ";
             CHECK((report.sentence.find(place) != std::string::npos) == (whole.empty() && most > 0));
             if (whole.size() == 1)
-                CHECK_THAT(report.sentence, Contains("in layer " + std::to_string(whole.front()) + "; in part"));
+                CHECK_THAT(report.sentence, Contains("in layer " + std::to_string(whole.front()) + "; partly"));
             was_whole = was_whole || !whole.empty();
             was_in_part = was_in_part || (whole.empty() && most > 0);
         }

@@ -149,12 +149,12 @@ TEST_CASE("what each run keeps of a range: drag over its tokens, then the palett
     CHECK(selected.last_token > selected.first_token);
     CHECK(during.first_token == selected.first_token);
     CHECK(during.last_token == selected.last_token);
-    driven.start_by_palette("rank runs by kept");
+    driven.start_by_palette("rank runs that keep most");
     driven.settle();
     const auto table = rankings_of(driven).table();
     REQUIRE(table);
     CHECK(table->title ==
-          fmt::format("Runs by kept share of tokens {} to {}", selected.first_token, selected.last_token));
+          fmt::format("Runs ranked by their kept share of tokens {} to {}", selected.first_token, selected.last_token));
     CHECK(table->rows.size() == session.visible_runs().size());
     click_row(driven, 0);
     CHECK(session.cursor().first_token == selected.first_token);
