@@ -26,7 +26,7 @@ enum class Dimension { none, run, layer, kv_head, query_head, token, step };
 /// One axis of a panel from `min` to `max` (data values, `min` < `max`).
 struct Axis {
     std::string title;
-    std::string unit;  ///< in parentheses after the title; empty for counts and names
+    std::string unit;  ///< shown in parentheses after the title; empty for counts and names
     double min = 0;
     double max = 1;
     Scale scale = Scale::linear;
@@ -57,7 +57,7 @@ enum class Reduction { maximum, mean, magnitude };
 struct HeatMap {
     size_t rows = 0;
     size_t columns = 0;
-    std::vector<float> values;  ///< row by row (rows, columns)
+    std::vector<float> values;  ///< values row by row (rows, columns)
     double x_begin = 0;
     double x_end = 1;
     double y_begin = 0;
@@ -118,7 +118,7 @@ struct Bars {
     std::vector<double> x;  ///< centers of the bars
     std::vector<double> y;
     double base = 0;
-    double width = 0.8;  ///< in units of x
+    double width = 0.8;  ///< width of a bar in units of x
     Rgb color;
 };
 
@@ -130,7 +130,7 @@ struct Scatter {
     double size_pt = 3.0;
     Rgb color = {};
     Subject subject = {};
-    Dimension dimension = Dimension::none;  ///< kind of item; point i is item i
+    Dimension dimension = Dimension::none;  ///< kind of item, where point i is item i
 };
 
 /// A reference line across the whole panel, with a label.
@@ -153,7 +153,7 @@ struct TextLabel {
     double y = 0;
     std::string text;
     Rgb color;
-    bool monospace = false;  ///< for tokens and numbers
+    bool monospace = false;  ///< whether the text is a token or a number
     Subject subject = {};
     double width = 0;               ///< width along x to which the text is compressed; 0: natural width
     std::vector<Ink> inks = {};     ///< colors of the parts in order; empty: `color`
@@ -170,12 +170,12 @@ struct Panel {
     std::string whole_title;  ///< the full text if the title is shortened
     std::string trace_name;   ///< the prefix of the title in a figure of several traces: "demo"
     std::string part;         ///< distinguishes panels with the same subject: "keys"
-    std::string note;         ///< a number at the right of the title
+    std::string note;         ///< short text at the right of the title, such as a number
     Axis x;
     Axis y;
     std::vector<Shape> shapes;  ///< later shapes cover earlier ones
     bool square_cells = false;  ///< one unit of x is as long as one unit of y
-    Subject subject = {};       ///< for shapes without their own subject
+    Subject subject = {};       ///< subject of shapes without their own subject
 };
 
 /// Whether two axes can share labels.
@@ -205,7 +205,7 @@ struct ColorScale {
     std::string of;  ///< runs whose numbers are shown; empty if obvious, or if panels differ
     std::string unit;
     ColorMap map = ColorMap::viridis_reversed;
-    double map_begin = 0;  ///< used part of the color map, as shares of the map
+    double map_begin = 0;  ///< used part of the color map, as shares of its length
     double map_end = 1;
     double min = 0;
     double max = 1;
@@ -232,7 +232,7 @@ struct LegendEntry {
 };
 
 struct Figure {
-    std::string name;   ///< as in `export --figure`
+    std::string name;   ///< name of the figure in `export --figure`
     std::string title;  ///< drawn only if `show_title` is set; papers use captions
     bool show_title = false;
     std::string caption;  ///< one or two sentences about the contents
@@ -243,7 +243,7 @@ struct Figure {
     /// Panels of each trace form separate rows below a heading with the trace's name (Panel::trace_name).
     bool trace_by_trace = false;
     std::vector<double> column_widths;  ///< relative widths of the panels' data areas; empty: equal
-    std::vector<double> row_heights;  ///< relative to the first row, which is panel_height_mm high; not used in the app
+    std::vector<double> row_heights;    ///< relative to the first row (panel_height_mm); not used in the app
     std::vector<Panel> panels;
     std::vector<ColorScale> color_scales;
     std::vector<LegendEntry> legend;

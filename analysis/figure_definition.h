@@ -35,7 +35,7 @@ struct FigureOptions {
     std::vector<int> heads;            ///< query heads; empty: all, or the figure's own choice
     std::vector<std::string> columns;  ///< column names of a table as in its CSV; empty: the figure's own choice
     std::string source;                ///< which of several related measures; empty: the first
-    bool title = false;                ///< draw the title (papers use captions instead)
+    bool title = false;                ///< whether to draw the title (papers use captions instead)
     double width_mm = 0;               ///< 0: the default of the figure
     double height_mm = 0;              ///< 0: the default of the figure
     /// New labels of the settings of task results, by setting (analysis/renamed_runs.h).

@@ -23,7 +23,7 @@ struct ShownRun {
     std::string method() const;
 };
 
-/// Returns the runs that the options choose, trace by trace. @throws as chosen_runs() if there are none
+/// Returns the runs that the options choose, trace by trace. @throws as chosen_runs()
 std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
 
 /// Returns run_legend() of each trace, with its name if there are several.

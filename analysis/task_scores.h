@@ -13,8 +13,8 @@
 
 namespace kvscope::analysis {
 
-/// Mean over samples with its 95 % percentile bootstrap interval (10,000 resamples, fixed seed). If all samples are 0
-/// or all are 1, the interval is the exact one of Clopper and Pearson.
+/// Mean over samples with its 95 % percentile bootstrap interval (10,000 resamples, fixed seed), or the exact interval
+/// of Clopper and Pearson if all samples are 0 or all are 1.
 struct BootstrapMean {
     double mean = 0, low = 0, high = 0;
 };

@@ -37,7 +37,7 @@ std::string fate_text(const trace::TokenFate& fate);
 /// Describes how a layer keeps a token, one line per form: "kept by 3 of 3 heads (0, 1, 2)", "merged into …".
 std::string fate_in_layer(const trace::Kept& kept, size_t layer, uint32_t token);
 
-/// The decisions of all layers and rows of a run about one token: "Why was this token dropped?"
+/// The decisions of all layers and rows of a run about one token.
 struct TokenReport {
     int64_t token = 0;
     size_t n_layers = 0;

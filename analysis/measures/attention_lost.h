@@ -19,7 +19,7 @@ std::vector<double> attention_lost(std::span<const float> window_attention, size
 struct TokenLosses {
     struct OfRun {
         std::vector<double> attention;     ///< attention lost with each token (N); empty if not recorded
-        std::vector<double> kl_attention;  ///< `attention` weighted by KL, in nats (N); empty if not recorded
+        std::vector<double> kl_attention;  ///< result of token_kl_losses(), in nats (N); empty if not recorded
         bool is_measured = false;          ///< result of is_measured_by_tokens()
     };
     std::vector<OfRun> runs;
@@ -27,8 +27,7 @@ struct TokenLosses {
         attention;  ///< attention that a run without entries would lose with each token (N); empty if not recorded
 };
 
-/// Returns a run's `kl_attention_lost` per token (N), a mean over layers: zeros for the full run, empty if not
-/// recorded.
+/// Returns a run's `kl_attention_lost` per token (N), averaged over layers; zeros for full, empty if not recorded.
 std::vector<double> token_kl_losses(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
 
 /// Returns the losses of finished runs, in the order of `runs`.

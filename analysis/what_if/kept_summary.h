@@ -33,7 +33,7 @@ class AnswerAttention {
     /// Returns nullopt if the trace has no answer attention.
     static std::optional<AnswerAttention> read(const trace::Reader& reader, int prompt);
 
-    /// Returns the mean recall over the layers (DapQ, Eq. 3), as recall_of_runs().
+    /// Returns the mean recall over the layers (DapQ, Eq. 3), like recall_of_runs().
     double recall(const trace::RunRecord& run, int64_t budget) const;
 
  private:
