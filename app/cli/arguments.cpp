@@ -15,7 +15,8 @@ std::vector<std::string> arguments_in_canonical_form(std::vector<std::string> ar
         }
         const size_t end = std::min(argument.find('='), argument.size());
         std::replace(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
-        const bool is_empty = end + 1 == argument.size();  // otherwise CLI11 takes the next argument as the value
+        const bool is_empty =
+            end + 1 == argument.size();  // without a split, CLI11 takes the next argument as the value
         canonical.push_back(is_empty ? argument.substr(0, end) : std::move(argument));
         if (is_empty) canonical.emplace_back();
     }

@@ -5,8 +5,7 @@
 
 namespace kvscope::cli {
 
-/// Replaces '_' by '-' in option names, so that --prompt_file equals --prompt-file. Splits "--name=" into two
-/// arguments.
+/// Replaces '_' by '-' in option names, and splits "--name=" into the name and an empty value.
 std::vector<std::string> arguments_in_canonical_form(std::vector<std::string> arguments);
 
 }  // namespace kvscope::cli

@@ -15,10 +15,9 @@ int inspect_maps(const std::filesystem::path& path, const OutputFormat& format) 
     const policies::EchoLayout& layout = maps.layout;
     if (format.is_text())
         print(
-            fmt::format("{}: EchoKV's maps for {} layers of {} KV heads of {}, fingerprint {}\n"
-                        "groups of {} layers; all layers but a group's first store {} of {} numbers; the cache needs "
-                        "{:.1f} % of its "
-                        "bytes plus the bytes of the tokens that stay exact\n\n",
+            fmt::format("{}: EchoKV maps for {} layers with {} KV heads of size {}, model fingerprint {}\ngroups of {} "
+                        "layers; a group's first layer stores all numbers, the other layers {} of {}; the cache needs "
+                        "{:.1f} % of the full cache's bytes, plus the bytes of tokens that stay exact\n\n",
                         one_line(path.string()), layout.n_layers, layout.n_kv_heads, layout.head_dim,
                         maps.model_fingerprint.substr(0, 16), layout.group, layout.local, layout.width(),
                         100.0 * layout.model_ratio()));

@@ -39,7 +39,7 @@ bool is_model(const std::filesystem::path& path) {
 }
 
 bool is_of_model(const std::filesystem::path& path) {
-    // A trace may have any extension.
+    // A trace may have any extension, so its first bytes decide.
     if (is_model(path) || (has_extension_of_model(path) && begin_of(path) != "\x89HDF")) return true;
     std::error_code error;
     const std::filesystem::directory_iterator files(path, error);

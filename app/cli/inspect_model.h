@@ -9,11 +9,10 @@ namespace kvscope::cli {
 /// Whether a path looks like a model: a GGUF or safetensors file or a directory with config.json.
 bool is_model(const std::filesystem::path& path);
 
-/// Whether a path is a model or a file that inspect_model explains instead: a link, an adapter, other weights.
+/// Whether inspect_model() handles the path: a model, or other model files, for which it throws an explanation.
 bool is_of_model(const std::filesystem::path& path);
 
-/// Opens and checks a model's files. Prints its tensors and, as text, its configuration. @throws
-/// checkpoint::CheckpointError
+/// Checks a model's files, then prints the tensors and, as text, the configuration. @throws checkpoint::CheckpointError
 int inspect_model(const std::filesystem::path& path, const OutputFormat& format);
 
 }  // namespace kvscope::cli

@@ -53,7 +53,8 @@ auto readable(Problems& problems, const std::string& path, const std::string& wh
     }
 }
 
-/// Returns "temperature 0.7, top-p 0.9, seed 3 of the answers, seed 0 of the policies", as far as recorded.
+/// Returns "temperature 0.7, top-p 0.9, seed 3 of the answers, seed 0 of the policies", as far as the recipe contains
+/// them.
 std::string sampling_of(const std::string& recipe_json) {
     const auto recipe = bounded_json::parse_or_discard(recipe_json);
     if (!recipe.is_object()) return {};
@@ -119,7 +120,7 @@ std::string describe_switches(const trace::Reader& reader, int prompt, int run) 
     return fmt::format("\n{}: its cache became {} of the answer\n", one_line(reader.run(prompt, run).label), text);
 }
 
-/// Names the runs whose budget exceeds the prompt. They show nothing about their policies.
+/// Lists the runs whose budget exceeds the prompt. Their policies drop nothing.
 std::string describe_large_budgets(const trace::Reader& reader, int prompt) {
     std::vector<std::string> labels;
     for (const auto& run : reader.runs(prompt))
@@ -243,7 +244,7 @@ analysis::Table problem_table(const Problems& problems) {
     return table;
 }
 
-/// Adds columns of parameters and answers, for programs, which do not get the lines below the table.
+/// Adds columns of parameters and answers. Formats for people show the answers below the table.
 void add_answers(const trace::Reader& reader, int prompt, analysis::Table& table) {
     table.columns.push_back({"parameters", "Parameters", ""});
     table.columns.back().is_json = true;
@@ -283,7 +284,6 @@ int n_errors(const Problems& problems) {
     }));
 }
 
-/// Opening can fail even if the format check succeeds.
 std::optional<trace::Reader> open_trace(const fs::path& path, Problems& problems) {
     return readable(problems, "/", "a trace that can be opened", [&] { return trace::Reader(path); });
 }

@@ -35,8 +35,7 @@ bool is_whole(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Describes the expected value. A type's limits mean nothing to readers, so the message names the digits that always
-/// fit.
+/// Describes the expected value. Instead of a type's limits, names the number of digits that always fits.
 template <class Number>
 std::string expected_of_type(std::string_view found, int64_t low) {
     const std::string at_least = low == std::numeric_limits<int64_t>::min() ? "" : fmt::format(", at least {}", low);
@@ -143,7 +142,7 @@ void apply_common_rules(CLI::App& command) {
         [](std::string& text) { return text.empty() ? std::string("expected a value, found an empty text ('')") : ""; },
         "", "");
     for (CLI::Option* option : command.get_options()) {
-        if (option->get_items_expected_max() == 0) continue;  // a flag
+        if (option->get_items_expected_max() == 0) continue;
         if (option->get_items_expected_max() == 1) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
         // transform() puts this check before the existing ones.
         if (auto check = check_of_type(*option)) option->transform(*std::move(check));

@@ -8,7 +8,7 @@
 
 namespace kvscope::cli {
 
-/// Accepts one of several names, with '_' equal to '-', and suggests the nearest name otherwise. For Option::transform.
+/// Accepts one of several names ('_' equals '-') and suggests the nearest for any other. For Option::transform.
 struct OneOf : CLI::Validator {
     explicit OneOf(const std::vector<std::string>& names);
 };
@@ -21,19 +21,19 @@ struct RealNumber : CLI::Validator {
     RealNumber(double low, double high);
 };
 
-/// Accepts the path of a file that can be created: its folder exists and it is not a folder. Checked before long work.
+/// Accepts the path of a file in an existing folder. Refuses the path of a folder.
 struct NewFile : CLI::Validator {
     NewFile();
 };
 
-/// Refuses empty values, such as unset shell variables, and inexact numbers. An option with one value may be repeated.
-/// Call it after all options are declared.
+/// Refuses empty values and numbers that do not fit their type. Lets the last value of an option count. Call it after
+/// all options are declared.
 void apply_common_rules(CLI::App& command);
 
 /// Refuses two different values of an option with one value. @throws std::invalid_argument that names both
 void check_repetitions(const CLI::App& command);
 
-/// Returns the error message for unknown arguments, with the nearest option; empty if there are none.
+/// Returns the error message for unknown arguments, with the nearest option; empty if all arguments are known.
 std::string unknown_arguments(const CLI::App& command, const std::vector<std::string>& arguments);
 
 std::string unknown_command(const std::string& name);

@@ -12,12 +12,11 @@ class OutputFormat {
  public:
     void declare(CLI::App& app);
 
-    /// Writes the table to stdout, as text fitted to the terminal. @throws std::invalid_argument for --csv-safe without
-    /// CSV
+    /// Prints the table to stdout. @throws std::invalid_argument if --csv-safe is given without --format csv
     void print(const analysis::Table& table) const;
 
     const std::string& name() const { return name_; }
-    /// --csv-safe: an apostrophe precedes texts that a spreadsheet would read as formulas.
+    /// Whether CSV gets an apostrophe before texts that a spreadsheet would read as formulas.
     bool is_csv_safe() const { return is_csv_safe_; }
     bool is_text() const { return name_ == "text"; }
     bool is_for_people() const;

@@ -67,7 +67,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
-    // After a signal the program is about to end. Keep the timer and the default handling until then.
+    // After a signal, the timer and the default handling stay until the program ends.
     if (stop_is_wanted()) return;
     for (size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before[i], nullptr);
     sigaction(SIGALRM, &alarm_before, nullptr);

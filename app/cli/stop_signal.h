@@ -4,8 +4,8 @@
 
 namespace kvscope::cli {
 
-/// Handles SIGINT and SIGTERM while it exists; only one may exist. The first signal requests a stop (`stop_is_wanted`).
-/// A second signal, or one second without an end, ends the program. Signals ignored at the start stay ignored.
+/// Handles SIGINT and SIGTERM during its lifetime; only one object may exist. The first signal makes stop_is_wanted()
+/// true. A second signal, or one more second of work, ends the program. Ignored signals stay ignored.
 class StopSignals {
  public:
     StopSignals();
@@ -21,10 +21,9 @@ bool stop_is_wanted();
 /// Records a stop signal that was received elsewhere.
 void note_stop_signal(int signal);
 
-/// Ends the program with the received signal, if any, so that a shell loop over commands ends, too. Call it last.
+/// Ends the program with the received signal, if any, so that a shell loop also ends. Call it last.
 void end_by_noted_signal();
 
-/// Ends the program with this signal's default action.
 [[noreturn]] void end_by_signal(int signal);
 
 }  // namespace kvscope::cli

@@ -19,7 +19,7 @@ namespace kvscope::cli {
 
 void print_data(std::string_view data) {
     if (std::fwrite(data.data(), 1, data.size(), stdout) == data.size() && std::fflush(stdout) == 0) return;
-    // The reader closed the pipe. This is reached only if SIGPIPE is ignored.
+    // The reader closed the pipe, and SIGPIPE is ignored.
     if (errno == EPIPE) end_by_signal(SIGPIPE);
     throw std::runtime_error(std::string("standard output cannot be written: ") + std::strerror(errno));
 }

@@ -203,8 +203,8 @@ class RebuiltLayers(ProgramTest):
         cls.n = int(cls.trace["prompts/0"].attrs["n_tokens"])
 
     def test_training_says_what_its_maps_miss_and_leaves_one_file(self):
-        self.assertIn("all layers but a group's first store 0 of 32 numbers; the cache needs 50.0 % of its bytes (requested: 50 %) "
-                      "plus the bytes of the tokens that stay exact", self.trained.stderr)
+        self.assertIn("the other layers 0 of 32; the cache needs 50.0 % of the full cache's bytes (requested: 50 %), "
+                      "plus the bytes of tokens that stay exact", self.trained.stderr)
         self.assertRegex(self.trained.stderr, r"On the \d+ training tokens: mean error of rebuilt keys [\d.]+ %")
         self.assertRegex(self.trained.stderr, r"On the \d+ held-out tokens: mean error of rebuilt keys [\d.]+ %")
         self.assertEqual([path.name for path in self.folder.glob("maps*")], ["maps.safetensors"])
@@ -221,7 +221,7 @@ class RebuiltLayers(ProgramTest):
 
     def test_inspect_says_what_the_maps_are(self):
         said = self.made("inspect", "maps.safetensors").stdout
-        self.assertIn("groups of 2 layers; all layers but a group's first store 0 of 32 numbers", said)
+        self.assertIn("groups of 2 layers; a group's first layer stores all numbers, the other layers 0 of 32", said)
         self.assertIn(self.trace["model"].attrs["fingerprint"][:16], said)
         facts = {row["fact"]: row["value"] for row in json.loads(self.made("inspect", "maps.safetensors", "--format", "json").stdout)}
         self.assertEqual(facts["stage1"], "least-squares")

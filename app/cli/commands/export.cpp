@@ -55,7 +55,7 @@ struct Arguments {
     bool are_all() const { return std::find(figures.begin(), figures.end(), all_figures) != figures.end(); }
 };
 
-/// Returns the stems of the paths, or the whole path of each trace whose stem is not unique.
+/// Returns the stem of each path, or the whole path if its stem is not unique.
 std::vector<std::string> names_of(const std::vector<fs::path>& traces) {
     std::vector<std::string> names;
     for (const auto& trace : traces) {
@@ -140,7 +140,7 @@ void check_csv_safe(const Arguments& arguments) {
                         arguments.output.filename().string(), format.extension()));
 }
 
-/// Checks that each named figure supports every option. With `all`, one figure that supports it is enough.
+/// Checks that each named figure supports every option. With `all`, one figure is enough.
 void check_arguments(const Arguments& arguments, const std::vector<const analysis::FigureDefinition*>& definitions) {
     const auto& options = arguments.options;
     if (!arguments.are_all()) {
@@ -161,7 +161,7 @@ void check_arguments(const Arguments& arguments, const std::vector<const analysi
     }
 }
 
-/// Refuses a trace that is named twice, because its two copies would look alike in a figure.
+/// Refuses a trace that is named twice.
 void check_traces(const std::vector<fs::path>& traces) {
     for (size_t i = 0; i < traces.size(); ++i)
         for (size_t other = 0; other < i; ++other) {
@@ -176,7 +176,7 @@ void check_traces(const std::vector<fs::path>& traces) {
 void find_refused_runs(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
     std::exception_ptr failure;
     for (const auto& reader : readers) {
-        if (!reader.result_tasks().empty()) return;  // figures of scores choose their runs
+        if (!reader.result_tasks().empty()) return;  // figures of scores choose their own runs
         if (reader.n_prompts() == 0) continue;
         try {
             analysis::chosen_runs(reader, options);
@@ -188,7 +188,7 @@ void find_refused_runs(const std::vector<trace::Reader>& readers, const analysis
     if (failure) std::rethrow_exception(failure);
 }
 
-/// Checks these before any figure is made, so that a wrong value is an error and not a reason to omit the figure.
+/// Checks prompt, layers, heads and runs. Without this check, `all` would omit figures instead of reporting an error.
 void check_ranges(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
     for (const auto& reader : readers) {
         if (reader.n_prompts() == 0) continue;
@@ -223,7 +223,7 @@ class FigureOfTraces {
     }
 
  private:
-    /// With `all`, a figure that does not support the options is left out.
+    /// With `all`, omits a figure that does not support the options.
     template <class Make>
     std::invoke_result_t<Make> left_out_of_all(const Make& make) const {
         try {
@@ -244,7 +244,7 @@ class FigureOfTraces {
                               : analysis::make_numbers(*definition_, parts_);
     }
 
-    /// Checks the figure, then prints to stderr which runs it chose by default and which ones it omits.
+    /// Checks the figure, then prints which runs were chosen by default and which are omitted.
     void check() const {
         if (!nothing_.empty()) throw analysis::NothingToShow(nothing_);
         if (is_difference_) {
@@ -299,7 +299,7 @@ void export_one(const Arguments& arguments, const std::vector<trace::Reader>& re
         complain(fmt::format("kvscope: {} has {} pages: {}", definition.name, written.size(), joined(written)));
 }
 
-/// Prints to stderr that the first prompt is shown, if no prompt was chosen and a figure depends on it.
+/// Prints to stderr that the first prompt is shown, if the user chose none and a figure depends on the prompt.
 void say_prompts(const Arguments& arguments, const std::vector<trace::Reader>& readers,
                  const std::vector<const analysis::FigureDefinition*>& definitions) {
     const bool is_any_of_prompt = std::any_of(definitions.begin(), definitions.end(), [&](const auto* definition) {
@@ -380,23 +380,24 @@ void rank(const Arguments& arguments) {
 /// Declares the options of rankings. `of_rankings` ends with --format.
 void declare_rankings(CLI::App& app, Arguments& arguments) {
     app.add_option("--ranking", arguments.ranking.ranking,
-                   "Ranking to export, as listed below; a table on standard output unless -o is given");
+                   "Ranking to export, as listed below; printed as a table unless -o is given");
     arguments.of_rankings = {
         app.add_option("--token,--tokens", arguments.tokens, "First and last token of a ranking, as in 100-220"),
         app.add_option("--mark", arguments.ranking.options.mark, "Text whose occurrences are ranked"),
-        app.add_option("--top", arguments.ranking.top, "Number of rows of a ranking, from the top (default: all)")
+        app.add_option("--top", arguments.ranking.top,
+                       "Number of rows to write, from the top of a ranking (default: all)")
             ->check(WholeNumber(1))};
     arguments.ranking.format.declare(app);
     arguments.of_rankings.push_back(app.get_option("--format")->description("Format of a ranking on standard output"));
 }
 
-/// Declares the options that figures define themselves and the threshold of rankings, with one meaning per figure.
+/// Declares --threshold and the options of single figures. The help states each option's meaning per figure.
 void declare_own_options(CLI::App& app, Arguments& arguments) {
     std::map<std::string, std::vector<std::string>> meanings;
     for (const auto& definition : analysis::figure_definitions())
         for (const analysis::FigureOption& option : definition.options)
             if (option.is_own()) meanings[option.name].push_back(fmt::format("{}: {}", definition.name, option.help));
-    meanings[threshold].emplace_back("rankings: the threshold above which something is counted");
+    meanings[threshold].emplace_back("rankings: the threshold above which values are counted");
     for (const auto& [name, of] : meanings) {
         const auto take = [&arguments, name = name](const std::string& text) { arguments.options.own[name] = text; };
         const auto* option =
@@ -407,8 +408,9 @@ void declare_own_options(CLI::App& app, Arguments& arguments) {
 
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
-    app.add_option("trace", arguments->traces,
-                   "Trace, or .part folder of an unfinished trace; several are drawn in one figure on one scale")
+    app.add_option(
+           "trace", arguments->traces,
+           "Trace, or .part folder of an unfinished trace; several traces are drawn in one figure with the same scale")
         ->required()
         ->type_name("TRACE.h5");
     app.add_option("--figure", arguments->figures,
@@ -418,16 +420,15 @@ std::function<int()> declare(CLI::App& app) {
     declare_rankings(app, *arguments);
     app.add_option(
         "-o,--output", arguments->output,
-        "Output file; the extension sets the format: pdf, svg, png, csv, md, tex, json, jsonl. Several figures are "
-        "written to separate files, such as demo-jsd.pdf for demo.pdf, and so are several pages as svg or png");
+        "Output file; the extension sets the format: pdf, svg, png, csv, md, tex, json, jsonl. Several figures, and "
+        "several pages as svg or png, are written to separate files, such as demo-jsd.pdf for demo.pdf");
     arguments->prompt =
         app.add_option("--prompt", arguments->options.prompt, "Prompt number, from 0")->capture_default_str();
     app.add_option("--run,--runs", arguments->runs, "Run, by label, policy or number; repeatable")
         ->allow_extra_args(false);
-    app.add_option(
-           "--rename", arguments->renames,
-           "LABEL=NEW LABEL: name of a run in figures and rankings; a policy, as in k-vec=K-VEC, renames all its runs; "
-           "repeatable. The recipe keeps the original label")
+    app.add_option("--rename", arguments->renames,
+                   "LABEL=NEW LABEL: new label of a run in figures and rankings; a policy, as in k-vec=K-VEC, renames "
+                   "all its runs; repeatable. The recipe keeps the original label")
         ->allow_extra_args(false);
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
     const auto* heads = app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
@@ -436,7 +437,7 @@ std::function<int()> declare(CLI::App& app) {
                               ->delimiter(',')
                               ->allow_extra_args(false);
     const auto* source =
-        app.add_option("--source", arguments->options.source, "Measure to show, if the figure has several");
+        app.add_option("--source", arguments->options.source, "Measure to show, for figures with several measures");
     const auto* difference =
         app.add_flag("--difference", arguments->difference,
                      "Subtract the second trace from the first, or the second --run from the first");

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns a shell command for each run of each prompt. Comment lines say what the command does not reproduce, and why.
+/// Returns a shell command for each run of each prompt. Comment lines say what a command does not reproduce, and why.
 std::string commands(const trace::Reader& reader, const std::string& model) {
     std::string lines;
     const auto remark = [&](const std::string& text) { lines += "# " + one_line(text) + "\n"; };
@@ -60,20 +60,19 @@ std::function<int()> declare(CLI::App& app) {
     const auto format = std::make_shared<OutputFormat>();
     const auto whole_text = std::make_shared<bool>(false);
     app.add_option("file", *path,
-                   "Trace, .part folder, model (file, folder, or id in the local hub cache), or EchoKV maps")
+                   "Trace, .part folder, model (file, folder, or id in the local hub cache), or file of EchoKV maps")
         ->required();
     const auto* whole_text_flag =
         app.add_flag("--prompt-text", *whole_text, "Print the exact text of the prompts and their templates");
     auto* commands_flag =
         app.add_flag("--commands", *as_commands, "Print only the commands that reproduce each run's kept entries");
-    app.add_option("-m,--model", *model, "Model that those commands name (default: the installed model)")
+    app.add_option("-m,--model", *model, "Model for the printed commands (default: the installed model)")
         ->needs(commands_flag);
     const auto memory = std::make_shared<MemoryAsked>();
-    auto* memory_at =
-        app.add_option("--memory-at", memory->n_tokens,
-                       "Number of tokens for additional columns: each cache's bytes at this length, and how "
-                       "many times smaller it is than the full cache")
-            ->check(CLI::Range(int64_t{1}, analysis::most_tokens_at));
+    auto* memory_at = app.add_option("--memory-at", memory->n_tokens,
+                                     "Text length in tokens for additional columns: the bytes of each cache, and how "
+                                     "many times smaller it is than the full cache")
+                          ->check(CLI::Range(int64_t{1}, analysis::most_tokens_at));
     std::vector<std::string> models;
     for (const auto& shape : analysis::known_cache_shapes()) models.push_back(shape.name);
     app.add_option("--memory-model", memory->model,
@@ -91,7 +90,7 @@ std::function<int()> declare(CLI::App& app) {
         std::error_code error;
         const bool is_there = fs::exists(*path, error);
         const bool is_unfinished = !is_there && fs::exists(path->string() + ".part", error);
-        // If the trace was finished in the meantime, its .part folder stands for the finished trace.
+        // If the trace was finished in the meantime, the name of its former .part folder means the finished trace.
         const auto joined = is_there ? std::nullopt : trace::joined_trace(*path);
         const fs::path found = joined ? *joined : is_unfinished ? *path : program::find_model(*path);
         checkpoint::refuse_dangling_link(found);

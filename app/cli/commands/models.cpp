@@ -49,13 +49,12 @@ class ModelSearch {
     }
 
  private:
-    // organization/model/quantization/file, and models--…/snapshots/revision/folder/file of the hub
     static constexpr int deepest = 5;
 
     void look_into(const fs::path& folder, int depth) {
         std::error_code error;
         const fs::path real = fs::canonical(folder, error);
-        if (error || !visited_.insert(real).second) return;  // symbolic links may form cycles
+        if (error || !visited_.insert(real).second) return;  // links may form cycles
         if (is_model(folder)) {
             found_.push_back(folder);
             return;
@@ -73,7 +72,7 @@ class ModelSearch {
         }
     }
 
-    /// Whether a file is a further part of a split model, such as "…-00002-of-00003.gguf".
+    /// Whether a file is a later part of a split model, such as "…-00002-of-00003.gguf".
     static bool is_further_part(const fs::path& path) {
         const std::string stem = path.stem().string();
         const size_t of = stem.rfind("-of-");

@@ -40,7 +40,7 @@ analysis::Table parameters_of(const policies::Definition& definition) {
 std::function<int()> declare(CLI::App& app) {
     const auto name = std::make_shared<std::string>();
     const auto format = std::make_shared<OutputFormat>();
-    app.add_option("policy", *name, "Policy whose parameters are listed");
+    app.add_option("policy", *name, "Policy to describe, with its parameters (default: list all policies)");
     format->declare(app);
     return [name, format] {
         if (!name->empty()) {

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Draws all figures next to the trace in three formats and prints their paths. @returns whether no figure failed
+/// Draws all figures as PDF, PNG and CSV next to the trace and prints their paths. @returns false if a figure failed
 bool draw_figures(const trace::Reader& reader) {
     complain("drawing figures");
     std::vector<const analysis::FigureDefinition*> definitions;
@@ -27,7 +27,7 @@ bool draw_figures(const trace::Reader& reader) {
         {300, std::string("kvscope ") + program::version()}, true);
     std::string text = fmt::format("\nTrace and figures:\n  {}\n", reader.path().string());
     for (const fs::path& path : exported.written) text += fmt::format("  {}\n", path.string());
-    if (!exported.left_out.empty()) text += "\nOmitted, because the trace lacks their data:\n";
+    if (!exported.left_out.empty()) text += "\nOmitted, because the trace does not contain their data:\n";
     for (const auto& [figure, reason] : exported.left_out) text += fmt::format("  {}: {}\n", figure, reason);
     print(text);
     for (const auto& [figure, reason] : exported.failed)

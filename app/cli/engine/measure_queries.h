@@ -17,8 +17,8 @@ struct MeasureQueriesOptions {
     uint64_t seed = 0;
 };
 
-/// Measures how similar pseudo tokens' queries are to the true answer's: DapQ's Table 1, Figures 2a and 2b.
-/// @throws what engine::QueryAlignment throws
+/// Measures how similar the queries of pseudo tokens are to the queries of the true answer (DapQ's Table 1, Figures 2a
+/// and 2b). @throws as engine::QueryAlignment
 std::vector<analysis::PromptQueries> measure_queries(const engine::Model& model,
                                                      std::span<const engine::Prompt> prompts,
                                                      const MeasureQueriesOptions& options, engine::Progress& progress);

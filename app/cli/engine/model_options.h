@@ -16,12 +16,11 @@ class ModelOptions {
  public:
     enum class As { option, positional, both };
 
-    /// Declares -m/--model (or the positional `model`), --dtype, --device, -t/--threads, --chat-template,
-    /// --apply-chat-template, --no-template and --no-special. @returns all of these except the model
+    /// Declares all options that the functions below declare. @returns all except the option of the model
     std::vector<CLI::Option*> declare(CLI::App& app, As model = As::option);
     CLI::Option* declare_model(CLI::App& app, As model);
     CLI::Option* declare_dtype(CLI::App& app);
-    /// Do not declare it for commands that always compute on the CPU.
+    /// For commands that can compute on other devices than the CPU.
     CLI::Option* declare_device(CLI::App& app);
     CLI::Option* declare_threads(CLI::App& app);
     std::vector<CLI::Option*> declare_chat_template(CLI::App& app);
@@ -35,8 +34,7 @@ class ModelOptions {
     int threads() const { return threads_; }
 
     void set_threads() const;
-    /// Sets the threads and loads the model onto the device. @param before_weights see engine::Model::open
-    /// @throws what program::find_model, engine::device_for and engine::Model::open throw
+    /// Sets the threads and loads the model onto the device. @throws as find_model, device_for and Model::open
     engine::Model open(engine::Progress& progress,
                        const std::function<void(const engine::Model&)>& before_weights = {}) const;
 

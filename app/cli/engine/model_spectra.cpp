@@ -35,7 +35,6 @@ int64_t modes_holding(std::span<const float> eigenvalues, double share) {
     return n;
 }
 
-/// A temporary folder that the destructor removes with its contents.
 class TemporaryFolder {
  public:
     TemporaryFolder() {
@@ -69,7 +68,7 @@ trace::ModelRecord ModelSpectra::record() const {
     trace::ModelRecord record;
     static_cast<trace::ModelAttributes&>(record) =
         engine::model_attributes(checkpoint_->config(), checkpoint_->fingerprint());
-    record.dtype = "f32";  // number type in which the weights were read
+    record.dtype = "f32";  // the weights are read as f32
     engine::add_spectra(*checkpoint_, record.fingerprint, record, progress_);
     return record;
 }

@@ -10,21 +10,21 @@
 
 namespace kvscope::cli {
 
-/// A model's spectra as table, figure or trace, computed on request. Functions throw what engine::add_spectra() throws.
+/// Computes the spectra of a model's projections as a table, figure or trace. Functions throw as engine::add_spectra().
 class ModelSpectra {
  public:
-    /// @throws checkpoint::CheckpointError for files that cannot be used
+    /// @throws checkpoint::CheckpointError if the model's files cannot be used
     ModelSpectra(const std::filesystem::path& model, engine::Progress& progress);
 
-    /// Returns per layer and projection: the largest eigenvalue, their sum, and how many hold 50, 90 and 99 % of it.
+    /// Returns, per layer and projection, the largest eigenvalue, the sum of all eigenvalues, and how many of them make
+    /// up 50, 90 and 99 % of the sum.
     analysis::Table table() const;
 
-    /// Returns the figure `spectrum`. @throws std::runtime_error without a temporary folder, trace::WriteFailed on a
-    /// full disk
+    /// Returns the figure `spectrum`. @throws std::runtime_error or trace::WriteFailed if a temporary trace cannot be
+    /// written
     analysis::Figure figure() const;
 
-    /// Writes a trace without prompts, for `export --figure spectrum` and the app. A stopped write leaves nothing.
-    /// @throws what trace::Writer throws, except AlreadyComplete
+    /// Writes a trace without prompts, or removes it if writing fails. @throws as trace::Writer, except AlreadyComplete
     void write_trace(const std::filesystem::path& path, bool force) const;
 
  private:

@@ -12,7 +12,7 @@ void declare_needles(CLI::App& app, NeedleVariables variables) {
         ->delimiter(',')
         ->check(WholeNumber(1))
         ->capture_default_str();
-    app.add_option("--depths", variables.depths, "Positions of the needle in the context, from 0 to 1")
+    app.add_option("--depths", variables.depths, "Positions of the needle in the context, from 0 (start) to 1 (end)")
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--samples", variables.n_samples, "Number of prompts per length and depth")
@@ -21,7 +21,7 @@ void declare_needles(CLI::App& app, NeedleVariables variables) {
     app.add_option("-n,--n-predict,--predict", variables.n_new, "Largest number of answer tokens")
         ->check(WholeNumber(1))
         ->capture_default_str();
-    app.add_option("--haystack", variables.haystack, "Text for the haystack (default: RULER's noise sentences)")
+    app.add_option("--haystack", variables.haystack, "Text file for the haystack (default: RULER's noise sentences)")
         ->type_name("FILE");
 }
 

@@ -18,7 +18,7 @@ struct NeedleVariables {
 
 void declare_needles(CLI::App& app, NeedleVariables variables);
 
-/// Returns the text of --haystack, or an empty text without it. @throws engine::UsageError if it is blank or not UTF-8
+/// Returns the file's text; empty without a file. @throws std::invalid_argument if the text is blank or not UTF-8
 std::string haystack_text(const std::filesystem::path& file);
 
 }  // namespace kvscope::cli

@@ -26,10 +26,9 @@
 namespace kvscope::cli {
 namespace {
 
-constexpr std::string_view timings_begin = "{\n  \"n_prompt\":";  // identifies a file of timings
+constexpr std::string_view timings_begin = "{\n  \"n_prompt\":";  // start of every file of timings
 
-/// Allows timings to replace only earlier timings, even with --force. @throws std::invalid_argument,
-/// figures::OutputExists
+/// Checks that --timings replaces only a file of timings, even with --force.
 void check_timings(const std::filesystem::path& timings, const std::filesystem::path& output) {
     if (timings.empty()) return;
     for (const auto& other : {output, trace::part_folder_of(output)})
@@ -91,17 +90,16 @@ class Batch {
         for (const auto& line : lines)
             progress_.message(is_alone ? line : fmt::format("{}, {}", prompts_.front().name, line));
         if (!is_alone && !lines.empty())
-            progress_.message("the other prompts have budgets according to their own lengths");
+            progress_.message("the budgets of the other prompts depend on their own lengths");
     }
 
  private:
     struct OfPrompt {
         std::string name;
-        double n_left = 0;  ///< tokens still to read; 0 when the prompt is done
+        double n_left = 0;  ///< tokens that remain to be processed
         int64_t n_visible = 0;
     };
 
-    /// Prompts before `begin` count only if a question of theirs has not been answered yet.
     double tokens_left_from(size_t begin) const {
         double n = 0;
         for (size_t i = begin; i < prompts_.size(); ++i) n += prompts_[i].n_left;
@@ -115,7 +113,6 @@ class Batch {
     double tokens_done_ = 0;  ///< tokens of finished prompts
 };
 
-/// Describes model, number type and device. These affect all numbers, and --dtype auto depends on the machine.
 std::string model_line(const engine::Model& model) {
     const auto& device = model.device();
     return fmt::format("{} in {} on {}", model.attributes().name, kernels::name_of(model.dtype()),
@@ -159,9 +156,10 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
         if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);
         if (!options.quiet) print(results_text(trace::Reader(job.output)));
         if (outcome.n_failed == 0) return 0;
-        progress.warning(fmt::format(
-            "kvscope inspect {} --commands prints a command to repeat each of them; --force repeats the whole trace",
-            job.output.string()));
+        progress.warning(
+            fmt::format("kvscope inspect {} --commands prints a command that repeats each failed run; --force repeats "
+                        "the whole trace",
+                        job.output.string()));
         return 1;
     } catch (const engine::Cancelled&) {
         end_stopped(job.output);

@@ -14,12 +14,11 @@ struct TerminalOptions {
     bool quiet = false;
 };
 
-/// Runs the job with progress on stderr. Unless `quiet`, prints the table of runs and the answers to stdout at the end.
+/// Runs the job with progress on stderr, then prints the table of runs and the answers to stdout unless `quiet`.
 /// @returns 0, or 1 if a run failed
-/// @throws std::invalid_argument for wrong usage, other exceptions for failures
 int run_in_terminal(const program::RunJob& job, const TerminalOptions& options);
 
-/// Runs the demo on the default model, without the app: writes trace and figures to `folder` and prints the table.
+/// Runs the demo in the terminal: writes the trace and figures to `folder` and prints the table of runs.
 int run_demo_in_terminal(const std::filesystem::path& folder, bool force);
 
 }  // namespace kvscope::cli

@@ -35,7 +35,6 @@ namespace {
 
 enum class Finished { nothing, prompts, runs };
 
-/// Parts with the model's data are not results of this command.
 Finished finished_at(const std::filesystem::path& output) {
     try {
         const trace::Parts parts = trace::list_parts(trace::part_folder_of(output));
@@ -74,7 +73,7 @@ TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output
 
 namespace {
 
-/// Ignores errors: the work continues if stderr was closed.
+/// Ignores write errors, so that the work continues if stderr is closed.
 void say(std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);

@@ -14,7 +14,7 @@
 
 namespace kvscope::cli {
 
-/// Progress on stderr: a line updated in place on a terminal, else plain lines. Ctrl-C and SIGTERM cancel.
+/// Shows progress on stderr, as one updated line on a terminal and as separate lines elsewhere.
 class TerminalProgress final : public engine::Progress {
  public:
     /// Returns the message that is printed if a stopped command does not end in time. Called when a phase begins.
@@ -30,12 +30,12 @@ class TerminalProgress final : public engine::Progress {
     void message(std::string_view text) override;
     bool cancelled() const override;
 
-    /// Sets the text before each phase, such as "2/5" for the second of five prompts; may be empty.
+    /// Sets the text before each phase, such as "2/5" for the second of five prompts.
     void set_part(std::string_view part) { part_ = part; }
     /// Sets the text after the step count until the next phase, such as "loss 0.021".
     void set_note(std::string_view note) { note_ = note; }
 
-    /// Prints a warning even with --quiet, such as a failed run or a damaged file that was set aside.
+    /// Prints a warning, also with --quiet.
     void warning(std::string_view text);
 
  private:
@@ -56,7 +56,7 @@ class TerminalProgress final : public engine::Progress {
 /// Returns a duration as "01:15" or "2:05:30".
 std::string clock_text(double seconds);
 
-/// Ends a stopped command that writes a trace; removes a trace without finished runs. @throws std::runtime_error always
+/// Removes a stopped command's trace if it is empty. @throws std::runtime_error always, with a message for the user
 [[noreturn]] void end_stopped(const std::filesystem::path& output);
 
 /// Returns the result of action(), or calls end_stopped() if the user stops it.
@@ -69,7 +69,7 @@ auto unless_stopped(const std::filesystem::path& output, const Action& action) {
     }
 }
 
-/// Returns a function that returns end_stopped()'s message for the present contents of the trace.
+/// Returns a function that returns the message of end_stopped() for the trace's present contents.
 TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output);
 
 }  // namespace kvscope::cli

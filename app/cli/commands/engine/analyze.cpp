@@ -129,16 +129,14 @@ std::function<int()> declare(CLI::App& app) {
     auto& options = arguments->options;
     arguments->model.declare_model(app, ModelOptions::As::both);
     arguments->model.declare_threads(app);
-    auto* queries =
-        app.add_flag("--queries", arguments->queries,
-                     "Measure how similar the queries of pseudo tokens are to the queries of the answer (cosine, by "
-                     "content and position, as in DapQ's Table 1), instead of the spectra");
+    auto* queries = app.add_flag("--queries", arguments->queries,
+                                 "Measure the cosine similarity between the queries of pseudo tokens and of the answer "
+                                 "(DapQ's Table 1) instead of the spectra");
     std::vector<CLI::Option*> of_queries = arguments->model.declare_chat_template(app);
     of_queries.push_back(arguments->model.declare_special(app));
-    app.add_option(
-           "-o,--output", arguments->output,
-           "Output file: a figure (pdf, svg, png), a table (csv, md, tex, json, jsonl) or, for spectra, a trace "
-           "of the model (h5) for export and view")
+    app.add_option("-o,--output", arguments->output,
+                   "Output file; its extension sets the format: a figure (pdf, svg, png), a table (csv, md, tex, json, "
+                   "jsonl) or, for spectra, a trace of the model (h5)")
         ->type_name("FILE");
     of_queries.push_back(arguments->model.declare_dtype(app));
     of_queries.push_back(arguments->model.declare_device(app));
@@ -150,18 +148,16 @@ std::function<int()> declare(CLI::App& app) {
              ->type_name("FILE"),
          app.add_option("--question", arguments->question, "Question after each prompt")->type_name("TEXT"),
          app.add_option("-n,--n-predict,--predict", options.n_answer,
-                        "Number of answer tokens and of pseudo tokens, fewer if the answer ends")
+                        "Largest number of answer tokens; as many pseudo tokens are measured")
              ->check(WholeNumber(1))
              ->capture_default_str(),
          app.add_option(
                 "--trials", options.n_trials,
-                "Number of random draws: tokens from the vocabulary and positions from the prompt, each with the five "
-                "numbers of a box plot (Figure 2a has 100)")
+                "Number of random draws of tokens and positions, summarized in box plots (100 in DapQ's Figure 2a)")
              ->check(WholeNumber(0, most_draws)),
-         app.add_option(
-                "--offsets", options.n_offsets,
-                "Number of start positions from 0 to the prompt's end at which the answer's tokens are measured "
-                "(Figure 2b)")
+         app.add_option("--offsets", options.n_offsets,
+                        "Number of start positions, from 0 to the prompt's end, at which the answer's tokens are "
+                        "measured (DapQ's Figure 2b)")
              ->check(WholeNumber(0, most_draws)),
          app.add_option("-s,--seed", options.seed, "Seed of the random draws")->capture_default_str()});
     for (auto* option : of_queries) option->needs(queries);

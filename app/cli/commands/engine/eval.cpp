@@ -47,7 +47,7 @@ struct Arguments {
     bool quiet = false;
 };
 
-/// Prints the table of scores. Warnings follow it if people read the format, else they go to stderr.
+/// Prints the table of scores. Warnings follow the table in formats for people, else they go to stderr.
 void show(const Arguments& arguments, const trace::Reader& reader) {
     const auto rows = reader.results(arguments.tasks);
     const bool is_for_people = arguments.format.is_for_people();
@@ -90,7 +90,7 @@ class FailuresOnTheWay {
     std::set<std::pair<size_t, std::string>> told_;
 };
 
-/// Returns the results of a complete trace with a part of the samples or runs, by sample id; else nothing.
+/// Returns, by sample id, the results of a complete trace that contains a part of the samples or runs.
 std::map<std::string, std::vector<trace::ResultRow>> finished_samples(const Arguments& arguments,
                                                                       const trace::WriterOptions& options) {
     std::map<std::string, std::vector<trace::ResultRow>> samples;
@@ -113,7 +113,7 @@ nlohmann::ordered_json recipe_of(const Arguments& arguments, const engine::Model
     for (const auto& sample : samples) prompts.push_back(sample.prompt);
     auto recipe = nlohmann::ordered_json::parse(engine::recipe_json(model, prompts, plans, arguments.job.experiment));
     recipe["task"] = arguments.tasks;
-    // Results are stored by sample number. Other lengths or seeds assign that number to another sample.
+    // Results are stored by sample number. With other lengths or seeds, a number means another sample.
     for (size_t i = 0; i < samples.size(); ++i) recipe["prompts"][i]["number"] = samples[i].number;
     return recipe;
 }
@@ -129,7 +129,7 @@ trace::WriterOptions writer_options(const Arguments& arguments, const nlohmann::
     return options;
 }
 
-/// Checks that need no weights.
+/// Makes all checks that need no weights.
 void check(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
            std::span<const engine::TaskSample> samples) {
     const auto [shortest, longest] =
@@ -282,8 +282,7 @@ namespace kvscope::cli {
 
 Command eval_command() {
     using namespace eval_file;
-    return {"eval",
-            "Answer a benchmark task with many policies and budgets, one shared prefill per sample, and score it",
+    return {"eval", "Answer a benchmark task with many policies and budgets, and score the answers",
             "  kvscope eval --tasks niah --policy snapkv --policy random --budget 64,128 -o niah.h5\n"
             "  kvscope eval --tasks niah --policy snapkv --policy random --budget 64,128 --samples 6 -o niah.h5   # "
             "continues\n"

@@ -62,7 +62,7 @@ std::function<int()> declare(CLI::App& app) {
         ->type_name("FILE.json");
     app.add_option(
            "--measure", arguments->measure,
-           "Importance measure: r for copying the needle, r2 for attention to a needle with a step of reasoning")
+           "Importance measure: r for copying the needle, r2 for attention to a needle that needs a step of reasoning")
         ->transform(OneOf({"r", "r2"}))
         ->capture_default_str();
     declare_needles(app, {options.lengths, options.depths, options.n_seeds, options.n_new, arguments->haystack});

@@ -24,7 +24,8 @@ struct Arguments {
 
 bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
 
-/// Reads the prompts; leaves out empty ones. @returns their number @throws std::invalid_argument if all are empty
+/// Reads the prompts and omits empty ones. @returns the number of omitted prompts @throws std::invalid_argument if all
+/// are empty
 int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& prompts) {
     if (!arguments.prompt.empty())
         prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});
@@ -60,7 +61,7 @@ std::function<int()> declare(CLI::App& app) {
     auto& terminal = arguments->terminal;
     terminal.model.declare(app);
     app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT");
-    app.add_option("--prompt-name", arguments->prompt_name, "Name of that text in the trace")
+    app.add_option("--prompt-name", arguments->prompt_name, "Name of the -p text in the trace")
         ->type_name("NAME")
         ->capture_default_str();
     app.add_option("-f,--prompt-file,--file", arguments->prompt_files, "Prompt file, - for standard input; repeatable")
@@ -79,7 +80,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("-o,--output", job.output, "Trace to write; missing runs and prompts are added to an existing trace")
         ->required()
         ->type_name("TRACE.h5");
-    app.add_option("--timings", terminal.timings, "File for the seconds of each phase")
+    app.add_option("--timings", terminal.timings, "JSON file for the seconds that each phase takes")
         ->check(NewFile())
         ->type_name("FILE.json");
     app.add_flag("--force", job.force, "Replace an existing output");
@@ -95,7 +96,7 @@ namespace kvscope::cli {
 Command run_command() {
     using namespace run_file;
     return {
-        "run", "Prefill once, compress with many policies, decode them all and write one trace",
+        "run", "Prefill a prompt once, compress its cache with many policies, decode all runs and write a trace",
         "  kvscope run -f report.txt --question \"Who signed it?\" --policy snapkv --policy aperturekv --budget 64,128 "
         "-n 64 -o report.h5\n"
         "  kvscope run -f report.txt --question Who? --question When? --query-aware off --policy h2o --budget 10% -o "

@@ -34,7 +34,7 @@ struct Arguments {
     const CLI::Option *steps = nullptr, *ridge = nullptr;
 };
 
-/// The table of losses. During the training, its rows are in a file next to `path`, also if the training fails.
+/// The table of losses. During training, its rows are in a `.part` file, which stays if the training fails.
 class Curve {
  public:
     explicit Curve(std::filesystem::path path) : path_(std::move(path)) {
@@ -91,7 +91,7 @@ class Curve {
     }
 
     std::filesystem::path path_;
-    analysis::Table table_;  ///< the rows being added
+    analysis::Table table_;
     std::map<int64_t, int64_t> n_steps_;
     std::ofstream file_;
     std::string text_;
@@ -113,7 +113,7 @@ void train(const Arguments& arguments, TerminalProgress& progress) {
     program::train(model, arguments.job, progress, events);
 }
 
-/// Checks that the table of losses replaces only another table of losses, even with --force.
+/// Checks that --loss replaces only a table of losses, even with --force.
 void require_curve(const Arguments& arguments) {
     const std::string curve = arguments.curve.string();
     const auto part = Curve::part_of(arguments.curve);
@@ -172,34 +172,31 @@ void declare_stages(CLI::App& app, Arguments& arguments) {
             ->transform(OneOf({"least-squares", "adamw"}))
             ->capture_default_str();
     arguments.ridge = app.add_option("--ridge", arguments.job.options.ridge,
-                                     "Ridge of least squares, relative to the inputs' mean square")
+                                     "Ridge regularization of least squares, relative to the mean square of the inputs")
                           ->check(RealNumber(0, 1e6))
                           ->capture_default_str();
     app.add_option(
            "--inputs", arguments.inputs,
-           "Inputs of least squares: the stored numbers of the group's first layer and of the layer itself, or one "
-           "of the two")
+           "Inputs of least squares: the stored numbers of the group's first layer, of the layer itself, or of both")
         ->transform(OneOf({"both", "first-layer", "own"}))
         ->capture_default_str();
     arguments.steps = app.add_option("--steps", arguments.job.descent.steps, "Number of steps of --stage1 adamw")
                           ->check(WholeNumber(1))
                           ->needs(stage1)
                           ->capture_default_str();
-    auto* tune =
-        app.add_option("--tune", arguments.job.tuning.steps,
-                       "Number of gradient descent steps on the attention after the first stage (1000 in the paper); "
-                       "0: none")
-            ->check(WholeNumber(0))
-            ->capture_default_str();
-    app.add_option(
-           "--tune-loss", arguments.tune_loss,
-           "Loss of --tune: the squared difference of attention outputs, or the divergence of attention (trains "
-           "only the maps of the keys)")
+    auto* tune = app.add_option("--tune", arguments.job.tuning.steps,
+                                "Number of gradient descent steps on the attention after the first stage (1000 in the "
+                                "paper); 0 for none")
+                     ->check(WholeNumber(0))
+                     ->capture_default_str();
+    app.add_option("--tune-loss", arguments.tune_loss,
+                   "Loss of --tune: outputs for the squared difference of attention outputs, qk-kl for the divergence "
+                   "of attention weights (trains only the maps of keys)")
         ->transform(OneOf({"outputs", "qk-kl"}))
         ->needs(tune)
         ->capture_default_str();
     app.add_option("--loss", arguments.curve,
-                   "Table of the loss of each gradient descent step; FILE.csv.part during the training")
+                   "File for a table of the loss of each gradient descent step; FILE.csv.part during the training")
         ->check(NewFile())
         ->type_name("FILE.csv");
 }
@@ -221,15 +218,16 @@ std::function<int()> declare(CLI::App& app) {
                    "Share of the full cache's bytes to keep; the nearest possible share is reported")
         ->check(RealNumber(0, 1))
         ->capture_default_str();
-    app.add_option("--tokens", arguments->job.n_tokens, "Largest number of tokens to read from the texts; 0: all")
+    app.add_option("--tokens", arguments->job.n_tokens, "Largest number of tokens to read from the texts; 0 for all")
         ->check(WholeNumber(0))
         ->capture_default_str();
     app.add_option("--sequence", options.sequence,
-                   "Tokens per pass, at most the model's context; at most 512 in a gradient descent step")
+                   "Number of tokens per pass, at most the model's context; gradient descent uses at most 512")
         ->check(WholeNumber(8))
         ->capture_default_str();
     declare_stages(app, *arguments);
-    app.add_option("--held-out", arguments->job.held_out, "Share at the end of the text for measuring errors only")
+    app.add_option("--held-out", arguments->job.held_out,
+                   "Share of the tokens, from the end of the text, that measure errors and are not trained on")
         ->check(RealNumber(0, 0.9))
         ->capture_default_str();
     app.add_flag("--force", arguments->job.force, "Replace an existing output");

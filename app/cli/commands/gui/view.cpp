@@ -29,7 +29,7 @@ namespace {
 struct Arguments {
     gui::AppOptions app;
 #ifdef KVSCOPE_WITH_ENGINE
-    ModelOptions model;  ///< how the app runs models
+    ModelOptions model;
 #endif
     std::string size;
     std::string screenshot;
@@ -40,7 +40,7 @@ struct Arguments {
 /// Parses "1600x1000". @throws std::invalid_argument
 void set_size(const std::string& text, gui::WindowOptions& window) {
     if (text.empty()) return;
-    constexpr int most = 16384;  // a usual limit of graphics cards
+    constexpr int most = 16384;  // largest texture side of most graphics cards
     const char* const end = text.data() + text.size();
     const auto width = std::from_chars(text.data(), end, window.width);
     const bool has_height = width.ec == std::errc() && width.ptr != end && *width.ptr == 'x';
@@ -90,7 +90,7 @@ int view(const Arguments& arguments) {
         gui::write_png(window.capture(frame), arguments.screenshot);
         return app.n_errors() == 0 ? 0 : 1;
     }
-    std::atomic<bool> is_ordered = false;  // after a signal, unsaved work does not keep the app open
+    std::atomic<bool> is_ordered = false;  // whether a signal closes the app, also with unsaved work
     const gui::EndSignal end([&] {
         is_ordered = true;
         window.close();
@@ -102,7 +102,7 @@ int view(const Arguments& arguments) {
     return 0;
 }
 
-/// Opens the app. Without a display, runs the demo in the terminal if it was requested, else fails.
+/// Opens the app. Without a display, runs a requested demo in the terminal, else fails.
 int view_or_say_why(const Arguments& arguments) {
     try {
         return view(arguments);
@@ -123,7 +123,7 @@ int view_or_say_why(const Arguments& arguments) {
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("trace", arguments->app.traces, "Traces to open, side by side")->type_name("TRACE.h5");
-    app.add_option("--mark", arguments->app.mark, "Text to outline in every view, to see where it was kept");
+    app.add_option("--mark", arguments->app.mark, "Text to outline in every view");
     app.add_option("--select", arguments->app.select,
                    "Initial selection, as in token=964,layer=21,run=snapkv @ 256; also head=1, token=3-9, step=5");
     app.add_option("--layout", arguments->app.layout,
@@ -138,12 +138,14 @@ std::function<int()> declare(CLI::App& app) {
             ""));
     std::vector<std::string> views;
     for (const gui::ViewKind& kind : gui::view_kinds()) views.push_back(kind.name);
-    app.add_option("--view", arguments->app.view, "View to open alone")->transform(OneOf(views))->excludes("--layout");
+    app.add_option("--view", arguments->app.view, "Name of the only view to open")
+        ->transform(OneOf(views))
+        ->excludes("--layout");
     app.add_option("--size", arguments->size, "Size of the app's window, as in 1600x1000");
     app.add_flag("--light", arguments->light, "Use the light theme");
-    app.add_option("--ui-scale", arguments->ui_scale, "Scale of texts (default: 1)")->check(CLI::Range(0.5, 4.0));
+    app.add_option("--ui-scale", arguments->ui_scale, "Text scale (default: 1)")->check(CLI::Range(0.5, 4.0));
     app.add_option("--screenshot", arguments->screenshot,
-                   "PNG file for a picture of the app's window; the app then closes")
+                   "PNG file for a picture of the app's window, after which the app closes")
         ->check(NewFile())
         ->check(CLI::Validator(
             [](std::string& name) -> std::string {
@@ -153,7 +155,7 @@ std::function<int()> declare(CLI::App& app) {
             },
             ""));
 #ifdef KVSCOPE_WITH_ENGINE
-    app.add_flag("--demo", arguments->app.run_demo, "Open the demo's trace, which is made first if needed");
+    app.add_flag("--demo", arguments->app.run_demo, "Open the demo's trace, or run the demo if the trace is missing");
 #endif
 #ifdef KVSCOPE_WITH_ENGINE
     arguments->model.declare_threads(app);
