@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-/// JSON from outside the program. The depth is limited, because nlohmann::json copies and prints values recursively.
+/// JSON from outside the program, with limited depth because nlohmann::json handles values recursively.
 namespace kvscope::bounded_json {
 
 constexpr size_t deepest = 256;
@@ -14,13 +14,13 @@ constexpr size_t deepest = 256;
 /// Returns the position at which the text nests deeper than `deepest`, or the text's length if it never does.
 size_t too_deep_at(std::string_view text);
 
-/// Returns the text with NaN, Infinity and -Infinity replaced by strings that `non_finite` reads; empty if it has none.
+/// Returns the text with NaN, Infinity and -Infinity replaced by strings; an empty text if there are none.
 std::string with_constants_as_texts(std::string_view text);
 
-/// Returns the number for a string made by with_constants_as_texts, else nullopt.
+/// Returns the number for such a string, else nullopt.
 std::optional<double> non_finite(std::string_view text);
 
-/// Replaces the strings made by with_constants_as_texts with their numbers, in the whole value.
+/// Replaces such strings by their numbers in the whole value.
 template <class Json>
 void restore_constants(Json& value) {
     if (value.is_structured()) {
@@ -30,8 +30,7 @@ void restore_constants(Json& value) {
     }
 }
 
-/// Parses a text that nests no deeper than `deepest`. Accepts NaN, Infinity and -Infinity, as Python's json module
-/// does.
+/// Parses a text with a depth of at most `deepest`, also with NaN, Infinity and -Infinity as in Python's json module.
 /// @throws nlohmann::json::exception if the text is not JSON
 template <class Json = nlohmann::json>
 Json parse(std::string_view text) {

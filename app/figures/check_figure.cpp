@@ -20,8 +20,8 @@ void require(bool fine, fmt::format_string<Arguments...> message, Arguments&&...
 
 void check_axis(const Figure& figure, const analysis::Axis& axis, const std::string& panel) {
     require(std::isfinite(axis.min) && std::isfinite(axis.max) && axis.min < axis.max,
-            "figure '{}', panel '{}': the axis '{}' runs from {} to {}", figure.name, panel, axis.title, axis.min,
-            axis.max);
+            "figure '{}', panel '{}': the axis '{}' has the invalid range {} to {}", figure.name, panel, axis.title,
+            axis.min, axis.max);
     require(axis.scale == analysis::Scale::linear || axis.min > 0,
             "figure '{}', panel '{}': the logarithmic axis '{}' begins at {}, not above 0", figure.name, panel,
             axis.title, axis.min);
@@ -35,7 +35,8 @@ struct ShapeCheck {
         require(rows > 0 && columns > 0 && n_values == rows * columns,
                 "figure '{}', panel '{}': {} values for a map of {} x {} cells", figure.name, panel, n_values, rows,
                 columns);
-        require(width > 0 && height > 0, "figure '{}', panel '{}': a map has no width or height", figure.name, panel);
+        require(width > 0 && height > 0, "figure '{}', panel '{}': a map needs a width and a height above 0",
+                figure.name, panel);
     }
     void points(size_t n_x, size_t n_y) const {
         require(n_x == n_y, "figure '{}', panel '{}': {} x values but {} y values", figure.name, panel, n_x, n_y);
@@ -43,8 +44,8 @@ struct ShapeCheck {
 
     void operator()(const analysis::HeatMap& map) const {
         grid(map.rows, map.columns, map.values.size(), map.x_end - map.x_begin, map.y_end - map.y_begin);
-        require(map.color_scale < figure.color_scales.size(), "figure '{}', panel '{}': no color scale {}", figure.name,
-                panel, map.color_scale);
+        require(map.color_scale < figure.color_scales.size(), "figure '{}', panel '{}': color scale {} does not exist",
+                figure.name, panel, map.color_scale);
     }
     void operator()(const analysis::Categories& map) const {
         grid(map.rows, map.columns, map.ids.size(), map.x_end - map.x_begin, map.y_end - map.y_begin);
@@ -67,17 +68,17 @@ void check_figure(const Figure& figure) {
     require(!figure.panels.empty() && figure.rows > 0 && figure.columns > 0, "figure '{}' has no panels", figure.name);
     require(
         figure.width_mm > 0 && figure.width_mm <= kLargestMm && figure.height_mm >= 0 && figure.height_mm <= kLargestMm,
-        "figure '{}': size {} mm x {} mm; each side must be above 0 and at most {} mm", figure.name, figure.width_mm,
-        figure.height_mm, kLargestMm);
+        "figure '{}': size {} mm x {} mm, but each side must be above 0 and at most {} mm", figure.name,
+        figure.width_mm, figure.height_mm, kLargestMm);
     require(figure.column_widths.empty() || figure.column_widths.size() == figure.columns,
             "figure '{}': {} column widths for {} columns", figure.name, figure.column_widths.size(), figure.columns);
     for (const double width : figure.column_widths) {
-        require(width > 0, "figure '{}': a column of width {}", figure.name, width);
+        require(width > 0, "figure '{}': a column has the invalid width {}", figure.name, width);
     }
     require(figure.row_heights.empty() || figure.row_heights.size() == figure.rows,
             "figure '{}': {} row heights for {} rows", figure.name, figure.row_heights.size(), figure.rows);
     for (const double height : figure.row_heights) {
-        require(height > 0, "figure '{}': a row of height {}", figure.name, height);
+        require(height > 0, "figure '{}': a row has the invalid height {}", figure.name, height);
     }
     for (const analysis::Panel& panel : figure.panels) {
         require(panel.row < figure.rows && panel.column < figure.columns,

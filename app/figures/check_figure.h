@@ -4,8 +4,7 @@
 
 namespace kvscope::figures {
 
-/// Checks a figure's sizes, color scales, grid positions and axes. @throws LayoutError (layout.h) if one is
-/// inconsistent
+/// Checks a figure's sizes, color scales, grid positions and axes. @throws LayoutError if any is inconsistent
 void check_figure(const analysis::Figure& figure);
 
 }  // namespace kvscope::figures

@@ -15,7 +15,6 @@ analysis::LineStyle axis_line(double width_pt) {
     return {theme::ink, analysis::Dash::solid, analysis::Marker::none, width_pt};
 }
 
-/// Returns the middle of a title, moved as little as needed to keep the title on the page.
 double on_page(const std::string& title, double middle, double page_length) {
     const double half = measure_text(title, axis_title_style()).width / 2;
     return std::clamp(middle, std::min(half, page_length / 2), std::max(page_length - half, page_length / 2));

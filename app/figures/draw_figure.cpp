@@ -22,7 +22,7 @@ bool has_map(const analysis::Panel& panel) {
     return false;
 }
 
-/// Whether the notes of all panels fit next to the titles. Notes in some panels only would look like a difference.
+/// Whether all panels have space for their notes, because notes in only some panels would look like a difference.
 bool notes_fit(const analysis::Figure& figure, const std::vector<std::string>& titles, const FigureLayout& layout) {
     for (size_t i = 0; i < figure.panels.size(); ++i) {
         const double needed = measure_text(titles[i], panel_title_style()).width + theme::space_pt +
@@ -32,7 +32,7 @@ bool notes_fit(const analysis::Figure& figure, const std::vector<std::string>& t
     return true;
 }
 
-/// Shortens a run's label before the budget, which distinguishes panels of one policy.
+/// Shortens a run's label but keeps the budget, which distinguishes panels of one policy.
 std::string fit_title(const std::string& title, double width) {
     const TextStyle style = panel_title_style();
     const size_t budget = title.rfind(" @ ");
@@ -51,7 +51,7 @@ void draw_panel_title(const Canvas& canvas, const std::string& title, const std:
     }
 }
 
-/// Returns fewer cells per map for figures with many maps, because each cell takes 250 bytes in an SVG.
+/// Returns the largest number of rectangles per map; fewer for many maps, because each takes 250 bytes in an SVG.
 size_t most_rectangles(const analysis::Figure& figure) {
     constexpr size_t most_of_figure = 16384;
     const auto n_maps = std::count_if(figure.panels.begin(), figure.panels.end(), has_map);

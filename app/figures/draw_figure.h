@@ -7,15 +7,15 @@
 
 namespace kvscope::figures {
 
-/// The target of a drawing. User units are points.
+/// Target of a drawing, in points.
 struct Canvas {
     cairo_t* cr = nullptr;
-    double dpi = 300;               ///< resolution of a bitmap; in vector files, of maps with finer cells
-    bool bitmap = false;            ///< align edges to device pixels
-    size_t most_rectangles = 4096;  ///< maps with more cells are drawn as one image, others cell by cell
+    double dpi = 300;               ///< resolution of a bitmap, or of fine maps in vector files
+    bool bitmap = false;            ///< whether edges are aligned to device pixels
+    size_t most_rectangles = 4096;  ///< maps with more cells are drawn as an image
 };
 
-/// Draws the figure with its upper left corner at the origin. The status of `canvas.cr` stores Cairo's errors.
+/// Draws the figure with its upper left corner at the origin. Errors are in the status of `canvas.cr`.
 void draw_figure(const Canvas& canvas, const analysis::Figure& figure, const FigureLayout& layout);
 
 }  // namespace kvscope::figures

@@ -8,7 +8,7 @@
 namespace kvscope::figures {
 namespace {
 
-/// Draws cells as rectangles that slightly overlap to the right and down, so that viewers show no seams.
+/// Draws cells as rectangles that overlap slightly, because viewers would show seams between them.
 void draw_rectangles(const Canvas& canvas, const Box& box, const Raster& raster) {
     constexpr double overlap_pt = 0.15;
     const double width = box.width / static_cast<double>(raster.width);
@@ -63,7 +63,7 @@ void draw_image(const Canvas& canvas, const Box& given, const Raster& raster) {
     cairo_translate(canvas.cr, box.x, box.y);
     cairo_scale(canvas.cr, box.width / static_cast<double>(raster.width),
                 box.height / static_cast<double>(raster.height));
-    cairo_set_source_surface(canvas.cr, image, 0, 0);  // passes an error of the image to the context
+    cairo_set_source_surface(canvas.cr, image, 0, 0);  // also passes errors of the image to the context
     cairo_pattern_set_filter(cairo_get_source(canvas.cr), CAIRO_FILTER_NEAREST);
     cairo_paint(canvas.cr);  // with a fill, Cairo would write an SVG pattern, which viewers smooth
     cairo_restore(canvas.cr);

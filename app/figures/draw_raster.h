@@ -7,7 +7,8 @@
 
 namespace kvscope::figures {
 
-/// Fills `box` with the colors from `make`. In vector files, small maps become rectangles, others an unsmoothed image.
+/// Fills `box` with the colors from `make`. Vector files get rectangles for small maps and an unsmoothed image for
+/// others.
 void draw_raster(const Canvas& canvas, const Box& box, const Window& columns, const Window& rows,
                  const std::function<Raster(size_t width, size_t height)>& make);
 

@@ -78,7 +78,7 @@ struct ShapePainter {
         if (line.low.empty()) return;
         cairo_t* cr = canvas.cr;
         set_color(cr, line.style.color, 0.2);
-        cairo_new_path(cr);  // a text drawn before leaves a current point
+        cairo_new_path(cr);  // after a text, the path has a current point
         for (size_t i = 0; i < line.x.size(); ++i) cairo_line_to(cr, x_of(line.x[i]), y_of(line.high[i]));
         for (size_t i = line.x.size(); i-- > 0;) cairo_line_to(cr, x_of(line.x[i]), y_of(line.low[i]));
         cairo_close_path(cr);
@@ -115,7 +115,7 @@ struct ShapePainter {
             const double y = y_of(rule.value);
             stroke_segment(canvas.cr, data.x, y, data.right(), y);
             draw_text(canvas.cr, rule.label, style, data.x + theme::gap_pt, y, HorizontalAlign::left,
-                      VerticalAlign::bottom);  // curves usually end at the right
+                      VerticalAlign::bottom);  // most curves leave this space free
         } else {
             const double x = x_of(rule.value);
             stroke_segment(canvas.cr, x, data.y, x, data.bottom());

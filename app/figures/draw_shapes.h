@@ -5,7 +5,7 @@
 
 namespace kvscope::figures {
 
-/// Draws one shape of a panel with the data area `data`. The caller sets the clip region.
+/// Draws one shape of a panel. `data` is the panel's data area; the caller sets the clip region.
 void draw_shape(const Canvas& canvas, const analysis::Figure& figure, const analysis::Panel& panel, const Box& data,
                 const analysis::Shape& shape);
 

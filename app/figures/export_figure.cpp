@@ -40,7 +40,7 @@ template <class MayReplace>
 std::vector<fs::path> write_figure(const Exported& what, const fs::path& path, const ExportOptions& options,
                                    const MayReplace& may_replace) {
     const FigureFormat& format = figure_format_for(path.filename().string());
-    if (what.check) what.check();  // report wrong options before an existing file
+    if (what.check) what.check();  // errors in options are reported before existing files
     if (!may_replace(path)) refuse_existing(path);
     const std::vector<std::string> files = format.render(what, options);
     const std::vector<fs::path> paths = page_paths(path, files.size());
@@ -137,7 +137,7 @@ ExportedFigures export_figures(const std::vector<const analysis::FigureDefinitio
             throw;
         } catch (const OutputFailed&) {
             throw;
-        } catch (const LayoutError& error) {  // too many panels for the size, as with several traces side by side
+        } catch (const LayoutError& error) {  // the size is too small for the panels, as for several traces
             exported.failed.push_back({definition->name, error.what()});
         } catch (const std::runtime_error& error) {
             exported.failed.push_back({definition->name, error.what()});

@@ -10,23 +10,24 @@
 
 namespace kvscope::figures {
 
-/// As the overload for a reader below, for any exported object.
+/// Writes a figure or its numbers in the format of the extension; other overloads say more.
 std::vector<std::filesystem::path> export_figure(const Exported& what, const std::filesystem::path& path,
                                                  const ExportOptions& options, bool force);
 
-/// As above, but replaces only the files in `confirmed`, a result of files_to_replace.
+/// Replaces only the files in `confirmed`, a result of files_to_replace().
 std::vector<std::filesystem::path> export_figure(const Exported& what, const std::filesystem::path& path,
                                                  const ExportOptions& options,
                                                  const std::vector<std::filesystem::path>& confirmed);
 
-/// Returns the existing files that an export to `path` may replace: `path` and, for formats with one file per page, all
-/// pages "x-1.svg", "x-2.svg", … of "x.svg". Does not throw. @param may_have_pages see FigureDefinition
+/// Returns the existing files that an export to `path` would replace: `path`, or all of its pages ("x-1.svg",
+/// "x-2.svg", … of "x.svg") in formats with one file per page. Does not throw. @param may_have_pages see
+/// FigureDefinition
 std::vector<std::filesystem::path> files_to_replace(const std::filesystem::path& path, bool may_have_pages);
 
-/// Writes a figure or its numbers in the format of the extension, completely or not at all.
-/// @returns the written files: `path`, or "x-1.png", "x-2.png", … for a figure with several pages as SVG or PNG
-/// @throws OutputExists for an existing file unless `force`, OutputFailed, analysis::NothingToShow if the trace lacks
-/// the data, and what FigureFormat::render throws
+/// Writes a figure or its numbers in the format of the extension. An error leaves no partial file.
+/// @returns the written files: `path`, or "x-1.png", "x-2.png", … for several pages as SVG or PNG
+/// @throws OutputExists unless `force`; OutputFailed; NothingToShow if the trace lacks the data; as
+/// FigureFormat::render
 std::vector<std::filesystem::path> export_figure(const trace::Reader& reader,
                                                  const analysis::FigureDefinition& definition,
                                                  const analysis::FigureOptions& figure_options,
@@ -47,8 +48,7 @@ struct ExportedFigures {
 /// Returns the file for one of several figures: "demo-retention.pdf" for "demo.pdf".
 std::filesystem::path path_of_figure(const std::filesystem::path& path, const std::string& figure);
 
-/// Exports several figures to all of `paths`, with their names appended. Figures without data or with errors stop no
-/// others.
+/// Exports several figures to each of `paths`, with the figure's name appended, and continues after a figure's error.
 /// @throws as export_figure for unknown formats and for existing or unwritable files
 ExportedFigures export_figures(const std::vector<const analysis::FigureDefinition*>& definitions,
                                const std::function<Exported(const analysis::FigureDefinition&)>& what,

@@ -26,7 +26,6 @@ struct Unref {
 using Layout = std::unique_ptr<PangoLayout, Unref>;
 using Context = std::unique_ptr<PangoContext, Unref>;
 
-/// Returns a context without hinting, so that a text has the same width in every format and resolution.
 Context make_context() {
     Context context(pango_font_map_create_context(pango_cairo_font_map_get_default()));
     pango_cairo_context_set_resolution(context.get(), 72);
@@ -61,7 +60,7 @@ Layout make_layout(PangoContext* context, const std::string& text, const TextSty
 }
 
 void set_ink(PangoLayout* layout, size_t from, size_t to, analysis::Rgb color) {
-    constexpr int full = 0x101;  // 255 of 8 bits is 65535 of 16
+    constexpr int full = 0x101;  // converts 255 (8 bits) to 65535 (16 bits)
     PangoAttribute* ink =
         pango_attr_foreground_new(static_cast<guint16>(color.r * full), static_cast<guint16>(color.g * full),
                                   static_cast<guint16>(color.b * full));

@@ -20,21 +20,21 @@ struct TextStyle {
 };
 
 struct TextSize {
-    double width = 0;  ///< points
+    double width = 0;
     double height = 0;
 };
 
 /// Returns the text with U+FFFD for invalid UTF-8 and without NUL characters, as PDF and XML require.
 std::string valid_text(const std::string& text);
 
-/// Returns the size of a drawn text. Does not need a surface, so that figures can be laid out before.
+/// Returns the size of a text in points. Needs no surface.
 TextSize measure_text(const std::string& text, const TextStyle& style);
 
-/// Draws one line of text with the given corner or middle at (x, y), turned by `turn` counterclockwise quarter circles.
+/// Draws one line of text, whose aligned corner or middle is at (x, y), after `turn` counterclockwise quarter turns.
 void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y,
                HorizontalAlign horizontal, VerticalAlign vertical, int turn = 0);
 
-/// Draws a label of a map centered at (x, y), each part in its color. @param width maximum in points; 0: unlimited
+/// Draws a map's label centered at (x, y), each part in its color. @param width maximum in points; 0 for no limit
 void draw_label(cairo_t* cr, const analysis::TextLabel& label, double size_pt, double x, double y, double width);
 
 /// Returns the text, or its beginning with "…" if the text is wider than `width` points.

@@ -45,7 +45,7 @@ Ticks thinned(const Axis& axis, double length_pt, Direction direction) {
     return ticks;
 }
 
-/// Returns ticks at the first and last whole number of a counting axis, for axes too short for round numbers.
+/// Returns ticks at the first and last whole number, for axes that are too short for round numbers.
 Ticks ends_of(const Axis& axis) {
     Ticks ticks;
     if (!axis.whole_numbers || axis.scale != analysis::Scale::linear) return ticks;
@@ -56,7 +56,7 @@ Ticks ends_of(const Axis& axis) {
     return ticks;
 }
 
-/// Adds a tick at the largest value of a logarithmic scale: up to 90, the decades alone would end at 10.
+/// Adds a tick at the largest value of a logarithmic scale, which may exceed the last power of ten by far.
 void name_largest(const Axis& axis, Ticks& ticks, double length_pt) {
     constexpr double nearly_the_end = 0.995;
     if (ticks.ticks.empty() || axis_share(axis, ticks.ticks.back().value) > nearly_the_end) return;

@@ -29,10 +29,10 @@ struct Decorations {
     std::vector<double> right;   ///< per column
     std::vector<double> top;     ///< per row
     std::vector<double> bottom;  ///< per row
-    std::vector<double> y_axis;  ///< per column: the part of `left` for ticks, their labels and the title
+    std::vector<double> y_axis;
 };
 
-/// Lays out a figure. Tick labels and panel sizes depend on each other, so the panels are placed three times.
+/// Lays out a figure in three passes, because tick labels and panel sizes depend on each other.
 class Placement {
  public:
     explicit Placement(const Figure& figure) : figure_(figure) {
@@ -71,7 +71,7 @@ class Placement {
         return nearest;
     }
 
-    /// With shared axes, only the lowest panel of a column and the leftmost panel of a row have labels.
+    /// Gives labels only to the lowest panel of a column and the leftmost panel of a row, if the axes are shared.
     void choose_labelled_panels() {
         for (size_t i = 0; i < figure_.panels.size(); ++i) {
             const Panel& panel = figure_.panels[i];
@@ -124,7 +124,7 @@ class Placement {
             if (place.x_labels) {
                 double height = theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
                 if (!figure_.shared_x && has_title(panel.x, place.x_ticks)) height += line_height(axis_title_style());
-                // A panel above an empty grid cell writes its labels into that cell.
+                // A panel above an empty grid cell has its labels in that cell.
                 if (!figure_.shared_x || panel.row + 1 == figure_.rows || panel_below(panel) != nullptr)
                     bottom = std::max(bottom, height);
                 const auto [before, behind] = overhang(panel.x, place);
@@ -171,7 +171,7 @@ class Placement {
     }
 
     static double overhang_above(const Axis& axis, const PanelPlace& place) {
-        constexpr double upper_half = 0.35;  // of a line's height: digits are lower than half a line
+        constexpr double upper_half = 0.35;  // share of a line's height that a centered digit takes above its middle
         double above = 0;
         for (const auto& tick : place.y_ticks.ticks) {
             const double half = upper_half * line_height(tick_text_style());
@@ -189,12 +189,12 @@ class Placement {
 
     struct Around {
         Decorations of_panels;
-        const Panel* x_panel = nullptr;  ///< panel that carries the labels of all panels, else nullptr
+        const Panel* x_panel = nullptr;  ///< the only panel with labels, else nullptr
         const Panel* y_panel = nullptr;
-        double left = 0;    ///< width of the shared y title
-        double bottom = 0;  ///< height of the shared x title
-        double top = 0;     ///< page margin and figure title
-        double below = 0;   ///< legend, color bars, caption
+        double left = 0;
+        double bottom = 0;
+        double top = 0;
+        double below = 0;
     };
 
     Around place_around() {
@@ -264,7 +264,7 @@ class Placement {
                                                : bottom + around.bottom + around.below + theme::margin_pt;
     }
 
-    /// @param height of a row of share 1 @returns the bottom of the lowest row with labels
+    /// @param height height of the first row @returns the bottom of the lowest row with its labels
     double place_data(const Around& around, double left, const std::vector<double>& widths, double height) {
         const Decorations& d = around.of_panels;
         double x = left;
@@ -313,10 +313,10 @@ class Placement {
 
     void require_room(double points, const char* side, double given_mm) const {
         if (points >= kSmallestPanelPt) return;
-        throw LayoutError(fmt::format(
-            "figure '{}': {} mm of {} leave no room for {} x {} panels with titles, labels and legend; enlarge "
-            "the figure or show fewer panels",
-            figure_.name, given_mm, side, figure_.columns, figure_.rows));
+        throw LayoutError(
+            fmt::format("figure '{}': {} mm of {} are too little for {} x {} panels with titles, labels and legend; "
+                        "enlarge the figure or show fewer panels",
+                        figure_.name, given_mm, side, figure_.columns, figure_.rows));
     }
 
     double place_below(double y) {
@@ -335,12 +335,12 @@ class Placement {
         return y - begin;
     }
 
-    /// Widths of one color bar's elements: the space before the bar, the bar, and its last label's overhang.
+    /// Widths of the parts of a color bar: the space before it, the bar, and the overhang of its last label.
     struct ColorBarSize {
         double lead = 0;
         double bar = 0;
         double overhang = 0;
-        double patch = 0;  ///< width of the background patch before a smooth bar, including its label
+        double patch = 0;  ///< background patch with its label
         analysis::Ticks ticks{};
         std::string title{};
     };

@@ -10,7 +10,7 @@
 
 namespace kvscope::figures {
 
-/// The figure does not fit its size, or is inconsistent.
+/// Reports a figure that is inconsistent or does not fit its size.
 struct LayoutError : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
@@ -38,8 +38,8 @@ struct PanelPlace {
 struct ColorBarPlace {
     std::string title;
     Box title_box;
-    Box bar;           ///< without the labels below it
-    Box ground_patch;  ///< next to a smooth bar, for the color of `background_label`; width 0 if absent
+    Box bar;           ///< without its labels
+    Box ground_patch;  ///< patch for `background_label` next to a smooth bar; width 0 if absent
     analysis::Ticks ticks;
 };
 
@@ -56,16 +56,16 @@ struct LegendPlace {
 struct RowHeading {
     std::string text;
     double x = 0;
-    double y = 0;  ///< top of the text
+    double y = 0;
 };
 
 struct FigureLayout {
     double width = 0;
     double height = 0;
     double title_y = 0;
-    std::vector<PanelPlace> panels;  ///< in the order of Figure::panels
+    std::vector<PanelPlace> panels;
     std::vector<RowHeading> headings;
-    Box grid;  ///< union of all data areas
+    Box grid;
     std::vector<ColorBarPlace> color_bars;
     LegendPlace legend;
 };
@@ -79,10 +79,10 @@ TextStyle panel_title_style();
 TextStyle panel_note_style();
 TextStyle figure_title_style();
 
-/// Returns the number of color patches, including one for the background; 0 for a smooth bar.
+/// Returns the number of color patches, with one for the background; 0 for a smooth bar.
 size_t color_patches(const analysis::ColorScale& scale);
 
-/// Lays out a figure so that no texts overlap. @throws LayoutError if panels become too small, or as check_figure
+/// Lays out a figure without overlapping texts. @throws LayoutError if panels become too small; as check_figure
 FigureLayout lay_out(const analysis::Figure& figure);
 
 }  // namespace kvscope::figures

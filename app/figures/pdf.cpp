@@ -15,7 +15,7 @@
 namespace kvscope::figures {
 namespace {
 
-/// Returns the date in ISO 8601, or an empty text if unknown. The present time would make each file differ.
+/// Returns the trace's date in ISO 8601, or an empty text. The present time would make each file differ.
 std::string document_date(const analysis::Figure& figure) {
     const char* epoch = std::getenv("SOURCE_DATE_EPOCH");
     if (epoch == nullptr) return figure.created_utc;

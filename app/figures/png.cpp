@@ -13,7 +13,7 @@
 namespace kvscope::figures {
 namespace {
 
-constexpr size_t kAfterHeader = 8 + 25;  // signature and IHDR, which must come first
+constexpr size_t kAfterHeader = 8 + 25;  // signature and IHDR, the first chunk
 constexpr int kLargestSide = 32767;      // Cairo's limit
 
 constexpr std::array<uint32_t, 256> crc_table() {
@@ -42,7 +42,6 @@ std::string chunk(const std::string& type, const std::string& data) {
     return big_endian(static_cast<uint32_t>(data.size())) + type + data + big_endian(crc32(type + data));
 }
 
-/// tEXt is limited to Latin-1, so non-ASCII text goes into the UTF-8 chunk iTXt.
 std::string text_chunk(const std::string& keyword, const std::string& text) {
     for (const char c : text) {
         if (static_cast<unsigned char>(c) >= 0x80) return chunk("iTXt", keyword + std::string(5, '\0') + text);

@@ -14,9 +14,10 @@ struct Span {
     size_t last = 0;
 };
 
-/// Returns the cells of each pixel: all that it touches if cells are smaller than pixels, else the cell at its middle.
+/// Returns the cells of each pixel: all cells that it touches, or the cell at its middle if cells are larger than
+/// pixels.
 std::vector<Span> spans(const Window& window, size_t n_pixels, size_t n_cells) {
-    constexpr double slack = 1e-6;  // of a cell; keeps rounding from including a neighbor
+    constexpr double slack = 1e-6;  // share of a cell; prevents that rounding adds a neighbor
     std::vector<Span> result(n_pixels);
     const double per_pixel = (window.end - window.begin) / static_cast<double>(n_pixels);
     for (size_t p = 0; p < n_pixels; ++p) {

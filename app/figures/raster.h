@@ -7,7 +7,7 @@
 
 namespace kvscope::figures {
 
-/// A block of colors; row 0 is at the top of the page.
+/// Pixels of a map; row 0 is at the top of the page.
 struct Raster {
     size_t width = 0;
     size_t height = 0;
@@ -15,19 +15,19 @@ struct Raster {
 };
 
 struct Window {
-    double begin = 0;        ///< in cells from the grid's first; at the left or top of the panel
-    double end = 0;          ///< less than `begin` if the axis runs against the grid
-    size_t whole_cells = 0;  ///< number of visible cells if all are completely visible, else 0
+    double begin = 0;        ///< cell coordinate at the left or top of the panel
+    double end = 0;          ///< cell coordinate at the other side; below `begin` for a reversed axis
+    size_t whole_cells = 0;  ///< number of visible cells; 0 if one is only partly visible
 };
 
 /// Returns the visible part of `n_cells` cells between two data coordinates. @param downwards true for a y axis
 Window visible_window(const analysis::Axis& axis, double cells_begin, double cells_end, size_t n_cells, bool downwards);
 
-/// Returns the pixels for a panel's side: one per device pixel for bitmaps and fine cells, else a multiple of the
-/// cells, so that cells have equal size and stay sharp in viewers that smooth images.
+/// Returns the number of pixels along a side: the device pixels for bitmaps and fine cells, else a multiple of the
+/// cells, so that cells have equal sizes.
 size_t raster_side(const Window& window, size_t device_pixels, bool exact_pixels);
 
-/// Returns the color of a value; `ground` for NaN, and for values below a scale with a `background_label`.
+/// Returns the color of a value, or `ground` for NaN and for values below a scale with a `background_label`.
 analysis::Rgb color_of(const analysis::ColorScale& scale, double value, analysis::Rgb ground);
 
 /// Returns the map's pixels. Cells that share a pixel are reduced. Pixels outside the grid have the color `ground`.

@@ -7,7 +7,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the canonical path, also for a link to a file that does not exist yet.
+/// Returns the canonical path, also for links to files that do not exist yet.
 fs::path whole(fs::path path) {
     constexpr int most_links = 40;
     std::error_code error;

@@ -15,7 +15,7 @@ struct DestroySurface {
 };
 using Surface = std::unique_ptr<cairo_surface_t, DestroySurface>;
 
-/// Write function for Cairo's streams that appends to the std::string at `closure`.
+/// Appends data from a Cairo stream to the std::string at `closure`.
 cairo_status_t append_bytes(void* closure, const unsigned char* data, unsigned int length);
 
 /// Draws the figure without finishing the surface. @throws std::runtime_error with Cairo's message

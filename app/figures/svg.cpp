@@ -37,8 +37,7 @@ std::string escaped(std::string_view text) {
     return out;
 }
 
-/// Renumbers Cairo's images and surfaces from 0, so that equal figures give equal files. @param mark text before the
-/// name
+/// Renumbers Cairo's images and surfaces from 0, so that equal figures give equal files.
 void renumber(std::string& svg, std::string_view mark, std::string_view kind, std::map<std::string, size_t>& numbers) {
     const std::string begin = std::string(mark) + std::string(kind);
     std::string out;
@@ -62,7 +61,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     }
 }
 
-/// Adds what Cairo does not write: title, description, and the style that keeps enlarged maps sharp.
+/// Adds title and description, and the style that keeps enlarged maps sharp.
 std::string completed(std::string svg, const analysis::Figure& figure, const ExportOptions& options) {
     for (const std::string_view kind : {"image", "surface"}) {
         std::map<std::string, size_t> numbers;

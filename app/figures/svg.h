@@ -7,8 +7,8 @@
 
 namespace kvscope::figures {
 
-/// Returns an SVG with texts as outlines, unsmoothed maps, and caption and recipe in <desc>.
-/// @throws LayoutError, std::runtime_error for an error of Cairo
+/// Returns an SVG with texts as outlines, and the caption and recipe in <desc>. @throws LayoutError; std::runtime_error
+/// for an error of Cairo
 std::string render_svg(const analysis::Figure& figure, const ExportOptions& options);
 
 }  // namespace kvscope::figures

@@ -50,7 +50,7 @@ void write_special(const std::filesystem::path& path, std::string_view bytes) {
     if (::close(file) != 0) fail(path, "writing", errno);
 }
 
-/// Blocks signals, so that no partial file is left, and a file size limit is an error instead of a signal.
+/// Blocks signals during its lifetime: SIGXFSZ becomes a write error, and a stop leaves no partial file.
 class SignalsWait {
  public:
     SignalsWait() {
@@ -75,13 +75,12 @@ class SignalsWait {
     sigset_t before_{};
 };
 
-/// A temporary file that the destructor removes unless it was moved to its target.
 class TemporaryFile {
  public:
     explicit TemporaryFile(const std::filesystem::path& target) : target_(target) {
         for (int attempt = 0; file_ < 0; ++attempt) {
             path_ = target;
-            constexpr size_t longest = 200;  // of the 255 bytes for a file name
+            constexpr size_t longest = 200;  // bytes; file systems allow 255
             std::string name = target.filename().string();
             if (name.size() > longest) name = "kvscope";
             path_.replace_filename(fmt::format(".{}.{}-{}.tmp", name, ::getpid(), attempt));
@@ -119,7 +118,7 @@ class TemporaryFile {
             path_.clear();
             return;
         }
-        // Unlike a rename, a hard link never replaces. File systems without links need a check before the rename.
+        // Unlike a rename, a hard link never replaces a file. Without hard links, a check must precede the rename.
         if (::link(path_.c_str(), target_.c_str()) == 0) return;
         if (errno == EEXIST) refuse_existing(target_);
         refuse_existing(target_);

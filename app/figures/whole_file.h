@@ -12,15 +12,14 @@ struct OutputExists : std::runtime_error {
     std::string path;
 };
 
-/// The file cannot be written: the folder is missing or read-only, the disk is full, …
+/// Reports a file that cannot be written, such as for a missing folder or a full disk.
 struct OutputFailed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 void refuse_existing(const std::filesystem::path& path);
 
-/// Writes a temporary file next to `path`, syncs and renames it. A killed program or full disk leaves the old file
-/// unchanged.
+/// Writes a temporary file next to `path` and renames it, so that an error leaves the old file unchanged.
 /// @throws OutputExists, OutputFailed
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes, bool replace);
 

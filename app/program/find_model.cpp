@@ -28,7 +28,7 @@ struct HubName {
     fs::path file;  ///< path in the repository; empty for the whole repository
 };
 
-/// Whether a part of a path can occur in a hub id: letters, digits, '-', '_' and '.', without a leading '-' or '.'.
+/// Whether a part of a path can be a part of a hub id: letters, digits, '-', '_', '.', but no leading '-' or '.'.
 bool is_plain(const std::string& part) {
     return !part.empty() && part.front() != '.' && part.front() != '-' &&
            std::all_of(part.begin(), part.end(),
@@ -56,13 +56,12 @@ fs::path snapshot_of(const fs::path& repository) {
     return all.size() == 1 ? all.front() : fs::path();
 }
 
-/// Also true for a dangling link, which the model's reader reports.
 bool is_there(const fs::path& path) {
     std::error_code error;
     return fs::exists(fs::symlink_status(path, error));
 }
 
-/// A repository of GGUF files has no config.json. If it contains one GGUF file, returns that file.
+/// Returns the only GGUF file of a snapshot without config.json, else the snapshot.
 fs::path model_in(const fs::path& snapshot) {
     std::error_code error;
     if (is_there(snapshot / "config.json")) return snapshot;

@@ -4,12 +4,12 @@
 
 namespace kvscope::program {
 
-/// Returns the download cache of the Hugging Face hub: HF_HUB_CACHE, else HF_HOME/hub, else one in the user's cache.
+/// Returns the Hugging Face hub's download cache: HF_HUB_CACHE, else HF_HOME/hub, else a folder in the user's cache.
 std::filesystem::path hub_cache();
 
-/// Returns the path of a model named by the user. Nothing is downloaded.
-/// @param named empty for the default model, an existing path, or "organization/name[/file.gguf]" in the hub's cache
-/// @throws std::runtime_error for an id that is not in the cache; the message says how to download it
+/// Returns the path of a model: of the default model if `named` is empty, of an existing path, or of an id in the hub's
+/// cache ("organization/name[/file.gguf]"). @throws std::runtime_error with download advice if the id is not in the
+/// cache
 std::filesystem::path find_model(const std::filesystem::path& named);
 
 }  // namespace kvscope::program

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t largest_text = size_t{256} << 20;
 
-/// Reads until end of file. For a pipe, waits as long as a writer has it open.
+/// Reads to the end, which for a pipe comes when all writers have closed it.
 std::string read_all(int descriptor, const std::string& name) {
     std::string text;
     std::vector<char> block(1 << 16);
@@ -88,7 +88,7 @@ std::string read_text(const fs::path& path) {
     }
     ::close(descriptor);
     if (text.empty() && fs::is_fifo(path, error))
-        throw std::runtime_error(path.string() + " is a pipe without a writer: give a text file");
+        throw std::runtime_error(path.string() + " is a pipe that no program writes to: give a text file");
     return text;
 }
 
@@ -97,7 +97,6 @@ std::string read_prompt(const fs::path& path) {
     if (path.extension() != ".jsonl" && path.extension() != ".ndjson") return text;
     const auto first = bounded_json::parse_or_discard(std::string_view(text).substr(0, text.find('\n')));
     if (!first.is_object()) return text;
-    // The message suggests the longest text of the first record as the prompt.
     std::string longest;
     size_t length = 0;
     for (const auto& [name, value] : first.items()) {

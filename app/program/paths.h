@@ -5,7 +5,8 @@
 
 namespace kvscope::program {
 
-/// Returns KVSCOPE_DEFAULT_MODEL, else the model installed with kvscope, else the one that the build fetched.
+/// Returns the path in KVSCOPE_DEFAULT_MODEL, else the model installed with kvscope, else the one that the build
+/// fetched.
 /// @throws std::runtime_error if there is none
 std::filesystem::path default_model();
 
@@ -15,7 +16,7 @@ std::filesystem::path asset(const std::string& name);
 /// Reads a whole text file; "-" is standard input. @throws std::runtime_error if it is unreadable or exceeds 256 MB
 std::string read_text(const std::filesystem::path& path);
 
-/// Reads a file with one prompt. @throws std::runtime_error as read_text, and for JSON records (.jsonl, .ndjson)
+/// Reads a file with one prompt. @throws as read_text; std::runtime_error for files of JSON records (.jsonl, .ndjson)
 std::string read_prompt(const std::filesystem::path& path);
 
 std::string name_of_text(const std::filesystem::path& path);

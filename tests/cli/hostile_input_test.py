@@ -76,7 +76,7 @@ class Files(Hostile):
     def test_prompts_without_an_end_or_a_beginning(self):
         run = ["run", "-m", HF_MODEL, "-n", 2, "-t", 1, "-o", "p.h5"]
         self.refuses(1, ["/dev/zero", "256 MB"], *run, "-f", "/dev/zero")
-        self.refuses(1, ["pipe", "without a writer"], *run, "-f", self.fifo("pipe"))
+        self.refuses(1, ["pipe", "no program writes to"], *run, "-f", self.fifo("pipe"))
         with open("/dev/zero", "rb") as endless:
             done = subprocess.run([PROGRAM, *map(str, run), "-f", "-"], cwd=self.folder, env=environment(self.cache),
                                   stdin=endless, capture_output=True, text=True, timeout=300)
@@ -84,7 +84,7 @@ class Files(Hostile):
         self.assertIn("standard input", done.stderr)
         evaluate = ["eval", "-m", HF_MODEL, "--policy", "h2o", "--budget", 20, "-o", "e.h5"]
         self.refuses(1, ["/dev/zero", "256 MB"], *evaluate, "--haystack", "/dev/zero")
-        self.refuses(1, ["pipe", "without a writer"], *evaluate, "--haystack", self.fifo("pipe"))
+        self.refuses(1, ["pipe", "no program writes to"], *evaluate, "--haystack", self.fifo("pipe"))
         self.refuses(1, ["pipe"], "profile-heads", "-m", HF_MODEL, "--haystack", self.fifo("pipe"), "-o", "heads.json")
 
     @NEEDS_ENGINE

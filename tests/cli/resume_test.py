@@ -632,7 +632,7 @@ class Extended(ProgramTest):
         with h5py.File(self.path("tokens.h5"), "r+") as trace:
             trace["prompts/0/token_ids"][3] += 1
         before = self.path("tokens.h5").read_bytes()
-        self.refuses(1, ["tokens.h5", "other tokens from token 3 on", "--force"],
+        self.refuses(1, ["tokens.h5", "different tokens from token 3 on", "--force"],
                      *self.command("tokens.h5", policies=("snapkv:window=8", "h2o")))
         self.assertEqual(self.path("tokens.h5").read_bytes(), before)
         self.assertFalse(self.path("tokens.h5.part").exists())
@@ -663,7 +663,7 @@ class Extended(ProgramTest):
 
     def test_a_trace_of_an_earlier_version_with_other_tokens_is_refused_with_the_reason(self):
         asked = ("--query-aware", "off", "--question", "Who was it?")
-        for name, said in (("token_ids", "other tokens from token 3 on"), ("n_context", "another first token of the question")):
+        for name, said in (("token_ids", "different tokens from token 3 on"), ("n_context", "another position of the question's first token")):
             with self.subTest(name):
                 self.made(*self.command(f"{name}.h5", *asked))
                 self.written_by_an_earlier_version(f"{name}.h5")

@@ -345,11 +345,11 @@ TEST_CASE("several figures: a failing figure is named and stops no other, but an
     CHECK(done.failed[0].figure == "jsd");
     CHECK(done.failed[0].reason == "t.h5: not as expected");
     CHECK(std::filesystem::exists(folder / "t-retention.csv"));
-    const auto no_room = failing_with([] { throw LayoutError("174 mm leave no room"); });
+    const auto no_room = failing_with([] { throw LayoutError("174 mm are too little"); });
     const auto crowded = export_figures(definitions, no_room, {folder / "c.svg"}, {}, false);
     CHECK(crowded.written == std::vector{folder / "c-budgets.svg", folder / "c-retention.svg"});
     REQUIRE(crowded.failed.size() == 1);
-    CHECK(crowded.failed[0].reason == "174 mm leave no room");
+    CHECK(crowded.failed[0].reason == "174 mm are too little");
     const auto full_disk = failing_with([] { throw OutputFailed("no room"); });
     CHECK_THROWS_AS(export_figures(definitions, full_disk, {folder / "u.svg"}, {}, false), OutputFailed);
 }

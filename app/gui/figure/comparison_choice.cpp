@@ -33,7 +33,7 @@ bool choose_comparison(const char* view, const Context& context, AutomaticCompar
                 const std::string both = fmt::format("{} − {}", session.name_of(*trace), session.name_of(*less));
                 if (ImGui::Selectable(both.c_str(), is_chosen))
                     comparison = {Kind::traces, session.name_of(*trace), session.name_of(*less)};
-                ImGui::SetItemTooltip("Subtracts from each run the run of the same policy, parameters and budget.");
+                ImGui::SetItemTooltip("For each run, subtracts the run with the same policy, parameters and budget.");
             }
         }
         ImGui::EndCombo();
@@ -50,7 +50,7 @@ void choose_reference(const Session& session, AnswerReference& reference) {
     ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());
     if (ImGui::BeginCombo("##answers against", fmt::format("against {}", reference.name()).c_str())) {
         if (ImGui::Selectable("full", reference.is_full())) reference.choose_full();
-        ImGui::SetItemTooltip("Marks what differs from the full run's answer to the same prompt.");
+        ImGui::SetItemTooltip("Marks tokens that differ from the full run's answer to the same prompt.");
         if (ImGui::Selectable("A", reference.is_one_run(), has_a ? 0 : ImGuiSelectableFlags_Disabled))
             reference.choose_a();
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
@@ -59,11 +59,12 @@ void choose_reference(const Session& session, AnswerReference& reference) {
             if (session.documents().size() < 2) break;
             const std::string name = session.name_of(*document);
             if (ImGui::Selectable(name.c_str(), reference.is_trace(name))) reference.choose_trace(name);
-            ImGui::SetItemTooltip("Compares with the run of the same policy, parameters and budget in this trace.");
+            ImGui::SetItemTooltip(
+                "Compares each run with the run of this trace that has the same policy, parameters and budget.");
         }
         ImGui::EndCombo();
     }
-    ImGui::SetItemTooltip("The run with which answers are compared, and whose divergence is subtracted below.");
+    ImGui::SetItemTooltip("The reference run for comparing answers. Its divergence is subtracted in the plot below.");
     reference.resolve(session);
 }
 

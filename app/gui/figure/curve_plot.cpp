@@ -41,7 +41,6 @@ std::string text_at(double x, const std::string& over, int64_t n_tokens) {
                        100 * x / static_cast<double>(std::max<int64_t>(n_tokens, 1)));
 }
 
-/// Returns the run's curve. The curve may be labeled as another run of the same settings.
 const DrawnCurve* curve_of(const LiveCurvesNow& now, const RunKey& run) {
     const auto is_its = [&](const analysis::Subject& subject) {
         return now.runs[static_cast<size_t>(subject.run)] == run;
@@ -53,13 +52,12 @@ const DrawnCurve* curve_of(const LiveCurvesNow& now, const RunKey& run) {
     return nullptr;
 }
 
-/// Returns the curve under the mouse. A curve and its points have the same subject.
 const DrawnCurve* curve_under(const LiveCurvesNow& now, const FigureHit& hit) {
     if (hit.subject.run < 0) return nullptr;
     return curve_of(now, now.runs[static_cast<size_t>(hit.subject.run)]);
 }
 
-/// Sets the parameter to the nearest valid number, if there is one within 1.
+/// Sets the parameter to the nearest valid number within 1.
 void move_parameter(policies::ParameterValues& values, const policies::Parameter& parameter, double x) {
     const double within = std::clamp(x, parameter.range.low, parameter.range.high);
     if (parameter.kind == policies::ParameterKind::real) {
@@ -67,7 +65,7 @@ void move_parameter(policies::ParameterValues& values, const policies::Parameter
         return;
     }
     const double nearest = std::round(within);
-    for (const double value : {nearest, nearest + 1, nearest - 1})  // some parameters must be odd
+    for (const double value : {nearest, nearest + 1, nearest - 1})  // for parameters that must be odd
         if (parameter.range.contains(value)) return values.set_number(parameter.name, value);
 }
 
@@ -77,7 +75,7 @@ const policies::Parameter* parameter_of(const LiveWhatIf& what_if, const std::st
     return nullptr;
 }
 
-/// Returns nullopt for `auto`.
+/// Returns the slider's position; nullopt for a parameter that is `auto`.
 std::optional<double> slider_at(LiveWhatIf& what_if, const std::string& over) {
     if (over == analysis::over_budget) return static_cast<double>(what_if.budget());
     return policies::number_in(what_if.values().value(over));
@@ -88,14 +86,13 @@ std::string obstacle_of(const LiveWhatIf& what_if, const std::string& over) {
     return parameter ? what_if.obstacle(*parameter) : what_if.budget_obstacle();
 }
 
-/// Returns the present what-if's value, or NaN if unknown.
 double measured_now(const LiveWhatIf& what_if, CurveMeasure measure) {
     const auto summary = what_if.summary_now();
     if (!summary) return NAN;
     return analysis::measured({0, *summary, NAN}, measure);
 }
 
-// Heights of the plot. It opens at the second and closes below the first, because opening can change line breaks above.
+// The plot opens at a comfortable height and closes below the least, because opening can change line breaks above.
 constexpr float least_ems = 6, comfortable_ems = 8, most_ems = 13;
 
 float room_for_plot() { return ImGui::GetContentRegionAvail().y - 2 * ImGui::GetFrameHeightWithSpacing(); }
@@ -110,7 +107,7 @@ void CurvePlot::draw(Context& context, LiveWhatIf& what_if) {
     ImGui::SetNextItemOpen(was_open);
     const bool is_open = ImGui::CollapsingHeader("Curves");
     if (is_open != was_open) is_open_ = is_open;
-    ImGui::SetItemTooltip("What the shown runs would keep over the budget or a parameter, from repeated selections.");
+    ImGui::SetItemTooltip("Plots the shown runs over the budget or a parameter, from repeated selections.");
     if (!is_open) return;
     const std::string over =
         analysis::can_be_over(what_if.definition(), settings_.over) ? settings_.over : analysis::over_budget;
@@ -183,10 +180,10 @@ void CurvePlot::draw_plot(Context& context, const LiveCurvesNow& now, LiveWhatIf
     const float height = std::clamp(ImGui::GetContentRegionAvail().y, least_ems * em, most_ems * em);
     if (!figure_) {
         const char* why = now.n_under_way > 0  ? "Repeating the selection at each budget …"
-                          : now.curves.empty() ? "None of the shown runs allows a repeated selection."
+                          : now.curves.empty() ? "The selections of the shown runs cannot be repeated."
                           : settings_.measure == CurveMeasure::recall
-                              ? "The trace lacks the attention of the full run's answer."
-                              : "The trace lacks the attention of the window.";
+                              ? "The trace does not contain the attention of the full run's answer."
+                              : "The trace does not contain the window attention.";
         ImGui::BeginChild("no curves", {0, height});
         draw_nothing(context, why);
         ImGui::EndChild();
@@ -260,7 +257,7 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
     if (ImGui::InputDouble("##threshold", &per_cent, 0, 0, "%g %%", ImGuiInputTextFlags_EnterReturnsTrue) ||
         ImGui::IsItemDeactivatedAfterEdit())
         settings_.threshold = std::clamp(per_cent, 0.1, 100.0) / 100;
-    ImGui::SetItemTooltip("The smallest budget at which each run exceeds this share.");
+    ImGui::SetItemTooltip("Shows the smallest budget at which each run exceeds this share.");
     ImGui::SameLine();
     ImGui::TextUnformatted("at");
     constexpr ImGuiTableFlags flags = ImGuiTableFlags_SizingStretchProp;
@@ -316,7 +313,7 @@ void CurvePlot::draw_left_out(const Context&, const LiveCurvesNow& now) const {
 }
 
 void CurvePlot::go_to(Context& context, LiveWhatIf& what_if, const Move& move) {
-    if (move.run != what_if.source()) {  // continue in the next frame, when the run is the what-if's source
+    if (move.run != what_if.source()) {  // the next frame continues, after the run became the source
         move_ = move;
         context.session.selection.select_run(move.run);
         return;
@@ -345,7 +342,7 @@ void CurvePlot::load(const nlohmann::json& state) {
     try {
         settings_.measure = analysis::curve_measure(state.value("curve measure", std::string()));
     } catch (const std::exception&) {
-        settings_.measure = CurveMeasure::coverage;  // written by a later version
+        settings_.measure = CurveMeasure::coverage;  // for a measure of a later version
     }
     settings_.over = state.value("curve over", settings_.over);
     const double threshold = state.value("curve threshold", settings_.threshold);

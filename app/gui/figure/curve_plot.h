@@ -11,8 +11,7 @@
 
 namespace kvscope::gui {
 
-/// Plots what the shown runs would keep over the budget or a parameter. A click moves the what-if's slider and selects
-/// the run. A table lists the budget at which each curve reaches a share.
+/// Plots a measure of the shown runs' kept entries over the budget or a parameter, and lists budgets at a threshold.
 class CurvePlot {
  public:
     /// Call it after `what_if.update()` and before `what_if.follow_widgets()`. @param what_if must have a source
@@ -39,7 +38,7 @@ class CurvePlot {
     void draw_left_out(const Context& context, const LiveCurvesNow& now) const;
     void go_to(Context& context, LiveWhatIf& what_if, const Move& move);
 
-    std::optional<bool> is_open_;  ///< the user's choice; nullopt: open if the plot fits
+    std::optional<bool> is_open_;  ///< the user's choice; if empty, open when the plot fits
     bool had_room_ = false;        ///< whether the plot fitted in the last frame
     CurveSettings settings_;
     LiveCurves curves_;

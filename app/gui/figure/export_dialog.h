@@ -8,28 +8,28 @@
 namespace kvscope::gui {
 
 inline constexpr const char* csv_safe_words =
-    "Put an apostrophe before texts that begin with =, +, -, @, a tab or a line break in CSV and TSV files and copies, "
-    "so that no spreadsheet reads them as formulas. The setting is remembered.";
+    "In CSV and TSV, puts an apostrophe before texts that begin with =, +, -, @, a tab or a line break, so that no "
+    "spreadsheet reads them as formulas. The setting is remembered.";
 
-/// Exports a view's figure and copies its numbers, with the same result as `kvscope export`.
+/// Exports a view's figure or copies its numbers, with the same results as `kvscope export`.
 class ExportDialog {
  public:
     using Notice = std::function<void(const std::string&, bool is_error)>;
 
-    /// Opens a dialog for the file and its format, then writes the file in a job.
+    /// Asks for a file, then writes the figure or table in a job.
     static void ask(Session& session, const FigureRequest& request, FileDialog& files, const Notice& notice);
     static void ask(Session& session, const analysis::Table& table, FileDialog& files, const Notice& notice);
 
-    /// Copies the figure to the clipboard as a PNG, made in a job. Of several pages, copies the first.
+    /// Copies the figure's first page to the clipboard as a PNG, made in a job.
     static void copy_image(Session& session, const FigureRequest& request, const Notice& notice);
 
-    /// Copies the figure's numbers to the clipboard, made in a job. @param format see numbers()
+    /// Copies the numbers to the clipboard, made in a job. @param format as in numbers()
     static void copy_numbers(Session& session, const FigureRequest& request, const std::string& format,
                              const std::string& name, const Notice& notice);
     static void copy_numbers(const Session& session, const analysis::Table& table, const std::string& format,
                              const std::string& name, const Notice& notice);
 
-    /// Returns the figure's numbers as "csv", "md", "tex", "json" or "tsv". @throws what the figure's definition throws
+    /// Returns the figure's numbers as "csv", "md", "tex", "json" or "tsv". @throws as the figure's definition
     static std::string numbers(const Session& session, const FigureRequest& request, const std::string& format);
     static std::string text(const analysis::Table& table, const std::string& format, bool csv_safe = false);
 };

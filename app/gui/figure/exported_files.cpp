@@ -49,7 +49,7 @@ std::string problem_with_ending(const fs::path& path, bool is_picture) {
     try {
         const bool makes_picture = figures::figure_format_for(path.filename().string()).is_picture();
         if (is_picture || !makes_picture) return "";
-        return fmt::format("{} has an image extension, but this is a table: use .csv, .tsv, .md, .tex or .json",
+        return fmt::format("{} has an image extension, but the output is a table: use .csv, .tsv, .md, .tex or .json",
                            path.filename().string());
     } catch (const figures::FormatError& error) {
         return error.what();
@@ -66,10 +66,10 @@ std::vector<fs::path> write_exported(const figures::Exported& what, const fs::pa
         figures::write_whole_file(path, tab_separated(table), replace);
         return {path};
     } catch (const figures::OutputExists& exists) {
-        throw std::runtime_error(fmt::format("{} already exists and was not replaced: {}; choose another name",
-                                             exists.path,
-                                             exists.path == path ? "it appeared after the dialog was confirmed"
-                                                                 : "the dialog did not ask about this page's file"));
+        throw std::runtime_error(
+            fmt::format("{} already exists and was not replaced: {}; choose another name", exists.path,
+                        exists.path == path ? "the file appeared after the dialog was confirmed"
+                                            : "the dialog did not ask about the file of this page"));
     }
 }
 

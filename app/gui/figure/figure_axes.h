@@ -13,17 +13,17 @@ namespace kvscope::gui {
 constexpr float small_text = 0.87f;  ///< font size of tick labels and panel titles, relative to normal text
 
 ImVec2 small_text_size(const std::string& text);
-/// Shows the whole text of a shortened one as a tooltip. Does nothing if `whole` is empty.
+/// Shows `whole` as a tooltip over the shortened text `shown`. Does nothing if `whole` is empty.
 void tell_whole_text(ImVec2 at, const std::string& shown, const std::string& whole);
 
 void add_small_text(ImDrawList* list, ImVec2 at, ImU32 color, const std::string& text);
 
-/// Returns ticks for an axis of this length in pixels. Labels do not overlap.
+/// Returns ticks with labels that do not overlap. @param width length of the axis in pixels
 analysis::Ticks x_ticks(const analysis::Axis& axis, float width);
 analysis::Ticks y_ticks(const analysis::Axis& axis, float height);
 float widest_label(const analysis::Ticks& ticks);
 
-/// Returns the lower end of a vertical title, centered from `from` to `to` but within `top` to `bottom`.
+/// Returns the lower end of a vertical title, centered between `from` and `to` but kept between `top` and `bottom`.
 float lower_end_of_title(float from, float to, float length, float top, float bottom);
 
 void draw_ticks(const Context& context, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x);

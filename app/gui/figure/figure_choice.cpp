@@ -59,7 +59,7 @@ bool choose_traces(const char* view, const Session& session, Traces& traces) {
     static const std::array<const char*, 3> names = {"the selected trace", "all open traces", "A − B"};
     static const std::array<const char*, 3> meanings = {
         "the trace of the selected run", "all traces side by side on one scale",
-        "results of run A minus results of run B, which are set in Runs and may be in different traces"};
+        "results of run A minus results of run B; set A and B in Runs, also in different traces"};
     const bool has_several = session.documents().size() > 1;
     if (!has_several && !has_pair(session) && traces != Traces::difference) return false;
     const auto can_be = [&](Traces each) {
@@ -91,11 +91,11 @@ void load_traces(const nlohmann::json& state, Traces& traces) {
 
 std::string why_no_difference(const Session& session, bool of_runs) {
     if (!session.pair.a || !session.pair.b || !session.exists(*session.pair.a) || !session.exists(*session.pair.b))
-        return "A − B: choose run A and run B in Runs. They may be in different traces.";
+        return "Choose run A and run B in Runs to show A − B. The runs may be in different traces.";
     const bool one_prompt =
         session.pair.a->document == session.pair.b->document && session.pair.a->prompt == session.pair.b->prompt;
     if (one_prompt && !of_runs)
-        return "A and B share a prompt, so they do not differ in this figure: choose runs in different traces.";
+        return "A and B have the same prompt, so this figure does not differ: choose runs in different traces.";
     return "";
 }
 

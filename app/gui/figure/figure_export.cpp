@@ -41,21 +41,21 @@ void make_folder(const fs::path& folder) {
 
 }  // namespace
 
-/// Result of one figure: written by the worker, then read by the main thread.
+/// Result of one figure, written by the worker before the main thread reads it.
 struct FigureExport::Result {
     std::vector<fs::path> written;
     std::string nothing;
     bool is_cancelled = false;
 };
 
-/// Used by the main thread, except `stop`.
+/// Used only by the main thread, except `stop`.
 struct FigureExport::Job {
     fs::path folder;  ///< folder for all figures; empty for a single figure
     std::vector<std::string> names;
     Notice notice;
     std::stop_source stop{};
     size_t n_ended = 0;
-    std::vector<std::vector<fs::path>> written{};  ///< files per exported figure
+    std::vector<std::vector<fs::path>> written{};  ///< files of each exported figure
     std::vector<std::string> left_out{};           ///< figures without data, with the reason
     std::vector<std::string> problems{};
     bool is_cancelled = false;
@@ -140,7 +140,6 @@ void FigureExport::ask_for_folder(Tasks& tasks, FileDialog& files, const std::st
     files.ask(std::move(question));
 }
 
-/// The dialog has asked about the files that exist now.
 void FigureExport::start(Tasks& tasks, const fs::path& folder, std::vector<fs::path> paths,
                          const std::vector<FigureForFile>& figures, const figures::ExportOptions& options,
                          const Notice& notice) {

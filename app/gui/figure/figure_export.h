@@ -12,19 +12,19 @@
 
 namespace kvscope::gui {
 
-/// A figure and its data at the time of the export command. Later changes of selection or open traces do not affect it.
+/// A figure with its data at the time of the export command.
 struct FigureForFile {
-    /// @param request nullopt if there is no figure; exporting it then throws analysis::NothingToShow with `nothing`
+    /// @param request nullopt if there is no figure; an export then throws analysis::NothingToShow with `nothing`
     FigureForFile(const Session& session, const analysis::FigureDefinition& definition,
                   const std::optional<FigureRequest>& request, const std::string& nothing, std::string file_name);
 
-    std::string figure;  ///< name of the figure
+    std::string figure;
     std::string file_name;
     bool may_have_pages;  ///< see FigureDefinition
     figures::Exported what;
 };
 
-/// Asks for the destination of figures and writes them in jobs. An export outlives this object and ends with a notice.
+/// Asks for the destination of figures and writes them in jobs, which may outlive this object.
 class FigureExport {
  public:
     using Notice = std::function<void(const std::string&, bool is_error)>;
@@ -32,7 +32,7 @@ class FigureExport {
     /// @param asker watch of the view that owns this object
     void ask_for_file(Tasks& tasks, FileDialog& files, const FigureForFile& figure,
                       const figures::ExportOptions& options, const Notice& notice, const LifetimeWatch& asker);
-    /// Exports several figures to a folder, without those that have no data. @param suggestion name for a new folder
+    /// Omits figures without data. @param suggestion name for a new folder
     void ask_for_folder(Tasks& tasks, FileDialog& files, const std::string& suggestion,
                         const std::vector<FigureForFile>& figures, const figures::ExportOptions& options,
                         const Notice& notice, const LifetimeWatch& asker);

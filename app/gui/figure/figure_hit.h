@@ -8,23 +8,24 @@
 
 namespace kvscope::gui {
 
-/// What is under the mouse in a drawn figure; indices are −1 for nothing.
+/// Part of a drawn figure under the mouse. An index is −1 if there is no such part.
 struct FigureHit {
     int panel = -1;  ///< index into Figure::panels
     double x = 0;
     double y = 0;
-    int shape = -1;   ///< index in the panel: the curve, bars or points near the mouse, else the map under it
-    int point = -1;   ///< index in a curve, bars or points
-    int row = -1;     ///< of a map's cell
-    int column = -1;  ///< of a map's cell
-    /// Subject of the curve's point or the map's cell, else of the panel's position.
+    int shape = -1;  ///< index of the curve, bars or points near the mouse, else of the map
+    int point = -1;  ///< index in a curve, bars or points
+    int row = -1;
+    int column = -1;
+    /// Subject of the curve's point or the map's cell, else of the position in the panel.
     analysis::Subject subject;
-    analysis::Subject other;  ///< the column's, if row and column count the same thing; else equal to `subject`
+    analysis::Subject
+        other;  ///< subject of the column, if rows and columns have the same subjects; else equal to `subject`
     float value = std::numeric_limits<float>::quiet_NaN();  ///< value of the map's cell
     bool clicked = false;                                   ///< released without dragging
 };
 
-/// Finds what is under the mouse in a panel. @param hit its x and y must be set
+/// Finds the shape, point or cell under the mouse. @param hit its x and y must be set
 void find_hit(const analysis::Panel& panel, const PlotFrame& frame, ImVec2 mouse, FigureHit& hit);
 
 }  // namespace kvscope::gui

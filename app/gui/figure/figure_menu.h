@@ -7,8 +7,7 @@
 
 namespace kvscope::gui {
 
-/// Draws the context menu of a view with a figure. Call it at the end of View::draw.
-/// @param request result of View::figure()
+/// Draws the context menu of a view with a figure, at the end of View::draw. @param request result of View::figure()
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request);
 
@@ -16,7 +15,6 @@ void draw_figure_menu(Context& context, const View& view, const char* kind,
 void draw_figure_items(Context& context, const View& view, const char* kind,
                        const std::optional<FigureRequest>& request);
 
-/// Draws the context menu for a table without a figure.
 void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table);
 
 }  // namespace kvscope::gui

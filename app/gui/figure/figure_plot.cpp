@@ -32,7 +32,7 @@ bool has_map(const Panel& panel) {
     });
 }
 
-/// Returns a key per axis. If the figure shares axes, equal axes have one key and are panned and zoomed together.
+/// Returns a key per axis. Equal axes of a figure with shared axes have one key, so that they pan and zoom together.
 size_t key_of(const analysis::Figure& figure, size_t panel, const Axis Panel::*axis, bool shared) {
     const Axis& own = figure.panels[panel].*axis;
     const auto is_alike = [&](const Panel& other) {
@@ -126,7 +126,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
     const float below = 2 * small_text * ImGui::GetFontSize() + 8;
     FigureHit hit;
     std::vector<std::string> titles;
-    float width_of_titles = -1;  // most figures have panels of one width
+    float width_of_titles = -1;
     for (size_t i = 0; i < figure.panels.size(); ++i) {
         const Panel& panel = figure.panels[i];
         const PanelPlace& place = layout.panels[i];

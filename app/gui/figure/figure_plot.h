@@ -17,27 +17,27 @@ namespace kvscope::gui {
 struct FigureLook {
     bool legend = true;
     bool color_bars = true;
-    bool small = false;      ///< small multiples: panel titles, but no axes, panning or zooming
-    size_t columns = 0;      ///< number of panel columns; 0: as in the figure
-    float least_height = 0;  ///< minimum height of a data area in pixels, beyond which panels scroll; 0: default
+    bool small = false;      ///< whether panels have titles but no axes, panning or zooming
+    size_t columns = 0;      ///< number of panel columns; 0 for the figure's own
+    float least_height = 0;  ///< minimum height of data areas in pixels; 0 for the default
     int framed = -1;         ///< panel with an accented frame, or −1
     int hovered = -1;        ///< panel hovered here or in another view, or −1
-    /// Returns a shape's weight: 1 normal, above 1 accented (above 2 with a rim), below 1 faint. Empty: all normal.
+    /// Returns a shape's weight: 1 normal, above 1 accented (above 2 with a rim), below 1 faint. If empty, all are
+    /// normal.
     std::function<float(size_t panel, size_t shape)> weight;
     std::function<void(size_t panel, const PlotFrame& frame, ImDrawList* list)> overlay;
 };
 
-/// Returns FigureLook::weight that accents the hovered, else the selected run. Both arguments must outlive the result.
+/// Returns a FigureLook::weight that accents the hovered or else the selected run. The arguments must outlive it.
 std::function<float(size_t panel, size_t shape)> weight_of_runs(const Session& session, const PreparedFigure& shown);
 
 struct PanelLayout;
 
-/// Draws a figure on the screen. Drag pans; the wheel zooms (Alt: horizontally, Shift: vertically); Ctrl-drag zooms
-/// into a box; double click resets. Panels that do not fit are scrolled. Each place needs its own object, for zoom and
-/// textures.
+/// Draws a figure on the screen with panning, zooming and scrolling. Each place needs its own object, which holds zoom
+/// and textures.
 class FigurePlot {
  public:
-    /// Draws the figure in `size`. 0 or less is relative to the remaining space, as for ImGui child windows.
+    /// @param size 0 or less is relative to the remaining space, as for ImGui child windows
     FigureHit draw(const Context& context, const char* id, ImVec2 size,
                    const std::shared_ptr<const PreparedFigure>& figure, const FigureLook& look = {});
 
@@ -53,10 +53,10 @@ class FigurePlot {
     struct Drawing;  ///< arguments shared by the parts of one call of draw()
 
     FigureHit draw_panels(const Drawing& drawing);
-    /// Scrolls panels by keys, and to the framed panel when it changes.
+    /// Scrolls panels by keys, or to a new framed panel.
     void scroll_panels(int framed, const PanelLayout& layout);
     void draw_title(const Drawing& drawing, size_t panel, const std::string& title, ImVec2 min, ImVec2 max);
-    /// Draws a panel whose axes the mouse zooms and pans. @param frame receives the visible axes @returns whether it is
+    /// Draws a panel that can be zoomed and panned. @param frame receives the visible axes @returns whether it is
     /// hovered
     bool draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& frame);
     FigureHit draw_panel(const Drawing& drawing, size_t panel, ImVec2 min, ImVec2 max);

@@ -11,7 +11,7 @@
 
 namespace kvscope::gui {
 
-/// Pixels of a figure as exported, drawn by the same code.
+/// Picture of a figure, drawn by the code for exports.
 struct FigurePicture {
     int width = 0;
     int height = 0;
@@ -20,16 +20,16 @@ struct FigurePicture {
     double height_mm = 0;
     std::string title;
     std::string caption;
-    std::string nothing;  ///< reason if there is no figure
+    std::string nothing;  ///< reason why there is no figure
     size_t page = 0;      ///< index of the shown page
     size_t n_pages = 1;
 };
 
-/// Draws a page of a figure, as large as fits but at most 300 dpi. For worker threads.
-/// @throws what the definition throws, except NothingToShow and LayoutError, which become `nothing`
+/// Draws a page as large as fits, with at most 300 dpi, on any thread. NothingToShow and LayoutError become `nothing`.
+/// @throws as the definition for other errors
 FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height, size_t page = 0);
 
-/// A picture on the GPU. Use it only on the app's main thread.
+/// A picture on the GPU, for the main thread only.
 class PictureTexture {
  public:
     PictureTexture() = default;
@@ -37,7 +37,6 @@ class PictureTexture {
     PictureTexture(const PictureTexture&) = delete;
     PictureTexture& operator=(const PictureTexture&) = delete;
 
-    /// Returns the texture, uploaded if the picture changed.
     ImTextureRef get(const std::shared_ptr<const FigurePicture>& picture);
 
  private:

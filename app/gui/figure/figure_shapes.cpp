@@ -27,7 +27,7 @@ double value_at(const Axis& axis, double share) {
     return axis.min + share * (axis.max - axis.min);
 }
 
-/// Inverts gray labels on dark backgrounds, because the maps below them are also inverted.
+/// Inverts gray labels on dark backgrounds, because their maps are inverted, too.
 analysis::Rgb label_color(analysis::Rgb color, const Theme& theme) {
     const bool is_grey = color.r == color.g && color.g == color.b;
     if (theme.brightness == Brightness::light || !is_grey) return color;
@@ -64,7 +64,7 @@ void add_line(std::span<const ImVec2> points, const std::vector<float>& dashes, 
 /// Removes points that lie on the line between their neighbors, within a quarter of a pixel.
 std::vector<ImVec2> thinned(const std::vector<ImVec2>& points) {
     constexpr float unseen = 0.25f;  // pixels
-    constexpr float farthest = 60;   // longest replaced distance, so that slow bends are kept
+    constexpr float farthest = 60;   // pixels; keeps slow bends
     std::vector<ImVec2> kept;
     for (size_t i = 0; i < points.size(); ++i) {
         if (kept.empty() || i + 1 == points.size()) {

@@ -15,7 +15,7 @@ namespace kvscope::gui {
 struct PlotFrame {
     ImVec2 min;
     ImVec2 max;
-    analysis::Axis x_axis;  ///< with the visible limits
+    analysis::Axis x_axis;  ///< limited to the visible range
     analysis::Axis y_axis;
 
     float x_of(double x) const;
@@ -24,14 +24,14 @@ struct PlotFrame {
     double y_at(float pixel) const;
 };
 
-/// Draws one shape of a panel. @param map for heat maps and categories @param weight see FigureLook::weight
+/// @param map levels of detail of a heat map or categories @param weight see FigureLook::weight
 void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,
                 const PlotFrame& frame, float weight, ImDrawList* list);
 
 void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points, float weight,
                  ImDrawList* list);
 
-/// Returns the top of a horizontal line's label: above the line, or below it if the label would leave the panel.
+/// Returns the top of a line's label: above the line, or below it if the label would leave the panel.
 float top_of_label(const PlotFrame& frame, float line, float height);
 
 MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme);
@@ -41,7 +41,7 @@ std::string title_of(const analysis::Axis& axis);
 
 void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 color);
 
-/// Draws column marks for the selected and the hovered layer on an axis of layers; −1: none.
+/// Draws column marks for the selected and the hovered layer; −1 for none.
 void draw_layer_marks(const Theme& theme, const PlotFrame& frame, ImDrawList* list, int selected, int hovered);
 
 void draw_cell_mark(const PlotFrame& frame, ImDrawList* list, double x, double y, ImU32 color);

@@ -54,7 +54,7 @@ std::string stamp_of_trace(const Session& session, const TraceRequest& request) 
                        options.source, own, options.title, options.width_mm, options.height_mm);
 }
 
-/// Returns a text for the other open traces and prompts, on which styles and labels of runs depend.
+/// Returns a stamp of the other open traces, on which styles and labels of runs depend.
 std::string stamp_of_others(const Session& session) {
     std::string stamp = std::to_string(session.styles_number());
     for (const auto& document : session.documents())
@@ -74,7 +74,7 @@ TraceRequest shown_trace(const Session& session, const Document& document, bool 
     return request;
 }
 
-/// Returns requests for the documents; with runs, only for documents with shown runs, and full runs only if alone.
+/// Returns requests for the documents that have shown runs. Omits full runs if other runs are shown.
 std::vector<TraceRequest> shown_traces(const Session& session, const std::vector<const Document*>& documents,
                                        bool with_runs) {
     std::vector<TraceRequest> requests;
@@ -85,7 +85,7 @@ std::vector<TraceRequest> shown_traces(const Session& session, const std::vector
         }
         if (!requests.empty()) return requests;
     }
-    // No run is shown: the figure chooses.
+    // Without shown runs, the figure chooses its runs.
     for (const Document* document : documents) requests.push_back(shown_trace(session, *document, false, false));
     return requests;
 }

@@ -9,7 +9,7 @@
 
 namespace kvscope::gui {
 
-/// A view of one figure of analysis/figures/. Requests the figure, explains why there is none, draws the context menu.
+/// A view of one figure: requests the figure, explains why there is none, and draws the context menu.
 class FigureView : public View {
  public:
     void draw(Context& context) final;
@@ -21,15 +21,15 @@ class FigureView : public View {
     struct Words {
         const char* kind;     ///< ViewKind::name
         const char* empty;    ///< text without a trace
-        const char* waiting;  ///< text while the figure is made
+        const char* waiting;  ///< text while a job makes the figure
         const char* remedy;   ///< advice after the reason why there is no figure; may be empty
     };
-    /// How several traces are shown: curves in one plot or as differences of runs; maps side by side or as A − B.
+    /// How several traces are shown: curves in one plot or as a difference, maps side by side or as A − B.
     enum class Kind { curves, maps_of_runs, maps_of_prompts };
     FigureView(const Words& words, Kind kind, AutomaticComparison automatic = AutomaticComparison::none)
         : words_(words), kind_(kind), automatic_(automatic) {}
 
-    /// Returns the request for the chosen traces; its document is −1 if there is nothing to show.
+    /// Returns a request for the chosen traces; its document is −1 if nothing can be shown.
     FigureRequest request_for(const Session& session, const char* figure_name, bool with_runs) const;
     Compared compared(const Session& session) const;
     virtual bool has_choices() const { return false; }

@@ -40,11 +40,11 @@ void HeadMapsView::draw_figure(Context& context, const FigureRequest& request,
     std::vector<RunKey> runs;
     for (const auto& panel : shown->figure.panels) runs.push_back(shown->run_of(panel.subject));
     for (RunKey& run : runs)
-        if (!session.exists(run)) run = {};  // the run was deleted after the figure was made
+        if (!session.exists(run)) run = {};
     FigureLook look;
     const float em = ImGui::GetFontSize();
     look.columns = static_cast<size_t>(std::clamp(ImGui::GetContentRegionAvail().x / (26 * em), 1.0f, 4.0f));
-    // Keep the maps of a run together: side by side, or below each other if only one column fits.
+    // A run's maps stay side by side, or below each other if only one column fits.
     look.columns = std::max<size_t>(look.columns - look.columns % maps_a_run_, 1);
     const auto place_of = [&](const RunKey& run) {
         const auto found = std::find(runs.begin(), runs.end(), run);

@@ -7,14 +7,14 @@
 
 namespace kvscope::gui {
 
-/// A view of a figure whose panels are maps over layers and heads, one or more per run, titled with the run's label.
+/// A view of maps over layers and heads, one or more per run.
 class HeadMapsView : public FigureView {
  public:
     std::optional<FigureRequest> figure(const Session& session) const override;
     std::vector<std::pair<std::string, std::string>> help() const override;
 
  protected:
-    /// @param words its `kind` is also the figure's name @param maps_a_run number of consecutive panels per run
+    /// @param words its `kind` names the figure @param maps_a_run number of consecutive panels per run
     HeadMapsView(const Words& words, std::string figure_name, std::string hint, size_t maps_a_run = 1)
         : FigureView(words, Kind::maps_of_runs),
           figure_name_(std::move(figure_name)),

@@ -16,7 +16,6 @@
 namespace kvscope::gui {
 namespace {
 
-/// Returns the width of the combos. It grows with long labels that the user gave, as far as there is space.
 float choice_width(const Session& session) {
     const float em = ImGui::GetFontSize();
     const auto [a, b] = session.compared();

@@ -4,7 +4,7 @@
 
 namespace kvscope::gui {
 
-/// Draws the choice of A and B, shared with Runs, on one line: "##<view> A", "swap##<view>", "##<view> B".
+/// Draws the choice of A and B on one line: "##<view> A", "swap##<view>", "##<view> B". Runs shows the same choice.
 void choose_pair(const Context& context, const char* view);
 
 }  // namespace kvscope::gui

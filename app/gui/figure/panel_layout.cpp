@@ -33,7 +33,7 @@ Grid row_by_row(size_t n, size_t columns) {
     return grid;
 }
 
-/// Returns the number of columns that makes n square panels largest, or as many as fit at the minimum size.
+/// Returns the number of columns with the largest square panels, or as many as fit at the minimum size.
 size_t best_columns(size_t n, const FigureLook& look, ImVec2 room, float title) {
     size_t found = 1;
     float best = 0;
@@ -131,7 +131,6 @@ std::vector<float> room_left(const Grid& grid, const PanelLayout& layout, float 
     return lefts;
 }
 
-/// Shrinks the cells of the layout to the size of square panels, so that no gaps remain between panels.
 void shrink_to_squares(const analysis::Figure& figure, std::vector<float>& widths, float& height) {
     if (figure.panels.empty() || !figure.panels.front().square_cells) return;
     ImVec2 largest{0, 0};
@@ -153,7 +152,7 @@ PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& loo
     const std::vector<float> bottoms = room_below(figure, grid, layout);
     float margins = static_cast<float>(grid.rows) * layout.title + static_cast<float>(grid.rows - 1) * row_gap_of(look);
     for (const float bottom : bottoms) margins += bottom;
-    // A low single row is better than scrolling to its axis.
+    // A single row may be low, because scrolling would hide its axis.
     const float least_of_curves = (grid.rows == 1 ? 4 : 6) * em;
     const float usual_least = has_curves(figure) && !look.small ? least_of_curves : least_side();
     const float least = look.least_height > 0 ? look.least_height : usual_least;

@@ -11,7 +11,7 @@
 namespace kvscope::gui {
 
 struct PanelPlace {
-    ImVec2 at;               ///< upper left of the data area
+    ImVec2 at;               ///< upper left corner of the data area
     ImVec2 size;             ///< size of the data area
     float left = 0;          ///< width for the y labels to the left
     bool carries_x = false;  ///< whether x labels are drawn below
@@ -21,12 +21,12 @@ struct PanelPlace {
 struct PanelLayout {
     std::vector<PanelPlace> panels;  ///< in the figure's order
     bool has_titles = false;
-    float title = 0;   ///< height above each data area; without titles, half a label
+    float title = 0;   ///< height above each data area; half a label without titles
     float height = 0;  ///< total height; panels scroll if it exceeds the available space
 };
 
-/// Lays out panels. Small multiples get the number of columns that makes them largest. Panels have a minimum size.
-/// @param shown_y returns a panel's visible y axis, whose labels need space
+/// Lays out panels of at least a minimum size. Small multiples get the number of columns with the largest panels.
+/// @param shown_y returns the visible y axis of a panel, whose labels need space
 PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& look, ImVec2 room,
                            const std::function<analysis::Axis(size_t panel)>& shown_y);
 

@@ -11,12 +11,12 @@ namespace kvscope::gui {
 
 struct ReportChoices {
     std::string source;
-    std::string layers;  ///< "0, 3, 8-11"
+    std::string layers;  ///< such as "0, 3, 8-11"
     std::string heads;
     std::string columns;
-    std::map<std::string, std::string> own;  ///< options that the figure defines itself, by name
-    bool follows_window = true;              ///< use the runs shown in the app
-    std::set<RunKey> runs;                   ///< otherwise use these runs
+    std::map<std::string, std::string> own;  ///< options of single figures, by name
+    bool follows_window = true;              ///< whether to use the runs shown in the app
+    std::set<RunKey> runs;                   ///< used if follows_window is false
 
     std::vector<RunId> runs_of(int document, int prompt) const;
     /// Sets all options except the runs. Ignores invalid texts.

@@ -22,7 +22,7 @@ namespace {
 
 constexpr float thinnest_bar = 2;    // pixels
 constexpr float lowest_row = 4;      // pixels per run in the map
-constexpr double bars_share = 0.86;  // relative to a step's width
+constexpr double bars_share = 0.86;  // share of a step's width
 
 int format_step(double value, char* text, int size, void*) {
     const double whole = std::round(value);
@@ -207,7 +207,7 @@ void StepPlot::draw_map(const Frame& frame) {
     draw_legend(frame.context, bar, false, true, width);
 }
 
-/// Returns the label next to a row, padded for the run's marker; only the padding if rows are too low for text.
+/// Returns a row's label with space for the run's marker, or only the space if rows are too low for text.
 std::string StepPlot::label_of_row(const Frame& frame, size_t row, float width, float plot_height) {
     const float em = ImGui::GetFontSize();
     const bool has_labels = (plot_height - 3 * em) / static_cast<float>(frame.series.size()) >= 0.95f * em;
@@ -317,7 +317,7 @@ void StepPlot::scrub(const Frame& frame) {
     const auto t = static_cast<size_t>(step);
     begin_tooltip_beside();
     ImGui::Text("step %d: KL(full ‖ run) of the token distributions", step);
-    if (frame.is_difference()) ImGui::Text("minus %s at the same step", frame.less.c_str());
+    if (frame.is_difference()) ImGui::Text("minus the KL of %s at the same step", frame.less.c_str());
     ImGui::TextDisabled("%s", measure_definition("kl"));
     for (const StepSeries& one : frame.series) {
         if (t >= one.values.size() || (row && row != &one)) continue;
@@ -327,7 +327,7 @@ void StepPlot::scrub(const Frame& frame) {
                                                                       one.output->kl[t], one.output->reference_kl[t])
                                                         : fmt::format("{:.4g} nats", one.values[t]);
         ImGui::TextUnformatted(fmt::format("{}  {}{}", one.look.label, value,
-                                           other_token ? ", most likely token differs from the full run's" : "")
+                                           other_token ? "; the most likely token differs from the full run's" : "")
                                    .c_str());
     }
     end_tooltip_beside();

@@ -18,11 +18,10 @@ struct StepSeries {
     std::vector<float> values;  ///< KL to the full run, in nats, possibly minus a reference's
 };
 
-/// Whether bars per run and step would be too thin to see, but the rows of a map would not. Sizes are in pixels.
+/// Whether bars would be too thin to see, but not the rows of a map. Sizes are in pixels.
 bool wants_step_map(size_t n_runs, double n_steps, float width, float height);
 
-/// Plots divergence per decode step: bars side by side, or a map of runs × steps if bars would be too thin. Click and
-/// drag select a step; the wheel zooms.
+/// Plots the divergence per decode step as bars, or as a map (runs, steps) if bars would be too thin.
 class StepPlot {
  public:
     void draw(Context& context, std::span<const StepSeries> series, float height, const std::string& less);
@@ -36,7 +35,7 @@ class StepPlot {
     void draw_map(const Frame& frame);
     static analysis::Figure color_bar_of(const Frame& frame);
     void set_up_map_axes(const Frame& frame, float width, float plot_height) const;
-    /// Returns the y of a row's top edge on the screen, or the bottom edge for the row after the last.
+    /// Returns the top edge of a row; of the row after the last, the bottom edge of the map.
     static float row_top(const Frame& frame, size_t row, ImVec2 from, ImVec2 to);
     static std::string label_of_row(const Frame& frame, size_t row, float width, float plot_height);
     static void outline_hovered_and_selected(const Frame& frame, ImVec2 from, ImVec2 to);
@@ -45,7 +44,7 @@ class StepPlot {
     void zoom_steps(double n_steps);
     const HeatMap& map_of(std::span<const StepSeries> series, size_t n_steps);
 
-    double first_step_ = 0;  ///< visible steps [first, last); both equal: all
+    double first_step_ = 0;  ///< visible steps [first, last); all if both are equal
     double last_step_ = 0;
     bool is_map_ = false;
     MapStore maps_;

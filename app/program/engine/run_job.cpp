@@ -26,7 +26,7 @@
 namespace kvscope::program {
 namespace {
 
-/// Splits "trace.h5:2" or "trace.h5:0,1" into file and prompt numbers; prompt 0 for a file name without numbers.
+/// Splits "trace.h5:2" or "trace.h5:0,1" into file and prompt numbers. Without numbers, returns prompt 0.
 std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::string& text) {
     const size_t colon = text.rfind(':');
     std::error_code error;
@@ -85,7 +85,7 @@ class Failures {
                          place < plans_.size() ? plans_[place].asked() : attributes.label, attributes.message));
     }
 
-    /// Also reports the runs that failed before the trace was resumed. @returns the number of failed runs
+    /// Reports all failed runs of the trace. @returns their number
     int tell_all(const trace::Reader& reader) {
         int n_runs = 0;
         for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
@@ -97,7 +97,8 @@ class Failures {
         const auto n_failed = static_cast<int>(told_.size());
         if (n_failed > 0)
             warn(events_, progress_,
-                 fmt::format("{} of {} runs failed. They count as finished and are not repeated", n_failed, n_runs));
+                 fmt::format("{} of {} runs failed. Failed runs count as finished and are not repeated", n_failed,
+                             n_runs));
         return n_failed;
     }
 
@@ -126,7 +127,7 @@ RunJob demo_job(const std::filesystem::path& output) {
 
 namespace {
 
-/// A policy without its file fails in every run, but only after the model is loaded. So it is refused before.
+/// Refuses a policy without its file before the model is loaded, because each of its runs would fail.
 void require_file(const policies::PolicySpec& spec) {
     const policies::Parameter* file = policies::file_parameter(spec);
     if (file && spec.values.text(file->name).empty())
@@ -134,7 +135,7 @@ void require_file(const policies::PolicySpec& spec) {
                                                 spec.definition->name, file->name, file->help));
 }
 
-/// Computing spectra can take longer than all answers, so they are added after the answers are stored.
+/// Writes the spectra only after the answers, because computing them can take longer than all answers.
 void write_model(trace::Writer& writer, const engine::Model& model, bool with_spectra, engine::Progress& progress) {
     trace::ModelRecord record;
     static_cast<trace::ModelAttributes&>(record) = model.attributes();
@@ -158,7 +159,7 @@ std::vector<std::string> policies_of(const RunJob& job) {
     return policies;
 }
 
-/// The plans in the order of the command, without the full run. A plan may occur twice.
+/// Returns the plans in the order of the command, without the full run. Plans may be repeated.
 std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
     const std::vector<policies::Budget> budgets = budgets_of(job);
     if (job.policies.empty() && !budgets.empty())
@@ -234,7 +235,7 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
 
 namespace {
 
-/// Whether the folder contains nothing worth keeping: no result, no answer, no file of another program.
+/// Whether the folder contains no results, no answers and no files of other programs.
 bool is_worthless(const std::filesystem::path& folder, bool with_prompts) {
     const trace::Parts parts = trace::list_parts(folder);
     if (!parts.runs.empty() || !parts.results.empty() || (!with_prompts && !parts.prompts.empty())) return false;
@@ -252,7 +253,7 @@ void remove_trace_without_runs(const std::filesystem::path& output, bool with_pr
         const trace::FolderLock held(folder);
         if (is_worthless(folder, with_prompts)) trace::remove_folder(folder);
     } catch (const std::runtime_error&) {
-        // Another process uses the folder, or it cannot be removed. In both cases the folder stays.
+        // The folder stays if another process uses it or if it cannot be removed.
     }
 }
 
@@ -265,14 +266,14 @@ void remove_empty_trace(const std::filesystem::path& output) { remove_trace_with
 namespace {
 
 struct Whole {
-    std::vector<engine::Prompt> prompts;  ///< in the order of their numbers in the trace
+    std::vector<engine::Prompt> prompts;
     std::vector<engine::RunPlan> plans;
     size_t n_prompts_there = 0, n_plans_there = 0;  ///< leading ones that a complete trace already contains
     std::string recipe;
     trace::WriterOptions options;
 };
 
-/// Each command tokenizes anew. @throws trace::ReplaceableOutputExists if a prompt has other tokens in the trace
+/// @throws trace::ReplaceableOutputExists if a prompt has other tokens in the trace than now
 void require_same_tokens(const trace::Reader& stored, std::span<const engine::Prompt> prompts) {
     for (int i = 0; i < stored.n_prompts(); ++i) {
         const auto number = static_cast<size_t>(stored.prompt_number(i));
@@ -282,22 +283,21 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
         const int64_t n_context = stored.prompt(i).n_context;
         if (ids == prompt.ids && n_context == prompt.n_context) continue;
         const auto at = std::mismatch(ids.begin(), ids.end(), prompt.ids.begin(), prompt.ids.end()).first - ids.begin();
-        const std::string other = ids == prompt.ids
-                                      ? fmt::format("another first token of the question ({} in the file, {} now)",
-                                                    n_context, prompt.n_context)
-                                      : fmt::format("other tokens from token {} on ({} tokens in the file, {} now)", at,
-                                                    ids.size(), prompt.ids.size());
+        const std::string other =
+            ids == prompt.ids ? fmt::format("another position of the question's first token ({} in the file, {} now)",
+                                            n_context, prompt.n_context)
+                              : fmt::format("different tokens from token {} on ({} tokens in the file, {} now)", at,
+                                            ids.size(), prompt.ids.size());
         std::string why = "another version of the tokenizer or of kvscope wrote the file";
         if (engine::lacks_tokens(stored.recipe_json()))
             why = "an earlier version of kvscope wrote the file and tokenized context and question separately";
         else if (ids != prompt.ids && prompt.chat_template.empty() && prompt.parses_special)
             why +=
-                ". An earlier version read control tokens in a text without chat template as plain text, as "
-                "--no-special "
-                "does";
-        throw trace::ReplaceableOutputExists(fmt::format(
-            "{} contains the prompt \"{}\" with {}: {}. Choose another output, or allow the file to be replaced",
-            stored.path().string(), prompt.name, other, why));
+                ". An earlier version read control tokens in a text without chat template as plain text, as with "
+                "--no-special";
+        throw trace::ReplaceableOutputExists(
+            fmt::format("{} contains the prompt \"{}\" with {}: {}. Choose another output, or replace the file",
+                        stored.path().string(), prompt.name, other, why));
     }
 }
 
@@ -347,11 +347,11 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
     return whole;
 }
 
-/// Templates can contain the date, so a trace that is resumed or extended renders prompts with its creation time.
+/// Renders chat templates, which can contain the date, with the creation time of an existing trace.
 Whole whole_of(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
     if (const auto stored = trace::creation_time(job.output)) {
         Whole whole = whole_at(*stored, job, plans, model);
-        // With --force, a trace of another recipe is replaced, and the new one has today's date.
+        // With --force, a new trace with today's date replaces a trace of another recipe.
         if (!job.force || trace::check_output(job.output, whole.recipe, whole.options) == trace::OutputState::resumable)
             return whole;
     }
@@ -376,7 +376,8 @@ void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const e
     const bool is_begun = std::filesystem::exists(trace::part_folder_of(job.output), error);
     const auto found = trace::check_output(job.output, whole.recipe, whole.options);
     const bool is_extension = found == trace::OutputState::resumable && !is_begun;
-    if (found != trace::OutputState::absent && !is_extension) return;  // the memory sufficed when the trace was begun
+    if (found != trace::OutputState::absent && !is_extension)
+        return;  // an existing trace shows that the memory suffices
     const size_t longest_list = whole.n_prompts_there < whole.prompts.size() ? whole.n_prompts_there : 0;
     engine::require_memory(model, whole.prompts, plans_left(whole, longest_list), job.experiment,
                            "use a shorter prompt, fewer policies and budgets, or --isolated");

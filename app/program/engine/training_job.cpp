@@ -84,7 +84,6 @@ void descend(const engine::Model& model, policies::EchoMaps& maps, std::span<con
     progress.message(told(loss, steps));
 }
 
-/// @returns the maps and, for least squares, their mean error on the training text
 std::pair<policies::EchoMaps, std::optional<MeanError>> first_stage(const engine::Model& model,
                                                                     std::span<const int32_t> text,
                                                                     const TrainingJob& job, engine::Progress& progress,
@@ -100,9 +99,9 @@ std::pair<policies::EchoMaps, std::optional<MeanError>> first_stage(const engine
     return {std::move(training.maps), missed};
 }
 
-constexpr double overfitted = 1.5;  // factor on the training error
+constexpr double overfitted = 1.5;  // ratio of held-out error to training error
 
-/// @param of_text mean error on the training text, if the maps are its least-squares solution
+/// @param of_text mean error on the training text; nullopt unless the maps are a least-squares solution
 void check_on_held_out(const engine::Model& model, const policies::EchoMaps& maps, std::span<const int32_t> held_out,
                        const std::optional<MeanError>& of_text, const TrainingJob& job, engine::Progress& progress) {
     if (static_cast<int64_t>(held_out.size()) <= job.options.skipped) return;
@@ -131,7 +130,7 @@ void prepare_steps(TrainingJob& job, int64_t n_tokens) {
         if (options->steps == 0 || (!is_tuning && !job.by_descent)) continue;
         if (n_tokens < options->sequence)
             throw engine::UsageError(
-                fmt::format("the text has {} tokens, but a step of {} reads {}: give a longer text or raise --tokens",
+                fmt::format("the text has {} tokens, but a step of {} needs {}: give a longer text or raise --tokens",
                             n_tokens, is_tuning ? "--tune" : "--stage1 adamw", options->sequence));
         engine::require_tuning_state(options->state);
     }
@@ -171,13 +170,14 @@ void train(const engine::Model& model, TrainingJob job, engine::Progress& progre
     if (job.tuning.steps > 0) of_text.reset();
     descend(model, maps, text, job.tuning, progress, events);
     events.write(policies::to_safetensors(maps));
-    job.forget();  // state files left here would make the next training resume
+    job.forget();  // otherwise the next training would resume from the state files
     const auto& layout = maps.layout;
-    progress.message(fmt::format(
-        "{} written: groups of {} layers; all layers but a group's first store {} of {} numbers; "
-        "the cache needs {:.1f} % of its bytes (requested: {:.4g} %) plus the bytes of the tokens that stay exact",
-        job.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio(),
-        100.0 * job.options.ratio));
+    progress.message(
+        fmt::format("{} written: groups of {} layers; a group's first layer stores all numbers, the other layers {} of "
+                    "{}; the cache needs {:.1f} % of the full cache's bytes (requested: {:.4g} %), plus the bytes of "
+                    "tokens that stay exact",
+                    job.output.string(), layout.group, layout.local, layout.width(), 100.0 * layout.model_ratio(),
+                    100.0 * job.options.ratio));
     check_on_held_out(model, maps, all.last(n_held), of_text, job, progress);
 }
 

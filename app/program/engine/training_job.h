@@ -14,37 +14,37 @@
 
 namespace kvscope::program {
 
-/// Settings of a training of EchoKV's maps, by `kvscope train-echo` or in the app.
+/// Settings for training EchoKV's maps with `kvscope train-echo` or in the app.
 struct TrainingJob {
-    std::vector<std::filesystem::path> texts;  ///< empty for the text that is installed with kvscope
-    int64_t n_tokens = 0;                      ///< largest number of tokens to read; 0: all
-    double held_out = 0.05;   ///< share at the end of the text that is not trained on, for measuring errors
-    bool by_descent = false;  ///< train the first stage by gradient descent instead of least squares
+    std::vector<std::filesystem::path> texts;  ///< empty for the text installed with kvscope
+    int64_t n_tokens = 0;                      ///< largest number of tokens to read; 0 for all
+    double held_out = 0.05;   ///< share of the tokens, from the end, that measure errors and are not trained on
+    bool by_descent = false;  ///< whether the first stage uses gradient descent instead of least squares
     engine::EchoTrainingOptions options;
     engine::EchoTuningOptions descent{.steps = 600, .loss = engine::EchoLoss::keys_values};
-    engine::EchoTuningOptions tuning{.steps = 0};  ///< second stage; 0 steps: none
+    engine::EchoTuningOptions tuning{.steps = 0};  ///< second stage; omitted if `steps` is 0
     std::filesystem::path output;
-    bool force = false;  ///< replace an existing output
+    bool force = false;
 
-    /// Sets the output and the state files next to it, from which an interrupted training resumes.
+    /// Sets the output and the state files next to it, from which a stopped training resumes.
     void set_output(const std::filesystem::path& path);
     bool was_begun() const;
     void forget() const;
 };
 
-/// Callbacks of a training. All but `write` may be empty.
+/// Callbacks of a training. All except `write` may be empty.
 struct TrainingEvents {
-    /// Receives the stored steps of a stage before the stage resumes after them.
+    /// Receives the steps of a stage that were finished before a resume.
     std::function<void(engine::EchoLoss, std::span<const engine::EchoStep>)> on_resumed;
-    std::function<void(engine::EchoLoss, const engine::EchoStep&)> on_step;  ///< called after each step
-    /// Receives all steps of a stage at its end, including those before a resume.
+    std::function<void(engine::EchoLoss, const engine::EchoStep&)> on_step;
+    /// Receives all steps of a finished stage, including the steps before a resume.
     std::function<void(engine::EchoLoss, std::span<const engine::EchoStep>)> on_stage;
     /// Writes the file of maps, which must be on disk when the function returns.
     std::function<void(const std::string& bytes)> write;
 };
 
 /// Trains the maps, writes them and reports their errors. @throws UsageError for texts that are too short or not UTF-8;
-/// Cancelled, after which the state files stay; what the stages and writing a file throw
+/// Cancelled, after which the state files remain
 void train(const engine::Model& model, TrainingJob job, engine::Progress& progress, const TrainingEvents& events);
 
 }  // namespace kvscope::program
