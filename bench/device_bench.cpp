@@ -1,6 +1,5 @@
-// Rates of a device: decode attention in bytes per second; prefill attention and matrix products in operations per
-// second; each relative to the device's measured memory bandwidth or largest product. Prints a Markdown table.
-// `kvscope_device_bench [--device cuda|cuda:N|cpu] [--heads H --kv-heads G --head-dim D --tokens N]`
+// Prints how fast a GPU or CPU computes attention and matrix products, and compares each rate with the measured memory
+// bandwidth or the fastest product. See --help for options.
 
 #include <fmt/format.h>
 
@@ -30,7 +29,6 @@ struct Sizes {
     int64_t tokens = 8192, runs = 48, entries = 2048;
 };
 
-/// Array of small bf16 numbers in device memory.
 std::unique_ptr<kernels::DeviceArray> numbers(const kernels::Backend& backend, int64_t n) {
     auto array = std::make_unique<kernels::DeviceArray>(backend, static_cast<size_t>(n) * 2);
     std::vector<uint16_t> some(static_cast<size_t>(std::min<int64_t>(n, 1 << 20)));
@@ -45,7 +43,7 @@ std::unique_ptr<kernels::DeviceArray> numbers(const kernels::Backend& backend, i
     return array;
 }
 
-/// Returns the shortest of several times. Each measures enough calls for some milliseconds and waits for all of them.
+/// Returns the shortest time of one call, from several measurements of some milliseconds.
 double seconds_of(const kernels::Backend& backend, const kernels::DeviceArray& touched,
                   const std::function<void()>& work) {
     const auto finished = [&] {
@@ -78,7 +76,6 @@ double copied_bytes_a_second(const kernels::Backend& backend, const Sizes& sizes
     return 2.0 * static_cast<double>(bytes) / seconds_of(backend, to, [&] { backend.copy_rows({&copy, 1}); });
 }
 
-/// @param format of the weight; nullopt: bf16
 double seconds_of_product(const kernels::Backend& backend, int64_t rows, int64_t in, int64_t out,
                           std::optional<kernels::WeightFormat> format) {
     const auto bytes = format ? static_cast<int64_t>(kernels::row_bytes(*format, in)) * out : 2 * in * out;
@@ -99,7 +96,7 @@ double product_operations_a_second(const kernels::Backend& backend, int64_t rows
     return 2.0 * static_cast<double>(rows * in * out) / seconds_of_product(backend, rows, in, out, {});
 }
 
-/// Measures a product with stored weights. Returns the bytes of the weights per second.
+/// Returns how many bytes of weights in a file's format a matrix product reads per second.
 double stored_bytes_a_second(const kernels::Backend& backend, int64_t rows, int64_t in, int64_t out,
                              kernels::WeightFormat format) {
     const auto bytes = static_cast<double>(kernels::row_bytes(format, in)) * static_cast<double>(out);
@@ -165,22 +162,24 @@ void measure(const kernels::Backend& backend, const Sizes& sizes) {
     const int64_t side = is_small ? 1024 : 8192;
     const double multiplied = product_operations_a_second(backend, side, side, side);
     fmt::print("| work | rate | share of peak |\n|---|---|---|\n");
-    print_row("rows copied (read and written): memory peak", copied, "GB/s", copied);
-    print_row(fmt::format("product {0} x {0} x {0}, bf16: arithmetic peak", side), multiplied, "GFLOP/s", multiplied);
+    print_row("copy of rows, bytes read and written (memory peak)", copied, "GB/s", copied);
+    print_row(fmt::format("product {0} x {0} x {0}, bf16 (arithmetic peak)", side), multiplied, "GFLOP/s", multiplied);
     print_row(
         fmt::format("decode attention, {} runs x {} KV heads x {} entries", sizes.runs, sizes.kv_heads, sizes.entries),
         decode_bytes_a_second(backend, sizes), "GB/s", copied);
     print_row(fmt::format("prefill attention, {} tokens, {} heads", sizes.tokens, sizes.heads),
               prefill_operations_a_second(backend, sizes, false), "GFLOP/s", multiplied);
-    print_row("the same with column sums", prefill_operations_a_second(backend, sizes, true), "GFLOP/s", multiplied);
+    print_row("prefill attention with column sums", prefill_operations_a_second(backend, sizes, true), "GFLOP/s",
+              multiplied);
     for (const int64_t rows : {1, 16, 48}) {
         const int64_t in = is_small ? 576 : 4096, out = is_small ? 1536 : 14336;
         const double bytes = product_operations_a_second(backend, rows, in, out) / static_cast<double>(rows);
-        print_row(fmt::format("product of {} row{}, {} x {}, bytes of the weight", rows, rows > 1 ? "s" : "", in, out),
+        print_row(fmt::format("product of {} row{} with a weight of {} x {}, bytes of the weight", rows,
+                              rows > 1 ? "s" : "", in, out),
                   bytes, "GB/s", copied);
     }
     if (is_small) return;
-    // The products of a layer of Llama-3.1-8B: Q, K and V; attention output; gate and up; down.
+    // Weights of a layer of Llama-3.1-8B: Q, K and V; attention output; gate and up; down.
     constexpr std::pair<int64_t, int64_t> shapes[] = {{4096, 6144}, {4096, 4096}, {4096, 28672}, {14336, 4096}};
     constexpr std::pair<kernels::WeightFormat, const char*> formats[] = {{kernels::WeightFormat::q4_0, "Q4_0"},
                                                                          {kernels::WeightFormat::q4_k, "Q4_K"},
@@ -188,7 +187,7 @@ void measure(const kernels::Backend& backend, const Sizes& sizes) {
     for (const auto& [format, name] : formats)
         for (const int64_t rows : {1, 16, 49})
             for (const auto& [in, out] : shapes)
-                print_row(fmt::format("product of {} row{}, {} x {} in {}, bytes of the weight", rows,
+                print_row(fmt::format("product of {} row{} with a weight of {} x {} in {}, bytes of the weight", rows,
                                       rows > 1 ? "s" : "", in, out, name),
                           stored_bytes_a_second(backend, rows, in, out, format), "GB/s", copied);
 }
@@ -197,7 +196,7 @@ void measure(const kernels::Backend& backend, const Sizes& sizes) {
 
 int main(int argc, char** argv) {
     Sizes sizes;
-    CLI::App app("Rates of a device's kernels as shares of its peaks");
+    CLI::App app("Measures the kernels of a device and compares them with its measured peak rates");
     app.add_option("--device", sizes.device, "Device: cpu, cuda or cuda:N")->capture_default_str();
     app.add_option("--heads", sizes.heads)->capture_default_str();
     app.add_option("--kv-heads", sizes.kv_heads)->capture_default_str();

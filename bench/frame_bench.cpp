@@ -1,6 +1,6 @@
-// kvscope_frame_bench: speed of the app with a trace. Prints the seconds to the first picture, then frame times while
-// all maps are panned and zoomed and the frames drawn while idle, or the time in which all views follow the what-if
-// slider. Needs a display; bench/window provides one.
+// Measures the app with a trace: seconds to the first picture, frame times while maps are panned and zoomed, frames
+// drawn while idle, and the time in which all views follow the what-if slider. Needs a display; bench/window provides
+// one.
 
 #include <GLFW/glfw3.h>
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ double percentile(std::vector<double> values, double share) {
     return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
-/// Returns the number of frames that the idle app draws in some seconds, using the program's own loop.
+/// Returns the number of frames that the idle app draws in `seconds`.
 uint64_t idle_frames(kvscope::gui::Window& window, kvscope::gui::App& app, double seconds) {
     std::thread clock([&] {
         std::this_thread::sleep_for(std::chrono::duration<double>(1 + seconds));
@@ -64,7 +64,7 @@ uint64_t idle_frames(kvscope::gui::Window& window, kvscope::gui::App& app, doubl
     return window.n_frames() - settled_at;
 }
 
-/// Returns the milliseconds from a moved budget slider until all views are redrawn, for several positions.
+/// Returns, for several slider positions, the milliseconds until all views are redrawn.
 std::vector<double> drag_budget(kvscope::gui::Window& window, kvscope::gui::App& app,
                                 kvscope::gui::LiveWhatIf& what_if) {
     const auto frame = [&] { return app.frame(); };
@@ -94,7 +94,6 @@ std::vector<double> drag_budget(kvscope::gui::Window& window, kvscope::gui::App&
     return times;
 }
 
-/// Measures one run of each policy, from the trace and then with the prompt's prefill in memory.
 void drag_what_ifs(kvscope::gui::Window& window, kvscope::gui::App& app) {
     const auto* document = app.session().focus();
     const auto drag_all = [&](const char* from) {
@@ -144,12 +143,12 @@ void run(const Options& options) {
     const auto n = static_cast<double>(document->reader()->prompt(0).visible_tokens());
     fmt::print("{}: {} tokens, {} layers, {} runs; {}\n", options.trace.filename().string(), n,
                document->reader()->model().n_layers, document->reader()->n_runs(0), window.renderer());
-    fmt::print("first frame {:.2f} s, first whole picture {:.2f} s\n", first_frame, first_picture);
+    fmt::print("first frame after {:.2f} s, first complete picture after {:.2f} s\n", first_frame, first_picture);
 
     if (options.what_if) return drag_what_ifs(window, app);
     std::vector<double> times;
     for (int i = 0; i < options.frames; ++i) {
-        // Zooms between the whole prompt and 100 tokens while moving along the prompt.
+        // Zooms between the whole prompt and 100 tokens and moves along the prompt.
         const double phase = 2 * 3.14159265 * i / options.frames;
         const double span = n * std::pow(100 / n, 0.5 - 0.5 * std::cos(2 * phase));
         const double centre = n * (0.5 + 0.4 * std::sin(phase));
@@ -175,11 +174,12 @@ int main(int argc, char** argv) {
     CLI::App app("Measures how fast the app draws a trace");
     app.add_option("trace", options.trace)->required();
     app.add_option("--view", options.view, "Name of the only view to draw")->capture_default_str();
-    app.add_option("--layout", options.layout, "Name of a layout to draw instead of one view");
+    app.add_option("--layout", options.layout, "Name of a layout to draw instead of a single view");
     app.add_option("--width", options.width)->capture_default_str();
     app.add_option("--height", options.height)->capture_default_str();
     app.add_option("--frames", options.frames)->capture_default_str();
-    app.add_flag("--what-if", options.what_if, "Move the what-if budget instead of the maps");
+    app.add_flag("--what-if", options.what_if,
+                 "Move the slider of the what-if budget instead of panning and zooming maps");
     CLI11_PARSE(app, argc, argv);
     try {
         run(options);

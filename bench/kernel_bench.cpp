@@ -1,5 +1,5 @@
-// kvscope_kernel_bench: rates of the CPU kernels as shares of the measured peaks of processor and memory. Times are the
-// shortest of several calls; run it on an otherwise idle machine.
+// Compares the rates of the CPU kernels with the measured peak rates of processor and memory. Run it on an idle
+// machine.
 
 #include <omp.h>
 
@@ -35,7 +35,7 @@ using namespace kvscope::kernels;
 
 namespace {
 
-/// Returns the time in seconds: wall-clock time, or with a single thread its CPU time, which other programs disturb
+/// Returns the time in seconds. A single thread's CPU time replaces wall-clock time, because other programs disturb it
 /// less.
 double now() {
     timespec time{};
@@ -43,7 +43,7 @@ double now() {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Returns the shortest time of the calls in about half a second, at least three calls.
+/// Returns the shortest time of a call, from calls within half a second, at least three.
 double shortest(const std::function<void()>& call) {
     call();
     double best = 1e30, spent = 0;
@@ -56,8 +56,6 @@ double shortest(const std::function<void()>& call) {
     }
     return best;
 }
-
-// ---- peaks ---------------------------------------------------------------------------------------------------------
 
 #if defined(__x86_64__)
 // GCC 12 reports the undefined operands in its own AVX-512 intrinsics as uninitialized (GCC bug 105593).
@@ -103,7 +101,7 @@ constexpr int64_t kRounds = 1 << 20;
 }
 #endif
 
-/// Returns operations per second on all threads. @param flops operations of one call
+/// @param flops operations of one call @returns operations per second of all threads
 double on_all_threads(float (*products)(), double flops) {
     volatile float sink = 0;
     const double seconds = shortest([&] {
@@ -152,8 +150,6 @@ Peaks measure_peaks() {
     return peaks;
 }
 
-// ---- kernels -------------------------------------------------------------------------------------------------------
-
 template <class T>
 std::vector<T> random_values(size_t n, unsigned seed) {
     std::mt19937 random(seed);
@@ -172,7 +168,7 @@ void print_row(const std::string& name, double seconds, double amount, const cha
     std::fflush(stdout);
 }
 
-/// Attention of the default model unless set otherwise: H = 9, G = 3, d = 64.
+/// Dimensions of the attention, by default those of the default model.
 struct Model {
     int n_heads = 9, n_kv_heads = 3, head_dim = 64;
 };
@@ -213,7 +209,6 @@ void bench_prefill(const Model& model, int64_t n_tokens, int64_t chunk, bool col
               seconds, pairs * 4 * model.head_dim, "GFLOP/s", peak);
 }
 
-/// Entries whose only conversion is their type, to measure the cost of reading in tiles.
 template <class T>
 struct Widened : DecodeEntries {
     Widened(const T* keys_of, const T* values_of, int64_t size) : k(keys_of), v(values_of), d(size) {}
@@ -231,9 +226,8 @@ struct Widened : DecodeEntries {
     int64_t d;
 };
 
-/// Uses `layers` caches, so that reads come from memory instead of the processor's cache.
-/// @param key_dim stored channels of the keys; 0: all
-/// @param in_tiles reads the entries as if they had to be computed
+/// Uses `layers` caches, so that entries come from memory instead of the CPU's cache.
+/// @param key_dim stored channels of the keys; 0 for all @param in_tiles whether entries are read in tiles
 template <class T>
 void bench_decode(const Model& model, int runs, int64_t n_entries, int layers, double peak, int key_dim = 0,
                   bool in_tiles = false) {
@@ -297,7 +291,7 @@ void bench_window(const Model& model, int64_t n_tokens, int window, double peak)
               seconds, 2.0 * model.n_heads * window * static_cast<double>(n_tokens) * model.head_dim, "GFLOP/s", peak);
 }
 
-/// Measures a product of the default model. Uses `copies` weights, so that few rows read from memory as in decoding.
+/// @param copies number of weights used in turn, so that weights come from memory as in decoding
 template <class T>
 void bench_linear(int64_t rows, int64_t in, int64_t out, int copies, const Peaks& peaks, double products) {
     const auto x = random_values<T>(static_cast<size_t>(rows * in), 1);
@@ -324,7 +318,7 @@ void bench_linear(int64_t rows, int64_t in, int64_t out, int copies, const Peaks
         print_row(name, once, 2.0 * static_cast<double>(rows * in * out), "GFLOP/s", products);
 }
 
-/// Measures the product with weights in a file's format, as bytes from memory or operations.
+/// Measures a product with weights in a file's format: bytes per second for few rows, else operations per second.
 template <class T>
 void bench_stored(const char* name, WeightFormat format, int64_t rows, int64_t in, int64_t out, int copies,
                   const Peaks& peaks, double products) {
@@ -367,20 +361,19 @@ void bench_stored_products(const Peaks& peaks, double products) {
         bench_stored<T>("q4_1", WeightFormat::q4_1, rows, 576, 3072, 60, peaks, products);
 }
 
-/// A product of one decode step of the default model with Q4_1 weights.
 struct StepProduct {
     const char* name;
     WeightFormat format;
     int64_t in, out;
-    int n;  ///< number per step: one per layer, or one
+    int n;  ///< number of such products per step
     std::vector<std::vector<uint8_t>> weights = {};
-    double seconds = 0;  ///< of all products in a step
+    double seconds = 0;  ///< time of these products in one step
 
     double bytes() const { return static_cast<double>(row_bytes(format, in)) * static_cast<double>(out) * n; }
     double operations(int64_t rows) const { return 2.0 * static_cast<double>(rows * in * out) * n; }
 };
 
-/// Computes all products of one step in order, so that weights come from memory.
+/// Computes all products of one step in their order, so that weights come from memory.
 template <class T>
 double multiply_step(std::vector<StepProduct>& products, int64_t rows, const std::vector<T>& x, std::vector<T>& y) {
     const auto multiply = [&](StepProduct& product, int layer) {
@@ -405,7 +398,7 @@ double multiply_step(std::vector<StepProduct>& products, int64_t rows, const std
     return total;
 }
 
-/// Compares the products of a decode step with the least time that memory and processor need for them.
+/// Compares the time of a decode step's products with the least possible time at the measured peaks.
 template <class T>
 void bench_step(int64_t rows, const Peaks& peaks, double products_peak) {
     std::vector<StepProduct> products = {{"qkv", WeightFormat::q4_1, 576, 960, 30},
@@ -481,9 +474,9 @@ void bench_elementwise(double peak) {
 void usage(std::FILE* to) {
     std::fprintf(to,
                  "usage: kvscope_kernel_bench [prefill|decode|window|linear|stored|step|elementwise]...\n"
-                 "                            no arguments: all of them\n"
-                 "Rates of the CPU kernels as shares of the processor's measured peaks.\n"
-                 "  OMP_NUM_THREADS=n   number of threads; with 1, times are CPU times of the thread\n"
+                 "                            without arguments: all parts\n"
+                 "Compares the rates of the CPU kernels with the measured peak rates of the processor.\n"
+                 "  OMP_NUM_THREADS=n   number of threads; with 1, times are the CPU time of the thread\n"
                  "  KVSCOPE_SIMD=level  generic, avx2, avx512 or avx512_bf16; limited by the processor\n");
 }
 

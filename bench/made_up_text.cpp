@@ -8,7 +8,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Words and ends of sentences in one script. Words include their spaces, as tokens do.
+// Words include their spaces, as tokens do.
 struct Kind {
     unsigned weight;
     Words words;

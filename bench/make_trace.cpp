@@ -1,5 +1,5 @@
-// kvscope_make_trace: traces of any size for testing the app. Attention and scores are made up; the program's own
-// policies select the kept entries.
+// Makes traces of any size to test the app. Attention and scores are made up; kvscope's policies select the kept
+// entries.
 
 #include <fmt/format.h>
 
@@ -50,7 +50,7 @@ constexpr std::size_t window = 32;
 constexpr std::size_t steps = 64;
 constexpr const char* policy_names[] = {"snapkv", "ada-snapkv", "pyramidkv", "h2o", "ada-pyramidkv"};
 
-/// Uses of random numbers. Each has its own stream.
+// Each use of random numbers has its own stream.
 enum Stream : std::uint64_t { text, cluster_places, layer_interest, row_interest, run_interest, noise, model, answers };
 
 class MadeUpModel {
@@ -63,9 +63,8 @@ class MadeUpModel {
         }
     }
 
-    /// Returns (N): a head's attention to each position, exact (run = 0) or as one run sees it: first and last tokens,
-    /// clusters that the heads of a layer partly share, and noise. `row` is a row of the layer; `head` is 0 or a query
-    /// head of that row, from 1.
+    /// Returns (N), a head's attention to each position: more to first and last tokens and to clusters, plus noise.
+    /// @param head 0 for a KV head, else 1 + query head within its group @param run 0 for exact attention
     void interest(std::size_t layer, std::size_t row, std::size_t head, std::size_t run, float* out) const {
         Random by_layer(o_.seed, Stream::layer_interest, layer);
         Random by_row(o_.seed, Stream::row_interest, layer, row);
@@ -103,7 +102,7 @@ class MadeUpModel {
         return out;
     }
 
-    /// Returns (R, N) of a layer, with NaN in the window if the policy has one.
+    /// Returns (R, N) of a layer. @param masked number of last tokens with NaN
     [[nodiscard]] std::vector<float> scores(std::size_t layer, std::size_t run, std::size_t masked) const {
         std::vector<float> out(o_.kv_heads * o_.tokens);
 #pragma omp parallel for schedule(dynamic)
@@ -136,7 +135,7 @@ std::vector<float> falling(Random& random, std::size_t rows, std::size_t length)
     return out;
 }
 
-/// Returns symmetric matrices (matrices, n, n): `same` on the diagonal, approaching `far` with the distance from it.
+// Returns `count` symmetric matrices (n, n): `same` on the diagonal, and values nearer to `far` far from the diagonal.
 std::vector<float> matrices(Random& random, std::size_t count, std::size_t n, float same, float far) {
     std::vector<float> out(count * n * n, same);
     for (std::size_t m = 0; m < count; ++m) {
@@ -157,7 +156,7 @@ std::vector<float> uniform(Random& random, std::size_t count, float low, float h
     return out;
 }
 
-/// Returns (layers, heads, d): descending values that sum to each layer's similarity.
+// Returns (layers, heads, d). The d values of a head descend, and their sum is the similarity of the layer.
 std::vector<float> contributions(Random& random, const std::vector<float>& similarities, std::size_t heads,
                                  std::size_t d) {
     std::vector<float> out = falling(random, similarities.size() * heads, d);
@@ -193,7 +192,6 @@ trace::ModelRecord model_record(const Options& o) {
     return m;
 }
 
-/// Sets everything except the attention.
 trace::PromptRecord prompt_record(const Options& o) {
     Random random(o.seed, Stream::model, 1);
     trace::PromptRecord p;
@@ -224,7 +222,6 @@ trace::PromptRecord prompt_record(const Options& o) {
     return p;
 }
 
-/// Sets everything except the kept entries and their share of the attention.
 trace::RunRecord answer(const Options& o, std::size_t run) {
     Random random(o.seed, Stream::answers, run);
     trace::RunRecord r;
@@ -273,7 +270,7 @@ struct Plan {
     policies::PolicySpec spec;
     policies::RunContext context;
 
-    /// Number of last positions that are kept without a score.
+    /// Number of last tokens that are kept without a score.
     [[nodiscard]] std::int64_t window() const { return spec.values.has("window") ? spec.values.integer("window") : 0; }
 };
 
@@ -310,7 +307,6 @@ trace::RunRecord compressed_run(const Options& o, const MadeUpModel& made_up, st
     return r;
 }
 
-/// Adds one layer to `attention_kept`.
 void add_attention_kept(trace::RunRecord& r, const Options& o, std::size_t layer, const std::vector<float>& attention) {
     const std::size_t group = o.heads / o.kv_heads;
     for (std::size_t head = 0; head < o.heads; ++head) {
@@ -344,7 +340,7 @@ void make(const Options& o) {
             if (!o.attention) continue;
             prompt.window_attention.insert(prompt.window_attention.end(), attention.begin(), attention.end());
         }
-        fmt::print(stderr, "made the attention; writing\n");
+        fmt::print(stderr, "attention is made; writing the trace\n");
         writer.write_prompt(0, prompt);
     }
     writer.write_run(0, 0, full_run(o));
@@ -377,8 +373,8 @@ int run(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--kv-heads", o.kv_heads, "Number of KV heads (G)")->check(positive)->capture_default_str();
     app.add_option("--head-dim", o.head_dim, "Head size (d)")->check(positive)->capture_default_str();
-    app.add_option("--runs", o.runs, "Number of runs in addition to full")->capture_default_str();
-    app.add_option("--budget", o.budget, "Entries per KV head; halved after every fifth run")
+    app.add_option("--runs", o.runs, "Number of runs besides the run full")->capture_default_str();
+    app.add_option("--budget", o.budget, "Number of entries per KV head, halved after every fifth run")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_flag("--scores", o.scores, "Store each run's scores (L, G, N)");

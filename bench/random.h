@@ -1,4 +1,3 @@
-// Random numbers that are equal on all machines.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +5,11 @@
 
 namespace kvscope::bench {
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+/// SplitMix64 (Steele, Lea, Flood 2014), with equal numbers on all machines.
 class Random {
  public:
     explicit Random(std::uint64_t seed) : state_(seed) {}
-    /// Returns an independent stream for these numbers.
+    /// Starts an independent stream for the numbers a, b and c.
     Random(std::uint64_t seed, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0) : state_(seed) {
         for (const std::uint64_t part : {a, b, c}) state_ = next() ^ part;
         next();
@@ -21,7 +20,6 @@ class Random {
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
         return z ^ (z >> 31);
     }
-    /// Returns a number in [0, 1).
     float uniform() { return static_cast<float>(next() >> 40) / 16777216.0F; }
     std::size_t below(std::size_t end) { return static_cast<std::size_t>(next() % end); }
 
