@@ -1,6 +1,5 @@
-// Measures the app with a trace: seconds to the first picture, frame times while maps are panned and zoomed, frames
-// drawn while idle, and the time in which all views follow the what-if slider. Needs a display; bench/window provides
-// one.
+// Measures with a trace how fast the app draws the first picture, panned and zoomed maps, idle frames, and views that
+// follow the what-if slider. Needs a display, which bench/window provides.
 
 #include <GLFW/glfw3.h>
 #include <fmt/format.h>

@@ -1,5 +1,4 @@
-// Compares the rates of the CPU kernels with the measured peak rates of processor and memory. Run it on an idle
-// machine.
+// Compares the rates of the CPU kernels with the measured peak rates. Run it on an idle machine.
 
 #include <omp.h>
 
@@ -35,8 +34,7 @@ using namespace kvscope::kernels;
 
 namespace {
 
-/// Returns the time in seconds. A single thread's CPU time replaces wall-clock time, because other programs disturb it
-/// less.
+/// Returns the time in seconds; with one thread its CPU time, which other programs disturb less.
 double now() {
     timespec time{};
     clock_gettime(omp_get_max_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);

@@ -1,5 +1,4 @@
-// Makes traces of any size to test the app. Attention and scores are made up; kvscope's policies select the kept
-// entries.
+// Makes traces of any size to test the app, with made-up attention and scores and with the program's own policies.
 
 #include <fmt/format.h>
 

@@ -32,7 +32,6 @@ void name_pair(const trace::Reader& reader, const analysis::RankingOptions& opti
     complain(fmt::format("kvscope: A is {}; B is {}", named(runs[0]), named(runs[1])));
 }
 
-/// Checks that the named runs exist.
 void find_refused_runs(const trace::Reader& reader, const analysis::RankingDefinition& definition,
                        const analysis::RankingOptions& options) {
     if (options.runs.empty()) return;

@@ -53,8 +53,7 @@ auto readable(Problems& problems, const std::string& path, const std::string& wh
     }
 }
 
-/// Returns "temperature 0.7, top-p 0.9, seed 3 of the answers, seed 0 of the policies", as far as the recipe contains
-/// them.
+/// Returns the recorded settings: "temperature 0.7, top-p 0.9, seed 3 of the answers, seed 0 of the policies".
 std::string sampling_of(const std::string& recipe_json) {
     const auto recipe = bounded_json::parse_or_discard(recipe_json);
     if (!recipe.is_object()) return {};

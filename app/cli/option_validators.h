@@ -26,8 +26,7 @@ struct NewFile : CLI::Validator {
     NewFile();
 };
 
-/// Refuses empty values and numbers that do not fit their type. Lets the last value of an option count. Call it after
-/// all options are declared.
+/// Refuses empty values and numbers that do not fit their type. Call it after all options are declared.
 void apply_common_rules(CLI::App& command);
 
 /// Refuses two different values of an option with one value. @throws std::invalid_argument that names both

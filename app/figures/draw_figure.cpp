@@ -51,7 +51,7 @@ void draw_panel_title(const Canvas& canvas, const std::string& title, const std:
     }
 }
 
-/// Returns the largest number of rectangles per map; fewer for many maps, because each takes 250 bytes in an SVG.
+/// Returns the largest number of rectangles per map. Each takes 250 bytes in an SVG, so many maps get fewer.
 size_t most_rectangles(const analysis::Figure& figure) {
     constexpr size_t most_of_figure = 16384;
     const auto n_maps = std::count_if(figure.panels.begin(), figure.panels.end(), has_map);

@@ -7,8 +7,7 @@
 
 namespace kvscope::figures {
 
-/// Fills `box` with the colors from `make`. Vector files get rectangles for small maps and an unsmoothed image for
-/// others.
+/// Fills `box` with the colors from `make`. Vector files get rectangles for small maps, else an unsmoothed image.
 void draw_raster(const Canvas& canvas, const Box& box, const Window& columns, const Window& rows,
                  const std::function<Raster(size_t width, size_t height)>& make);
 

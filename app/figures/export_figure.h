@@ -10,7 +10,6 @@
 
 namespace kvscope::figures {
 
-/// Writes a figure or its numbers in the format of the extension; other overloads say more.
 std::vector<std::filesystem::path> export_figure(const Exported& what, const std::filesystem::path& path,
                                                  const ExportOptions& options, bool force);
 
@@ -19,15 +18,13 @@ std::vector<std::filesystem::path> export_figure(const Exported& what, const std
                                                  const ExportOptions& options,
                                                  const std::vector<std::filesystem::path>& confirmed);
 
-/// Returns the existing files that an export to `path` would replace: `path`, or all of its pages ("x-1.svg",
-/// "x-2.svg", … of "x.svg") in formats with one file per page. Does not throw. @param may_have_pages see
-/// FigureDefinition
+/// Returns the existing files that an export to `path` would replace: `path`, or all of its pages ("x-1.svg", …) in
+/// formats with one file per page. @param may_have_pages see FigureDefinition
 std::vector<std::filesystem::path> files_to_replace(const std::filesystem::path& path, bool may_have_pages);
 
 /// Writes a figure or its numbers in the format of the extension. An error leaves no partial file.
 /// @returns the written files: `path`, or "x-1.png", "x-2.png", … for several pages as SVG or PNG
-/// @throws OutputExists unless `force`; OutputFailed; NothingToShow if the trace lacks the data; as
-/// FigureFormat::render
+/// @throws OutputExists unless `force`; OutputFailed; NothingToShow if the figure has no data; as FigureFormat::render
 std::vector<std::filesystem::path> export_figure(const trace::Reader& reader,
                                                  const analysis::FigureDefinition& definition,
                                                  const analysis::FigureOptions& figure_options,

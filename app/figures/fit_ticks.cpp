@@ -45,7 +45,6 @@ Ticks thinned(const Axis& axis, double length_pt, Direction direction) {
     return ticks;
 }
 
-/// Returns ticks at the first and last whole number, for axes that are too short for round numbers.
 Ticks ends_of(const Axis& axis) {
     Ticks ticks;
     if (!axis.whole_numbers || axis.scale != analysis::Scale::linear) return ticks;

@@ -335,7 +335,6 @@ class Placement {
         return y - begin;
     }
 
-    /// Widths of the parts of a color bar: the space before it, the bar, and the overhang of its last label.
     struct ColorBarSize {
         double lead = 0;
         double bar = 0;

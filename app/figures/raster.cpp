@@ -14,8 +14,7 @@ struct Span {
     size_t last = 0;
 };
 
-/// Returns the cells of each pixel: all cells that it touches, or the cell at its middle if cells are larger than
-/// pixels.
+/// Returns the cells of each pixel: all cells that it touches, or one cell if cells are larger than pixels.
 std::vector<Span> spans(const Window& window, size_t n_pixels, size_t n_cells) {
     constexpr double slack = 1e-6;  // share of a cell; prevents that rounding adds a neighbor
     std::vector<Span> result(n_pixels);

@@ -7,8 +7,8 @@
 
 namespace kvscope::figures {
 
-/// Returns an SVG with texts as outlines, and the caption and recipe in <desc>. @throws LayoutError; std::runtime_error
-/// for an error of Cairo
+/// Returns an SVG with texts as outlines, and with caption and recipe in <desc>. @throws LayoutError,
+/// std::runtime_error
 std::string render_svg(const analysis::Figure& figure, const ExportOptions& options);
 
 }  // namespace kvscope::figures

@@ -19,8 +19,7 @@ struct OutputFailed : std::runtime_error {
 
 void refuse_existing(const std::filesystem::path& path);
 
-/// Writes a temporary file next to `path` and renames it, so that an error leaves the old file unchanged.
-/// @throws OutputExists, OutputFailed
+/// Writes the file completely or not at all. @throws OutputExists, OutputFailed
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes, bool replace);
 
 }  // namespace kvscope::figures

@@ -5,8 +5,7 @@
 
 namespace kvscope::program {
 
-/// Returns the path in KVSCOPE_DEFAULT_MODEL, else the model installed with kvscope, else the one that the build
-/// fetched.
+/// Returns the path in KVSCOPE_DEFAULT_MODEL, else the installed model, else the model that the build fetched.
 /// @throws std::runtime_error if there is none
 std::filesystem::path default_model();
 

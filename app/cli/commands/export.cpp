@@ -161,7 +161,6 @@ void check_arguments(const Arguments& arguments, const std::vector<const analysi
     }
 }
 
-/// Refuses a trace that is named twice.
 void check_traces(const std::vector<fs::path>& traces) {
     for (size_t i = 0; i < traces.size(); ++i)
         for (size_t other = 0; other < i; ++other) {
@@ -223,7 +222,6 @@ class FigureOfTraces {
     }
 
  private:
-    /// With `all`, omits a figure that does not support the options.
     template <class Make>
     std::invoke_result_t<Make> left_out_of_all(const Make& make) const {
         try {
@@ -346,7 +344,6 @@ void check_kind(const Arguments& arguments) {
         throw analysis::FigureError("-o FILE is missing: name the output file, whose extension sets the format");
 }
 
-/// Parses "100-220", or one token.
 analysis::TokenRange token_range(const std::string& text) {
     analysis::TokenRange range;
     const char* const end = text.data() + text.size();
@@ -377,7 +374,6 @@ void rank(const Arguments& arguments) {
     export_ranking(ranking, arguments.traces);
 }
 
-/// Declares the options of rankings. `of_rankings` ends with --format.
 void declare_rankings(CLI::App& app, Arguments& arguments) {
     app.add_option("--ranking", arguments.ranking.ranking,
                    "Ranking to export, as listed below; printed as a table unless -o is given");

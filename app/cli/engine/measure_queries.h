@@ -17,8 +17,7 @@ struct MeasureQueriesOptions {
     uint64_t seed = 0;
 };
 
-/// Measures how similar the queries of pseudo tokens are to the queries of the true answer (DapQ's Table 1, Figures 2a
-/// and 2b). @throws as engine::QueryAlignment
+/// Measures how similar the queries of pseudo tokens and of the answer are (DapQ). @throws as engine::QueryAlignment
 std::vector<analysis::PromptQueries> measure_queries(const engine::Model& model,
                                                      std::span<const engine::Prompt> prompts,
                                                      const MeasureQueriesOptions& options, engine::Progress& progress);

@@ -23,7 +23,6 @@ class ExportDialog {
     /// Copies the figure's first page to the clipboard as a PNG, made in a job.
     static void copy_image(Session& session, const FigureRequest& request, const Notice& notice);
 
-    /// Copies the numbers to the clipboard, made in a job. @param format as in numbers()
     static void copy_numbers(Session& session, const FigureRequest& request, const std::string& format,
                              const std::string& name, const Notice& notice);
     static void copy_numbers(const Session& session, const analysis::Table& table, const std::string& format,

@@ -11,7 +11,6 @@ namespace kvscope::gui {
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request);
 
-/// Draws the same items in the view's own menu, between BeginPopup and EndPopup.
 void draw_figure_items(Context& context, const View& view, const char* kind,
                        const std::optional<FigureRequest>& request);
 

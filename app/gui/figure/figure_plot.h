@@ -22,8 +22,7 @@ struct FigureLook {
     float least_height = 0;  ///< minimum height of data areas in pixels; 0 for the default
     int framed = -1;         ///< panel with an accented frame, or −1
     int hovered = -1;        ///< panel hovered here or in another view, or −1
-    /// Returns a shape's weight: 1 normal, above 1 accented (above 2 with a rim), below 1 faint. If empty, all are
-    /// normal.
+    /// Returns a shape's weight: 1 normal, above 1 accented (above 2 with a rim), below 1 faint. May be empty.
     std::function<float(size_t panel, size_t shape)> weight;
     std::function<void(size_t panel, const PlotFrame& frame, ImDrawList* list)> overlay;
 };
@@ -33,8 +32,7 @@ std::function<float(size_t panel, size_t shape)> weight_of_runs(const Session& s
 
 struct PanelLayout;
 
-/// Draws a figure on the screen with panning, zooming and scrolling. Each place needs its own object, which holds zoom
-/// and textures.
+/// Draws a figure on the screen with panning, zooming and scrolling. Each place on the screen needs its own object.
 class FigurePlot {
  public:
     /// @param size 0 or less is relative to the remaining space, as for ImGui child windows
@@ -53,11 +51,9 @@ class FigurePlot {
     struct Drawing;  ///< arguments shared by the parts of one call of draw()
 
     FigureHit draw_panels(const Drawing& drawing);
-    /// Scrolls panels by keys, or to a new framed panel.
     void scroll_panels(int framed, const PanelLayout& layout);
     void draw_title(const Drawing& drawing, size_t panel, const std::string& title, ImVec2 min, ImVec2 max);
-    /// Draws a panel that can be zoomed and panned. @param frame receives the visible axes @returns whether it is
-    /// hovered
+    /// Draws a panel with zooming. @param frame receives the visible axes @returns whether the panel is hovered
     bool draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& frame);
     FigureHit draw_panel(const Drawing& drawing, size_t panel, ImVec2 min, ImVec2 max);
     void draw_data(const Drawing& drawing, size_t panel, const PlotFrame& frame, ImDrawList* list);

@@ -11,7 +11,6 @@
 
 namespace kvscope::gui {
 
-/// Picture of a figure, drawn by the code for exports.
 struct FigurePicture {
     int width = 0;
     int height = 0;
@@ -25,8 +24,7 @@ struct FigurePicture {
     size_t n_pages = 1;
 };
 
-/// Draws a page as large as fits, with at most 300 dpi, on any thread. NothingToShow and LayoutError become `nothing`.
-/// @throws as the definition for other errors
+/// Draws a page as large as fits, with at most 300 dpi, on any thread. @throws as the definition, except NothingToShow
 FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height, size_t page = 0);
 
 /// A picture on the GPU, for the main thread only.

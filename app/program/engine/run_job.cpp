@@ -85,7 +85,6 @@ class Failures {
                          place < plans_.size() ? plans_[place].asked() : attributes.label, attributes.message));
     }
 
-    /// Reports all failed runs of the trace. @returns their number
     int tell_all(const trace::Reader& reader) {
         int n_runs = 0;
         for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
@@ -273,7 +272,6 @@ struct Whole {
     trace::WriterOptions options;
 };
 
-/// @throws trace::ReplaceableOutputExists if a prompt has other tokens in the trace than now
 void require_same_tokens(const trace::Reader& stored, std::span<const engine::Prompt> prompts) {
     for (int i = 0; i < stored.n_prompts(); ++i) {
         const auto number = static_cast<size_t>(stored.prompt_number(i));

@@ -23,8 +23,7 @@ struct PromptText {
 struct RunJob {
     std::filesystem::path model;  ///< empty for the default model
     std::vector<PromptText> prompts;
-    std::string prompt_from;  ///< trace that replaces `prompts`, with prompt numbers: "trace.h5", "trace.h5:2" or
-                              ///< "trace.h5:0,1"
+    std::string prompt_from;  ///< prompts of a trace instead of `prompts`: "trace.h5", or "trace.h5:0,2" for some
     std::vector<std::string> policies;
     std::vector<std::string> budgets;
     engine::ExperimentOptions experiment;
@@ -52,8 +51,7 @@ struct RunOutcome {
 /// Returns a job that runs twelve policies at two budgets on the demo prompt.
 RunJob demo_job(const std::filesystem::path& output);
 
-/// Returns the job's runs, each once, the full run first. @throws std::invalid_argument for malformed policies or
-/// budgets
+/// Returns each run once, the full run first. @throws std::invalid_argument for malformed policies or budgets
 std::vector<engine::RunPlan> plans_of(const RunJob& job);
 
 /// Returns one line for each setting without effect, such as an unused budget or a repeated run. @throws as plans_of

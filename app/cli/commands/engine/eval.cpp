@@ -129,7 +129,6 @@ trace::WriterOptions writer_options(const Arguments& arguments, const nlohmann::
     return options;
 }
 
-/// Makes all checks that need no weights.
 void check(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
            std::span<const engine::TaskSample> samples) {
     const auto [shortest, longest] =

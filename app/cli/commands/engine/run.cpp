@@ -24,8 +24,7 @@ struct Arguments {
 
 bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
 
-/// Reads the prompts and omits empty ones. @returns the number of omitted prompts @throws std::invalid_argument if all
-/// are empty
+/// Omits empty prompts. @returns their number @throws std::invalid_argument if all prompts are empty
 int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& prompts) {
     if (!arguments.prompt.empty())
         prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});
