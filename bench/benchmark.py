@@ -61,7 +61,7 @@ class Peer:
 
 
 class Kvscope:
-    """Runs the program once per measurement; reads times from --timings and from the trace."""
+    """Runs kvscope once per measurement and reads the times from --timings and from the trace."""
 
     def __init__(self, command, threads, dtype, prompt, folder):
         self.command, self.threads, self.dtype = command, threads, dtype
@@ -101,7 +101,7 @@ def automatic_dtype():
 
 
 def exact_prompt(peer, n):
-    """Returns text with exactly n tokens in llama.cpp's tokenizer: the demo report, repeated."""
+    """Returns the repeated demo report, cut to exactly n tokens of llama.cpp's tokenizer."""
     words = (demo_text("demo_context.txt") + "\n\n").split(" ")
     count = lambda text: len(peer.ask("tokenize", text=text)["ids"])
     repeats = 1
@@ -183,7 +183,7 @@ def compare_twelve(table, ours, hf, ids, tokens, rounds):
             mine.append(ours.run(POLICIES, BUDGETS, tokens))
             generated = {(run["policy"], run["budget"]): run["tokens"] for run in mine[-1]["runs"]}
         for policy in POLICIES:
-            asked = generated.get((policy, budget), tokens)  # as many steps as kvscope took
+            asked = generated.get((policy, budget), tokens)  # the number of steps that kvscope took
             answer = hf.ask("press", press=policy, budget=budget, ids=ids, tokens=asked)
             theirs += answer["prefill"] + answer["decode"]
     if any(count < tokens for count in generated.values()):
@@ -196,7 +196,7 @@ def compare_twelve(table, ours, hf, ids, tokens, rounds):
 
 
 def compare_forty_eight(table, ours, hf, ids, tokens):
-    """Twelve policies at four budgets. kvscope runs before each quarter of the peer's runs, so that load affects both."""
+    """Compares twelve policies at four budgets. kvscope runs before each quarter of the peer's runs, so that load affects both."""
     bare, whole, theirs = [], [], 0.0
     for budget in DOZEN_BUDGETS:
         if ours:
@@ -256,7 +256,7 @@ def compare_recording(table, ours, rounds):
 def main():
     parser = argparse.ArgumentParser(prog="bench/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=str(ROOT / "scripts" / "kvscope"), help="the kvscope program (default: scripts/kvscope)")
-    parser.add_argument("--peers-only", action="store_true", help="measure only the peers")
+    parser.add_argument("--peers-only", action="store_true", help="measure the peers without kvscope")
     parser.add_argument("--rounds", type=int, default=3, help="number of repetitions of each short measurement (default: 3)")
     parser.add_argument("--tokens", type=int, default=64, help="number of decoded tokens (default: 64)")
     parser.add_argument("--length", type=int, default=4096, help="number of prompt tokens (default: 4096)")

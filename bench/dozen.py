@@ -1,6 +1,6 @@
 """usage: dozen.py: prints kvscope's twelve policies, one per line, for scripts/gpu.
 
-kvpress lacks some of these policies. Its twelve presses contain others instead that need no second pass.
+kvpress lacks some of these policies. Its twelve presses contain other methods instead, which need no second pass.
 """
 
 DOZEN = ("streaming-llm", "h2o", "snapkv", "pyramidkv", "ada-snapkv", "ada-pyramidkv",

@@ -28,7 +28,7 @@ class Machine:
         self.flops = 2 * size**3
 
     def measure(self):
-        """Returns read bandwidth (GB/s), bf16 and f32 GFLOP/s of a 1536 x 1536 product, and the 1-minute load before."""
+        """Returns read bandwidth (GB/s), bf16 and f32 GFLOP/s of a 1536 x 1536 product, and the load of the minute before."""
         load = os.getloadavg()[0]
         return {
             "load": load,

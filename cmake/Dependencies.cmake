@@ -13,7 +13,7 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
 if(KVSCOPE_SANITIZE)
-    # In these builds, g++ 12 inlines Eigen's prefetches with non-constant arguments, which is an error. All parts need the
+    # In these builds, g++ 12 inlines Eigen's prefetches with non-constant arguments, which cause an error. All parts need the
     # same definition, because Eigen's allocation depends on it and parts free each other's memory.
     target_compile_definitions(Eigen3::Eigen INTERFACE EIGEN_DONT_VECTORIZE)
 endif()

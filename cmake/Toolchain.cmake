@@ -12,10 +12,10 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 # Only the kernels need -O3. It would make everything else compile a third slower.
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-# For libraries and parts whose speed does not matter: they compile a quarter faster.
+# For libraries and parts whose speed does not matter. Compiling them takes a quarter less time.
 set(KVSCOPE_QUICKLY_COMPILED $<$<CONFIG:Release>:-O1>)
 
-# The cache folder, shared by all clones on a machine.
+# All clones on a machine share the cache folder.
 if(DEFINED ENV{KVSCOPE_CACHE})
     set(KVSCOPE_CACHE $ENV{KVSCOPE_CACHE})
 elseif(DEFINED ENV{XDG_CACHE_HOME})

@@ -3,7 +3,7 @@
 
 usage: fetch.py [--where] libtorch|llama-source|model|python-modules|imgui…
 
-With --where, nothing is fetched, and paths that do not exist yet are printed, too.
+With --where, fetches nothing and also prints paths that do not exist yet.
 Several things are fetched in parallel. Each is unpacked once per machine, next to its place, then renamed under a lock, so
 that interrupted and concurrent runs leave nothing incomplete. Progress goes to stderr. The paths of the folders or files
 go to stdout, one per line, in the order of the arguments.

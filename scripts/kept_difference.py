@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: kept_difference.py A.h5 B.h5: prints for each run in A how many of its kept entries the run in B lacks."""
+"""usage: kept_difference.py A.h5 B.h5: prints for each run in A how many of its kept entries B does not keep."""
 
 import sys
 

@@ -6,7 +6,7 @@
     prompt_ids, first_logits     random ids, and the logits (vocabulary) after the prompt
     full: {output_ids}           TOKENS greedy ids
     cases: a list of
-      policy, budget             streaming-llm, whose kept entries depend on no score and so not on rounding
+      policy, budget             streaming-llm, whose kept entries do not depend on scores, and so not on rounding
       step_kl, step_agreement, output_ids, output_error       as in runs.json
     spread: {logits, step_kl, output_error}    largest change under other orders of summation, see below
     spread_pairs     the same with rounded attention weights
@@ -38,7 +38,7 @@ TOKENS = 8
 DRAWS = 16
 NOISE = 6e-8
 FLIPLESS = 1e-4
-MARGIN = 1.5  # minimum distance of the best to the second logit, relative to the spread with rounded attention
+MARGIN = 1.5  # smallest gap between the best and the second logit, as a factor of the spread with rounded attention
 
 
 def to_bf16(x):
@@ -120,7 +120,7 @@ class Model:
         return self.round(np.concatenate((low * cosines - high * sines, high * cosines + low * sines), -1))
 
     def attention(self, q, keys, values):
-        """Attention for q (n, H, d). The last n of keys and values (entries, G, d) belong to the queries and are causal."""
+        """Returns causal attention of q (n, H, d). The last n of the keys and values (entries, G, d) belong to the queries."""
         n, entries = len(q), len(keys)
         visible = np.arange(entries)[None] <= np.arange(entries - n, entries)[:, None]
         out = np.empty_like(q)
@@ -180,7 +180,7 @@ def log_softmax(x):
 
 
 def compute(model, ids, answer=None):
-    """Returns all results of a model and their margins. answer: ids to compare on (default: the full run's answer)."""
+    """Returns all results of a model and their margins. answer: ids that all runs read (default: the full run's answer)."""
     prompt = model.empty()
     first_logits = model.feed(ids, 0, prompt)[0][-1]
     own, margin = generate(model, list(prompt), first_logits, len(ids))

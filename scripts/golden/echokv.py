@@ -17,8 +17,8 @@ echokv_runs.json: runs of the default model in float64
       step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json, with
                      the run's cache at each step
 
-Also during decoding, only the sinks and the last `recent` tokens are exact. A new token attends to the cache before any
-token is reduced because of it. After its attention in a rebuilt layer, the tokens from `sinks` on that are not among the
+Also during decoding, only the sinks and the last `recent` tokens are exact. A new token attends to the cache before it
+causes the reduction of another token. After its attention in a rebuilt layer, the tokens from `sinks` on that are not among the
 last `recent` (the new one included) are reduced: each keeps its first local_dims numbers, and the rest is rebuilt by the map
 from the run's values in the group's first layer. With recent=0, a token is reduced right after its own attention. If the
 prompt is shorter than sinks + recent, no token is reduced after the prompt, and the first ones are reduced during decoding.
@@ -148,7 +148,7 @@ def store(exact, prepared, parameters):
 
 
 def check_full(exact, cases, store):
-    """Checks that the run equals the full run if every token is recent."""
+    """Checks that a run in which every token is recent equals the full run."""
     prepared = caches_of(exact, load_prompts()["short"]["ids"])
     tokens, _ = generate(exact, prepared[0], limit=4)
     full, full_decoded = forced(exact, prepared[0], tokens)

@@ -168,7 +168,7 @@ ALL_ATTENTION_FUNCTIONS.register("graph", _Graph.attention)
 
 
 def alignment(reference, ids):
-    """Returns cos(E, c11), cos(E, c12), cos(E, c22) per head, averaged over queries and the neighboring pairs they see."""
+    """Returns cos(E, c11), cos(E, c12), cos(E, c22) per head, averaged over queries and the neighboring pairs before them."""
     reference.config._attn_implementation = reference.model.config._attn_implementation = "graph"
     _Graph.layers = []
     embedded = reference.model.model.embed_tokens(torch.tensor([ids])).detach().requires_grad_(True)

@@ -103,7 +103,7 @@ def case(observation, config, policy, budget):
 
 
 def check_totals(config, n, entry):
-    """Checks the budgets that the methods promise for any selection."""
+    """Checks the numbers of entries that the methods guarantee for any selection."""
     name, parameters = policies.parse(entry["policy"])
     sizes = np.array([[len(vlq.decode(row)) for row in layer.split(" ")] for layer in entry["kept"]])
     expected = min(entry["budget"], n) * sizes.shape[1]

@@ -83,7 +83,8 @@ def pairs_of(attention, masses, n_merges, sinks, jitter=None):
 
 
 def pair_gap(first, attention, masses, sinks):
-    """Returns the smallest log score of an unmerged pair above the lowest merged pair it overlaps, or above all of them."""
+    """Returns the smallest difference of log scores between an unmerged pair and the lowest merged pair that it overlaps, or the
+    highest merged pair if it overlaps none."""
     index, score = scores_of(attention, masses, sinks)
     goes = np.isin(index, first)
     beside = np.where(goes, score, np.inf)
@@ -134,7 +135,7 @@ def fisher_keys(first, keys, gradients):
 
 
 class Published:
-    """The weights of KVSlimmer's published code: h (G, n) of the entries seen so far.
+    """Computes weights as in KVSlimmer's published code, from h (G, n) of the entries so far.
 
     After the prompt, where that code never merges, new entries get the last query's h, and the others keep theirs.
     """
@@ -149,7 +150,7 @@ class Published:
         alpha /= alpha.sum(1, keepdims=True)
         distance = np.abs(values - (alpha[:, :, None] * values).sum(1, keepdims=True)).sum(2)
         h = alpha * (1 - 2 * alpha) * distance
-        if (n_chunks, behind_prompt) == self.last_look:  # a further round of merging
+        if (n_chunks, behind_prompt) == self.last_look:  # merging is repeated
             h = self.h
         elif self.h is not None:
             known = self.h.shape[1]
@@ -262,7 +263,7 @@ def places(masses):
 
 
 class Slimmer:
-    """The model with a merged cache: per layer keys before RoPE, values (G, n, d), masses and positions (n).
+    """The model with a merged cache, which contains keys before RoPE, values (G, n, d), masses and positions (n) per layer.
 
     Positions are prompt positions of the entries' last tokens. `places` gives their positions in attention.
     """
@@ -320,10 +321,10 @@ class Slimmer:
         return (x + block.mlp(block.post_attention_layernorm(x))).numpy()
 
     def look(self, ids):
-        """Called before a chunk's queries observe the cache."""
+        """Is called before a chunk's queries observe the cache."""
 
     def look_back(self, ids, before):
-        """Called before the merge after the prompt. `before`: the layers without the last chunk's tokens."""
+        """Is called before the merge after the prompt. before: the layers without the last chunk's tokens"""
 
     def keys_of(self, index, first, layer, attention, outputs):
         if self.published:
@@ -348,7 +349,7 @@ class Slimmer:
         return layer
 
     def attend_behind(self, q, layer):
-        """Attention of the last token's query q (H, 1, d), whose entry is in the layer. Returns outputs and attention."""
+        """Returns outputs and attention of the last token's query q (H, 1, d). The layer contains the token's entry."""
         at, behind = places(layer[2])
         k = self.turn(layer[0], at)
         group = self.heads // self.kv_heads
@@ -398,7 +399,7 @@ class Slimmer:
         self.layers, self.n, self.chunk, self.fed = list(layers), n, chunk, []
 
     def feed(self, token, seen=lambda: None):
-        """Returns logits (vocab). seen: called while self.layers is the cache that the token's attention sees"""
+        """Returns logits (vocab). seen: called while self.layers is the cache that the token attends to"""
         logits = self.read([token], self.n + len(self.fed), False)[-1]
         seen()
         self.fed.append(self.queries)
@@ -415,11 +416,11 @@ class Slimmer:
 
 
 class Asym(Slimmer):
-    """AsymKV: the weights of keys are squared gradients of the loss, averaged over the chunks that observed an entry."""
+    """Weights keys as AsymKV does: by squared gradients of the loss, averaged over the chunks that observed an entry."""
 
     def __init__(self, reference, budget, sinks, cap=np.inf):
         super().__init__(reference, budget, sinks, cap)
-        self.averages = [(np.zeros((self.kv_heads, 0, self.d)), np.zeros(0)) for _ in self.layers]  # and the number of observations
+        self.averages = [(np.zeros((self.kv_heads, 0, self.d)), np.zeros(0)) for _ in self.layers]  # and their counts
 
     def gradients(self, ids, past, by_own=False):
         """Returns the gradients (G, n, d) or (G, n + m, d) per layer of the mean loss over all tokens but the first."""
@@ -522,7 +523,7 @@ def generate_with(logits, feed, eos, limit):
 
 
 def decode_merging(slimmer, state, n, chunk, logits, tokens, full, full_decoded, eos, limit):
-    """Returns the results of a run that merges during decoding: on the full run's answer, and its own answer."""
+    """Returns the results of a run that merges during decoding, for the full run's answer and for its own."""
     import torch
 
     from observe import attend

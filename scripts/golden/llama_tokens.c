@@ -1,4 +1,4 @@
-/* Prints the token ids of standard input from llama.cpp: llama_tokens MODEL.gguf ADD_SPECIAL PARSE_SPECIAL */
+/* Prints llama.cpp's token ids for the text on standard input: llama_tokens MODEL.gguf ADD_SPECIAL PARSE_SPECIAL */
 #include <llama.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -38,7 +38,7 @@ class Observation:
 
 
 def attend(query, key, value, mask=None):
-    """Attention of (H, n, d) on (G, N, d). Returns output (H, n, d) and weights (H, n, N). mask: True = visible"""
+    """Returns the outputs (H, n, d) and weights (H, n, N) of attention. keys and values: (G, N, d); mask: True = visible"""
     group = query.shape[0] // key.shape[0]
     keys, values = key.repeat_interleave(group, 0), value.repeat_interleave(group, 0)
     logits = query @ keys.transpose(1, 2) / query.shape[-1] ** 0.5
@@ -49,7 +49,7 @@ def attend(query, key, value, mask=None):
 
 
 class _Recorder:
-    """The attention function for transformers, with its recordings."""
+    """An attention function for transformers that records its inputs and weights."""
 
     layers = None  # a list during an observed prefill
     kept = None  # mask (H, N) per layer over the prompt's entries, while a compressed cache decodes

@@ -87,7 +87,7 @@ def check_with_stock(stock, ids, text, outcome, tokens, logits):
 
 
 def kl_attention_lost(weights, kept, step_kl):
-    """Returns (L, N). weights: (H, T, N) per layer; kept: a list of each row's positions per layer"""
+    """Returns kl_attention_lost (L, N). weights: (H, T, N) per layer; kept: positions of each row, per layer"""
     lost = []
     for of_layer, rows in zip(weights, kept):
         weighted = np.tensordot(np.asarray(step_kl)[1:], of_layer[:, :-1], axes=(0, 1))

@@ -38,7 +38,7 @@ class Outcome:
 
 
 class SplitMix:
-    """SplitMix64 and kvscope's ways to draw from it."""
+    """SplitMix64, with kvscope's functions that draw random numbers."""
 
     LIMIT = (1 << 64) - 1
 
@@ -85,7 +85,7 @@ def pseudo_tokens(reference, ids, p, seed):
         assert p["first"] + last == m
         return repeated(ids, p["first"]) + repeated(ids[::-1], last)[::-1]
     if p["content"] == "fixed-phrase":
-        return tokenizer(reference.path).encode(p["phrase"] * m).ids[:m]  # tokenized as one text
+        return tokenizer(reference.path).encode(p["phrase"] * m).ids[:m]  # the repeated phrase is tokenized as one text
     if p["content"] == "random-tokens":
         return [ids[random.below(len(ids))] for _ in range(m)]
     if p["content"] == "random-span":
@@ -96,7 +96,7 @@ def pseudo_tokens(reference, ids, p, seed):
 
 
 def attention_of(decoded, n):
-    """Returns, per layer, the attention (H, queries, n) of recorded queries on the first n entries; softmax over all entries."""
+    """Returns, per layer, the attention (H, queries, n) of recorded queries on the first n entries, normalized over all entries."""
     result = []
     for _, q, k, v in decoded:
         queries, total = q.shape[1], k.shape[1]
@@ -114,7 +114,7 @@ def answer_attention(decoded, n):
 
 
 def best(decision, scores, budget, n):
-    """Keeps the best of each row's candidates 0, 1, ... and all positions after the candidates."""
+    """Keeps the best candidates of each row and all later positions. Candidates are the positions 0, 1, ..."""
     count = budget - (n - scores.shape[1])
     tail = np.arange(scores.shape[1], n)
     decision.kept.append([np.r_[top(row, count), tail] for row in scores])
@@ -159,7 +159,7 @@ def gemfilter(reference, observation, p, budget, seed):
     keys = keys.repeat(query.shape[0] // keys.shape[0], axis=0)
     scores = np.einsum("hd,hnd->n", query, keys)[None]
     scores = pool(scores, "avg", p["kernel"])[:, : n - 1]
-    # Products can be negative. They are shifted up so that near ties are relative to their size; the order stays.
+    # Products can be negative. Shifting keeps their order and allows relative differences to define near ties.
     chosen = Decision()
     best(chosen, scores + np.abs(scores).max(), budget, n)
     positions = chosen.kept[0][0]
@@ -172,7 +172,7 @@ def gemfilter(reference, observation, p, budget, seed):
 
 
 def merged_values(values, attention, kept, p, budget, layer, seed):
-    """Returns CaM's values (G, N, d), where evicted values are merged at random into later kept values, and the closest draw."""
+    """Returns CaM's values (G, N, d), with evicted values merged at random into later kept ones, and the smallest draw margin."""
     result, closest = values.copy(), 1.0
     n = values.shape[1]
     recent = budget // 2 if p["recent"] is None else p["recent"]

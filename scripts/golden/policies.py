@@ -57,7 +57,7 @@ def parse(text, defaults=DEFAULTS):
 
 
 def integer_shares(shares, total, limits=None):
-    """Rounds shares to integers with the sum `total`. Excess above a limit goes to the others in proportion."""
+    """Rounds shares to integers with the sum `total`. Any excess above a limit goes to the others in proportion."""
     shares = np.asarray(shares, dtype=np.float64)
     # Fractions such as 0.4 arise in several ways (0.8 n + 0.2 c). Rounding to nine digits makes them equal.
     result = np.floor(np.round(shares, 9)).astype(np.int64)
@@ -86,14 +86,14 @@ def top(scores, count):
 
 
 def joint_counts(scores, total):
-    """Returns how many of the `total` best scores are in each row; ties go to the lower row, then position."""
+    """Returns how many of the `total` best scores are in each row. Ties go to the lower row, then to the lower position."""
     rows, columns = scores.shape
     order = np.lexsort((np.tile(np.arange(columns), rows), np.repeat(np.arange(rows), columns), -scores.ravel()))
     return np.bincount(order[:total] // columns, minlength=rows)
 
 
 def diversify(queries, strength):
-    """QD: adds lambda times the part of each window query that is orthogonal to their mean."""
+    """Adds to each window query lambda times its component that is orthogonal to the mean query (QD)."""
     mean = queries.mean(axis=1, keepdims=True)
     norm = np.linalg.norm(mean, axis=2, keepdims=True)
     unit = np.divide(mean, norm, out=np.zeros_like(mean), where=norm > 0)
@@ -149,7 +149,7 @@ def pool(scores, how, width):
 
 
 def pyramid(c, n_layers, prefix, beta):
-    """Returns PyramidKV's budget of every layer without the window; the sum is n_layers * c."""
+    """Returns PyramidKV's budget of each layer, which excludes the window. The sum is n_layers * c."""
     low = c // beta
     high = 2 * c - low
     if high >= prefix:
@@ -168,7 +168,7 @@ def head_importance(path, n_layers, n_heads):
 
 
 def headkv_counts(importance, rows, prefix, c, temperature, beta):
-    """Returns the number of entries before the window for every head (L, rows); the sum is L * rows * c."""
+    """Returns the number of kept entries before the window per head, (L, rows). The sum is L * rows * c."""
     n_layers = importance.shape[0]
     share = importance**temperature
     share = (share / share.sum()).reshape(n_layers, rows, -1).sum(axis=2)
@@ -178,7 +178,7 @@ def headkv_counts(importance, rows, prefix, c, temperature, beta):
 
 
 def ladder(layer, n_layers, n, budget, sinks, span, overlap):
-    """Returns LaCache's kept positions in one layer. Ladder runs are thinned out, oldest first, down to the budget."""
+    """Returns the positions that LaCache keeps in one layer. Thins out the ladder's oldest steps first."""
     if sinks is None:
         sinks = min(128, budget - n_layers - 1)
     overlap = min(overlap, span - 1)
@@ -191,7 +191,7 @@ def ladder(layer, n_layers, n, budget, sinks, span, overlap):
         doomed = []
         for start in range(0, len(middle) - run + 1, run):
             doomed += middle[start : start + offset] + middle[start + offset + stay : start + run]
-        if not doomed:  # if no run can lose entries, the oldest entries go
+        if not doomed:  # if no step of the ladder can lose entries, the oldest entries are dropped
             doomed = middle
         gone = set(doomed[: len(kept) - budget])
         kept = [position for position in kept if position not in gone]
@@ -238,7 +238,7 @@ DIVERGENCES = {"jsd": jsd, "kl": kl, "cross-entropy": cross_entropy}
 
 
 class Decision:
-    """Kept positions of every layer and row, with their scores and counts."""
+    """The kept positions of every layer and row, with scores and counts."""
 
     def __init__(self):
         self.kept = []  # [layer][row] -> ascending positions
@@ -350,7 +350,7 @@ class Selector:
         for row in range(rows):
             best = np.array([scores[row, between[chunk == i]].max() for i in range(chunk[-1] + 1)])
             ranked[row] = best[chunk]
-            # Order: best entry of the chunk, position of the chunk, score of the entry, position of the entry.
+            # Entries are ordered by their chunk's best score, their chunk's position, their own score and their own position.
             order = np.lexsort((between, -scores[row, between], chunk, -ranked[row]))
             kept.append(np.r_[0:sinks, np.sort(between[order[:count]]), n - recent : n])
         decision.kept.append(kept)
@@ -358,7 +358,7 @@ class Selector:
         decision.counts.append(np.full(rows, count))
 
     def _coverage(self, decision, p, rows, prefix, c, budget):
-        """K-VEC, steps 1 to 5, per KV head."""
+        """Selects the entries of each KV head with steps 1 to 5 of K-VEC."""
         n = self.observation.n
         kept_by = np.zeros(n)  # n_t, number of rows that keep the token
         for i, layer in enumerate(self.observation.layers):
@@ -414,7 +414,7 @@ class Selector:
         if p["alpha"] > 0:
             counts = integer_shares(counts * (1 - p["alpha"]) + p["alpha"] * c, total, prefix)
         self._take(decision, s, counts)
-        # Within a row, `mean` decides the ranks, so near ties are found there (s is nearly constant).
+        # Near ties are searched in `mean`, which decides the ranks within a row, because s is nearly constant.
         decision.ranked[-1] = mean
 
 
@@ -440,7 +440,7 @@ def near_ties(decision, relative):
 
 
 def unstable(observation, config, text, budget, base, relative, draws=8):
-    """Returns positions whose membership changes if every attention weight is perturbed by up to `relative`."""
+    """Returns the positions that are kept or dropped depending on perturbations of attention weights by up to `relative`."""
     changed = [[set() for _ in layer] for layer in base.kept]
     for seed in range(draws):
         other = Selector(observation, config, noise=relative, seed=seed + 1)

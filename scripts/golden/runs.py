@@ -16,8 +16,8 @@
       output_error       (L, H) mean over the T tokens of |o_c - o_f| / |o_f|: both runs read the full run's tokens, and the full
                          run's query of each token attends to both caches, including the token's own entry
 
-Everything is in float64. For a policy with the same number of entries in each row, the masked decode is compared with a
-really gathered cache, decoded by unmodified transformers in float32.
+Everything is in float64. For a policy with the same number of entries in each row, decoding with a mask is compared with
+unmodified transformers in float32, whose cache contains only the kept entries.
 """
 
 import copy
@@ -79,7 +79,7 @@ def generate(reference, observation, kept=None, limit=MAX_TOKENS, start=()):
 
 
 def forced(reference, observation, tokens, kept=None):
-    """Reads all T tokens. Returns the logits (T, vocab) that they are drawn from, and each layer's (q, k, v)."""
+    """Reads all T tokens. Returns the logits (T, vocab) that predict the tokens, and each layer's (q, k, v)."""
     logits, decoded = decode(reference, copy.deepcopy(observation.cache), tokens, kept, record=True)
     return torch.cat((observation.logits[None], logits[:-1])), decoded
 

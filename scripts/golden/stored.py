@@ -76,7 +76,7 @@ class Still:
         self.everything = [torch.ones(exact.config.num_attention_heads, self.n, dtype=torch.bool) for _ in observation.layers]
 
     def forced(self, tokens, full_decoded):
-        """Returns the logits (T, vocab) that the tokens are drawn from, and the output error (L, H)."""
+        """Returns the logits (T, vocab) that predict the tokens, and the output error (L, H)."""
         logits, decoded = forced(self.exact, self.changed, tokens)
         return logits, output_errors(full_decoded, decoded, self.everything, self.n)
 
@@ -127,7 +127,7 @@ class Ageing:
         return logits[-1], seen
 
     def check(self, seen):
-        """Checks that attention saw all tokens exact except those reduced by then; the newest token must be exact."""
+        """Checks that attention used exact keys and values of all tokens that were not reduced before, and of the newest token."""
         n = len(self.keys[0])
         for layer in range(len(seen)):
             wrong = (seen[layer][1] - by_head(self.exact, self.values[layer])).abs().amax((0, 2)).numpy()
@@ -136,7 +136,7 @@ class Ageing:
             assert np.flatnonzero(wrong > 1e-9).tolist() == list(expected), (layer, n)
 
     def forced(self, tokens, full_decoded):
-        """Returns the logits (T, vocab) that the tokens are drawn from, and the output error (L, H)."""
+        """Returns the logits (T, vocab) that predict the tokens, and the output error (L, H)."""
         self.start()
         logits, errors = [self.changed.logits], []
         for t, token in enumerate(tokens):

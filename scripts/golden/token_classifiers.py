@@ -1,4 +1,4 @@
-"""Tiny token classifiers of the kinds that LLMLingua-2 uses, with reference results for texts.
+"""Tiny token classifiers of the kinds that LLMLingua-2 uses, with reference results for some texts.
 
     scripts/golden/python scripts/golden/token_classifiers.py
 
