@@ -372,7 +372,7 @@ int run(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--kv-heads", o.kv_heads, "Number of KV heads (G)")->check(positive)->capture_default_str();
     app.add_option("--head-dim", o.head_dim, "Head size (d)")->check(positive)->capture_default_str();
-    app.add_option("--runs", o.runs, "Number of runs besides the run full")->capture_default_str();
+    app.add_option("--runs", o.runs, "Number of runs in addition to the full run")->capture_default_str();
     app.add_option("--budget", o.budget, "Number of entries per KV head, halved after every fifth run")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();

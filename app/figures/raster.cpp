@@ -16,7 +16,7 @@ struct Span {
 
 /// Returns the cells of each pixel: all cells that it touches, or one cell if cells are larger than pixels.
 std::vector<Span> spans(const Window& window, size_t n_pixels, size_t n_cells) {
-    constexpr double slack = 1e-6;  // share of a cell; prevents that rounding adds a neighbor
+    constexpr double slack = 1e-6;  // share of a cell; prevents rounding from adding a neighbor
     std::vector<Span> result(n_pixels);
     const double per_pixel = (window.end - window.begin) / static_cast<double>(n_pixels);
     for (size_t p = 0; p < n_pixels; ++p) {

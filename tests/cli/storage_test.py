@@ -274,7 +274,7 @@ class RebuiltLayers(ProgramTest):
             self.assertGreater(then["step_kl"][2:].max(), 1e-6)
         shown = self.made("inspect", "switched.h5").stdout
         self.assertIn("no errors", shown)
-        self.assertIn("its cache became full behind step 1 and compressed behind step 3 of the answer", shown)
+        self.assertIn("its cache became full after step 1 and compressed after step 3 of the answer", shown)
         done = self.run_program(*RUN, "--policy", f"echokv:{maps},switches=3/1", "-o", "odd.h5")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("expected ascending steps", done.stderr)

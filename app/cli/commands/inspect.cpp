@@ -76,11 +76,10 @@ std::function<int()> declare(CLI::App& app) {
     std::vector<std::string> models;
     for (const auto& shape : analysis::known_cache_shapes()) models.push_back(shape.name);
     app.add_option("--memory-model", memory->model,
-                   "Model for --memory-at, with 16-bit numbers (default: the trace's model)")
+                   "Model whose cache --memory-at describes, with 16-bit numbers (default: the trace's model)")
         ->transform(OneOf(models))
         ->needs(memory_at);
-    app.add_flag("--budgets-grow", memory->budgets_grow,
-                 "For --memory-at, scale budgets in entries with the text length")
+    app.add_flag("--budgets-grow", memory->budgets_grow, "Scale budgets in entries with the text length of --memory-at")
         ->needs(memory_at);
     commands_flag->excludes(memory_at);
     const std::vector<const CLI::Option*> of_traces = {whole_text_flag, memory_at};

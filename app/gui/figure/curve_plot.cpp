@@ -107,7 +107,8 @@ void CurvePlot::draw(Context& context, LiveWhatIf& what_if) {
     ImGui::SetNextItemOpen(was_open);
     const bool is_open = ImGui::CollapsingHeader("Curves");
     if (is_open != was_open) is_open_ = is_open;
-    ImGui::SetItemTooltip("Plots the shown runs over the budget or a parameter, from repeated selections.");
+    ImGui::SetItemTooltip(
+        "Plots how the shown runs depend on the budget or a parameter, by repeating their selections.");
     if (!is_open) return;
     const std::string over =
         analysis::can_be_over(what_if.definition(), settings_.over) ? settings_.over : analysis::over_budget;

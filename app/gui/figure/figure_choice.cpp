@@ -95,7 +95,7 @@ std::string why_no_difference(const Session& session, bool of_runs) {
     const bool one_prompt =
         session.pair.a->document == session.pair.b->document && session.pair.a->prompt == session.pair.b->prompt;
     if (one_prompt && !of_runs)
-        return "A and B have the same prompt, so this figure does not differ: choose runs in different traces.";
+        return "A and B have the same prompt, so the figure is the same for both: choose runs in different traces.";
     return "";
 }
 

@@ -420,7 +420,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
         progress.message(fmt::format("{} written", job.output.string()));
         return {false, failures.tell_all(trace::Reader(job.output)), experiment.timings()};
     } catch (const trace::AlreadyComplete&) {
-        progress.message(fmt::format("{} already contains all of this: nothing to do", job.output.string()));
+        progress.message(fmt::format("{} already contains all requested runs: nothing to do", job.output.string()));
         return {true, failures.tell_all(trace::Reader(job.output)), {}};
     } catch (const std::invalid_argument&) {
         if (is_begun) remove_begun_trace(job.output);

@@ -148,7 +148,7 @@ std::function<int()> declare(CLI::App& app) {
              ->type_name("FILE"),
          app.add_option("--question", arguments->question, "Question after each prompt")->type_name("TEXT"),
          app.add_option("-n,--n-predict,--predict", options.n_answer,
-                        "Largest number of answer tokens; as many pseudo tokens are measured")
+                        "Largest number of answer tokens; also sets the number of pseudo tokens")
              ->check(WholeNumber(1))
              ->capture_default_str(),
          app.add_option(

@@ -167,8 +167,8 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
     for (const auto& damaged : writer.set_aside()) progress.warning(damaged);
     if (!finished.empty())
         progress.message(fmt::format(
-            "{} contains {} of {} samples, with {} of {} runs each: continuing with the others", job.output.string(),
-            finished.size(), samples.size(), finished.begin()->second.size(), plans.size()));
+            "{} contains {} of {} samples, with {} of {} runs each: adding the missing samples and runs",
+            job.output.string(), finished.size(), samples.size(), finished.begin()->second.size(), plans.size()));
     const auto is_done = [&](const engine::TaskSample& sample) {
         return writer.has_results(arguments.tasks, sample.number) &&
                writer.results(arguments.tasks, sample.number).size() >= plans.size();

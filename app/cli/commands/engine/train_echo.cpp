@@ -196,7 +196,7 @@ void declare_stages(CLI::App& app, Arguments& arguments) {
         ->needs(tune)
         ->capture_default_str();
     app.add_option("--loss", arguments.curve,
-                   "File for a table of the loss of each gradient descent step; FILE.csv.part during the training")
+                   "Table file for the loss of each gradient descent step; named FILE.csv.part during training")
         ->check(NewFile())
         ->type_name("FILE.csv");
 }
@@ -227,7 +227,7 @@ std::function<int()> declare(CLI::App& app) {
         ->capture_default_str();
     declare_stages(app, *arguments);
     app.add_option("--held-out", arguments->job.held_out,
-                   "Share of the tokens, from the end of the text, that measure errors and are not trained on")
+                   "Share of the text, at its end, that is kept out of training to measure errors")
         ->check(RealNumber(0, 0.9))
         ->capture_default_str();
     app.add_flag("--force", arguments->job.force, "Replace an existing output");
