@@ -7,8 +7,7 @@
 
 namespace kvscope::figures {
 
-/// Returns an SVG with texts as outlines, and with caption and recipe in <desc>. @throws LayoutError,
-/// std::runtime_error
+/// Returns an SVG with texts as outlines, and with caption and recipe in <desc>. @throws as render_pdf()
 std::string render_svg(const analysis::Figure& figure, const ExportOptions& options);
 
 }  // namespace kvscope::figures

@@ -16,12 +16,10 @@ class ModelSpectra {
     /// @throws checkpoint::CheckpointError if the model's files cannot be used
     ModelSpectra(const std::filesystem::path& model, engine::Progress& progress);
 
-    /// Returns, per layer and projection, the largest eigenvalue, the sum, and how many give 50, 90 and 99 % of the
-    /// sum.
+    /// Returns, per layer and projection, the largest eigenvalue, the sum, and how many give 50, 90 and 99 % of it.
     analysis::Table table() const;
 
-    /// Returns the figure `spectrum`. @throws std::runtime_error or trace::WriteFailed for the temporary trace that it
-    /// needs
+    /// Returns the figure `spectrum`. @throws std::runtime_error or trace::WriteFailed if a temporary trace fails
     analysis::Figure figure() const;
 
     /// Writes a trace without prompts, or removes it if writing fails. @throws as trace::Writer, except AlreadyComplete
