@@ -32,8 +32,8 @@ void name_pair(const trace::Reader& reader, const analysis::RankingOptions& opti
     complain(fmt::format("kvscope: A is {}; B is {}", named(runs[0]), named(runs[1])));
 }
 
-void find_refused_runs(const trace::Reader& reader, const analysis::RankingDefinition& definition,
-                       const analysis::RankingOptions& options) {
+void require_known_runs(const trace::Reader& reader, const analysis::RankingDefinition& definition,
+                        const analysis::RankingOptions& options) {
     if (options.runs.empty()) return;
     if (definition.runs == analysis::RankedRuns::two)
         analysis::compared_runs(reader, options.choice());
@@ -71,7 +71,7 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
     figures::ExportOptions file;
     file.csv_safe = what.format.is_csv_safe();
     if (to_file)
-        figures::export_figure({nullptr, table, [&] { find_refused_runs(reader, definition, what.options); }},
+        figures::export_figure({nullptr, table, [&] { require_known_runs(reader, definition, what.options); }},
                                what.output, file, what.force);
     else
         what.format.print(table());

@@ -172,7 +172,7 @@ void check_traces(const std::vector<fs::path>& traces) {
 }
 
 /// Checks that at least one of the traces has the chosen runs. The figures of the other traces omit them.
-void find_refused_runs(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
+void require_known_runs(const std::vector<trace::Reader>& readers, const analysis::FigureOptions& options) {
     std::exception_ptr failure;
     for (const auto& reader : readers) {
         if (!reader.result_tasks().empty()) return;  // figures of scores choose their own runs
@@ -195,7 +195,7 @@ void check_ranges(const std::vector<trace::Reader>& readers, const analysis::Fig
         analysis::chosen_layers(reader, options);
         analysis::chosen_heads(reader, options);
     }
-    if (!options.runs.empty()) find_refused_runs(readers, options);
+    if (!options.runs.empty()) require_known_runs(readers, options);
 }
 
 class FigureOfTraces {
