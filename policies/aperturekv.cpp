@@ -18,8 +18,8 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Query diversification (QD), and budgets by the distinctiveness of the heads' score distributions (RABA). Equation
-/// numbers refer to the paper. Scores are f64, since they are nearly equal after the second softmax.
+/// Diversifies the window's queries (QD) and sets each head's budget by how distinctive its scores are (RABA). Equation
+/// numbers refer to the paper. Scores are f64, because the second softmax makes them nearly equal.
 class ApertureKv : public WindowPolicy {
  public:
     explicit ApertureKv(const ParameterValues& values)
@@ -52,10 +52,9 @@ class ApertureKv : public WindowPolicy {
     struct Ranked {
         Scores<double> scores;
         std::vector<double> jsd;              ///< shape (R, R)
-        std::vector<double> distinctiveness;  ///< (R) if budgets are reallocated, else empty
+        std::vector<double> distinctiveness;  ///< (R), or empty unless budgets are reallocated
     };
 
-    /// Shared by all budgets, since the steps up to Eq. 13 do not depend on the budget.
     std::shared_ptr<const Ranked> shared_ranked(LayerObservations& observations) const {
         const std::string key = fmt::format("aperturekv {} {} {} {} {} {} {} {} {} {}", window(), lambda_, raba_,
                                             sharpen_, tau_, divergence_, static_cast<int>(reduction_),
@@ -94,13 +93,13 @@ class ApertureKv : public WindowPolicy {
         return selection;
     }
 
-    /// Computes Eq. 13 from a row's mean attention (Eq. 12) over the prefix.
+    /// Computes the scores of Eq. 13 from a row's mean attention over the prefix (Eq. 12).
     void score_distribution(const double* mean, double* scores) const {
         kernels::pool(pooling_, mean, n_prefix(), kernel_, scores);
         if (sharpen_ != "none") kernels::softmax(scores, n_prefix(), sharpen_ == "temperature" ? tau_ : 1.0, scores);
     }
 
-    /// Returns the prefix columns of s (R, N), divided by their sum if there was no second softmax.
+    /// Returns the prefix columns of scores (R, N). Without a second softmax, each row is divided by its sum.
     std::vector<double> as_distributions(const Scores<double>& s) const {
         std::vector<double> rows_of_s(static_cast<size_t>(rows() * n_prefix()));
         kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
@@ -122,7 +121,7 @@ class ApertureKv : public WindowPolicy {
         return values;
     }
 
-    /// Returns D_h of Eq. 15: each head's mean divergence from the others.
+    /// Returns each head's mean divergence from the other heads (D_h of Eq. 15).
     std::vector<double> distinctiveness(const std::vector<double>& jsd,
                                         const std::vector<double>& distributions) const {
         const std::vector<double> divergences = divergence_ == "jsd" ? jsd
@@ -139,7 +138,7 @@ class ApertureKv : public WindowPolicy {
         return mean;
     }
 
-    /// Returns the initial budgets (Eq. 14), reallocated (Eq. 16-17, integer shares) and mixed with the safeguard.
+    /// Returns the initial budgets (Eq. 14), reallocated by distinctiveness (Eq. 16-17) and mixed with the safeguard.
     std::vector<int64_t> head_budgets(const Ranked& ranked, int64_t c) const {
         std::vector<int64_t> budgets = best_by_row(ranked.scores, rows(), n_prefix(), n_tokens(), rows() * c);
         if (!ranked.distinctiveness.empty()) {
@@ -174,8 +173,8 @@ Definition aperturekv_definition() {
             "Mitigating the Echo Chamber Effect in KV Cache Compression via Coverage Optimization, anonymous, under "
             "review",
         .summary =
-            "Ranks the prefix by the attention of diversified window queries. Heads whose score distributions differ "
-            "more from the other heads' get more of a layer's slots.",
+            "Ranks the prefix by the attention of diversified window queries. In each layer, heads with more "
+            "distinctive score distributions keep more entries.",
         .parameters =
             {
                 window_parameter(8),
@@ -190,11 +189,11 @@ Definition aperturekv_definition() {
                                  "Second normalization of the mean attention: softmax (Eq. 13, as published), none, or "
                                  "softmax with temperature tau."),
                 real_parameter("tau", 1.0, {.low = 0.0, .low_open = true},
-                               "Temperature of the second softmax if sharpen = temperature; values below 1 sharpen the "
+                               "Temperature of the second softmax if sharpen=temperature. Values below 1 sharpen the "
                                "distribution."),
                 acting_after_scores(choice_parameter(
                     "divergence", {"jsd", "kl", "cross-entropy"}, "jsd",
-                    "Divergence that measures the heads' distinctiveness (Eq. 15; Table 5 compares all three).")),
+                    "Divergence that measures how distinctive a head is (Eq. 15; compared in Table 5).")),
                 pooling_parameter("none"),
                 kernel_parameter(),
                 reduce_parameter(),

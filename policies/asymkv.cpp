@@ -10,10 +10,9 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Weights KVSlimmer's pairs of keys by the squared gradient of the loss per coordinate (diagonal of the empirical
-/// Fisher matrix), averaged over the chunks that attended to an entry. (The published code weights a chunk by one over
-/// the number of earlier chunks.) After the prompt, which paper and code leave open, the last chunk's entries use their
-/// own chunk's gradient. A chunk of one token has no loss and is ignored.
+/// Weights KVSlimmer's pairs of keys by the squared gradient of the loss per coordinate, averaged over the chunks that
+/// attended to an entry. Paper and code do not merge after the prompt. There, the last chunk's entries use the gradient
+/// of their own chunk.
 class AsymKv : public MergingPolicy {
  public:
     explicit AsymKv(const ParameterValues& values) : MergingPolicy(values) {}
@@ -31,8 +30,8 @@ class AsymKv : public MergingPolicy {
     }
 
  protected:
-    /// Computes k* = (h_m k_m + h_{m+1} k_{m+1}) / (h_m + h_{m+1}) with h = g^2 per coordinate, or the mean if both are
-    /// 0. The merged entry gets the gradient of moving both keys alike, g_m + g_{m+1}.
+    /// Computes k* = (h_m k_m + h_{m+1} k_{m+1}) / (h_m + h_{m+1}) with h = g^2 per coordinate, or the mean if both h
+    /// are 0. The merged entry has the gradient g_m + g_{m+1}.
     void merge_keys(const MergeObservations& observations, Merges& merges) override {
         EntryAverages& gradients = layers_[static_cast<size_t>(observations.layer)];
         update(observations, gradients);
@@ -54,7 +53,7 @@ class AsymKv : public MergingPolicy {
     }
 
  private:
-    /// Averages the new gradients. @throws ScoreError if one is not finite
+    /// @throws ScoreError if a gradient is not finite
     static void update(const MergeObservations& observations, EntryAverages& gradients) {
         const auto n = static_cast<size_t>(observations.n_entries);
         gradients.resize(observations.n_entries);
@@ -76,7 +75,7 @@ class AsymKv : public MergingPolicy {
     }
 
     static float merged(float one, float gradient_of_one, float two, float gradient_of_two) {
-        // Squares of small gradients need the range of a double.
+        // Floats would underflow for squares of small gradients.
         const double a = double{gradient_of_one} * double{gradient_of_one};
         const double b = double{gradient_of_two} * double{gradient_of_two};
         const double first = a + b > 0 ? a / (a + b) : 0.5;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t n_sinks = 4;
 
-/// Evicts like H2O. Evicted values can be added to the values of the entries kept after them.
+/// Evicts like H2O, and adds evicted values at random to the next kept values.
 class Cam : public AttentionSumPolicy {
  public:
     explicit Cam(const ParameterValues& values)
@@ -79,8 +79,8 @@ Definition cam_definition() {
             "Zhang et al., CaM: Cache Merging for Memory-efficient LLMs Inference, ICML 2024, "
             "proceedings.mlr.press/v235/zhang24n.html",
         .summary =
-            "Evicts the same entries as H2O. An evicted value, divided by m, is added to the next m kept values with a "
-            "probability that grows with its attention.",
+            "Evicts the same entries as H2O. With a probability that grows with its attention, an evicted value is "
+            "divided by m and added to the next m kept values.",
         .parameters =
             {
                 recent_parameter(),

@@ -15,10 +15,9 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Returns the share of n tokens, rounded down. The addend compensates rounding errors of shares such as 0.29.
 double share_of(double share, int64_t n) { return std::floor(share * static_cast<double>(n) + 1e-9); }
 
-/// Returns an upper bound for the latents of all layers. @param n_forced tokens with a latent in each layer
+/// Returns an upper bound for the number of latents. @param n_forced number of tokens with a latent in each layer
 double most_latents_of(int n_layers, int64_t n_tokens, int layer_step, int64_t n_forced, double unlike, bool of_model) {
     const double n = static_cast<double>(n_tokens);
     const double forced = std::min(static_cast<double>(n_forced), n);
@@ -35,7 +34,7 @@ double most_latents_of(int n_layers, int64_t n_tokens, int layer_step, int64_t n
     return shared + std::min(own, most);
 }
 
-/// Returns the share that the latents need if the rank is given. Otherwise, the budget determines the rank.
+/// Returns the share of bytes that latents of a given rank need, or `asked` if the budget sets the rank.
 double needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
     const auto rank = values.automatic_integer("rank");
     const ModelShape& shape = size.shape;
@@ -47,13 +46,12 @@ double needed_share(const ParameterValues& values, double asked, const CacheSize
            (2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * static_cast<double>(size.n_tokens));
 }
 
-/// Keeps every token. Layers form groups of `layer_step`, whose stacked W_K and W_V are decomposed into U S V^T. With
-/// the projections' input x, a token is stored as z = S_r^1/2 V_r^T x, and the layer's rows of U_r S_r^1/2 and the
-/// biases turn this latent into keys and values. A group's layers share the mean of their latents, except for the first
-/// `sinks` and last `recent` tokens and the share `unlike` of tokens whose latents in the group's first and last layer
-/// have the smallest cosine. `scope=model` takes this share of all groups' tokens together after the last layer, holds
-/// all full caches until then, and uses the largest rank that fits into the budget. With `scope=group`, the rank must
-/// fit for any choice of tokens.
+/// Keeps every token. For a group of `layer_step` layers, the stacked W_K and W_V are decomposed into U S V^T. A token
+/// with the projections' input x is stored as the latent z = S_r^1/2 V_r^T x. A layer's rows of U_r S_r^1/2, plus the
+/// biases, turn z into keys and values. The layers of a group store the mean of their latents. Each layer stores its
+/// own latent for the first `sinks` and last `recent` tokens, and for the share `unlike` of tokens with the smallest
+/// cosine between the latents of the group's first and last layer. `scope=model` chooses these tokens over all groups
+/// after the last layer. Until then, all full caches stay in memory.
 class CommonKv : public Policy {
  public:
     explicit CommonKv(const ParameterValues& values)
@@ -186,13 +184,13 @@ class CommonKv : public Policy {
 
     double n_unlike(int64_t n) const { return share_of(unlike_, n); }
 
-    /// Returns an upper bound for the latents, since the rank must be known before the unlike tokens are.
+    /// Returns an upper bound for the number of latents, because the rank is chosen before the unlike tokens.
     double most_latents() const {
         return most_latents_of(context_.shape.n_layers, context_.n_tokens, layer_step_, sinks_ + recent_, unlike_,
                                of_model_);
     }
 
-    /// Returns a lower bound for scope=model: unlike tokens are forced ones, or belong to the smallest groups.
+    /// Returns a lower bound for the number of latents with scope=model.
     double least_latents() const {
         const double n = static_cast<double>(context_.n_tokens);
         const double forced = std::min(static_cast<double>(sinks_ + recent_), n);
@@ -222,7 +220,7 @@ class CommonKv : public Policy {
                             rank_, std::ceil(1000.0 * share) / 10.0, 100.0 * context_.share_of_bytes()));
     }
 
-    /// Returns the eigenvectors V of the group's W^T W and its eigenvalues S^2.
+    /// Returns the eigenvectors V and eigenvalues S^2 of the group's W^T W.
     std::shared_ptr<const Directions> directions_of(const Group& group) const {
         return context_.of_weights<Directions>(fmt::format("commonkv {}+{}", group.first, group.n_layers), [&] {
             std::vector<double> products;
@@ -239,7 +237,7 @@ class CommonKv : public Policy {
         });
     }
 
-    /// Computes the group's S_r^1/2 V_r^T, and each layer's map from latents: U S^1/2 = W V S^-1/2.
+    /// Computes the group's S_r^1/2 V_r^T and each layer's map from latents to keys and values, U S^1/2 = W V S^-1/2.
     void factor(const Group& group) {
         const auto of_group = directions_of(group);
         const Directions& directions = *of_group;
@@ -247,7 +245,6 @@ class CommonKv : public Policy {
         common_.assign(static_cast<size_t>(stride_) * width, 0.0f);
         std::vector<float> back(common_.size(), 0.0f);
         for (size_t i = 0; i < std::min(static_cast<size_t>(stride_), n_known); ++i) {
-            // Directions beyond the rank of W stay zero.
             if (!(directions.eigenvalues[i] > 1e-14 * directions.eigenvalues[0])) break;
             const double root = std::pow(directions.eigenvalues[i], 0.25);
             for (size_t c = 0; c < width; ++c) {
@@ -261,7 +258,7 @@ class CommonKv : public Policy {
                                                  head_maps(context_.projection(layer, Projected::values), back)};
     }
 
-    /// Returns the maps from latents to each head. @param back (r, hidden) S_r^-1/2 V_r^T
+    /// Returns each head's map from latents. @param back (r, hidden) S_r^-1/2 V_r^T
     std::vector<HeadMap> head_maps(const Projection& projection, const std::vector<float>& back) const {
         const auto rank = static_cast<size_t>(stride_), n_out = static_cast<size_t>(projection.n_out),
                    d = static_cast<size_t>(context_.shape.head_dim);
@@ -291,7 +288,7 @@ class CommonKv : public Policy {
         return latents_[static_cast<size_t>(layer)].data() + token * static_cast<size_t>(stride_);
     }
 
-    /// Sums for the cosine between a token's latents in the first and the last layer of a group.
+    /// Sums for the cosine between the latents of a token in the first and last layer of a group.
     struct Likeness {
         double product = 0, squares_a = 0, squares_b = 0;
 
@@ -305,7 +302,7 @@ class CommonKv : public Policy {
         }
     };
 
-    /// Chooses the tokens with a latent in each layer and, with scope=model, the rank.
+    /// Chooses the tokens that have a latent in each layer and, with scope=model, the rank.
     void choose(const std::vector<Group>& groups) {
         own_.resize(groups_.size());
         std::vector<Likeness> likeness(groups.size() * static_cast<size_t>(context_.n_tokens));
@@ -432,7 +429,7 @@ class CommonKv : public Policy {
     std::vector<float> common_;                ///< (stride, hidden) S^1/2 V^T of the group being observed
     std::vector<std::vector<float>> latents_;  ///< latents (N, stride) of each undecided layer
     std::vector<LayerMaps> maps_;              ///< maps of each undecided layer
-    /// For each group and token (N): whether each layer stores its own latent.
+    /// For each group, whether each layer stores its own latent of a token (N).
     std::vector<std::vector<bool>> own_;
     Block shared_;  ///< block of the group being decided; nullptr if no latents are shared
     double n_stored_ = 0;
@@ -462,11 +459,11 @@ Definition commonkv_definition() {
                 integer_parameter("recent", 128, {.low = 0},
                                   "Number of last prompt tokens for which each layer keeps its own latent."),
                 real_parameter("unlike", 0.4, {.low = 0.0, .high = 1.0},
-                               "Share of tokens for which each layer keeps its own latent: those whose latents in a "
-                               "group's first and last layer are least similar."),
+                               "Share of tokens for which each layer keeps its own latent. These are the tokens with "
+                               "the least similar latents in a group's first and last layer."),
                 choice_parameter("scope", {"model", "group"}, "model",
-                                 "Tokens among which `unlike` is counted: all groups' tokens together (model, as in "
-                                 "the published code) or each group's own tokens (group)."),
+                                 "Tokens to which the share `unlike` refers: the tokens of all groups together (model, "
+                                 "as in the published code) or of each group (group)."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<CommonKv>(values);

@@ -56,7 +56,7 @@ class DapQ : public ScoringPolicy {
         SeededRandom random(context.seed);
         std::vector<int32_t> ids;
         if (content_ == "fixed-phrase") {
-            // Repeated as running text (the paper's Table 1): a last space is part of the next word's token.
+            // The phrase repeats as running text (Table 1), where a trailing space belongs to the next word's token.
             std::string text;
             const char* between = phrase_.empty() || phrase_.back() == ' ' ? "" : " ";
             for (int64_t i = 0; i < n_pseudo_; ++i) text += phrase_ + between;
@@ -124,8 +124,8 @@ Definition dapq_definition() {
                 text_parameter("phrase", "Sorry, I don't know. ",
                                "For fixed-phrase: the phrase that is repeated, separated by spaces (Table 1)."),
                 integer_parameter("offset", 0, {},
-                                  "Position of the first pseudo token, counted from the end of the prompt (Fig. 2b); "
-                                  "at 0, pseudo tokens start where the answer starts."),
+                                  "Position of the first pseudo token, counted from the end of the prompt (Fig. 2b). "
+                                  "With 0, the pseudo tokens start where the answer starts."),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),

@@ -9,8 +9,8 @@ namespace kvscope::policies {
 
 namespace {
 
-/// The first layer of a group stores all D = G d numbers of keys (before RoPE) and values, the others the first
-/// D_local. A trained linear map of both predicts the rest. The first `sinks` and last `recent` tokens stay exact.
+/// The first layer of a group stores all D = G d numbers of a token's keys (before RoPE) and values, the other layers
+/// the first D_local. Trained linear maps predict the rest. The first `sinks` and last `recent` tokens stay exact.
 class EchoKv : public EchoPolicy {
  public:
     explicit EchoKv(const ParameterValues& values)
@@ -85,8 +85,8 @@ Definition echokv_definition() {
             "Wang et al., EchoKV: Efficient KV Cache Compression via Similarity-Based Reconstruction, 2026, "
             "github.com/noforit/EchoKV",
         .summary =
-            "Keeps every token. Layers form groups. The first layer of a group stores whole keys and values. The "
-            "others store a part, and maps trained for the model rebuild the rest.",
+            "Keeps every token. Layers form groups. The first layer of a group stores whole keys and values. The other "
+            "layers store a part of them, and maps trained for the model rebuild the rest.",
         .parameters =
             {
                 text_parameter("maps", "",

@@ -14,14 +14,13 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Returns the number of kept key channels. The addend compensates rounding errors of ratios such as 0.3.
 int channels_left(const EchoLayout& layout) {
     const int d = layout.head_dim;
     return d - std::clamp(static_cast<int>(std::floor((1.0 - layout.ratio()) * d + 1e-6)), 0, d - 1);
 }
 
-/// ThinK's channels of the keys and EchoKV's storage of the values, both at the ratio of EchoKV's maps. The first
-/// `sinks` and last `recent` tokens stay exact, decoded ones included.
+/// Stores ThinK's channels of the keys and EchoKV's parts of the values, both at the ratio of EchoKV's maps. The first
+/// `sinks` and last `recent` tokens stay exact.
 class EchoKvHybrid : public EchoPolicy {
  public:
     explicit EchoKvHybrid(const ParameterValues& values)
@@ -71,7 +70,7 @@ class EchoKvHybrid : public EchoPolicy {
             heads.push_back(best_channels(std::span(scores).subspan(head * d, d), n_channels_));
     }
 
-    /// Leaves the numbers of the keys empty.
+    /// Returns the storage without the numbers of the keys.
     StoredLayer described(int layer, const std::vector<uint32_t>& positions, const EntriesView&,
                           const EntriesView& values, int64_t first) override {
         StoredLayer stored;
@@ -102,8 +101,8 @@ Definition echokv_hybrid_definition() {
             "Wang et al., EchoKV: Efficient KV Cache Compression via Similarity-Based Reconstruction, 2026, "
             "github.com/noforit/EchoKV; keys as in Xu et al., ThinK, ICLR 2025, arXiv:2407.21018",
         .summary =
-            "Keeps every token. Keys keep the channels that ThinK selects, and values are stored as in EchoKV, both at "
-            "the ratio of EchoKV's maps.",
+            "Keeps every token. Keys keep the channels that ThinK selects, and values are stored as in EchoKV. Both "
+            "use the ratio of EchoKV's maps.",
         .parameters =
             {
                 text_parameter("maps", "",

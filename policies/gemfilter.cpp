@@ -53,7 +53,7 @@ class GemFilter : public Policy {
     }
 
  private:
-    /// Returns the last query's q k, summed over all query heads and pooled, with NaN for the last token.
+    /// Returns the last query's products q k, summed over query heads and pooled. The last token's score is NaN.
     Scores<float> scores_of(const LayerObservations& observations) const {
         const ModelShape& shape = context_.shape;
         const int64_t n = context_.n_tokens, d = shape.head_dim;
@@ -102,8 +102,8 @@ Definition gemfilter_definition() {
             "Shi et al., Discovering the Gems in Early Layers: Accelerating Long-Context LLMs with 1000x Input Token "
             "Reduction, 2024, arXiv:2409.17422",
         .summary =
-            "Selects the tokens with the largest q k of the prompt's last query in an early layer, and always the last "
-            "token. The model then runs again on these tokens, renumbered from 0.",
+            "Selects the last token and the tokens with the largest products of their keys with the prompt's last "
+            "query in an early layer. The model then runs again on these tokens, renumbered from 0.",
         .parameters =
             {
                 automatic_integer_parameter("layer", "13 L / 32, rounded, for L layers", {.low = 0},

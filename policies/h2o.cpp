@@ -29,7 +29,6 @@ class H2o : public AttentionSumPolicy {
 
     StepEvictions step(const StepObservations& observations) override {
         std::vector<std::vector<std::vector<double>>>& layer = sums_.at(static_cast<size_t>(observations.layer));
-        // Each answer from the same compressed cache starts with the sums at the end of the prompt.
         if (observations.step == 0) layer = kept_sums_[static_cast<size_t>(observations.layer)];
         StepEvictions evictions(observations.rows.size());
         for (size_t row = 0; row < evictions.size(); ++row) {
@@ -53,7 +52,7 @@ class H2o : public AttentionSumPolicy {
         }
     }
 
-    /// Adds a step's attention. Entries added since then (question, new token) start at 0.
+    /// Adds a step's attention to the sums. New entries (a question, the new token) start at 0.
     static void accumulate(const StepObservations::Row& observed, std::vector<std::vector<double>>& sums) {
         const size_t n = observed.positions.size();
         for (size_t q = 0; q < sums.size(); ++q) {
@@ -71,7 +70,7 @@ class H2o : public AttentionSumPolicy {
         return reduction() == kernels::HeadReduction::mean ? value / static_cast<double>(sums.size()) : value;
     }
 
-    /// Drops excess entries: those with the lowest sums, except recent entries and a question's.
+    /// Drops excess entries with the lowest sums, but no recent entries and no entries of a question.
     void evict(const StepObservations& observations, size_t row, std::vector<std::vector<double>>& sums,
                std::vector<uint32_t>& evicted) const {
         const DecodeRow entries(context(), observations, observations.rows[row].positions);

@@ -9,7 +9,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// SnapKV with prefix entries divided among the model's heads: an equal part for each, the rest by importance.
+/// SnapKV with an equal part of the prefix entries for each head. Importance determines the rest.
 class HeadKv : public SnapKvFamily {
  public:
     explicit HeadKv(const ParameterValues& values)
@@ -37,7 +37,7 @@ class HeadKv : public SnapKvFamily {
     }
 
  private:
-    /// Returns (L, R) quotas c - b + S b L R. S is the importance (L, H) to the power of `temperature`, normalized over
+    /// Returns quotas (L, R) c - b + S b L R. S is the importance (L, H) to the power of `temperature`, normalized over
     /// the model and summed over a row's query heads.
     std::vector<double> quotas(const std::vector<double>& importance) const {
         const double most = *std::max_element(importance.begin(), importance.end());
@@ -84,9 +84,9 @@ Definition headkv_definition() {
                 "Exponent of the importances: values above 1 increase their differences, 0 makes them equal.")),
             acting_after_scores(real_parameter(
                 "beta", 1.2, {.low = 1.0, .low_open = true},
-                "Divisor that sets the pool shared by importance: each head gives floor(c / beta) of its c prefix "
-                "entries. Values near 1 share almost all entries, large values keep heads nearly equal. Published "
-                "results use the best of 1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 and 10.")),
+                "Divisor that sets the entries divided by importance: each head gives up floor(c / beta) of its c "
+                "prefix entries. Values near 1 divide almost all entries by importance, large values keep heads nearly "
+                "equal. Published results use the best of 1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 and 10.")),
         }),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<HeadKv>(values);

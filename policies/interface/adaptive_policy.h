@@ -7,7 +7,7 @@
 
 namespace kvscope::policies {
 
-/// Ada-KV on SnapKV's scores: a layer's slots go to the best scores over all heads, with the safeguard alpha.
+/// Ada-KV with SnapKV's scores: each layer keeps the best scores over all heads, with the safeguard alpha.
 class AdaptivePolicy : public SnapKvFamily {
  public:
     explicit AdaptivePolicy(const ParameterValues& values)
@@ -34,7 +34,7 @@ class AdaptivePolicy : public SnapKvFamily {
 inline Parameter normalize_parameter() {
     Parameter parameter = boolean_parameter(
         "normalize", false,
-        "Whether a head's scores are first multiplied by the share of their sum that the head's top c scores hold.");
+        "Whether each head's scores are first multiplied by the share of its c largest scores in their sum.");
     parameter.binds_scores_to_budget = true;
     return parameter;
 }

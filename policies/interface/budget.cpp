@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxCount = int64_t{1} << 40;
 constexpr size_t kMaxRange = 1000;
-constexpr double kMostCounted = 64;  // largest range without a step, since each count is a run
+constexpr double kMostCounted = 64;  // longest range of counts that needs no step
 
 [[noreturn]] void refuse(std::string_view text, const std::string& reason) {
     throw BudgetError("Budget '" + std::string(text) + "': " + reason +
@@ -31,7 +31,7 @@ std::optional<Number> whole(std::string_view text) {
     return value;
 }
 
-/// Also true for numbers that no integer type can hold.
+/// Also accepts numbers that no integer type can hold.
 bool is_whole_number(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -43,7 +43,7 @@ std::string shortest(double value) {
     return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
-/// Rounds to 12 decimal places, which removes the errors of repeatedly added steps.
+/// Rounds to 12 decimal places to remove the rounding errors of repeated steps.
 double without_rounding_noise(double value) { return std::round(value * 1e12) / 1e12; }
 
 Budget parse_one(std::string_view text, std::string_view shown) {
@@ -78,7 +78,6 @@ Budget make(bool is_share, double value) {
     return budget;
 }
 
-/// Reads "first-last", "first-last+step" or "first-last*factor".
 std::vector<Budget> parse_range(std::string_view text, size_t dash) {
     const Budget first = parse_one(trimmed(text.substr(0, dash)), text);
     const std::string_view rest = text.substr(dash + 1);
@@ -164,7 +163,6 @@ std::vector<Budget> parse_budgets(std::string_view text) {
         const size_t comma = rest.find(',');
         const std::string_view piece = trimmed(rest.substr(0, comma));
         if (piece.empty()) refuse(text, "a list entry is empty.");
-        // A leading dash is a minus sign, and a dash after an exponent's e belongs to the exponent.
         size_t dash = piece.find('-', 1);
         if (dash != std::string_view::npos && (piece[dash - 1] == 'e' || piece[dash - 1] == 'E')) {
             dash = piece.find('-', dash + 1);

@@ -11,28 +11,28 @@
 
 namespace kvscope::policies {
 
-/// Unit of a policy's budget: kept entries, or a share of the full cache's bytes. A count B then means B / N.
+/// Unit of a policy's budget: kept entries, or a share of the full cache's bytes. For bytes, a count B means B / N.
 enum class BudgetOf { entries, bytes };
 
-/// Entries kept per KV head and layer, window and sinks included: a count or the *kept* share of the prompt.
+/// Entries kept per KV head and layer (with window and sinks), as a count or as a share of the prompt.
 struct Budget {
     bool is_share = false;
     int64_t count = 0;   ///< used if `is_share` is false
     double share = 0.0;  ///< in (0, 1]; used if `is_share` is true
 
-    /// Returns B for a prompt of n tokens. A share gives the nearest count, halves rounded up; for bytes, at least 1.
+    /// Returns B for a prompt of n tokens. A share is rounded to the nearest count; for bytes, the result is at
+    /// least 1.
     /// @throws BudgetError if the share of n_tokens rounds to no entry.
     int64_t resolve(int64_t n_tokens, BudgetOf of = BudgetOf::entries) const;
 
-    /// Returns the budget so that it can be read back exactly: "128", "0.2".
+    /// Returns the budget in an exact form for parse_budget(): "128", "0.2".
     std::string text() const;
 
     /// Returns the budget for labels and messages, with rounded shares: "128", "20 %".
     std::string label() const;
 
-    /// Returns both the kept and the removed part: "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)" or "every
-    /// token kept, 80.0 % of the full cache's bytes requested (20.0 % saved)".
-    /// @param needed PolicySpec::needed_share; adds ", 94.5 % including extra data (5.5 % saved)"
+    /// Returns the kept and the removed part: "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)".
+    /// @param needed PolicySpec::needed_share, added as ", 94.5 % including extra data (5.5 % saved)"
     /// @param count_text formats numbers of entries; plain digits if empty
     std::string describe(int64_t n_tokens, BudgetOf of = BudgetOf::entries, std::optional<double> needed = {},
                          const std::function<std::string(int64_t)>& count_text = {}) const;
@@ -46,8 +46,8 @@ std::string share_label(double share);
 /// Reads "128" as a count, and "0.2" or "20%" as the kept share. @throws BudgetError for other texts and for zero.
 Budget parse_budget(std::string_view text);
 
-/// Reads a comma-separated list of budgets and ranges: "64,128", "64-512*2" (64 128 256 512), "64-256+64",
-/// "0.1-0.5+0.1". Drops repeated budgets. @throws BudgetError as parse_budget does, and for invalid ranges.
+/// Reads a list of budgets and ranges without repetitions: "64,128", "64-512*2" (64 128 256 512), "64-256+64",
+/// "0.1-0.5+0.1". @throws BudgetError as parse_budget() does, and for invalid ranges.
 std::vector<Budget> parse_budgets(std::string_view text);
 
 }  // namespace kvscope::policies

@@ -9,7 +9,7 @@
 namespace kvscope::policies {
 
 /// Returns ThinK's scores of key channels (G, d): the mean of q_ihc^2 over the last `window` prompt tokens i and the
-/// group's heads h, times the mean of k_jc^2 over all tokens j. Orders channels like ThinK's ||Q_c K_c^T||_F.
+/// group's heads h, times the mean of k_jc^2 over all tokens j.
 /// @throws std::logic_error if fewer window queries were observed.
 std::vector<float> channel_scores(const LayerObservations& observations, int window);
 

@@ -8,8 +8,8 @@
 
 namespace kvscope::policies {
 
-/// Entries of one row at a decode step, for policies that enforce the budget during decoding. A question read after the
-/// compression stays whole and does not count. Its entries lie between the context's and the decoded ones.
+/// Entries of one row at a decode step, for policies that keep the budget during decoding. Entries of a question that
+/// was read after the compression stay whole and do not count.
 class DecodeRow {
  public:
     DecodeRow(const RunContext& context, const StepObservations& step, std::span<const uint32_t> positions)

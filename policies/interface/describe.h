@@ -7,10 +7,10 @@
 
 namespace kvscope::policies {
 
-/// Returns the values of a parameter as text: "on or off", "max, avg or none", "integer, odd, at least 1".
+/// Returns a parameter's accepted values: "on or off", "max, avg or none", "integer, odd, at least 1".
 std::string accepted_values(const Parameter& parameter);
 
-/// Returns the page docs/policies.md, which `kvscope policies --format md` prints.
+/// Returns the page docs/policies.md, the output of `kvscope policies --format md`.
 std::string policies_markdown(const std::vector<Definition>& definitions);
 
 }  // namespace kvscope::policies

@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "safetensors files are
 constexpr int kMost = 4096;  // layers, heads or head size; their products fit into an int
 constexpr const char* kFormatName = "kvscope-echo-maps-";
 constexpr const char* kFormat = "kvscope-echo-maps-1";
-// Bytes; the header is read each time the app needs the ratio.
+// Limit in bytes, because the app reads the header each time it needs the ratio.
 constexpr uint64_t kLargestHeader = uint64_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
@@ -40,7 +40,7 @@ struct Opened {
 Opened open(const std::string& path) {
     Opened opened;
     std::error_code error;
-    // Pipes and devices are refused, because reading them may block or never end.
+    // Reading a pipe or device could block forever.
     if (std::filesystem::is_regular_file(path, error)) opened.file.open(path, std::ios::binary);
     if (!opened.file.is_open()) refuse(path, "the file does not exist or cannot be read.");
     opened.size = std::filesystem::file_size(path, error);
@@ -102,7 +102,7 @@ EchoMaps header_of(const std::string& path, const Opened& opened) {
     return maps;
 }
 
-/// Checks the file size before memory is allocated: a damaged header may name the same bytes for many maps.
+/// Compares sizes before allocating memory, because a damaged header may name the same bytes for many maps.
 void require_room(const std::string& path, const Opened& opened, const EchoLayout& layout) {
     uint64_t n_maps = 0;
     for (int layer = 0; layer < layout.n_layers; ++layer) n_maps += layout.is_rebuilt(layer) ? 2 : 0;
@@ -154,7 +154,7 @@ double EchoLayout::model_ratio() const {
 
 namespace {
 
-/// The paper's layout for ratio 0.7 has ratio 0.6875.
+/// Tolerated difference, because the paper's layout for ratio 0.7 has ratio 0.6875.
 constexpr double kRatioTolerance = 0.015;
 
 }  // namespace
@@ -163,7 +163,6 @@ EchoLayout echo_layout(double ratio, const ModelShape& shape) {
     if (!(ratio > 0) || ratio > 1)
         throw EchoMapsError(fmt::format("ratio {}: expected a number above 0 and at most 1", ratio));
     EchoLayout layout{shape.n_layers, shape.n_kv_heads, shape.head_dim, 1, 0};
-    // 1 / ratio may exceed a whole number by a rounding error, e.g. for 0.2.
     const double group = std::ceil(1.0 / ratio - 1e-9);
     if (group > shape.n_layers)
         throw EchoMapsError(

@@ -10,8 +10,8 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that use EchoKV's maps. Every token is kept. The first `sinks` and the last `recent` tokens,
-/// decoded ones included, stay exact. The derived policy describes how the others are stored.
+/// Base of policies that use EchoKV's maps and keep every token. The first `sinks` and the last `recent` tokens stay
+/// exact, decoded tokens included.
 class EchoPolicy : public Policy {
  public:
     void begin(const RunContext& context) final;
@@ -26,13 +26,13 @@ class EchoPolicy : public Policy {
     EchoPolicy(std::string name, const ParameterValues& values);
 
     virtual void take(const EchoMaps& maps) = 0;
-    /// Whether the layer stores anything other than whole keys and values.
+    /// Whether the layer stores parts of keys or values.
     virtual bool describes(int layer) const = 0;
-    /// Returns the storage of the tokens at `positions`. The views hold them from index `first` on.
+    /// Returns the storage of the tokens at `positions`, which start at index `first` in the views.
     virtual StoredLayer described(int layer, const std::vector<uint32_t>& positions,
                                   const EntriesView& keys_before_rope, const EntriesView& values, int64_t first) = 0;
 
-    /// Selects all tokens in each head. Tokens that are not exact are stored as described().
+    /// Selects all tokens in each head, with described() storage for tokens that are not exact.
     Selection all_tokens(LayerObservations& observations);
 
     const EchoLayout& layout() const { return layout_; }

@@ -42,12 +42,11 @@ std::vector<StoredVectors> EchoStorage::store(int layer_index, const EntriesView
     const HeadMaps* maps = is_first ? nullptr : &maps_.at(layer_index);
     std::vector<StoredVectors> heads;
     for (int head = 0; head < layout_.n_kv_heads; ++head) heads.push_back(vectors(head, own, maps));
-    // The last layer of a group releases its base; the engine holds its own reference.
     if (layer_index + 1 == layout_.n_layers || layout_.is_first(layer_index + 1)) base_ = nullptr;
     return heads;
 }
 
-/// Returns the first `width` numbers of each token, head after head.
+/// Returns the first `width` numbers of each token, ordered by head.
 std::shared_ptr<const StoredBlock> EchoStorage::block_of(const EntriesView& view, int64_t first, int64_t end,
                                                          int width) const {
     const int d = layout_.head_dim;
@@ -64,11 +63,10 @@ std::shared_ptr<const StoredBlock> EchoStorage::block_of(const EntriesView& view
     return block;
 }
 
-/// Returns a head's keys or values as stored columns plus the maps' prediction of the rest.
+/// Returns a head's keys or values: the stored columns plus the predicted rest.
 StoredVectors EchoStorage::vectors(int head, const std::shared_ptr<const StoredBlock>& own,
                                    const HeadMaps* maps) const {
     const int d = layout_.head_dim;
-    // Channels that the head stores itself.
     const int n_own = maps ? std::clamp(layout_.local - head * d, 0, d) : d;
     StoredVectors vectors;
     vectors.before_rope = before_rope_;

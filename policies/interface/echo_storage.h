@@ -12,21 +12,20 @@
 
 namespace kvscope::policies {
 
-/// Storage of EchoKV's keys or values in one run. The first layer of a group stores all D = G d numbers of a token,
-/// each other layer the first D_local. A linear map of both predicts the rest.
+/// Computes the storage of EchoKV's keys or values in one run.
 class EchoStorage {
  public:
     EchoStorage() = default;
     EchoStorage(const EchoMaps& maps, Projected which);
 
-    /// Returns what a layer stores of the n tokens from `first` to `end`, head by head, and adds shared numbers to
-    /// `layer`. The layers of a group must be passed in ascending order with the same tokens.
+    /// Returns the storage of tokens [first, end) for each head, and adds shared blocks to `layer`. Requires the layers
+    /// of a group in ascending order with the same tokens.
     /// @param view (G, n, d) keys before RoPE, or values
     std::vector<StoredVectors> store(int layer_index, const EntriesView& view, int64_t first, int64_t end,
                                      StoredLayer& layer);
 
  private:
-    /// The d columns of a map for each head. Columns that the head stores itself are zero.
+    /// The d columns of a map for each head, with zeros for the columns that the head stores.
     struct HeadMaps {
         std::vector<std::shared_ptr<const Matrix>> of_first;  ///< shape (D, d)
         std::vector<std::shared_ptr<const Matrix>> of_local;  ///< (D_local, d); empty if D_local = 0
@@ -42,13 +41,13 @@ class EchoStorage {
     std::shared_ptr<const StoredBlock> base_;  ///< block of the group's first layer
 };
 
-/// Whether tokens of this layer are stored in parts, i.e. its group has a rebuilt layer.
+/// Whether this layer stores tokens in parts, because its group has a rebuilt layer.
 bool echo_stores(const EchoLayout& layout, int layer);
 
 /// Returns the share of the full cache's bytes for long prompts, or 1 if the maps cannot be read.
 double echo_share(const std::string& path);
 
-/// Reads the maps for a run's model. @throws EchoMapsError if there are none, or they belong to another model
+/// Reads the maps for a run's model. @throws EchoMapsError if they are missing or made for another model
 EchoMaps echo_maps_of(const std::string& policy, const std::string& path, const RunContext& context);
 
 }  // namespace kvscope::policies

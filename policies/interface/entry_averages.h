@@ -8,8 +8,8 @@
 
 namespace kvscope::policies {
 
-/// Per-entry numbers of a merging layer, averaged over the chunks that attended to an entry; zero if none has. They
-/// follow the entries when these are appended and merged.
+/// Averages of per-entry numbers over the chunks that attended to an entry, or zero before the first chunk. The
+/// averages follow their entries when entries are appended or merged.
 class EntryAverages {
  public:
     explicit EntryAverages(int64_t width = 0) : width_(static_cast<size_t>(width)) {}
@@ -19,7 +19,8 @@ class EntryAverages {
         numbers_.resize(looks_.size() * width_, 0.0f);
     }
 
-    /// Adds a chunk's numbers (n, width), with weight share_of(k) for an entry with k earlier chunks, or 1 if k = 0.
+    /// Adds a chunk's numbers (n, width). After k earlier chunks, the new numbers have weight share_of(k), or 1 if k =
+    /// 0.
     template <class Share>
     void take(std::span<const float> given, Share share_of) {
         for (size_t entry = 0; entry < looks_.size(); ++entry) {
@@ -30,7 +31,7 @@ class EntryAverages {
         }
     }
 
-    /// Replaces each pair by one entry with the given numbers (pairs, width) and the larger count of chunks.
+    /// Replaces each pair by one entry with the merged numbers (pairs, width) and the larger count of chunks.
     void merge(std::span<const uint32_t> first, std::span<const float> merged) {
         std::vector<float> numbers;
         std::vector<int64_t> looks;

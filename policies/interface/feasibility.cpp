@@ -6,17 +6,17 @@
 namespace kvscope::policies {
 namespace {
 
-/// Prompt length to assume before the prompt is tokenized; larger than any budget that deserves a warning.
+/// Assumed prompt length before tokenization, longer than any reasonable budget.
 constexpr int64_t many_tokens = int64_t{1} << 20;
-/// Shape to assume before a model is loaded. A budget that fails with it fails with every larger model.
+/// Assumed shape before a model is loaded. A budget that is too small for this shape is too small for every model.
 constexpr ModelShape smallest_shape{1, 1, 1, 64};
 
 struct Refusal {
-    std::string reason;         ///< empty if nothing is refused
-    bool is_of_budget = false;  ///< whether it was a BudgetError
+    std::string reason;         ///< empty if the run is possible
+    bool is_of_budget = false;  ///< whether the reason was a BudgetError
 };
 
-/// @param context with the real or an assumed n_tokens and shape
+/// @param context has a known or an assumed n_tokens and shape
 void begin_and_plan(const PolicySpec& spec, RunContext context, const PromptAhead& prompt) {
     const std::vector<int32_t> any_ids(prompt.n_tokens > 0 ? static_cast<size_t>(prompt.n_tokens) : 0, 0);
     context.token_ids = any_ids;
@@ -46,7 +46,6 @@ Refusal refusal_of(const PolicySpec& spec, const Budget& budget, const PromptAhe
         return {error.what(), true};
     } catch (const std::exception& error) {
         if (is_known) return {error.what()};
-        // Otherwise the assumed values may be the cause.
     }
     return {};
 }

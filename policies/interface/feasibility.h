@@ -8,24 +8,24 @@
 
 namespace kvscope::policies {
 
-/// The known facts about a prompt that has not been read yet.
+/// Known facts about a prompt before it is read.
 struct PromptAhead {
     std::optional<ModelShape> shape{};  ///< nullopt if no model is loaded
     std::string model_fingerprint{};
     int64_t n_tokens = 0;  ///< tokens that policies see; 0 if not counted yet
 };
 
-/// Returns the parameter that names the policy's file (its first text), or nullptr if the policy needs no file.
+/// Returns the parameter for the policy's file (its first text), or nullptr if the policy needs no file.
 const Parameter* file_parameter(const PolicySpec& spec);
 
-/// Returns the message with which Policy::begin or Policy::plan would refuse the budget, or an empty text. Checks only
-/// counts of entries if the prompt's length or the model is unknown. May read the policy's file. Does not throw.
+/// Returns the error message of Policy::begin or Policy::plan for this budget, or an empty text. May read the policy's
+/// file. Does not throw. If the prompt's length or the model is unknown, checks only counts of entries.
 std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const PromptAhead& prompt);
 
-/// Returns the smallest accepted count of entries above `refused`, or nullopt if there is none or the unit is bytes.
+/// Returns the smallest accepted count above `refused`, or nullopt if there is none or the budget is in bytes.
 std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const PromptAhead& prompt);
 
-/// @throws ParameterError if the model has no such layer
+/// @throws ParameterError if the model does not have the plan's filter layer
 void require_filter_layer(const PassPlan& plan, const ModelShape& shape);
 
 }  // namespace kvscope::policies

@@ -63,7 +63,6 @@ double mean_of(const std::string& path, const std::string& key, const nlohmann::
 std::vector<double> read_head_importance(const std::string& path, const ModelShape& shape) {
     std::error_code error;
     std::ifstream file;
-    // Pipes and devices are refused, because reading them may block or never end.
     if (std::filesystem::is_regular_file(path, error)) file.open(path, std::ios::binary);
     if (!file.is_open()) refuse_importances(path, "the file does not exist or cannot be read.");
     const nlohmann::json root = bounded_json::parse_or_discard(std::string{std::istreambuf_iterator<char>(file), {}});

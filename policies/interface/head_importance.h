@@ -14,9 +14,9 @@ class ImportanceError : public BudgetError {
     using BudgetError::BudgetError;
 };
 
-/// Reads the importance of every query head (L, H) from a JSON file {"layer-head": [score, …], …} by HeadKV or `kvscope
-/// profile-heads`. A head's importance is the mean of its list.
-/// @throws ImportanceError that names the file, the expected and the found content
+/// Reads the importance of every query head (L, H), the mean of the head's scores in a JSON file {"layer-head": [score,
+/// …], …}.
+/// @throws ImportanceError with the file, the expected and the found content
 std::vector<double> read_head_importance(const std::string& path, const ModelShape& shape);
 
 }  // namespace kvscope::policies

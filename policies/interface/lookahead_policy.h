@@ -10,7 +10,7 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that generate tokens from a cache compressed like SnapKV's and rank the prefix by their queries.
+/// Base of policies that generate tokens from a draft cache like SnapKV's and rank the prefix by these tokens' queries.
 class LookaheadPolicy : public SnapKvFamily {
  public:
     explicit LookaheadPolicy(const ParameterValues& values)
@@ -33,7 +33,7 @@ class LookaheadPolicy : public SnapKvFamily {
     }
 
  protected:
-    /// Returns pooled() scores from the queries of the appended (lookahead) tokens.
+    /// Returns pooled() scores from the queries of the generated tokens.
     virtual Scores<float> scores_of(LayerObservations& observations) const = 0;
 
  private:
@@ -52,7 +52,7 @@ Definition lookahead_q_cache_definition(std::string name, std::string title, std
         .summary = std::move(summary),
         .parameters = snapkv_family_parameters(
             {integer_parameter("lookahead", 8, {.low = 1, .high = 1 << 20},
-                               "Number of tokens generated from the draft cache; their queries rank the full cache.")}),
+                               "Number of tokens generated from the draft cache. Their queries rank the full cache.")}),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> { return std::make_unique<P>(values); },
         .scores_follow_budget = true,
     };

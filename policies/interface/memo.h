@@ -12,10 +12,10 @@
 
 namespace kvscope::policies {
 
-/// Thread-safe store of values that are expensive to compute. Concurrent requests for a value wait for the first.
+/// Thread-safe store of expensive values. If several threads request a missing value, one computes it.
 class Memo {
  public:
-    /// Returns the stored value, or computes and stores it. Exceptions of `make` leave nothing stored.
+    /// Returns the stored value, or computes and stores it. Stores nothing if `make` throws.
     /// @param key identifies the value and everything that it depends on; starts with the policy's name
     template <class T>
     std::shared_ptr<const T> get(const std::string& key, const std::function<T()>& make) {
@@ -25,7 +25,6 @@ class Memo {
         return std::static_pointer_cast<const T>(entry->value);
     }
 
-    /// Removes all values except the n most recently requested.
     void keep_latest(size_t n) {
         const std::lock_guard lock(mutex_);
         while (entries_.size() > n)

@@ -9,13 +9,13 @@
 
 namespace kvscope::policies {
 
-/// The entries of one layer of a merging cache, and the attention of some queries to them. All heads of the layer have
-/// the same entries. Each entry covers consecutive tokens.
+/// The entries of one layer of a merging cache, the same in all heads, and the attention of some queries to them. Each
+/// entry covers consecutive tokens.
 struct MergeObservations {
     int layer = 0;
     ModelShape shape;
     int64_t n_entries = 0;
-    /// Entries [whole_begin, whole_end) of a question read after the compression, which are never merged.
+    /// Entries [whole_begin, whole_end) belong to a question read after the compression. They are never merged.
     int64_t whole_begin = 0, whole_end = 0;
     EntriesView keys;               ///< (G, n, d) before RoPE
     EntriesView values;             ///< (G, n, d) sums over the tokens of an entry
@@ -25,23 +25,21 @@ struct MergeObservations {
     std::span<const float> attention;
     std::span<const float> outputs;  ///< (H, d) mean attention output over the queries
     int64_t n_chunks = 0;            ///< number of prompt chunks read before the queries' own chunk
-    /// Whether the query is the prompt's last one. Its chunk is then among the entries.
+    /// Whether the only query is the prompt's last one, whose chunk is already among the entries.
     bool behind_prompt = false;
-    /// (G, n, d) gradient of the mean next-token loss of the queries' chunk with respect to the keys
-    /// (Needs::key_gradients). Empty after the layer was merged, and for a chunk without a loss.
+    /// (G, n, d) gradient of the mean next-token loss of the queries' chunk with respect to the keys. Empty after a
+    /// merge in the layer, and for a chunk without a loss.
     std::span<const float> key_gradients;
 
-    /// Whether entries `first` and `first` + 1 may be merged.
     bool may_merge(int64_t first) const { return first + 1 < whole_begin || first >= whole_end; }
 };
 
-/// Pairs of neighboring entries to merge. The merged entry sums their values and masses and ends with the second one.
+/// Pairs of neighboring entries to merge. A merged entry has the sum of both values and masses and the second position.
 struct Merges {
     std::vector<uint32_t> first;  ///< ascending, without overlap: entries first[i] and first[i] + 1 are merged
     std::vector<float> keys;      ///< (merges, G, d) the merged keys, before RoPE
-    /// Upper limit for the mass of a merged entry.
     float largest_mass = std::numeric_limits<float>::infinity();
-    /// Number of merged keys (of merges * G) with a weight outside [0, 1].
+    /// Number of merged keys with a weight outside [0, 1], at most merges * G.
     int64_t n_outside = 0;
 };
 

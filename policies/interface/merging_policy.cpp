@@ -9,7 +9,7 @@
 namespace kvscope::policies {
 namespace {
 
-/// Returns logarithms, because the exponential overflows for many entries and a small gamma.
+/// Returns logarithms, because the scores overflow for many entries and a small gamma.
 std::vector<double> pair_scores(const MergeObservations& observations, size_t sinks, double gamma, bool size_factor) {
     const auto n = static_cast<size_t>(observations.n_entries);
     std::vector<double> mass(n, 0.0);  // attention summed over all heads
@@ -70,7 +70,7 @@ void MergingPolicy::begin(const RunContext& context) {
 
 PassPlan MergingPolicy::plan(const RunContext& context) const {
     PassPlan plan;
-    // A chunk that is large relative to the cache would merge nearly the whole cache in one step.
+    // A large chunk would merge nearly the whole cache in one step.
     plan.chunk = chunk_.value_or(std::clamp<int64_t>((context.budget + 3) / 4, 1, 512));
     plan.final_merge = final_merge_;
     return plan;
@@ -91,20 +91,21 @@ Merges MergingPolicy::merge(const MergeObservations& observations, int64_t n_mer
 
 std::vector<Parameter> merging_parameters() {
     return {
-        automatic_integer_parameter("chunk", "a quarter of the budget, at most 512", {.low = 1},
-                                    "Number of tokens read between two merges; 512 in the paper, at a budget of 2048."),
+        automatic_integer_parameter(
+            "chunk", "a quarter of the budget, at most 512", {.low = 1},
+            "Number of tokens read between two merges. The paper uses 512 at a budget of 2048."),
         integer_parameter("sinks", 32, {.low = 0},
-                          "Number of first entries that are never merged; they count in the budget."),
+                          "Number of first entries that are never merged. They are part of the budget."),
         real_parameter("gamma", 4096 / std::log(512.0), {.low = 0, .low_open = true},
                        "Number of entries over which a pair's score falls by a factor of e. Of pairs with equal "
-                       "attention, recent ones are merged first; 4096 / ln 512 in the published code."),
+                       "attention, recent pairs are merged first. The published code uses 4096 / ln 512."),
         boolean_parameter("final_merge", true,
-                          "Whether the cache is merged back to the budget after the prompt, by the attention of its "
-                          "last query; off for the paper's tables."),
+                          "Whether entries are merged down to the budget after the prompt, by the attention of the "
+                          "prompt's last query. It is off in the paper's tables."),
         automatic_integer_parameter(
             "cap", "the true number", {.low = 1},
             "Largest number of tokens that a merged entry counts for in attention, while its value remains the full "
-            "sum. A cap makes positions smaller and outputs larger; 5 in the published code."),
+            "sum. A cap makes positions smaller and outputs larger. The published code uses 5."),
     };
 }
 

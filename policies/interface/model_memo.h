@@ -4,7 +4,7 @@
 
 namespace kvscope::policies {
 
-/// Values that policies derive from a model's weights alone. They live as long as the model.
+/// Values that depend on a model's weights alone and live as long as the model.
 class ModelMemo : public Memo {};
 
 }  // namespace kvscope::policies

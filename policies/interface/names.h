@@ -9,10 +9,10 @@ namespace kvscope::policies {
 /// Whether two names are equal, ignoring case and the difference between '_' and '-'.
 bool same_name(std::string_view a, std::string_view b);
 
-/// Returns the number of insertions, deletions, replacements and swaps between names, compared as in same_name().
+/// Returns the edit distance between names (insertions, deletions, replacements, swaps), compared as in same_name().
 int name_distance(std::string_view a, std::string_view b);
 
-/// Returns at most three similar candidates, nearest first. Names that contain each other are similar.
+/// Returns up to three similar candidates, nearest first. A name that contains the other counts as similar.
 std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& candidates);
 
 /// Returns " Did you mean a or b?" with a leading space, or an empty text if no candidate is similar.

@@ -17,7 +17,7 @@ void read(const EntriesView& view, int64_t first, int n, float* out) {
     for (int c = 0; c < n; ++c) out[c] = kernels::to_float(entry[c]);
 }
 
-/// Returns a lock that serializes calls to a device. The processor needs none.
+/// Returns a lock that serializes calls to an accelerator. The CPU needs no lock.
 std::unique_lock<std::mutex> turn_of(const kernels::Backend& backend) {
     if (backend.is_processor()) return {};
     return std::unique_lock(backend.turns());
