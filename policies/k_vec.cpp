@@ -16,14 +16,13 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Score of preserved tokens (Eq. 16).
 constexpr float kPreserved = 1.0f;
 
-/// Maps a sum to a score below kPreserved and keeps the order: sums above 1/2 are compressed.
+/// Maps a sum to a score below kPreserved, in the same order. Sums above 1/2 are compressed.
 float below_preserved(double sum) { return static_cast<float>(sum > 0.5 ? 1.0 - 0.25 / sum : sum); }
 
-/// SnapKV's scores, with a longer window for the least focused heads, and with a focus term for important tokens that
-/// few lower layers kept. Equations and algorithm lines refer to the paper.
+/// SnapKV's scores with two additions: the least focused heads use a longer window, and important tokens that few lower
+/// layers kept get a focus term. Equations and algorithm lines refer to the paper.
 class KVec : public WindowPolicy {
  public:
     explicit KVec(const ParameterValues& values)
@@ -77,7 +76,8 @@ class KVec : public WindowPolicy {
     }
 
  private:
-    /// Shared by all budgets. The cross-layer module is applied later, since it depends on the run's kept entries.
+    /// Returns scores without the cross-layer terms, which depend on the run's kept entries. Runs at all budgets share
+    /// them.
     std::shared_ptr<const Scores<float>> shared_scores(LayerObservations& observations) const {
         const std::string key =
             fmt::format("k-vec {} {} {} {} {} {} {} {}", window(), extended_window_, delta_, by_entropy_, cross_head_,
@@ -91,7 +91,7 @@ class KVec : public WindowPolicy {
         return pooled_prefix(pooling_, kernel_, attention, rows(), n_prefix(), n_tokens());
     }
 
-    /// Returns P of Eq. 8 (G, N) over the last `window` queries.
+    /// Returns the mean attention P of the last `window` queries (G, N; Eq. 8).
     std::vector<float> mean_attention(LayerObservations& observations, int window) const {
         const std::vector<float>& attention = observations.window_attention(window, 0.0f, SoftmaxRange::visible);
         std::vector<float> mean =
@@ -100,7 +100,7 @@ class KVec : public WindowPolicy {
         return mean;
     }
 
-    /// Algorithm 1, lines 3-7: recomputes the rows of the delta least focused heads with the extended window.
+    /// Recomputes the rows of the delta least focused heads with the extended window (Algorithm 1, lines 3-7).
     void widen_unfocused(LayerObservations& observations, std::vector<float>& attention) const {
         std::vector<double> focus(static_cast<size_t>(rows()));
         kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
@@ -118,7 +118,7 @@ class KVec : public WindowPolicy {
         }
     }
 
-    /// Algorithm 1, lines 8-14: adds the focus term and the preserved tokens to scores (G, N).
+    /// Adds the focus term and the preserved tokens to scores (G, N) (Algorithm 1, lines 8-14).
     Scores<float> with_focus(LayerObservations& observations, const Scores<float>& without) const {
         const std::vector<float>& peak = observations.window_peak(window());
         std::vector<double> focus(static_cast<size_t>(n_prefix()));
@@ -180,27 +180,26 @@ Definition k_vec_definition() {
             "Coverage-Driven KV Cache Eviction for Efficient and Improved Inference of LLM, anonymous, under review",
         .summary =
             "Extends SnapKV to cover more tokens: the least focused heads of a layer use a longer window, and tokens "
-            "that few earlier layers kept get higher scores. The scores are P' of Algorithm 1, where preserved tokens "
-            "have exactly 1. Other scores above 1/2 are recorded as 1 - 1 / (4 P'), which keeps their order and stays "
-            "below 1.",
+            "that few earlier layers kept get higher scores. The scores are P' of Algorithm 1, with 1 for preserved "
+            "tokens. Other scores above 1/2 are recorded as 1 - 1 / (4 P'), which is below 1 and keeps their order.",
         .parameters =
             {
                 window_parameter(16),
                 integer_parameter(
                     "extended_window", 32, {.low = 1},
-                    "Number of last queries that rank the prefix for the least focused heads (O', Eq. 11)."),
+                    "Number of last queries that rank the prefix in the least focused heads (O', Eq. 11)."),
                 integer_parameter("delta", 3, {.low = 1},
                                   "Number of heads per layer that use the extended window, at most all but one."),
                 choice_parameter("criterion", {"sd", "entropy"}, "sd",
-                                 "Criterion for the least focused heads: lowest standard deviation (Eq. 10) or highest "
-                                 "entropy (Table 10f) of their scores."),
+                                 "Criterion for the least focused heads: the lowest standard deviation (Eq. 10) or the "
+                                 "highest entropy (Table 10f) of their scores."),
                 boolean_parameter(
                     "cross_head", true,
                     "Whether the least focused heads use the extended window (cross-head coverage, Eq. 10-11)."),
                 cross_layer_parameter(),
                 real_parameter("lambda", 1.0, {.low = 0.0, .high = 10.0},
-                               "Weight of the focus term, which is a token's importance times the share of layers so "
-                               "far that did not keep it (Eq. 15)."),
+                               "Weight of the focus term: a token's importance times the share of earlier layers that "
+                               "did not keep the token (Eq. 15)."),
                 real_parameter("beta", 0.25, {.low = 0.0, .high = 1.0},
                                "Share of the budget for the tokens with the most attention, regardless of the focus "
                                "term (Eq. 16)."),

@@ -12,7 +12,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// One KV head's attention, output and entries: means over the queries and the group.
+/// Attention, output and entries of one KV head, averaged over the queries and the group.
 struct HeadObservations {
     std::vector<double> attention;  ///< (n) n_i exp(e_i) divided by the sum over all entries
     std::vector<double> output;     ///< shape (d)
@@ -46,7 +46,7 @@ struct PairWeights {
     bool outside() const { return first < 0 || second < 0; }
 };
 
-/// Returns (|c11| - |c12|) : (|c22| - |c12|), 2-norms, divided by their sum, or equal weights if the sum vanishes.
+/// Returns the weights (|c11| - |c12|) and (|c22| - |c12|) with sum 1, or equal weights if both are 0.
 PairWeights weights_of(const MergeObservations& observations, const HeadObservations& head, size_t first) {
     double c11 = 0, c22 = 0, c12 = 0;  // squared norms
     for (size_t c = 0; c < head.output.size(); ++c) {
@@ -65,12 +65,12 @@ PairWeights weights_of(const MergeObservations& observations, const HeadObservat
     return {(c11 - c12) / denominator, (c22 - c12) / denominator};
 }
 
-/// The weights of the published code. alpha is the attention over the entries after the sinks, v the sum of an entry's
-/// values, o = sum alpha v. h = alpha (1 - 2 alpha) |v - o| (1-norm) is averaged over the chunks: after k chunks, the
-/// newest has weight 1 / k, an entry's first chunk has weight 1. With x = h / (alpha (1 - 2 alpha)) and c12 = alpha_m
-/// alpha_{m+1} (x_m + x_{m+1}), weights are proportional to h - c12. A merged entry gets w_m^2 h_m + w_{m+1}^2 h_{m+1}.
-/// Differences: weights with sum 0 are equal, where the code gives a zero key; and after the prompt, where the code
-/// does not merge, the last chunk's entries use the last query's h.
+/// The weights of the published code. alpha is the attention over the entries after the sinks, v an entry's value, and
+/// o = sum alpha v. h = alpha (1 - 2 alpha) |v - o| (1-norm) is averaged over the chunks: after k chunks, a new h has
+/// weight 1 / k. With x = h / (alpha (1 - 2 alpha)) and c12 = alpha_m alpha_{m+1} (x_m + x_{m+1}), weights are
+/// proportional to h - c12. A merged entry has w_m^2 h_m + w_{m+1}^2 h_{m+1}. Differs from the code in two cases.
+/// Weights with sum 0 are equal, where the code gives a zero key. After the prompt, where the code does not merge, the
+/// last chunk's entries use the last query's h.
 class PublishedWeights {
  public:
     explicit PublishedWeights(const RunContext& context = {}, int64_t sinks = 0) : sinks_(static_cast<size_t>(sinks)) {
@@ -78,7 +78,6 @@ class PublishedWeights {
             layers_.push_back({EntryAverages(context.shape.n_kv_heads), -1});
     }
 
-    /// Returns the weights of each pair and head (pairs, G).
     std::vector<PairWeights> weights(const MergeObservations& observations, const std::vector<HeadObservations>& heads,
                                      std::span<const uint32_t> first) {
         std::vector<std::vector<double>> alpha;
@@ -116,7 +115,7 @@ class PublishedWeights {
         return alpha;
     }
 
-    /// Adds a chunk's h to the averages, once per chunk, even if it takes several rounds of merging.
+    /// Adds a chunk's h to the averages once, also if the chunk takes several rounds of merging.
     EntryAverages& look(const MergeObservations& observations, const std::vector<HeadObservations>& heads,
                         const std::vector<std::vector<double>>& alpha) {
         Layer& layer = layers_[static_cast<size_t>(observations.layer)];
@@ -144,9 +143,8 @@ class PublishedWeights {
     std::vector<Layer> layers_;
 };
 
-/// Merges neighboring entries with little attention. The key weights come from the exact Hessian of the loss, computed
-/// by the forward pass alone (the paper's Eq. 33):
-/// k* = ((|c11| - |c12|) k_m + (|c22| - |c12|) k_{m+1}) / (|c11| - 2 |c12| + |c22|).
+/// Merges neighboring entries with little attention. The keys' weights come from the exact Hessian of the loss (Eq.
+/// 33): k* = ((|c11| - |c12|) k_m + (|c22| - |c12|) k_{m+1}) / (|c11| - 2 |c12| + |c22|).
 class KvSlimmer : public MergingPolicy {
  public:
     explicit KvSlimmer(const ParameterValues& values)
@@ -206,13 +204,13 @@ std::vector<Parameter> parameters() {
     std::vector<Parameter> all = merging_parameters();
     all.push_back(
         choice_parameter("weights", {"exact", "published"}, "exact",
-                         "Weights of merged keys: by Eq. 33 (exact) or as in the published code (published)."));
-    all.push_back(boolean_parameter("size_factor", true,
-                                    "Whether pairs with more tokens are merged later; off reproduces the published "
-                                    "code, where this factor is constant."));
+                         "Weights of merged keys: those of Eq. 33 (exact) or of the published code (published)."));
+    all.push_back(boolean_parameter(
+        "size_factor", true,
+        "Whether pairs of entries with more tokens are merged later. The published code behaves as with off."));
     all.push_back(
         boolean_parameter("decode_merge", false,
-                          "Whether, after every `chunk` decoded tokens, earlier entries are merged back to the budget "
+                          "Whether earlier entries are merged down to the budget after every `chunk` decoded tokens, "
                           "by the attention of these tokens. The published code never merges during decoding."));
     return all;
 }
@@ -233,7 +231,9 @@ Definition kvslimmer_definition() {
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<KvSlimmer>(values);
         },
-        .remark = "A prompt takes longer than its prefill, because each chunk is read twice once the cache is full.",
+        .remark =
+            "Reading a prompt takes longer than with the full cache, because each chunk is read twice once the cache "
+            "is full.",
     };
 }
 

@@ -14,7 +14,7 @@ constexpr int64_t kMostSinks = 128;
 
 int64_t divided_up(int64_t dividend, int64_t divisor) { return (dividend + divisor - 1) / divisor; }
 
-/// Each layer keeps neighboring entries of each run. Their places move from layer to layer like the rungs of a ladder.
+/// Keeps neighboring entries of each run of tokens, at places that move from layer to layer like a ladder's rungs.
 class LaCache : public Policy {
  public:
     explicit LaCache(const ParameterValues& values)
@@ -59,8 +59,8 @@ class LaCache : public Policy {
     Positions positions() const override { return positions_; }
 
  private:
-    /// Cuts the runs between the sinks and the last entries once, oldest first, until `excess` entries are cut.
-    /// @returns the number of cut entries
+    /// Cuts the runs between the sinks and the last entries once, oldest first, until `excess` entries are cut. Returns
+    /// the number of cut entries.
     int64_t cut_runs(int layer, int64_t excess, std::vector<uint32_t>& kept) const {
         const int64_t n_layers = context_.shape.n_layers;
         const int64_t run = 1 + divided_up(std::max<int64_t>(n_layers - span_, 0), step_);
@@ -102,17 +102,17 @@ Definition lacache_definition() {
             "Shi et al., LaCache: Ladder-Shaped KV Caching for Efficient Long-Context Modeling of Large Language "
             "Models, ICML 2025, arXiv:2507.14204",
         .summary =
-            "Keeps the sinks, the last entries (one per layer) and, of each run of entries in between, a few "
-            "neighboring ones, whose place moves from layer to layer like a ladder. Runs are cut repeatedly, oldest "
+            "Keeps the sinks and as many last entries as there are layers. Of each run of entries in between, a few "
+            "neighbors stay. Their place moves from layer to layer like a ladder. Runs are cut repeatedly, oldest "
             "first, until the budget is met. If no run can be cut (a span of all layers), the oldest entries are "
-            "dropped. Positions alone decide, so there are no scores.",
+            "dropped. The choice depends on positions alone, so there are no scores.",
         .parameters =
             {
                 acting_after_scores(automatic_integer_parameter(
                     "sinks", "128, or the budget minus the last entries and one if that is smaller", {.low = 0},
                     "Number of first entries that are always kept.")),
                 acting_after_scores(integer_parameter("span", 16, {.low = 1},
-                                                      "Number of layers that a rung of the ladder covers (S); with a "
+                                                      "Number of layers that a rung of the ladder covers (S). With a "
                                                       "larger span, each cut of a run drops fewer entries.")),
                 acting_after_scores(
                     integer_parameter("overlap", 0, {.low = 0},

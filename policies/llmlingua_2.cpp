@@ -12,7 +12,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Splits a list from the command line at spaces. Escapes: \n line break, \t tab, \s space, \c comma, \\ backslash.
+/// Splits a list at spaces. Escapes: \n line break, \t tab, \s space, \c comma, \\ backslash.
 std::vector<std::string> texts_of(std::string_view list) {
     static constexpr std::string_view letters = "ntsc\\", characters = "\n\t ,\\";
     std::vector<std::string> texts(1);
@@ -65,7 +65,7 @@ class LlmLingua2 : public Policy {
         return select_from_scores(observations.layer, {Granularity::kv_head, std::move(scores), {}});
     }
 
-    /// Keeps all tokens without a probability, and then the most probable ones.
+    /// Keeps all tokens without a probability and fills the budget with the most probable ones.
     Selection select_from_scores(int layer, LayerScores scores) override {
         const auto n = static_cast<size_t>(context_.n_tokens);
         const auto rows = static_cast<size_t>(context_.shape.n_kv_heads);
@@ -119,12 +119,12 @@ Definition llmlingua_2_definition() {
                 text_parameter("model", "",
                                "Folder of the classifier, such as a download of "
                                "microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank. Required."),
-                choice_parameter(
-                    "token_to_word", {"mean", "first"}, "mean",
-                    "Probability of a word: the mean over its tokens (mean) or that of its first token (first)."),
+                choice_parameter("token_to_word", {"mean", "first"}, "mean",
+                                 "Probability of a word: the mean over its tokens (mean) or the probability of its "
+                                 "first token (first)."),
                 text_parameter("force_tokens", "",
-                               "Texts that get probability 1, separated by spaces. \\n is a line break, \\t a tab, \\s "
-                               "a space, \\c a comma."),
+                               "Texts that get probability 1, separated by spaces. \\n means a line break, \\t a tab, "
+                               "\\s a space, \\c a comma."),
                 boolean_parameter("force_reserve_digit", false, "Whether tokens with a digit get probability 1."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {

@@ -92,7 +92,8 @@ class LongCache : public Policy {
         return kept;
     }
 
-    /// Returns `count` indices of `scores`: whole chunks by their best entry, and the best entries of the last chunk.
+    /// Returns `count` indices of `scores`: chunks in the order of their best entry, and the best entries of the last
+    /// chunk.
     std::vector<uint32_t> best_chunks(std::span<const float> scores, int64_t count) const {
         struct Chunk {
             int64_t begin, size;
@@ -139,9 +140,9 @@ Definition longcache_definition() {
         .summary =
             "Keeps the first entries, the recent entries, and the chunks in between whose best entry gets the most "
             "attention from the prompt's last query. If the budget ends within a chunk, its best entries are kept. The "
-            "original method chooses anew at each step, by queries and keys before RoPE, and evicts nothing. Its "
+            "original method evicts nothing, but chooses again at each step, by queries and keys before RoPE. The "
             "published code uses 32 first entries, 4,096 or 8,192 recent entries and spans of 32 around the 1 to 4 "
-            "best entries. KVSlimmer's comparison does not name its settings.",
+            "best entries. KVSlimmer's paper compares with this method and does not state the settings.",
         .parameters =
             {
                 acting_after_scores(integer_parameter(

@@ -14,9 +14,9 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Layers form pairs, from the last layer down. The layers of a merged pair share the direction of a token's key,
-/// interpolated at `t` from the shallower to the deeper layer's, each with its own length; values likewise. The share
-/// `retained` of a head's keys (or values) with the largest angles stays exact.
+/// Layers form pairs, from the last layer down. For each token, the layers of a merged pair share the direction of the
+/// key (or value), interpolated at `t` from the shallower to the deeper layer. Each layer keeps its own length. The
+/// share `retained` of a head's vectors with the largest angles stays exact.
 class MiniCache : public Policy {
  public:
     explicit MiniCache(const ParameterValues& values)
@@ -27,7 +27,6 @@ class MiniCache : public Policy {
     void begin(const RunContext& context) override {
         context_ = context;
         const auto n = static_cast<double>(context.n_tokens);
-        // The subtrahend compensates rounding errors of shares such as 0.05.
         n_retained_ = std::min(static_cast<int64_t>(std::ceil(retained_share_ * n - 1e-9)), context.n_tokens);
         const int most = context.shape.n_layers / 2;
         if (pairs_ && *pairs_ > most)
@@ -98,7 +97,8 @@ class MiniCache : public Policy {
     bool is_merged(int layer) const { return layer >= context_.shape.n_layers - 2 * n_pairs_; }
     bool is_deeper(int layer) const { return (context_.shape.n_layers - layer) % 2 == 1; }
 
-    /// Returns the share of the full cache's bytes. The 2 d numbers of a merged vector become d and two lengths.
+    /// Returns the share of the full cache's bytes. A merged pair of vectors needs d numbers and two lengths instead of
+    /// 2 d numbers.
     double bytes_share(int n_pairs) const {
         const double saved = (context_.shape.head_dim - 2.0) / context_.shape.head_dim *
                              static_cast<double>(context_.n_tokens - n_retained_);
@@ -158,7 +158,7 @@ class MiniCache : public Policy {
         return std::sqrt(squares);
     }
 
-    /// Interpolates between the directions of a and b at t. If one vector is zero, uses the other's direction.
+    /// Interpolates between the directions of a and b at t, or uses the other direction if one vector is zero.
     /// @returns the angle between a and b
     double share_direction(const std::vector<float>& a, const std::vector<float>& b, float* out) const {
         const double length_a = norm(a), length_b = norm(b);
@@ -197,7 +197,7 @@ class MiniCache : public Policy {
         return block;
     }
 
-    /// Returns a layer's keys or values: directions with the layer's own lengths, or the exact vectors.
+    /// Returns a layer's keys or values: shared directions times the layer's lengths, or the exact vectors.
     StoredVectors vectors(const Entries& entries, const Block& directions, const EntriesView& view, int head) const {
         const int d = context_.shape.head_dim;
         StoredPart part{.width = d, .block = directions};
@@ -236,13 +236,13 @@ Definition minicache_definition() {
             {
                 automatic_integer_parameter(
                     "pairs", "as many as the budget requires, a share of the full cache's bytes", {.low = 0},
-                    "Number of layer pairs that are merged, from the last layers down; the paper merges those of the "
-                    "upper half. The result must fit into the budget."),
-                real_parameter(
-                    "t", 0.6, {.low = 0.0, .high = 1.0},
-                    "Position of the shared direction between the shallower layer's (0) and the deeper layer's (1)."),
+                    "Number of layer pairs that are merged, from the last layers down. The paper merges the upper half "
+                    "of the layers. The result must fit into the budget."),
+                real_parameter("t", 0.6, {.low = 0.0, .high = 1.0},
+                               "Position of the shared direction between the directions of the shallower layer (0) and "
+                               "the deeper layer (1)."),
                 real_parameter("retained", 0.05, {.low = 0.0, .high = 1.0},
-                               "Share of each head's keys, and of its values, that stay exact: those with the largest "
+                               "Share of each head's keys and values that stay exact: the vectors with the largest "
                                "angles between the layers."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {

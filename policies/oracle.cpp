@@ -5,7 +5,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// An upper bound rather than a method, since the answer is known only afterwards.
+/// An upper bound rather than a method, because the answer is known only afterwards.
 class Oracle : public ScoringPolicy {
  public:
     explicit Oracle(const ParameterValues& values) : ScoringPolicy(values), reduction_(reduction_of(values)) {}

@@ -16,7 +16,6 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Returns the share of `width`, rounded down. The addend compensates rounding errors of shares such as 0.3.
 int rank_of(double share, int width) { return static_cast<int>(std::floor(share * width + 1e-6)); }
 
 enum class Whitening { calibration, prompt, off };
@@ -29,17 +28,17 @@ Whitening whitening_of(const ParameterValues& values) {
 Parameter whitening_parameter() {
     Parameter parameter =
         choice_parameter("whitening", {"calibration", "prompt", "off"}, "calibration",
-                         "Source of the directions: keys and values of a calibration text, which the model reads once "
-                         "(calibration, as in the paper); those of the prompt itself, which are stored with the prompt "
-                         "and counted (prompt, also `on`); or the weights alone (off).");
+                         "Source of the directions. With calibration (as in the paper): the keys and values of a text "
+                         "that the model reads once. With prompt (or `on`): the prompt's keys and values; these "
+                         "directions are stored and counted. With off: the weights alone.");
     parameter.aliases = {{"on", "prompt"}};
     return parameter;
 }
 
 /// Stores the D = heads * d numbers of a token's keys k (before RoPE) in a group of heads as z = B (k - b), with the
-/// bias b; keys are rebuilt as B^T z + b. B (r, D) has the r = floor(share * D) leading left singular vectors of the
-/// group's rows of W_K; values likewise. With whitening, W_K is multiplied by a square root of X^T X for the inputs X
-/// of a text. The vectors are then the leading eigenvectors of the sum of (k - b) (k - b)^T over the text.
+/// projection's bias b. Keys are rebuilt as B^T z + b. B (r, D) has the r = floor(share * D) leading left singular
+/// vectors of the group's rows of W_K. With whitening, it has the leading eigenvectors of the sum of (k - b) (k - b)^T
+/// over a text. Values are stored likewise.
 class Palu : public Policy {
  public:
     explicit Palu(const ParameterValues& values)
@@ -190,7 +189,7 @@ class Palu : public Policy {
         }
     }
 
-    /// Normalization after the projection makes a bias meaningless.
+    /// Returns no bias if keys are normalized after the projection, because the bias then has no constant effect.
     std::vector<float> bias_of(const Projection& made_with, const Group& group) const {
         if (made_with.bias.empty() || made_with.is_normalised) return {};
         const auto begin = made_with.bias.begin() + static_cast<std::ptrdiff_t>(group.first) * context_.shape.head_dim;
@@ -208,7 +207,7 @@ class Palu : public Policy {
         return transposed;
     }
 
-    /// Returns the keys or values of the first n tokens in the group, without the bias: (n, D).
+    /// Returns the group's keys or values of the first n tokens without the bias: (n, D).
     std::vector<float> vectors_of(const EntriesView& view, int64_t n, const Group& group,
                                   const std::vector<float>& bias) const {
         const auto width = static_cast<size_t>(group.width), d = static_cast<size_t>(context_.shape.head_dim);
@@ -229,7 +228,7 @@ class Palu : public Policy {
         return leading_directions(products, width, width);
     }
 
-    /// Returns, for each group, all D directions that follow from the model alone, shared by runs at all budgets.
+    /// Returns all D directions of each group without a prompt's data. Runs at all budgets share them.
     std::shared_ptr<const std::vector<Directions>> directions_of_model(int layer, Projected which) const {
         const bool is_off = whitening_ == Whitening::off;
         const auto key = fmt::format("palu {} {} of layer {}, groups of {}", is_off ? "weights" : "calibration",
@@ -263,7 +262,7 @@ class Palu : public Policy {
         return block;
     }
 
-    /// Returns the map (r, d) that computes a head's numbers.
+    /// Returns the map (r, d) that rebuilds a head's numbers.
     std::shared_ptr<const Matrix> map_of(const Group& group, const std::vector<float>& basis, int head) const {
         const auto d = static_cast<size_t>(context_.shape.head_dim);
         auto map =
@@ -281,11 +280,10 @@ class Palu : public Policy {
     Whitening whitening_;
     RunContext context_;
     std::vector<Group> groups_;
-    /// Directions of each group, by layer and kind.
     std::map<std::pair<int, Projected>, std::vector<GroupDirections>> directions_;
 };
 
-/// Returns the share for the latents and, if whitening=prompt, the prompt's directions (rank, width) in f32.
+/// Returns the share of bytes for the latents and, with whitening=prompt, the directions (rank, width) in f32.
 double needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
     const auto group_heads = static_cast<int>(values.integer("group_heads"));
     const auto n = static_cast<double>(size.n_tokens);
@@ -309,16 +307,16 @@ Definition palu_definition() {
         .title = "Palu",
         .paper = "Chang et al., Palu: KV-Cache Compression with Low-Rank Projection, ICLR 2025, arXiv:2407.21118",
         .summary =
-            "Keeps every token as its components along a few directions. Each group of heads has its own directions: "
-            "those along which the keys and values of a calibration text are largest.",
+            "Keeps every token as its components along a few directions. Each group of heads has its own directions, "
+            "along which the keys and values of a calibration text are largest.",
         .parameters =
             {
                 integer_parameter("group_heads", 4, {.low = 1},
                                   "Number of KV heads whose keys (or values) are stored together."),
                 automatic_real_parameter("rank_share", "the budget, a share of the full cache's bytes",
                                          {.low = 0.0, .high = 1.0, .low_open = true},
-                                         "Share of a group's directions that are kept, which is also the share of the "
-                                         "full cache's bytes that tokens need. It replaces the budget."),
+                                         "Share of a group's directions that are kept. Tokens then need the same share "
+                                         "of the full cache's bytes. It replaces the budget."),
                 whitening_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {

@@ -5,7 +5,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// The finalizer of SplitMix64: every bit of the result depends on every bit of the input.
+/// SplitMix64's finalizer, in which every bit of the result depends on every bit of the input.
 uint64_t mixed(uint64_t number) {
     number += 0x9e3779b97f4a7c15u;
     number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -13,7 +13,7 @@ uint64_t mixed(uint64_t number) {
     return number ^ (number >> 31);
 }
 
-/// Draws are functions of seed, prompt, layer, row and position, so runs are reproducible in any order of layers.
+/// Scores are functions of seed, prompt, layer, row and position, and reproducible in any order of layers.
 class Random : public ScoringPolicy {
  public:
     explicit Random(const ParameterValues& values) : ScoringPolicy(values), shared_(values.boolean("shared")) {}
@@ -36,7 +36,7 @@ class Random : public ScoringPolicy {
                     ? state_
                     : mixed(mixed(state_ ^ static_cast<uint64_t>(observations.layer + 1)) ^ static_cast<uint64_t>(row));
             for (int64_t position = 0; position < context().n_tokens; ++position) {
-                // A float represents the numbers in [0, 1) evenly with 24 bits.
+                // Uses 24 bits, which a float in [0, 1) represents exactly.
                 scores.push_back(static_cast<float>(mixed(of_row ^ static_cast<uint64_t>(position)) >> 40) * 0x1p-24f);
             }
         }
@@ -56,8 +56,8 @@ Definition random_definition() {
         .title = "Random",
         .paper = "",
         .summary =
-            "Keeps uniformly random entries, drawn separately for each head, layer and prompt, and reproducible with "
-            "the seed. It is a lower bound for useful policies.",
+            "Keeps uniformly random entries, drawn separately for each head, layer and prompt. The same seed gives the "
+            "same entries. It is a lower bound for useful policies.",
         .parameters =
             {
                 acting_after_scores(

@@ -73,8 +73,8 @@ Definition streaming_llm_definition() {
         .title = "StreamingLLM",
         .paper = "Xiao et al., Efficient Streaming Language Models with Attention Sinks, ICLR 2024, arXiv:2309.17453",
         .summary =
-            "Keeps the first entries (attention sinks) and the most recent ones. Positions alone decide, so there are "
-            "no scores.",
+            "Keeps the first entries (attention sinks) and the most recent ones. The choice depends on positions "
+            "alone, so there are no scores.",
         .parameters =
             {
                 acting_after_scores(integer_parameter(

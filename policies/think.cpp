@@ -12,7 +12,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Keys, except the last `recent` ones, keep only the channels with the best channel_scores().
+/// Drops the key channels with the lowest channel_scores(), except in the last `recent` keys.
 class Think : public Policy {
  public:
     explicit Think(const ParameterValues& values)
@@ -32,8 +32,7 @@ class Think : public Policy {
         const auto n = static_cast<double>(context.n_tokens);
         n_pruned_ = std::max<int64_t>(context.n_tokens - recent_, 0);
         const double share = context.share_of_bytes();
-        // A given ratio is rounded as in the paper's code. Small terms compensate rounding errors of ratios such as
-        // 0.8.
+        // The paper's code also rounds a given ratio down. The small terms compensate rounding errors.
         const double dropped = ratio_        ? std::floor(*ratio_ * d + 1e-6)
                                : share < 1.0 ? std::ceil(dropped_for(share) - 1e-6)
                                              : 0.0;
@@ -72,14 +71,14 @@ class Think : public Policy {
     bool stores_parts() const override { return n_dropped_ > 0 && n_pruned_ > 0; }
 
  private:
-    /// Returns the channels to drop for a share of a head's 2 N d numbers. The pruned keys must also compensate for the
-    /// keys that stay whole and for the channel indices.
+    /// Returns the number of channels to drop for a share of a head's 2 N d numbers, including compensation for the
+    /// whole keys and the channel indices.
     double dropped_for(double share) const {
         const double d = context_.shape.head_dim, saved = 2.0 * (1.0 - share) * static_cast<double>(context_.n_tokens);
         return n_pruned_ > 0 ? d * (saved + 1.0) / (static_cast<double>(n_pruned_) + 1.0) : 0.0;
     }
 
-    /// Returns the smallest percentage, with one channel and its index left, rounded up to a tenth.
+    /// Returns the smallest possible percentage, rounded up to a tenth: one channel and its index per pruned key.
     double least_percent(double n, int d) const {
         const double saved = std::max(static_cast<double>(n_pruned_) * (d - 1) - 1.0, 0.0);
         return std::ceil(1000.0 * (1.0 - saved / (2.0 * n * d))) / 10.0;
@@ -146,7 +145,6 @@ Definition think_definition() {
         },
         .needed_share = [](const ParameterValues& values, double asked, const CacheSize& size) -> double {
             if (!values.automatic_real("ratio")) return asked;
-            // The last keys keep all channels, in addition to the ratio.
             const int64_t whole = std::min(values.integer("recent"), size.n_tokens);
             return asked + (1.0 - asked) * static_cast<double>(whole) / static_cast<double>(size.n_tokens);
         },

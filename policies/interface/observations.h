@@ -24,14 +24,14 @@ struct ModelShape {
     int group() const { return n_heads / n_kv_heads; }
 };
 
-/// Whether entries are chosen and stored per KV head or, with K and V repeated, per query head.
+/// Whether entries are chosen and stored per KV head, or per query head with K and V repeated.
 enum class Granularity { kv_head, query_head };
 enum class Positions { prompt, cache };
-/// Keys over which the window's softmax runs: all visible ones (SnapKV) or only those before the window (ApertureKV).
+/// Keys in the softmax of the window's attention: all visible keys (SnapKV) or only the prefix (ApertureKV).
 enum class SoftmaxRange { visible, prefix };
 
-/// Keys (after RoPE unless stated otherwise) or values of one layer. Element (g, j, c) is at index g * head_stride + j
-/// * head_dim + c of `data`.
+/// Keys (after RoPE unless stated otherwise) or values of one layer. Element c of entry j in head g is at index g *
+/// head_stride + j * head_dim + c.
 struct EntriesView {
     const void* data = nullptr;  ///< in host memory; nullptr if no policy needs it there (Needs::entries)
     kernels::DType dtype = kernels::DType::f32;
@@ -48,11 +48,11 @@ struct HeadRows {
     int64_t stride = 0;
 };
 
-/// Copies an entry as f32 to out (head_dim). @throws std::logic_error if the view has no host memory.
+/// Copies an entry as f32 to out (head_dim). @throws std::logic_error if the view has no data in host memory
 void read_entry(const EntriesView& view, int head, int64_t position, int head_dim, float* out);
 
-/// Observations of one layer's prefill. The thread-safe methods compute derived quantities once and share them among
-/// runs. The arrays belong to the caller and must outlive this object.
+/// Observations of one layer's prefill. Runs share derived quantities, whose methods are thread-safe. The arrays belong
+/// to the caller and must outlive this object.
 class LayerObservations {
  public:
     int layer = 0;
@@ -62,40 +62,40 @@ class LayerObservations {
     EntriesView keys;              ///< shape (G, N, d)
     EntriesView keys_before_rope;  ///< (G, N, d); no data if no policy needs them
     EntriesView values;            ///< shape (G, N, d)
-    /// (H, n_window, d) f32 after RoPE, queries of the last n_window prompt tokens.
+    /// (H, n_window, d) f32 queries of the last n_window prompt tokens, after RoPE.
     std::span<const float> window_queries;
     int n_window = 0;
     std::span<const float> attention_sums;  ///< (H, N) sums over all prompt queries; empty if no policy needs them
     std::span<const float> hidden_states;   ///< (N, hidden); empty if no policy needs them
-    /// (N, hidden) normalized inputs of the projections; empty if no policy needs them
+    /// (N, hidden) normalized inputs of the projections, or empty if no policy needs them.
     std::span<const float> projection_inputs;
-    /// (N) probabilities from the token classifier, NaN for tokens outside the user's text; empty without one.
+    /// (N) probabilities from the token classifier, or empty without one. NaN for tokens outside the user's text.
     std::span<const float> token_probabilities;
-    /// (H, N) attention summed over the queries of the full cache's answer; empty if no policy needs it.
+    /// (H, N) attention summed over the queries of the full cache's answer, or empty if no policy needs it.
     std::span<const float> answer_attention;
 
-    /// Returns the mean of softmax(q k / sqrt d) over the last `window` queries (at most N), per query head: (H, N) for
-    /// `visible`, with the window's causal part, or (H, N - window) for `prefix`. With lambda > 0, applies ApertureKV's
-    /// query diversification (its Eq. 9-11). @throws std::logic_error if fewer queries were observed.
+    /// Returns the mean of softmax(q k / sqrt d) over the last `window` queries (at most N): (H, N) for `visible`, (H,
+    /// N - window) for `prefix`. With lambda > 0, applies ApertureKV's query diversification (its Eq. 9-11).
+    /// @throws std::logic_error if fewer queries were observed
     const std::vector<float>& window_attention(int window, float lambda, SoftmaxRange range);
 
-    /// Returns, for each token (N), the mean over the last `window` queries (at most N) of the largest attention of any
-    /// KV head, which is the mean over its group (K-VEC's Eq. 13). @throws as window_attention().
+    /// Returns K-VEC's Eq. 13 for each token (N). For each of the last `window` queries (at most N), takes the largest
+    /// of the KV heads' mean attentions, and averages these maxima. @throws as window_attention()
     const std::vector<float>& window_peak(int window);
 
-    /// Sets the appended or generated tokens. `queries` (H, M, d) are the last M of K >= M tokens, f32 after RoPE. The
-    /// tokens' keys (G, K, d) have the prompt's type.
+    /// Sets the appended or generated tokens. `queries` (H, M, d) are f32 after RoPE and belong to the last M of K >= M
+    /// tokens. `appended_keys` (G, K, d) have the type of the prompt's keys.
     /// @param all_keys (G, N + K, d) keys of the prompt and these tokens, if they are contiguous
     void set_appended(std::span<const float> queries, EntriesView appended_keys, int n_queries, int n_keys,
                       EntriesView all_keys = {});
-    /// Frees all data derived from the appended tokens. Without this call, setting as many tokens again is faster.
+    /// Frees all data about the appended tokens. Otherwise, the memory is reused for the same number of new tokens.
     void forget_appended();
     std::span<const float> appended_queries() const { return appended_queries_; }
     const EntriesView& appended_keys() const { return appended_keys_; }
     int n_appended() const { return n_appended_; }
 
-    /// Returns the mean of softmax(q k / sqrt d) over the appended queries at the prompt's keys (H, N). The softmax
-    /// includes the appended keys up to the query's own. Valid until other tokens are set.
+    /// Returns the mean of softmax(q k / sqrt d) over the appended queries, for the prompt's keys (H, N). The softmax
+    /// also covers the appended keys that a query sees. Valid until the next set_appended().
     HeadRows appended_attention();
 
     struct Asked {
@@ -104,16 +104,16 @@ class LayerObservations {
         bool appended_attention = false;
     };
     Asked asked();
-    /// Computes the attentions that another layer needed, since this layer will probably need them, too.
+    /// Computes in advance the attentions that runs requested from another layer.
     void work_out(const Asked& of_another);
 
-    /// Returns a value shared by several runs, see Memo::get. It must not depend on a run's budget or on other layers.
+    /// Returns a value that several runs share (Memo::get). The value must not depend on the budget or on other layers.
     template <class T>
     std::shared_ptr<const T> shared(const std::string& key, const std::function<T()>& make) {
         return shared_.get(key, make);
     }
 
-    /// Frees derived quantities and invalidates references, except the n most recently requested of each kind.
+    /// Frees derived quantities except the n most recently requested ones of each kind. Invalidates references.
     void keep_latest(size_t n);
 
  private:
@@ -122,12 +122,10 @@ class LayerObservations {
         uint64_t asked = 0;  ///< sequence number of the latest request
     };
 
-    /// Returns the keys of the prompt followed by the appended ones: (G, N + K, d).
     EntriesView joined_keys();
     int observed_window(int window) const;
-    /// Describes the attention of the last w prompt queries over all keys. The caller sets the output.
+    /// Returns the kernel's input for the last w prompt queries and all keys, without the output.
     kernels::WindowAttention problem_of(int64_t w) const;
-    /// A backend's attention kernel, which run() calls with queries and mean in host memory.
     using Kernel = void (kernels::Backend::*)(const kernels::WindowAttention&) const;
     static void run(Kernel kernel, const kernels::Backend& backend, const kernels::WindowAttention& problem,
                     size_t mean_size);
@@ -137,10 +135,10 @@ class LayerObservations {
     int n_appended_ = 0;
     int n_appended_keys_ = 0;
     EntriesView all_keys_;
-    /// The prompt's keys with space for the appended ones. Reused for the same number of appended tokens.
+    /// Keys of the prompt, followed by space for appended keys.
     std::unique_ptr<kernels::DeviceArray> joined_;
     int n_joined_ = 0;
-    /// Means over the appended queries at all keys (H, N + K), and whether they are up to date.
+    /// (H, N + K) mean attention of the appended queries to all keys.
     std::unique_ptr<float[]> appended_attention_;
     size_t n_appended_attention_ = 0;
     bool has_appended_attention_ = false;

@@ -39,7 +39,7 @@ std::optional<bool> truth(std::string_view text) {
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-/// Returns "a whole number, at least 1, or auto (half of the budget)".
+/// Returns a phrase such as "a whole number, at least 1, or auto (half of the budget)".
 std::string expectation(const Parameter& parameter) {
     std::string text;
     switch (parameter.kind) {
@@ -61,7 +61,7 @@ std::string expectation(const Parameter& parameter) {
     return text;
 }
 
-/// Limit for counts of tokens, entries, heads and layers. The sum of two of them fits into 32 bits.
+/// Limit for integers. The sum of two values fits into 32 bits.
 constexpr double most_integer = 1e9;
 
 [[noreturn]] void refuse(const Parameter& parameter, std::string_view found, std::string_view hint = "") {
@@ -353,7 +353,7 @@ ParameterValues ParameterValues::from_json(std::vector<Parameter> declared_param
         } else if (held.is_string()) {
             values.set_value(name, held.get<std::string>());
         } else {
-            // The message names the type only: printing deeply nested JSON would recurse deeply.
+            // Prints only the type, because printing deeply nested JSON would recurse deeply.
             refuse(values.parameter(name), held.is_array() ? "a list" : held.is_object() ? "an object" : "null");
         }
     }

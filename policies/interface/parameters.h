@@ -17,14 +17,14 @@ enum class ParameterKind { integer, real, choice, boolean, text };
 
 std::string_view name_of(ParameterKind kind);
 
-/// Value of a parameter that follows from something known later (h2o's `recent` from the budget). Written as `auto`.
+/// Placeholder for a value that is computed later, such as h2o's `recent` from the budget. Written as `auto`.
 struct Automatic {
     bool operator==(const Automatic&) const = default;
 };
 
 using ParameterValue = std::variant<Automatic, int64_t, double, bool, std::string>;
 
-/// Allowed numbers, from low to high. Each end is included unless it is open.
+/// Range of allowed numbers. Each end is included unless it is open.
 struct Range {
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();
@@ -36,28 +36,28 @@ struct Range {
     std::string text() const;  ///< "in [0, 0.5]", "at least 1", "odd, at least 1"; empty if any number is allowed
 };
 
-/// One parameter of a policy. Command line, form, help, documentation and trace use this declaration.
+/// Declaration of a policy's parameter, for the command line, forms, help, documentation and traces.
 struct Parameter {
     std::string name;  ///< name on the command line: lower case, words joined by '_'
     ParameterKind kind = ParameterKind::integer;
     ParameterValue fallback;
     Range range;                       ///< used for integers and reals
     std::vector<std::string> choices;  ///< used for choices
-    /// For choices: other accepted words, each with its choice. JSON booleans are matched as `on` and `off`.
+    /// For choices: synonyms, each with its choice. JSON booleans match `on` and `off`.
     std::vector<std::pair<std::string, std::string>> aliases;
-    /// For texts: throws ParameterError if the policy could not read the text. nullptr if any text is valid.
+    /// For texts: throws ParameterError if the policy cannot use the text. nullptr if any text is valid.
     void (*check_text)(const std::string& text) = nullptr;
     std::string help;       ///< one line, with the paper's equation or section
     std::string automatic;  ///< meaning of `auto` ("half of the budget"); empty if `auto` is not allowed
-    /// Whether the parameter acts only after scores are finished. If so, a trace can show its effect without a prefill.
+    /// Whether the parameter only affects what happens after scoring. Its effect can then be shown without a prefill.
     bool after_scores = false;
-    /// For booleans: whether switching it on makes the scores depend on the budget.
+    /// For booleans: whether the scores depend on the budget if the parameter is on.
     bool binds_scores_to_budget = false;
 
     /// Reads a value from the command line. Booleans: on|off, true|false, yes|no, 1|0. @throws ParameterError
     ParameterValue parse(std::string_view text) const;
 
-    /// Checks a value and returns it: integers as reals where needed, choices as declared. @throws ParameterError
+    /// Returns a valid value, with integers converted to reals and choices spelled as declared. @throws ParameterError
     ParameterValue checked(ParameterValue value) const;
 };
 
@@ -71,10 +71,10 @@ Parameter text_parameter(std::string name, std::string fallback, std::string hel
 
 Parameter acting_after_scores(Parameter parameter);
 
-/// Returns a value as on the command line: "0.45", "on", "auto", "max". Reals have the shortest exact form.
+/// Returns a value as the command line accepts it: "0.45", "on", "auto", "max". Reals have the shortest exact form.
 std::string to_text(const ParameterValue& value);
 
-/// @returns nullopt if the value is not a number: `auto`, a choice, a boolean or a text.
+/// Returns nullopt if the value is not a number (`auto`, a choice, a boolean or a text).
 std::optional<double> number_in(const ParameterValue& value);
 
 /// Values of all declared parameters of one policy.
@@ -86,7 +86,7 @@ class ParameterValues {
     /// Sets a parameter. Names ignore case, and '_' equals '-'. @throws ParameterError for unknown names and values
     void set(std::string_view name, std::string_view text);
     void set_value(std::string_view name, ParameterValue value);
-    /// Sets a real, or an integer after dropping the fraction.
+    /// Sets a real parameter, or an integer parameter to the number without its fraction.
     void set_number(std::string_view name, double number);
 
     const std::vector<Parameter>& declared() const { return declared_; }
@@ -94,7 +94,7 @@ class ParameterValues {
     const ParameterValue& value(std::string_view name) const;
     bool is_default(std::string_view name) const;
 
-    /// Typed access. @throws std::logic_error if the policy declared no such parameter or another type.
+    /// @throws std::logic_error if the policy declares no such parameter or another type
     int64_t integer(std::string_view name) const;
     std::optional<int64_t> automatic_integer(std::string_view name) const;  ///< nullopt for `auto`
     double real(std::string_view name) const;
@@ -102,9 +102,9 @@ class ParameterValues {
     bool boolean(std::string_view name) const;
     const std::string& text(std::string_view name) const;  ///< also returns choices
 
-    /// Returns all parameters as a JSON object, defaults included: a trace's `parameters_json`.
+    /// Returns all parameters, defaults included, as a JSON object for a trace's `parameters_json`.
     std::string to_json() const;
-    /// Reads the result of `to_json`. Missing parameters get their defaults. @throws ParameterError
+    /// Reads the output of to_json(), with defaults for missing parameters. @throws ParameterError
     static ParameterValues from_json(std::vector<Parameter> declared, std::string_view json);
 
     /// Returns the values that differ from the defaults: "window=8,lambda=0.45".

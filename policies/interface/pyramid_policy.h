@@ -8,7 +8,7 @@
 
 namespace kvscope::policies {
 
-/// A policy of SnapKV's family with larger budgets in lower layers and the same total. Reads `beta` and `schedule`.
+/// Variant of a policy in SnapKV's family with larger budgets in lower layers and the same total.
 template <class Family>
 class PyramidPolicy : public Family {
  public:

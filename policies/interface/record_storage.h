@@ -6,7 +6,7 @@
 
 namespace kvscope::policies {
 
-/// Fills the members of trace::RunRecord, which this part may not use, that describe how entries are stored.
+/// Writes a run's storage into trace::RunRecord, a template parameter because policies may not depend on traces.
 template <class RunRecord>
 class StorageRecorder {
  public:
@@ -51,7 +51,6 @@ class StorageRecorder {
         return true;
     }
 
-    /// Also frees the memory, which can be large for long prompts.
     template <class Numbers>
     static void free(Numbers& numbers) {
         Numbers().swap(numbers);

@@ -11,14 +11,14 @@
 
 namespace kvscope::policies {
 
-/// Returns every policy of this build. The build generates the list from policies/*.cpp: ada_snapkv.cpp defines
-/// `Definition ada_snapkv_definition();` in this namespace.
+/// Returns every policy of this build, in a list that the build generates from policies/*.cpp. For example,
+/// ada_snapkv.cpp defines `Definition ada_snapkv_definition();`.
 const std::vector<Definition>& definitions();
 
 /// Returns a policy by name, or nullptr. Names ignore case, and '_' equals '-'.
 const Definition* find_definition(std::string_view name);
 
-/// Returns a policy by name. @throws ParameterError that lists the nearest and all policies.
+/// Returns a policy by name. @throws ParameterError with similar names and all names
 const Definition& find(std::string_view name);
 
 /// A policy with its parameters, as in `--policy`.
@@ -26,13 +26,13 @@ struct PolicySpec {
     const Definition* definition = nullptr;
     ParameterValues values;
 
-    /// Returns the text for parse_policy(), without parameters at their defaults: "aperturekv:lambda=0".
+    /// Returns the text for parse_policy(), without default values: "aperturekv:lambda=0".
     std::string label() const;
     std::unique_ptr<Policy> create() const { return definition->create(values); }
     std::optional<double> own_share() const {
         return definition->own_share ? definition->own_share(values) : std::nullopt;
     }
-    /// Returns Definition::needed_share for own_share() or else for the budget. nullopt if the policy defines none.
+    /// Returns the share of the full cache's bytes that a run needs, or nullopt if the policy does not define it.
     std::optional<double> needed_share(const Budget& budget, const CacheSize& size) const;
     bool operator==(const PolicySpec&) const = default;
 };
@@ -40,20 +40,20 @@ struct PolicySpec {
 /// Returns the label of a run: "snapkv:window=8 @ 128", "think @ 75 %", "full".
 std::string run_label(const PolicySpec& spec, const Budget& budget);
 
-/// Returns "h2o:recent=16" for "h2o:recent=16 @ 64". Empty if the label has no budget.
+/// Returns "h2o:recent=16" for "h2o:recent=16 @ 64", or an empty text if the label has no budget.
 std::string_view label_without_budget(std::string_view label);
 /// Returns the share in a run's label, or nullopt if the budget is a count or missing.
 std::optional<double> share_in_label(std::string_view label);
-/// Whether two labels name the same run, however the share is written: "think @ 75 %", "think @ 0.75", "think @ 75%".
+/// Whether two labels name the same run, with the share in any format: "think @ 75 %", "think @ 0.75", "think @ 75%".
 bool same_run_label(std::string_view a, std::string_view b);
 
 /// Reads "name" or "name:parameter=value,parameter=value". A boolean name alone means `=on`. @throws ParameterError
 PolicySpec parse_policy(std::string_view text);
 
-/// Splits a list into texts for parse_policy(). A comma ends a policy with parameters only if a policy name follows.
+/// Splits a list at commas that are followed by a policy's name. The results are texts for parse_policy().
 std::vector<std::string> split_policies(std::string_view list);
 
-/// Reads "parameter=value,…" for a definition outside the registry (tests, plug-ins).
+/// Reads "parameter=value,…" for a policy that is not in the registry (tests, plug-ins).
 PolicySpec parse_parameters(const Definition& definition, std::string_view parameters);
 
 }  // namespace kvscope::policies

@@ -6,10 +6,9 @@
 
 namespace kvscope::policies {
 
-/// Returns the kept sets that follow from recorded scores, one element per layer: the run's for its own budget, a
-/// what-if for another.
+/// Returns each layer's kept entries for any budget, computed from recorded scores.
 /// @throws BudgetError, ScoreError and std::logic_error as Policy::begin and Policy::select_from_scores do;
-///         SelectionError for an invalid decision.
+/// SelectionError for an invalid decision
 std::vector<Selection> reselect(const Definition& definition, const ParameterValues& values, const RunContext& context,
                                 std::vector<LayerScores> scores);
 

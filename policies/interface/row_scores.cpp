@@ -47,7 +47,6 @@ std::vector<float> pooled_prefix(kernels::Pooling pooling, int64_t kernel, const
 
 namespace {
 
-/// @param first_nan returns the first NaN of a row, or -1
 void require_ranked(int layer, size_t found, int rows, int64_t n_tokens,
                     const std::function<int64_t(int64_t row)>& first_nan) {
     const std::string where = "layer " + std::to_string(layer);

@@ -14,7 +14,7 @@
 
 namespace kvscope::policies {
 
-/// A layer's scores, row by row, with the interface of a vector. Immutable, and shared by copies.
+/// Immutable scores of a layer, row by row, with the interface of a vector. Copies share the memory.
 template <class T>
 class Scores {
  public:
@@ -49,8 +49,8 @@ class Scores {
 
     Values values() const { return held_ ? held_->values : nullptr; }
 
-    /// Returns the ranking of the scores as rows of n. nullptr on the first request, since a partial selection is
-    /// faster for a single use, and after a single announce_ranking().
+    /// Returns the ranking of the scores as rows of n. Returns nullptr on the first request, because a partial
+    /// selection is faster if no other request follows.
     const kernels::Ranking<T>* ranking(int64_t n) const {
         if (!are_rows_of(n)) return nullptr;
         const std::lock_guard lock(held_->mutex);
@@ -58,7 +58,7 @@ class Scores {
         held_->was_asked = true;
         return known(n);
     }
-    /// Announces that the scores will be ranked. The second call computes the ranking while threads are idle.
+    /// Announces a later ranking. The second announcement computes it while threads are idle.
     void announce_ranking(int64_t n) const {
         if (!are_rows_of(n)) return;
         const std::lock_guard lock(held_->mutex);

@@ -56,7 +56,7 @@ Selection ScoringPolicy::select_from_scores(int layer, LayerScores scores) {
 Parameter recent_parameter() {
     return acting_after_scores(automatic_integer_parameter(
         "recent", "half of the budget, rounded down", {.low = 0},
-        "Number of last entries that are always kept; the entries with the best scores get the rest of the budget."));
+        "Number of last entries that are always kept. The entries with the best scores get the rest of the budget."));
 }
 
 int64_t recent_entries(const ParameterValues& values, int64_t budget) {

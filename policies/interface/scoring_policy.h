@@ -9,9 +9,8 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that keep the `recent` last entries and the best-scored earlier ones, the same number in every row.
-/// Reads the parameters `recent` (0 if not declared; `auto` is half of the budget, rounded down), `granularity` and
-/// `positions`. A derived policy implements `needs` and `score`.
+/// Base of policies that keep the last `recent` entries and the best-scored earlier ones, the same number in every row.
+/// A derived policy implements `needs` and `score`.
 class ScoringPolicy : public Policy {
  public:
     void begin(const RunContext& context) override;
@@ -24,11 +23,11 @@ class ScoringPolicy : public Policy {
  protected:
     explicit ScoringPolicy(const ParameterValues& values);
 
-    /// Returns scores (R, N) of all positions, recent ones included; the highest are kept.
+    /// Returns scores (R, N) of all positions. Entries with the highest scores are kept.
     virtual std::vector<float> score(LayerObservations& observations) = 0;
 
-    /// Returns a key under which runs share their scores: the policy's name and everything that the scores depend on
-    /// besides the observations. Must not depend on the budget. Empty if runs do not share scores.
+    /// Returns a key for scores that runs share, or an empty text if runs share none. It contains the policy's name and
+    /// all parameters that affect the scores, but not the budget.
     virtual std::string shared_as() const { return {}; }
 
     const RunContext& context() const { return context_; }
@@ -48,7 +47,7 @@ class ScoringPolicy : public Policy {
 
 Parameter recent_parameter();
 
-/// Returns the number of last entries that are always kept; 0 if `recent` is not declared.
+/// Returns the number of last entries that are always kept, or 0 if `recent` is not declared.
 int64_t recent_entries(const ParameterValues& values, int64_t budget);
 
 }  // namespace kvscope::policies

@@ -4,7 +4,7 @@
 
 namespace kvscope::policies {
 
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): the same numbers on every machine.
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), with the same numbers on every machine.
 class SeededRandom {
  public:
     explicit SeededRandom(uint64_t seed) : state_(seed) {}
@@ -16,17 +16,17 @@ class SeededRandom {
         return z ^ (z >> 31);
     }
 
-    /// Returns a uniform number in [0, 1) with 53 random bits.
+    /// Returns a uniform number in [0, 1).
     double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-    /// Returns a uniform integer in 0 ... n - 1. Requires n >= 1.
+    /// Returns a uniform integer from 0 to n - 1.
     int64_t below(int64_t n) { return static_cast<int64_t>(unit() * static_cast<double>(n)); }
 
  private:
     uint64_t state_;
 };
 
-/// Returns a generator with its own sequence for each layer and row.
+/// Returns a generator with a separate sequence for each layer and row.
 inline SeededRandom row_random(uint64_t seed, int layer, int row) {
     SeededRandom of_layer(seed ^ (static_cast<uint64_t>(layer) << 32 | static_cast<uint32_t>(row)));
     return SeededRandom(of_layer.next());

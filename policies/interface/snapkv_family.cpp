@@ -17,7 +17,7 @@ SnapKvFamily::SnapKvFamily(const ParameterValues& values)
       kernel_(values.integer("kernel")) {}
 
 std::shared_ptr<const Scores<float>> SnapKvFamily::shared_scores(LayerObservations& observations) const {
-    // Shared by all policies of the family and all budgets, which must not be part of the key.
+    // The key contains no budget and no policy name, so that the whole family shares the scores.
     const std::string key = fmt::format("snapkv {} {} {} {} {} {}", window(), lambda_, static_cast<int>(reduction_),
                                         static_cast<int>(granularity()), static_cast<int>(pooling_), kernel_);
     return observations.shared<Scores<float>>(
@@ -40,7 +40,7 @@ HeadRows SnapKvFamily::window_attention(LayerObservations& observations) const {
 Scores<float> SnapKvFamily::pooled(int layer, const HeadRows& attention) const {
     const std::vector<float> scores =
         scores_by_row<float>(context().shape, granularity(), reduction_, attention, n_tokens());
-    // Checked before pooling, which would spread or hide a NaN.
+    // Pooling would spread or hide a NaN.
     require_scores(layer, scores, rows(), n_prefix(), n_tokens());
     return pooled_prefix(pooling_, kernel_, scores, rows(), n_prefix(), n_tokens());
 }

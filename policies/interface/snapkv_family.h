@@ -7,8 +7,8 @@
 
 namespace kvscope::policies {
 
-/// SnapKV and its variants, which override layer_budgets() or head_budgets(). The prefix is ranked by the window's mean
-/// attention, reduced over the group and pooled.
+/// SnapKV and its variants. Ranks the prefix by the window's mean attention, reduced over the group and pooled.
+/// Variants override layer_budgets() or head_budgets().
 class SnapKvFamily : public WindowPolicy {
  public:
     explicit SnapKvFamily(const ParameterValues& values);
@@ -23,14 +23,14 @@ class SnapKvFamily : public WindowPolicy {
 
     Selection select_pooled(int layer, Scores<float> scores);
 
-    /// Reduces and pools a mean attention (H, N). Returns (R, N) with NaN after the prefix.
+    /// Reduces and pools a mean attention (H, N). Returns scores (R, N) with NaN after the prefix.
     Scores<float> pooled(int layer, const HeadRows& attention) const;
 
-    /// Changes pooled scores (R, N) before they are ranked.
     virtual Scores<float> finished(int /*layer*/, Scores<float> scores) const { return scores; }
     virtual bool leaves_scores() const { return true; }
 
-    /// Returns the prefix entries that each row keeps in a layer. The model's total must be that of the layer budgets.
+    /// Returns the number of prefix entries that each row keeps. The sum over the model must equal that of
+    /// layer_budgets().
     virtual std::vector<int64_t> head_budgets(int layer, const Scores<float>& scores) const;
 
  private:

@@ -16,7 +16,7 @@
 namespace kvscope::policies {
 namespace {
 
-/// Location of a fault in stored entries. Its methods throw errors that name the location.
+/// Location of invalid stored entries, for error messages.
 struct Place {
     std::string_view policy;
     int layer;
@@ -91,7 +91,7 @@ void require_entries(const Place& place, const StoredEntries& entries, int head_
     }
 }
 
-/// Checks that all tokens lie in existing entries and that each entry ends with the token at its position.
+/// Checks that every token lies in an existing entry and that each entry ends with the token at its position.
 void require_tokens(const Place& place, const std::vector<int32_t>& token_entry, const std::vector<uint32_t>& kept) {
     const auto n = static_cast<int32_t>(kept.size());
     for (size_t token = 0; token < token_entry.size(); ++token) {
@@ -156,18 +156,17 @@ bool is_whole(const StoredVectors& vectors) {
     return !part.map && part.channels.empty() && part.scales.empty();
 }
 
-/// Users of a block: keys and values that read it, among the rows of the layer that stores it.
 struct BlockUse {
     std::set<int> whole_columns;  ///< first columns of whole keys or values, d columns each
     int n_users = 0;              ///< number of other keys and values
 
-    /// Returns the columns of each other user. Whole keys and values use their own columns; the others share the rest.
+    /// Returns the columns per user that is not whole. These users share the columns that no whole keys or values use.
     double width_of_user(const StoredBlock& block, int head_dim) const {
         return static_cast<double>(block.width - head_dim * static_cast<int>(whole_columns.size())) / n_users;
     }
 };
 
-/// Blocks that a layer stores for several parts or for other layers, with their bytes.
+/// Blocks of a layer with their users and bytes.
 struct Shared {
     StoredBytes bytes;
     std::map<const StoredBlock*, BlockUse> uses;
@@ -198,7 +197,7 @@ Shared shared_of(const StoredLayer& layer, size_t element) {
     return shared;
 }
 
-/// Returns the numbers stored per entry, including the share of blocks that several heads read.
+/// Returns the numbers stored per entry, including a share of the blocks that several heads read.
 double width_of(const StoredVectors& vectors, const StoredLayer& layer, const Shared& shared, int head_dim) {
     double width = 0;
     std::set<const StoredBlock*> used;
@@ -215,7 +214,6 @@ double width_of(const StoredVectors& vectors, const StoredLayer& layer, const Sh
     return width;
 }
 
-/// Clears the channels that no part of the keys contains.
 void mark_dropped(const StoredVectors& keys, std::span<uint8_t> channels) {
     std::vector<uint8_t> found(channels.size(), 0);
     for (const StoredPart& part : keys.parts) {

@@ -9,14 +9,14 @@
 
 namespace kvscope::policies {
 
-/// Decode steps at which a cache changes between stored parts and whole keys and values rebuilt from them.
+/// Decode steps at which a cache changes between stored parts and rebuilt whole keys and values.
 struct Switching {
     bool begins_full = false;      ///< whether keys and values are whole at the end of the prompt
     std::vector<int64_t> steps{};  ///< ascending; the cache changes after the attention of each of these steps
 
     bool is_full_at(int64_t step) const;
 
-    /// Adds a change after the step, as requested during decoding, and cancels the later ones.
+    /// Adds a change after the step and removes all later ones.
     void change_at(int64_t step);
     Switching until(int64_t n_steps) const;
 
@@ -25,7 +25,6 @@ struct Switching {
 
 std::vector<Parameter> switching_parameters();
 
-/// Reads the parameters `form` and `switches`. @throws ParameterError
 Switching switching_of(std::string_view form, const std::string& switches);
 
 }  // namespace kvscope::policies

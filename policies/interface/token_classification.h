@@ -5,7 +5,7 @@
 
 namespace kvscope::policies {
 
-/// Settings for a token classifier, which reads the user's text before the model reads anything.
+/// Settings of a token classifier, which reads the user's text before the model does.
 struct TokenClassification {
     std::string model;         ///< Hugging Face directory of the classifier
     bool first_token = false;  ///< whether a word has the probability of its first token instead of the mean

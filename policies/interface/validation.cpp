@@ -16,7 +16,6 @@ std::string selection_of(std::string_view policy, int layer) {
     return fmt::format("selection of {} for layer {}", policy, layer);
 }
 
-/// @param what plural noun for the message: "positions" or "entries"
 void require_rising(const std::string& where, size_t row, std::string_view what, std::span<const uint32_t> found,
                     size_t n) {
     for (size_t i = 0; i < found.size(); ++i) {

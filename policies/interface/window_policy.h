@@ -8,8 +8,8 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that keep the prompt's last `window` entries and fill the rest of the budget with prefix entries,
-/// ranked by the window's queries. Reads `window`, `granularity` (KV heads if not declared) and `positions`.
+/// Base of policies that keep the last `window` entries of the prompt and fill the budget with prefix entries, ranked
+/// by the window's queries.
 class WindowPolicy : public Policy {
  public:
     explicit WindowPolicy(const ParameterValues& values);
@@ -19,7 +19,7 @@ class WindowPolicy : public Policy {
     Positions positions() const override { return positions_; }
 
  protected:
-    /// Returns the prefix entries kept per row in each layer, at most N - w, with sum L c for c = B - w.
+    /// Returns each layer's prefix entries per row, at most N - w. Their sum over layers is L c for c = B - w.
     virtual std::vector<int64_t> layer_budgets(int64_t c) const;
 
     const RunContext& context() const { return context_; }
