@@ -15,10 +15,9 @@ namespace {
 
 constexpr size_t largest_source = 1 << 20;
 
-/// Python's str.isspace().
 bool is_python_space(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
 
-/// White space of the Jinja interpreter.
+/// White space in Jinja.
 bool is_ascii_space(char32_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 template <typename IsSpace>
@@ -43,7 +42,7 @@ struct ChatTemplate::Origin {
     std::string file;
     std::string problem;
 
-    /// Without `render`, only checks the template and returns an empty text.
+    /// Renders the messages. Without `render`, only checks the template and returns an empty text.
     std::string ask(std::span<const Message> messages, bool render, bool add_generation_prompt,
                     std::optional<std::time_t> now) const;
 };
@@ -99,8 +98,7 @@ std::string ChatTemplate::render(std::span<const Message> messages, bool add_gen
     for (Message& message : given) {
         require_utf8(message.role);
         require_utf8(message.content);
-        // In Python, stripping also removes no-break spaces. If a message starts or ends with such a space, test
-        // whether the template strips, and strip as Python would.
+        // In Python, stripping also removes no-break spaces. This code does it for templates that strip.
         const auto [begin, end] = stripped(message.content, is_python_space);
         if (std::pair(begin, end) == stripped(message.content, is_ascii_space)) continue;
         const std::string content = std::exchange(message.content, message.content.substr(begin, end - begin));
@@ -133,7 +131,7 @@ RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, s
         const size_t end = text.size();
         return {std::move(text), end};
     }
-    // Templates may repeat the message. The answer follows its last occurrence.
+    // Templates may repeat the message. The answer follows the last repetition.
     const auto [begin, end] = stripped(content, is_python_space);
     size_t at = text.rfind(content);
     size_t cut = 0;

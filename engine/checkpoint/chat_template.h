@@ -18,16 +18,16 @@ struct Message {
     std::string content;
 };
 
-/// A model's Jinja chat template, rendered with the variables and functions of transformers' `apply_chat_template`. A
-/// separate program renders templates, with limits on time, memory and depth. StopCheck can end it.
+/// A model's Jinja chat template, rendered as by transformers' `apply_chat_template`. A separate program renders it
+/// with limits on time, memory and depth. StopCheck can end the program.
 class ChatTemplate {
  public:
-    /// Returns the template of a GGUF file or a Hugging Face directory, the one named "default" if there are several,
-    /// or nullopt. Without a default one, the result has a problem. @throws CheckpointError
+    /// Returns the template of a GGUF file or a Hugging Face directory, or nullopt if there is none. If several have
+    /// names but none is "default", the result has a problem(). @throws CheckpointError
     static std::optional<ChatTemplate> of_model(const std::filesystem::path& model);
 
-    /// @param origin  names the template in error messages, usually its file
-    /// @param problem reason why nothing can be rendered; the source is then ignored
+    /// @param origin names the template in error messages, usually its file
+    /// @param problem reason why nothing can be rendered; `source` is then ignored
     /// @throws CheckpointError if the template is not valid Jinja
     ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens, std::string origin,
                  std::string problem = {});
@@ -37,8 +37,8 @@ class ChatTemplate {
     const std::string& problem() const;
     const std::map<std::string, std::string>& special_tokens() const;
 
-    /// Returns the text to encode with add_special = false and parse_special = true.
-    /// @param now time for strftime_now; the current time if empty
+    /// Returns the text for encode() with add_special = false and parse_special = true.
+    /// @param now time for strftime_now, by default the current time
     /// @throws CheckpointError if the template refuses the messages (raise_exception), fails or exceeds a limit
     std::string render(std::span<const Message> messages, bool add_generation_prompt,
                        std::optional<std::time_t> now = std::nullopt) const;
@@ -53,9 +53,9 @@ struct RenderedPrompt {
     size_t question_begin = 0;  ///< text.size() if there is no question
 };
 
-/// Applies the template, if any, to context + "\n\n" + question, or only the context if the question is empty, and
-/// finds the start of the question. Templates may strip white space around the message.
-/// @throws CheckpointError if the template changes the message otherwise
+/// Applies the template, if any, to context + "\n\n" + question (the context alone without a question), and finds the
+/// question's start.
+/// @throws CheckpointError if the template changes the message other than by stripping white space
 RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, std::string_view context,
                              std::string_view question, std::optional<std::time_t> now = std::nullopt);
 

@@ -30,7 +30,6 @@ using namespace chat_template;
 constexpr const char* program_name = "kvscope-chat-template";
 constexpr int milliseconds_between_checks = 100;
 
-/// Searches beside this program (build folder) and in the installed location.
 fs::path find_program() {
     std::error_code error;
     const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -61,7 +60,7 @@ class Descriptor {
     int number_;
 };
 
-/// A started program that is ended with this object.
+/// A started program. The destructor ends it.
 class Process {
  public:
     Process(const fs::path& program, int socket) {
@@ -72,7 +71,7 @@ class Process {
         posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
         posix_spawn_file_actions_adddup2(&files, socket, STDOUT_FILENO);
         posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-        // Resets signals. A separate process group leaves Ctrl-C to the parent process.
+        // A separate process group leaves Ctrl-C to the parent process.
         sigset_t none, all;
         sigemptyset(&none);
         sigfillset(&all);
@@ -114,7 +113,7 @@ class Process {
     throw TemplateLimit(fmt::format("it takes longer than the limit of {} s", seconds));
 }
 
-/// Sends `request` and returns everything received until the other end is closed.
+/// Sends `request` and returns all data received until the program closes its end.
 std::string exchange(int socket, std::string_view request) {
     constexpr size_t most = size_t{megabytes_of_text} << 20;
     const auto start = std::chrono::steady_clock::now();
@@ -128,7 +127,7 @@ std::string exchange(int socket, std::string_view request) {
             took_too_long(seconds_in_all);
         if ((waited.revents & POLLOUT) != 0) {
             const ssize_t sent = ::send(socket, request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-            // The process may have ended already. Its output then gives the reason.
+            // If the program has already ended, its output gives the reason.
             request.remove_prefix(sent > 0 ? static_cast<size_t>(sent) : errno == EPIPE ? request.size() : 0);
             if (request.empty()) ::shutdown(socket, SHUT_WR);
         }

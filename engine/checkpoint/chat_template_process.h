@@ -6,12 +6,12 @@
 
 namespace kvscope::checkpoint {
 
-/// A template was stopped because it exceeded a limit of time, memory or depth, which the message names.
+/// A template exceeded a limit of time, memory or depth, which the message names.
 struct TemplateLimit : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Sends the request to the program kvscope-chat-template and waits for the reply. StopCheck can end the wait.
+/// Sends the request to the program kvscope-chat-template and returns its reply. StopCheck can end the wait.
 /// Thread-safe.
 /// @throws TemplateLimit; std::runtime_error if the program is missing or cannot be started
 chat_template::Reply ask_template_process(const chat_template::Request& request);

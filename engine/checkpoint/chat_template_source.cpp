@@ -21,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A model's templates by name. Questions use the one named "default".
 struct Templates {
     std::map<std::string, std::string> by_name;
     std::string origin;
@@ -29,7 +28,7 @@ struct Templates {
 
 constexpr const char* default_name = "default";
 
-/// Reads a text, an object of names and templates, or a list of {"name", "template"}.
+/// Reads a single template, an object of names and templates, or a list of {"name", "template"}.
 Templates templates_in(const nlohmann::json& file_contents, const fs::path& file) {
     Templates out{{}, file.string()};
     try {
@@ -50,7 +49,7 @@ Templates templates_in(const nlohmann::json& file_contents, const fs::path& file
     return out;
 }
 
-/// Reads chat_template.jinja as the default, and each file in additional_chat_templates/ under its name.
+/// Reads chat_template.jinja as the default template, and additional_chat_templates/NAME.jinja.
 Templates template_files(const fs::path& directory) {
     Templates out;
     const fs::path folder = directory / "additional_chat_templates";
@@ -90,7 +89,7 @@ std::optional<ChatTemplateSource> choose(const Templates& templates,
 
 std::optional<ChatTemplateSource> find_in_directory(const fs::path& directory) {
     TokenizerConfig config = TokenizerConfig::read(directory);
-    // As in transformers, template files precede tokenizer_config.json, and chat_template.json is the last resort.
+    // As in transformers, template files come first, then tokenizer_config.json, then chat_template.json.
     Templates templates = template_files(directory);
     if (templates.by_name.empty()) templates = templates_in(config.whole, directory / "tokenizer_config.json");
     const fs::path older = directory / "chat_template.json";
@@ -105,7 +104,6 @@ std::optional<ChatTemplateSource> find_in_gguf(const fs::path& file) {
         return at >= 0 && gguf_get_kv_type(gguf.get(), at) == GGUF_TYPE_STRING ? gguf_get_val_str(gguf.get(), at)
                                                                                : nullptr;
     };
-    // Reads tokenizer.chat_template, and tokenizer.chat_template.NAME for named templates.
     Templates templates{{}, file.string()};
     constexpr std::string_view key_of_templates = "tokenizer.chat_template";
     for (int64_t at = 0; at < gguf_get_n_kv(gguf.get()); ++at) {

@@ -22,7 +22,7 @@ struct TensorInfo {
     std::string stored_type;     ///< as in the file: F32, BF16, q4_1, …
 };
 
-/// Files of a checkpoint's tokenizer. Paths of missing files are empty.
+/// Files of a checkpoint's tokenizer, with empty paths for missing files.
 struct TokenizerFiles {
     std::filesystem::path gguf;  ///< GGUF file (first of a split set); then all other paths are empty
     std::filesystem::path tokenizer_json;
@@ -31,7 +31,7 @@ struct TokenizerFiles {
     std::filesystem::path chat_template;
 };
 
-/// A validated model on disk: every required tensor exists with the right shape. Reading is thread-safe.
+/// A valid model on disk with all required tensors in the right shapes. Reading is thread-safe.
 class Checkpoint {
  public:
     virtual ~Checkpoint() = default;
@@ -40,39 +40,38 @@ class Checkpoint {
     virtual std::vector<TensorInfo> tensors() const = 0;
     virtual bool has(std::string_view name) const = 0;
 
-    /// Reads a whole tensor, dequantized, in Hugging Face's layout: (out, in) row-major, with rows of Q and K ordered
-    /// for rotated pairs (i, i + d/2).
+    /// Reads a whole tensor as f32 (out, in), row-major. Rows of Q and K are in Hugging Face's order for rotated pairs
+    /// (i, i + d/2).
     /// @throws CheckpointError if the tensor cannot be read; std::invalid_argument if `out` has the wrong size
     virtual void read_f32(std::string_view name, std::span<float> out) const = 0;
 
-    /// Like read_f32(), as bf16 bits: copied if the file has bf16, else rounded from f32 to nearest even.
+    /// Like read_f32(), as bf16 bits. Rounds from f32 to nearest even if the file does not have bf16.
     virtual void read_bf16(std::string_view name, std::span<uint16_t> out) const = 0;
 
     virtual std::string stored_type(std::string_view name) const = 0;
 
-    /// Reads a matrix with the file's bytes per row and Hugging Face's order of rows. @throws as read_f32()
+    /// Reads a matrix in the file's format, with rows in Hugging Face's order. @throws as read_f32()
     virtual void read_stored(std::string_view name, std::span<std::byte> out) const = 0;
 
-    /// The (first) GGUF file or the directory.
+    /// Returns the path of the first GGUF file or of the directory.
     virtual const std::filesystem::path& path() const = 0;
 
     virtual TokenizerFiles tokenizer_files() const = 0;
 
-    /// Returns 64 hexadecimal digits that change with any weight or with the configuration (see docs/models.md).
+    /// Returns 64 hexadecimal digits that identify the weights and the configuration (see docs/models.md).
     std::string fingerprint() const;
 
  protected:
-    /// Returns the files that contain the model, in a fixed order.
+    /// Returns the model's files in a fixed order.
     virtual std::vector<std::filesystem::path> files() const = 0;
 };
 
 /// Returns a note for the user if the tokenizer has more tokens than the model has embeddings, else an empty text.
-/// Prompts with these tokens are refused, and answers cannot contain them.
 std::string tokens_without_embedding(const Tokenizer& tokenizer, const ModelConfig& config);
 
-/// Opens a GGUF file (also the first of a split set), a Hugging Face directory, or a .safetensors file beside its
-/// config.json, and checks everything except the values of weights.
-/// @throws CheckpointError that names the file, the expected and the found content
+/// Opens and checks a GGUF file (the first of a split set), a Hugging Face directory, or a .safetensors file in such a
+/// directory, but not the values of weights.
+/// @throws CheckpointError with the file, the expected and the found content
 std::unique_ptr<Checkpoint> open_checkpoint(const std::filesystem::path& path);
 
 }  // namespace kvscope::checkpoint

@@ -9,9 +9,9 @@
 namespace kvscope::checkpoint {
 namespace {
 
-// LLMLingua-2's window, which is also the training length of its encoders.
+// Window of LLMLingua-2, equal to the training length of its encoders.
 constexpr int64_t longest_window = 512;
-// Above any real encoder; limits the memory for a damaged field.
+// Larger than any real encoder. Limits the memory for damaged fields.
 constexpr int64_t largest_extent = int64_t{1} << 24;
 
 int64_t extent(const JsonFields& config, const char* name) {
@@ -77,7 +77,6 @@ ClassifierConfig read_classifier_config(const std::filesystem::path& directory) 
     config.n_positions = extent(fields, "max_position_embeddings");
     config.type_vocab_size = extent(fields, "type_vocab_size");
     config.layer_norm_eps = fields.number("layer_norm_eps").value_or(1e-12);
-    // RoBERTa's positions start after the padding token's.
     if (!is_bert) config.first_position = fields.integer("pad_token_id").value_or(1) + 1;
     if (config.hidden_size % config.n_heads != 0)
         fields.fail(fmt::format("hidden_size {} is not a multiple of num_attention_heads {}", config.hidden_size,

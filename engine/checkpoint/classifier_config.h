@@ -8,7 +8,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Configuration of a token classifier with a BERT-like encoder. Every field is validated.
+/// Valid configuration of a token classifier with a BERT-like encoder.
 struct ClassifierConfig {
     std::string architecture;  ///< BertForTokenClassification or XLMRobertaForTokenClassification
     std::string prefix;        ///< start of the encoder's tensor names: "bert." or "roberta."
@@ -23,14 +23,14 @@ struct ClassifierConfig {
     double layer_norm_eps = 0;
     static constexpr int n_labels = 2;  ///< labels 0 (drop) and 1 (keep)
 
-    /// Returns the number of tokens per pass, including those around the text.
+    /// Returns the number of tokens per pass, including the special tokens around the text.
     int64_t context_length() const;
 };
 
 /// Reads config.json of a Hugging Face directory. @throws CheckpointError
 ClassifierConfig read_classifier_config(const std::filesystem::path& directory);
 
-/// Returns "supported are ..." with the published classifiers.
+/// Returns a phrase such as "supported are ..." that names the published classifiers.
 std::string supported_classifiers();
 
 }  // namespace kvscope::checkpoint

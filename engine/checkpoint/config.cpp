@@ -9,7 +9,7 @@ namespace {
 
 constexpr float pi = std::numbers::pi_v<float>;
 
-/// Llama 3.1: long wavelengths are divided by the factor, short ones are kept, and those in between are interpolated.
+/// Llama 3.1: divides long wavelengths by the factor, keeps short ones, and interpolates between them.
 float scale_llama3(float frequency, const RopeScaling& scaling) {
     const auto factor = static_cast<float>(scaling.factor);
     const auto original = static_cast<float>(scaling.original_context);
@@ -22,8 +22,8 @@ float scale_llama3(float frequency, const RopeScaling& scaling) {
     return (1 - smooth) * frequency / factor + smooth * frequency;
 }
 
-/// YaRN (arXiv 2309.00071): from original frequencies to frequencies divided by the factor, linearly between the
-/// dimensions that rotate `beta_fast` and `beta_slow` times in the original context.
+/// YaRN (arXiv 2309.00071): interpolates between original frequencies and frequencies divided by the factor, from
+/// `beta_fast` to `beta_slow` rotations in the original context.
 std::vector<float> yarn_frequencies(const RopeScaling& scaling, double theta, int d) {
     const auto turns_to_dimension = [&](double turns) {
         return d * std::log(static_cast<double>(scaling.original_context) / (turns * 2 * std::numbers::pi)) /
@@ -52,7 +52,7 @@ std::vector<float> yarn_frequencies(const RopeScaling& scaling, double theta, in
 
 }  // namespace
 
-// In f32 and in the order of transformers' modeling_rope_utils, so that angles agree at positions in the thousands.
+// Uses f32 and the order of operations of transformers, so that angles agree at positions in the thousands.
 std::vector<float> ModelConfig::inverse_frequencies() const {
     std::vector<float> frequencies;
     if (rope_scaling.kind == RopeScaling::Kind::yarn) {

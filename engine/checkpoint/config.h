@@ -6,7 +6,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Extension of rotary positions beyond the training context, as in transformers' `rope_scaling` / `rope_parameters`.
+/// Extension of rotary positions beyond the training context, as in transformers' `rope_scaling`.
 struct RopeScaling {
     enum class Kind { none, linear, llama3, yarn };
     Kind kind = Kind::none;
@@ -20,7 +20,7 @@ struct RopeScaling {
     double attention_factor = 1.0;  ///< yarn: factor of cos and sin; 1 for other types
 };
 
-/// Configuration of a transformer of the supported families. Every field is validated when a checkpoint is opened.
+/// Valid configuration of a transformer of a supported family.
 struct ModelConfig {
     std::string family;         ///< llama, mistral, qwen2, qwen3 or smollm2
     std::string name;           ///< display name, chosen by model_name.h
@@ -43,18 +43,17 @@ struct ModelConfig {
     bool mlp_bias = false;
     bool qk_norm = false;  ///< whether RMS norm is applied to each head before RoPE
     bool tied_embeddings = false;
-    /// (n_layers) window w of each layer: a query sees itself and the w - 1 keys before it; 0 for all keys.
+    /// (n_layers) window w of each layer, or 0 for all keys. A query sees itself and the w - 1 keys before it.
     std::vector<int64_t> sliding_window;
     std::vector<int32_t> eos_ids;  ///< ascending; each of them ends generation
     int32_t bos_id = -1;           ///< -1 if the model has none
     bool add_bos = false;
-    /// Configuration for the trace: config.json verbatim, or a GGUF's metadata in the same format.
+    /// Configuration for the trace: config.json unchanged, or a GGUF file's metadata in the same format.
     std::string config_json;
 
     /// Returns the angle per position (d/2) of each rotary pair (i, i + d/2), with scaling.
     std::vector<float> inverse_frequencies() const;
 
-    /// Factor of cos and sin; 1 except for yarn.
     float rope_attention_factor() const { return static_cast<float>(rope_scaling.attention_factor); }
 };
 

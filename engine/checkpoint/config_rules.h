@@ -13,22 +13,22 @@ std::string supported_models();
 
 std::string lower_case(std::string text);
 
-/// Returns why a model type ("qwen3_moe") is not supported: a mixture of experts, a vision model, ... Empty if unknown.
+/// Returns the reason why a model type ("qwen3_moe") is not supported, such as "a mixture of experts", or an empty
+/// text.
 std::string kind_of_refused_model(const std::string& name);
 
 /// Checks that sizes and rotary parameters are plausible and consistent. @throws CheckpointError
 void check_config(const ModelConfig& config, const std::filesystem::path& file);
 
-/// YaRN's default factor of cos and sin: 0.1 ln(factor) + 1.
+/// Returns YaRN's default factor of cos and sin, 0.1 ln(factor) + 1.
 double default_yarn_attention_factor(double factor);
 
-/// A tensor that the configuration requires, with its Hugging Face name.
 struct ExpectedTensor {
     std::string name;
     std::vector<int64_t> shape;
 };
 
-/// Returns all required tensors, with lm_head.weight unless embeddings are tied.
+/// Returns all required tensors. Includes lm_head.weight unless embeddings are tied.
 std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config);
 
 std::string shape_text(const std::vector<int64_t>& shape);

@@ -50,7 +50,6 @@ std::string_view translate(const std::array<std::pair<std::string_view, std::str
     return {};
 }
 
-/// Converts "model.layers.3.mlp.up_proj.weight" to "blk.3.ffn_up.weight".
 std::string gguf_name(std::string_view hf_name) {
     const size_t last_dot = hf_name.rfind('.');
     const std::string ending(hf_name.substr(last_dot));
@@ -62,7 +61,7 @@ std::string gguf_name(std::string_view hf_name) {
     return "blk." + number + "." + std::string(translate(layer_names, stem.substr(dot + 1))) + ending;
 }
 
-/// Returns the name of a file in a split set: "prefix-00002-of-00005.gguf".
+/// Returns the name of one file of a split set: "prefix-00002-of-00005.gguf".
 std::string split_name(const std::string& prefix, int64_t number, int64_t count) {
     const auto padded = [](int64_t n) {
         const std::string digits = std::to_string(n);
@@ -235,7 +234,7 @@ class GgufCheckpoint : public Checkpoint {
         check_unexpected(expected);
     }
 
-    /// Refuses tensors of a layer that the family does not have, because they would silently be ignored.
+    /// Refuses tensors that the family does not have, because ignoring them would change the results.
     void check_unexpected(const std::set<std::string, std::less<>>& expected) const {
         for (const auto& [name, tensor] : tensors_) {
             if (!name.starts_with("blk.") || expected.contains(name) || name.ends_with(".attn_rot_embd")) continue;
@@ -262,7 +261,7 @@ class GgufCheckpoint : public Checkpoint {
         return ggml_get_type_traits(static_cast<ggml_type>(tensor.type))->to_float;
     }
 
-    /// Returns a row's place in Hugging Face's order. llama.cpp's converter interleaves the two halves of each head.
+    /// Returns a row's index in Hugging Face's order. llama.cpp's converter interleaves the two halves of each head.
     static int64_t row_in_order(int64_t stored, int64_t n_rows, int64_t n_heads) {
         if (n_heads == 0) return stored;
         const int64_t d = n_rows / n_heads;
@@ -289,7 +288,6 @@ class GgufCheckpoint : public Checkpoint {
         for (int64_t i = 0; i < n; ++i) out[i] = f32_to_bf16(scratch.row[static_cast<size_t>(i)]);
     }
 
-    /// Calls `take(row in Hugging Face's order, bytes, scratch)` for each row, from several threads.
     template <typename Take>
     void each_row(const Location& at, int64_t n_rows, Take&& take) const {
         const GgufTensor& tensor = *at.tensor;

@@ -18,10 +18,9 @@ namespace {
 
 constexpr std::array<std::string_view, 3> architectures = {"llama", "qwen2", "qwen3"};
 
-/// Longer model names indicate damage or abuse.
 constexpr size_t longest_name = 500;
 
-/// Metadata of one file. Keys with the architecture's prefix are given without it.
+/// Metadata of one file. Names have no architecture prefix.
 class Metadata {
  public:
     explicit Metadata(const GgufFile& file) : file_(file) {
@@ -39,7 +38,7 @@ class Metadata {
     const GgufArray* array(std::string_view name) const { return file_.array(key(name)); }
     bool has(std::string_view name) const { return file_.has(key(name)); }
 
-    /// Reads a size that llama.cpp allows to differ per layer, which is not supported here.
+    /// Reads a size. llama.cpp allows different sizes per layer, kvscope does not.
     std::optional<int> size(std::string_view name) const {
         std::optional<int64_t> value;
         if (const GgufArray* list = array(name)) {
@@ -160,7 +159,7 @@ void read_rope(const Metadata& meta, ModelConfig& c) {
                   "\", expected 1; other values are supported for yarn");
 }
 
-/// llama.cpp's `is_swa`: a list of flags, or a period n. The last layer of each period has no window.
+/// Reads llama.cpp's `is_swa`: one flag per layer, or a period n whose last layer has no window.
 void read_sliding_window(const Metadata& meta, ModelConfig& c) {
     const int64_t window = meta.integer("attention.sliding_window").value_or(0);
     constexpr std::string_view pattern_name = "attention.sliding_window_pattern";
@@ -182,7 +181,7 @@ void read_sliding_window(const Metadata& meta, ModelConfig& c) {
     }
 }
 
-/// Spellings that llama.cpp (llama-vocab.cpp) treats as end of generation.
+/// Token texts that end generation in llama.cpp (llama-vocab.cpp).
 constexpr std::array<std::string_view, 23> end_tokens = {"<|eot_id|>",
                                                          "<|im_end|>",
                                                          "<|end|>",
@@ -222,7 +221,7 @@ class SpecialTokens {
         if (tokens != nullptr) tokens_ = &tokens->texts;
     }
 
-    /// Returns a key's id if it is in the vocabulary, else `fallback`, as llama.cpp does.
+    /// Returns a token id from the metadata if it is in the vocabulary, else `fallback`, as in llama.cpp.
     int32_t id(const char* name, int32_t fallback = -1) const {
         const auto given = file_.integer("tokenizer.ggml." + std::string(name) + "_token_id");
         const bool is_known = given && *given >= 0 && *given < vocab_size_;
@@ -275,7 +274,7 @@ void read_special_tokens(const GgufFile& file, ModelConfig& c) {
     c.add_bos = file.boolean("tokenizer.ggml.add_bos_token").value_or(is_sentencepiece || contains(begins, pre));
 }
 
-/// llama.cpp's architecture "llama" covers three families that differ only in name.
+/// llama.cpp's architecture "llama" covers three families, which only the model's name tells apart.
 std::string family_of(const Metadata& meta, const std::string& name) {
     if (meta.architecture() != "llama") return meta.architecture();
     const GgufFile& file = meta.file();
@@ -338,7 +337,7 @@ std::string config_as_json(const ModelConfig& c) {
                                 {"beta_slow", c.rope_scaling.beta_slow},
                                 {"attention_factor", c.rope_scaling.attention_factor}};
     }
-    // Not a transformers field: the divisors of the frequencies in rope_freqs.weight.
+    // Not a field of transformers.
     if (!c.rope_factors.empty()) json["rope_factors"] = c.rope_factors;
     json["attention_bias"] = c.qkv_bias;
     json["mlp_bias"] = c.mlp_bias;

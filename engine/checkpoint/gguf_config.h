@@ -9,17 +9,17 @@
 
 namespace kvscope::checkpoint {
 
-/// All tensors of a GGUF file or split set, by their names in the file.
+/// Tensors of a GGUF file or split set by name.
 using GgufTensors = std::map<std::string, const GgufTensor*, std::less<>>;
 
-/// Whether llama.cpp's converter stores the rows of Q and K of this architecture in the order of rotated pairs.
+/// Whether llama.cpp's converter changes the order of the rows of Q and K for this architecture.
 bool gguf_permutes_qk(std::string_view architecture);
 
-/// Reads a model's configuration from metadata and tensor names, except `rope_factors` and `config_json`.
+/// Reads the configuration from metadata and tensor names, except `rope_factors` and `config_json`.
 /// @throws CheckpointError if the model is not supported, or metadata is missing or has the wrong type
 ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors);
 
-/// Returns the configuration in the format of a Hugging Face config.json.
+/// Returns the configuration in the format of Hugging Face's config.json.
 std::string config_as_json(const ModelConfig& config);
 
 }  // namespace kvscope::checkpoint

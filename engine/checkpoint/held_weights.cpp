@@ -9,13 +9,12 @@
 namespace kvscope::checkpoint {
 namespace {
 
-/// Whether a stored type has one number per element, so that it is held as numbers of the same or half the size.
 bool is_of_numbers(const std::string& stored_type) {
     const std::string_view types[] = {"f32", "F32", "f16", "F16", "bf16", "BF16"};
     return std::find(std::begin(types), std::end(types), stored_type) != std::end(types);
 }
 
-/// Tensors of a layer that `load_weights` stacks. Neighbors with the same format are expanded together.
+/// Tensors of a layer that `load_weights` stacks. Neighbors in the same format are expanded together.
 const std::vector<std::vector<std::string>>& stacks() {
     static const std::vector<std::vector<std::string>> all = {
         {"self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"},

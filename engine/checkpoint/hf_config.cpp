@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Defaults of transformers' configuration class.
+/// Defaults of transformers' configuration classes.
 struct Family {
     std::string_view model_type;
     std::string_view architecture;
@@ -35,7 +35,7 @@ struct Family {
 constexpr std::array<Family, 5> families = {
     Family{"llama", "LlamaForCausalLM", 2048, 0, 0, 1, 2, false, "llama"},
     Family{"mistral", "MistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true, "mistral"},
-    // transformers' name for a Mistral with two types of layers, given by layer_types.
+    // transformers' name for a Mistral model with layer_types.
     Family{"ministral", "MinistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true, "mistral"},
     Family{"qwen2", "Qwen2ForCausalLM", 32768, 32, 0, -1, -1, false, "qwen2"},
     Family{"qwen3", "Qwen3ForCausalLM", 32768, 32, 128, -1, -1, false, "qwen3"},
@@ -143,8 +143,7 @@ void read_yarn(const JsonFields& rope, ModelConfig& c) {
     }
 }
 
-/// Reads rope_theta and rope_scaling (transformers 4), or rope_parameters with both (transformers 5). "type" is the
-/// older name of "rope_type". The scaling object takes precedence.
+/// Reads rope_theta and rope_scaling (transformers 4), or rope_parameters with both (transformers 5).
 void read_rope(const JsonFields& config, ModelConfig& c) {
     const auto filled = [&](const char* name) {
         auto object = config.object(name);
@@ -181,7 +180,7 @@ void read_rope(const JsonFields& config, ModelConfig& c) {
     } else {
         rope->fail("has rope scaling of type \"" + *type + "\"; supported are default, linear, llama3 and yarn");
     }
-    // As in transformers, a value beside the object takes precedence over one inside it.
+    // As in transformers, a value outside the object takes precedence over a value inside.
     auto original = config.integer("original_max_position_embeddings");
     if (!original) original = rope->integer("original_max_position_embeddings");
     s.original_context = original.value_or(c.context_length);
@@ -202,7 +201,7 @@ void read_rope(const JsonFields& config, ModelConfig& c) {
     if (s.kind == RopeScaling::Kind::yarn) read_yarn(*rope, c);
 }
 
-/// Returns, for each layer, whether layer_types gives it a sliding window; nullopt without that field.
+/// Returns whether layer_types gives each layer a sliding window, or nullopt without that field.
 std::optional<std::vector<bool>> sliding_layers(const JsonFields& config, int n_layers) {
     const auto types = config.texts("layer_types");
     if (!types) return std::nullopt;
@@ -225,13 +224,13 @@ void read_sliding_window(const JsonFields& config, const Family& family, ModelCo
     c.sliding_window.assign(static_cast<size_t>(c.n_layers), 0);
     const auto slides = sliding_layers(config, c.n_layers);
     if (family.family == "llama") {
-        // For a Llama, transformers 5 reads a prompt without the window, but drops earlier tokens once it decodes.
+        // transformers 5 ignores a Llama model's window in the prefill, but not during decoding.
         const int64_t window = config.integer("sliding_window").value_or(0);
         if (window > 0 && window < c.context_length)
             config.fail("sliding_window is " + std::to_string(window) +
                         " in a model of type llama, whose layers have no window; expected null or no such field. " +
                         supported_models());
-        // transformers' Llama ignores the layer types, while vLLM's applies the window.
+        // transformers ignores a Llama model's layer types, but vLLM applies them.
         if (slides && std::find(slides->begin(), slides->end(), true) != slides->end())
             config.fail(
                 "layer_types has \"sliding_attention\" in a model of type llama, whose layers have no window; " +
@@ -260,7 +259,7 @@ std::vector<int32_t> token_ids(const JsonFields& fields, const char* name) {
     return ids;
 }
 
-/// Reads the end tokens of generation_config.json or, if it has none, of config.json, as transformers does.
+/// Reads the end tokens of generation_config.json or else of config.json, as transformers does.
 void read_end_of_text(const JsonFields& config, const fs::path& directory, const Family& family, ModelConfig& c) {
     if (config.mentions("eos_token_id")) {
         c.eos_ids = token_ids(config, "eos_token_id");
@@ -281,7 +280,6 @@ void read_end_of_text(const JsonFields& config, const fs::path& directory, const
     c.eos_ids.erase(std::unique(c.eos_ids.begin(), c.eos_ids.end()), c.eos_ids.end());
 }
 
-/// Whether tokenizer.json's post-processor puts a special token before a text.
 bool template_begins_with_special(const nlohmann::json& processor) {
     if (!processor.is_object()) return false;
     const std::string type = processor.contains("type") && processor["type"].is_string()
@@ -307,7 +305,7 @@ void read_add_bos(const fs::path& directory, ModelConfig& c) {
     }
     const fs::path tokenizer = directory / "tokenizer.json";
     if (!fs::exists(tokenizer)) return;
-    // Skips the vocabulary, which is most of the file.
+    // Skips the vocabulary, most of the file.
     const auto keep = [](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
         const bool is_key = event == nlohmann::json::parse_event_t::key && depth == 1;
         return !is_key || parsed == "post_processor";

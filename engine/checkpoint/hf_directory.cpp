@@ -157,7 +157,8 @@ class HfCheckpoint : public Checkpoint {
         }
     }
 
-    /// Some checkpoints declare tied embeddings but store a head. As in transformers 5, a different head is used.
+    /// Some checkpoints declare tied embeddings but contain a head. As in transformers 5, a head with other values is
+    /// used.
     void resolve_tied_head() {
         if (!config_.tied_embeddings) return;
         const auto head = locations_.find("lm_head.weight");
@@ -193,7 +194,7 @@ class HfCheckpoint : public Checkpoint {
         check_unexpected(expected);
     }
 
-    /// Refuses tensors of a layer that the family does not have, because they would silently be ignored.
+    /// Refuses tensors that the family does not have, because ignoring them would change the results.
     void check_unexpected(const std::set<std::string, std::less<>>& expected) const {
         constexpr std::string_view layers = "model.layers.";
         for (const auto& [name, at] : locations_) {

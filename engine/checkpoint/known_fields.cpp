@@ -19,8 +19,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Names = std::set<std::string, std::less<>>;
 
-// ---- config.json
-
 const Names config_read = {"architectures",
                            "attention_bias",
                            "bos_token_id",
@@ -56,7 +54,7 @@ const Names config_read = {"architectures",
                            "audio_config",
                            "_name_or_path"};
 
-/// Fields for training, other tasks and execution in transformers, and the sampling fields of transformers 4.
+/// Fields that only affect training, other tasks, execution or sampling in transformers.
 const Names config_without_effect = {"attention_dropout",
                                      "initializer_range",
                                      "use_cache",
@@ -135,7 +133,6 @@ const Names config_without_effect = {"attention_dropout",
                                      "use_reentrant",
                                      "rope_scaling_type"};
 
-/// Neutral values: null, false, 0, or empty.
 const Names config_off = {"attn_logit_softcapping",
                           "final_logit_softcapping",
                           "attn_logit_softcap",
@@ -175,23 +172,32 @@ const Names config_off = {"attn_logit_softcapping",
                           "dim_model_base",
                           "scale_depth"};
 
-/// Neutral values: null or 1.
 const Names config_one = {
     "logit_scale",         "logits_scaling", "output_multiplier", "lm_head_multiplier",      "embedding_multiplier",
     "residual_multiplier", "scale_emb",      "rotary_pct",        "attention_in_multiplier", "attention_out_multiplier",
     "key_multiplier"};
 
-/// Neutral values: null, or 1 for each layer, which means rotary positions.
+/// A 1 for each layer means rotary positions in all layers.
 const Names config_ones = {"no_rope_layers"};
 
-/// Neutral values: null or true.
 const Names config_on = {"is_causal"};
 
-const Names rope_read = {"rope_type", "type", "rope_theta", "factor", "beta_fast", "beta_slow", "truncate",
-                         "original_max_position_embeddings", "low_freq_factor", "mscale", "mscale_all_dim",
-                         "high_freq_factor", "attention_factor", "partial_rotary_factor",
-                         // Copies of fields in config.json, and a remark that is not used.
-                         "max_position_embeddings", "finetuned"};
+const Names rope_read = {"rope_type",
+                         "type",
+                         "rope_theta",
+                         "factor",
+                         "beta_fast",
+                         "beta_slow",
+                         "truncate",
+                         "original_max_position_embeddings",
+                         "low_freq_factor",
+                         "mscale",
+                         "mscale_all_dim",
+                         "high_freq_factor",
+                         "attention_factor",
+                         "partial_rotary_factor",
+                         "max_position_embeddings",
+                         "finetuned"};
 const Names rope_off = {"llama_4_scaling_beta", "mrope_section", "mrope_interleaved", "short_factor",
                         "long_factor",          "short_mscale",  "long_mscale",       "alpha"};
 
@@ -214,8 +220,6 @@ void refuse_fields(const JsonFields& fields, const Names& refused, std::string_v
     }
 }
 
-// ---- tokenizers
-
 const Names tokenizer_known = {"version",       "truncation",     "padding", "added_tokens", "normalizer",
                                "pre_tokenizer", "post_processor", "decoder", "model"};
 const Names tokenizer_model_known = {"type",     "dropout",       "unk_token",     "continuing_subword_prefix",
@@ -223,7 +227,6 @@ const Names tokenizer_model_known = {"type",     "dropout",       "unk_token",  
                                      "vocab",    "merges"};
 const Names added_token_known = {"id", "content", "special", "single_word", "lstrip", "rstrip", "normalized", "__type"};
 
-/// Fields of normalizers, pre-tokenizers, post-processors and decoders.
 const Names stage_known = {"type",
                            "normalizers",
                            "pretokenizers",
@@ -256,21 +259,62 @@ const Names stage_known = {"type",
                            "type_id",
                            "special_tokens"};
 
-/// Fields with names in _token name a token. If tokenizer.json exists, transformers 5 ignores the first three.
-const Names tokenizer_config_known = {
-    "add_bos_token", "add_eos_token", "add_prefix_space", "added_tokens_decoder", "additional_special_tokens",
-    "extra_special_tokens", "model_specific_special_tokens", "split_special_tokens", "chat_template",
-    // no effect on ids
-    "auto_map", "backend", "clean_up_tokenization_spaces", "device_map", "errors", "fast_tokenizer", "from_slow",
-    "image_token", "is_local", "legacy", "local_files_only", "max_length", "model_input_names", "model_max_length",
-    "name_or_path", "pad_to_multiple_of", "pad_token_type_id", "padding", "padding_side", "processor_class",
-    "sp_model_kwargs", "spaces_between_special_tokens", "special_tokens_map_file", "stride", "tokenizer_class",
-    "tokenizer_file", "truncation", "truncation_side", "truncation_strategy", "trust_remote_code",
-    "use_default_system_prompt", "use_fast", "vocab_file", "merges_file", "unk_id", "verbose", "init_inputs",
-    "response_schema", "tokenizer_type", "_commit_hash", "transformers_version", "padding_strategy", "truncate",
-    "max_len"};
+/// Names that end in _token are known, too. If tokenizer.json exists, transformers 5 ignores the first three fields.
+const Names tokenizer_config_known = {"add_bos_token",
+                                      "add_eos_token",
+                                      "add_prefix_space",
+                                      "added_tokens_decoder",
+                                      "additional_special_tokens",
+                                      "extra_special_tokens",
+                                      "model_specific_special_tokens",
+                                      "split_special_tokens",
+                                      "chat_template",
+                                      "auto_map",
+                                      "backend",
+                                      "clean_up_tokenization_spaces",
+                                      "device_map",
+                                      "errors",
+                                      "fast_tokenizer",
+                                      "from_slow",
+                                      "image_token",
+                                      "is_local",
+                                      "legacy",
+                                      "local_files_only",
+                                      "max_length",
+                                      "model_input_names",
+                                      "model_max_length",
+                                      "name_or_path",
+                                      "pad_to_multiple_of",
+                                      "pad_token_type_id",
+                                      "padding",
+                                      "padding_side",
+                                      "processor_class",
+                                      "sp_model_kwargs",
+                                      "spaces_between_special_tokens",
+                                      "special_tokens_map_file",
+                                      "stride",
+                                      "tokenizer_class",
+                                      "tokenizer_file",
+                                      "truncation",
+                                      "truncation_side",
+                                      "truncation_strategy",
+                                      "trust_remote_code",
+                                      "use_default_system_prompt",
+                                      "use_fast",
+                                      "vocab_file",
+                                      "merges_file",
+                                      "unk_id",
+                                      "verbose",
+                                      "init_inputs",
+                                      "response_schema",
+                                      "tokenizer_type",
+                                      "_commit_hash",
+                                      "transformers_version",
+                                      "padding_strategy",
+                                      "truncate",
+                                      "max_len"};
 
-// ---- GGUF, without the architecture's name
+// Keys of GGUF files, without the architecture's prefix
 
 const Names gguf_read = {"block_count",
                          "embedding_length",
@@ -334,7 +378,7 @@ const Names gguf_off = {"leading_dense_block_count",
 const Names gguf_one = {"logit_scale",           "residual_scale",  "embedding_scale", "attention.output_scale",
                         "attention.value_scale", "attention.causal"};
 
-/// Keys that llama.cpp's tokenizer reads or that describe the file.
+/// Keys that llama.cpp's tokenizer reads, and keys that describe the file.
 const Names gguf_global_known = {"tokenizer.ggml.model",
                                  "tokenizer.ggml.pre",
                                  "tokenizer.ggml.tokens",
@@ -399,8 +443,6 @@ std::string shown(const GgufValue& value) {
     return fmt::format("{:g}", number_in(value));
 }
 
-// ---- reports
-
 void add_unknown(const JsonFields& fields, std::initializer_list<const Names*> known, UnknownFields& out) {
     for (const std::string& name : fields.names()) {
         const std::string_view own = std::string_view(name).substr(name.rfind('.') + 1);
@@ -422,7 +464,6 @@ UnknownFields unknown_in_config(const fs::path& file) {
     return out;
 }
 
-/// Recursion is safe, since the parser limits nesting.
 void add_unknown_in_stage(const json& stage, const std::string& where, UnknownFields& out) {
     for (const auto& [name, value] : stage.items()) {
         const std::string place = stage.is_array() ? fmt::format("{}[{}]", where, name) : where + "." + name;
@@ -497,7 +538,7 @@ void refuse_unsupported_keys(const GgufFile& file, std::string_view architecture
             const auto found = file.values().find(prefix + name);
             if (found == file.values().end()) continue;
             const double number = number_in(found->second);
-            // llama.cpp treats a factor of 0 as none.
+            // For llama.cpp, a factor of 0 means no factor.
             if ((number == 0 && name != "attention.causal") || (may_be_one && number == 1)) continue;
             file.fail(fmt::format("{}{} is {}, which kvscope does not support; expected {}, or no such key. {}", prefix,
                                   name, shown(found->second), neutral, supported_models()));

@@ -10,10 +10,9 @@
 
 namespace kvscope::checkpoint {
 
-// Every field of a model's files is of one of four kinds. It is read; it does not affect numbers; it affects numbers
-// but is not supported, so it must have its neutral value; or it is unknown, and `inspect` lists it.
+// A field of a model's files is read, has no effect on results, is unsupported (and must be neutral), or is unknown.
 
-/// @throws CheckpointError for the first unsupported field of config.json without its neutral value
+/// @throws CheckpointError for the first unsupported field of config.json that is not neutral
 void refuse_unsupported_fields(const JsonFields& config);
 
 void refuse_unsupported_keys(const GgufFile& file, std::string_view architecture);
@@ -23,8 +22,8 @@ struct UnknownFields {
     std::vector<std::string> names;
 };
 
-/// Returns the unknown fields, by file, of a Hugging Face directory's configuration, tokenizer and chat template, or of
-/// a GGUF file's metadata. @throws CheckpointError if a file cannot be read
+/// Returns the unknown fields of each file: configuration, tokenizer and chat template, or a GGUF file's metadata.
+/// @throws CheckpointError if a file cannot be read
 std::vector<UnknownFields> unknown_fields(const std::filesystem::path& model);
 
 }  // namespace kvscope::checkpoint

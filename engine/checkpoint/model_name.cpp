@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns runs of letters and digits in lower case. Non-ASCII bytes count as letters.
+/// Returns groups of letters and digits in lower case. Non-ASCII bytes count as letters.
 std::set<std::string> words_of(std::string_view text) {
     std::set<std::string> words;
     std::string word;
@@ -33,7 +33,7 @@ bool is_number(const std::string& word) {
     return std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// Whether the word is generic in file names: a kind of file, a part number or a storage type.
+/// Whether a word does not identify a model: a kind of file, a part number or a storage type.
 bool says_nothing(const std::string& word) {
     constexpr std::array<std::string_view, 24> common = {
         "model", "models", "ggml", "gguf", "weights", "consolidated", "pytorch", "checkpoint",

@@ -6,11 +6,11 @@
 
 namespace kvscope::checkpoint {
 
-/// Returns the name of a GGUF file's model: `general.name` if all of its words occur in the file's name ("SmolLM2 135M
-/// Instruct" for SmolLM2-135M-Instruct-Q8_0.gguf), else the file's name, unless that is generic (model.gguf).
+/// Returns a GGUF model's name: `general.name` if the file's name contains all its words or is generic (model.gguf),
+/// else the file's name.
 std::string name_of_gguf(const std::filesystem::path& file, std::string_view metadata_name);
 
-/// Returns the folder's name or, for a snapshot in the hub's cache, the repository's.
+/// Returns the folder's name or, in the hub's cache, the repository's name.
 std::string name_of_directory(const std::filesystem::path& directory);
 
 }  // namespace kvscope::checkpoint

@@ -68,7 +68,6 @@ constexpr std::string_view text_of_consolidated =
     "weights in the model authors' format, expected transformers' format (model.safetensors). Download the "
     "repository's other files, or convert the weights with transformers' script convert_*_weights_to_hf.py";
 
-/// Returns the repository "org/name" of a file in the hub's cache, or an empty text.
 std::string repository_of(const fs::path& path) {
     constexpr std::string_view prefix = "models--";
     for (const fs::path& part : path) {

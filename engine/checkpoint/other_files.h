@@ -7,9 +7,7 @@
 
 namespace kvscope::checkpoint {
 
-// Messages about files that are not the expected model, and how to obtain it.
-
-/// @throws CheckpointError for a link to a missing file, which the hub's cache keeps after the file was removed
+/// @throws CheckpointError for a link to a missing file, as a removed file leaves it in the hub's cache
 void refuse_dangling_link(const std::filesystem::path& path);
 
 void refuse_dangling_links(const std::filesystem::path& directory);
@@ -18,7 +16,7 @@ void refuse_dangling_links(const std::filesystem::path& directory);
 
 [[noreturn]] void report_no_weights(const std::filesystem::path& directory);
 
-/// Returns a description of an unsuitable weight file, judged by its tensor names, with advice. Empty if unknown.
+/// Returns advice about unsuitable weights, recognized by tensor names, or an empty text.
 std::string foreign_weights(const std::function<bool(std::string_view)>& has, const std::filesystem::path& file);
 
 }  // namespace kvscope::checkpoint

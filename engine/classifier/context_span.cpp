@@ -13,8 +13,8 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-/// Returns the number of characters of `text` that match `expected`, ignoring white space. Includes white space that
-/// both have at the end. Reverse iterators match from the end.
+/// Returns how many characters of `text` match `expected`, without regard to white space. Reverse iterators compare
+/// from the end.
 template <typename Iterator, typename Expected>
 std::optional<size_t> length_of(Iterator begin, Iterator end, Expected expected, Expected expected_end) {
     auto at = begin;
@@ -57,7 +57,7 @@ ContextSpan find_context(const Model& model, const Prompt& prompt) {
         span.text += model.tokenizer().piece(id);
     }
     span.token_at.push_back(span.text.size());
-    // A first token that the template does not write comes from the tokenizer (BOS).
+    // If the template does not write the first token, the tokenizer adds it (BOS).
     const size_t own =
         prompt.chat_template.empty() && model.tokenizer().is_special(prompt.ids[0]) ? span.token_at[1] : 0;
     const auto head =

@@ -9,15 +9,15 @@
 
 namespace kvscope::engine {
 
-/// A prompt's tokens as text, and the range of the user's context in it.
+/// A prompt's text and the range of the user's context in it.
 struct ContextSpan {
     std::string text;              ///< text of all tokens
     std::vector<size_t> token_at;  ///< (tokens + 1) offset of each token in `text`
     size_t begin = 0, end = 0;     ///< range between the chat template's prefix and the question or suffix
 };
 
-/// Finds the context by rendering the prompt's chat template around another text. Ignores differences in white space.
-/// @throws RunError if the prompt does not start or end like the template.
+/// Finds the context by rendering the prompt's chat template with another text. Ignores differences in white space.
+/// @throws RunError if the prompt does not match the template
 ContextSpan find_context(const Model& model, const Prompt& prompt);
 
 }  // namespace kvscope::engine

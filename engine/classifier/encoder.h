@@ -12,15 +12,15 @@
 
 namespace kvscope::engine {
 
-/// A BERT-like encoder with a linear classifier, in f32 (Devlin et al. 2019, arXiv:1810.04805). Immutable.
+/// A BERT-like encoder with a linear classifier, in f32 (Devlin et al. 2019, arXiv:1810.04805).
 class Encoder {
  public:
-    /// Reads all weights of a Hugging Face directory. @throws checkpoint::CheckpointError; Cancelled
+    /// Reads the weights of a Hugging Face directory. @throws checkpoint::CheckpointError; Cancelled
     Encoder(const std::filesystem::path& directory, checkpoint::ClassifierConfig config, Progress& progress);
 
     const checkpoint::ClassifierConfig& config() const { return config_; }
 
-    /// Returns logits (n, labels) in f32 for at most `context_length` tokens, including those around the text.
+    /// Returns logits (n, labels) in f32 for at most `context_length` tokens, including special tokens around the text.
     at::Tensor logits(std::span<const int32_t> ids) const;
 
  private:

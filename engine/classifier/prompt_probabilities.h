@@ -8,8 +8,8 @@
 
 namespace kvscope::engine {
 
-/// Returns, for each token that policies see (N), the probability that a classifier keeps it: the mean over its bytes'
-/// words, 0 without words, and NaN if it is partly outside the user's context (chat template, question).
+/// Returns the probability that the classifier keeps each token (N): the mean over the token's bytes, 0 without words,
+/// and NaN outside the user's context (chat template, question).
 /// @throws RunError if the context is not found; std::invalid_argument if it is not UTF-8; Cancelled
 std::vector<float> prompt_probabilities(const Model& model, const Prompt& prompt, const TokenClassifier& classifier,
                                         const policies::TokenClassification& how, Progress& progress);

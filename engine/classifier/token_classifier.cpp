@@ -14,7 +14,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Sets the bytes of every occurrence of `wanted` that does not start or end inside a word.
+/// Gives probability 1 to every occurrence of `wanted`, except to parts of words.
 void force(std::string_view text, std::string_view wanted, std::vector<float>& probabilities) {
     if (wanted.empty()) return;
     for (size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at + 1)) {
@@ -93,7 +93,7 @@ std::vector<float> TokenClassifier::byte_probabilities(std::string_view text, co
         progress.advance(++done);
     }
     for (const std::string& wanted : how.force_tokens) force(text, wanted, probabilities);
-    // Tokenizers that split numbers into digits keep the preceding space separate.
+    // Some tokenizers split numbers into digits after a separate space.
     for (size_t i = 0; i + 1 < text.size(); ++i) {
         if (text[i] == ' ' && std::isnan(probabilities[i])) probabilities[i] = probabilities[i + 1];
     }

@@ -14,7 +14,7 @@
 
 namespace kvscope::engine {
 
-/// LLMLingua-2's classifier, which decides whether tokens are kept (Pan et al. 2024, arXiv:2403.12968).
+/// LLMLingua-2's token classifier (Pan et al. 2024, arXiv:2403.12968).
 class TokenClassifier {
  public:
     /// @throws checkpoint::CheckpointError if the directory cannot be used; Cancelled
@@ -25,8 +25,8 @@ class TokenClassifier {
 
     std::vector<Window> windows(std::span<const checkpoint::TextToken> tokens) const;
 
-    /// Returns, for each byte, the probability that its word is kept: the mean over the word's tokens (or the first
-    /// token's), and 1 within `force_tokens`. Spaces have that of the following word. Bytes outside words have NaN.
+    /// Returns the probability that each byte's word is kept: the mean over the word's tokens or the first token's
+    /// probability, and 1 in `force_tokens`. A space belongs to the next word. Other bytes have NaN.
     /// @throws std::invalid_argument if the text is not UTF-8; Cancelled
     std::vector<float> byte_probabilities(std::string_view text, const policies::TokenClassification& how,
                                           Progress& progress) const;
@@ -41,7 +41,7 @@ class TokenClassifier {
     Encoder encoder_;
 };
 
-/// Returns the mean over the bytes of [begin, end) that have a probability; 0 if there are none.
+/// Returns the mean over the bytes in [begin, end) that have a probability, or 0 if none has.
 float mean_probability(std::span<const float> of_bytes, size_t begin, size_t end);
 
 }  // namespace kvscope::engine

@@ -20,7 +20,7 @@ fs::path cache_folder() {
     return {};
 }
 
-/// Detects damage on the disk.
+/// Returns a hash that reveals damaged files.
 std::string digest_of(std::string_view kept) {
     XXH128_canonical_t digest;
     XXH128_canonicalFromHash(&digest, XXH3_128bits(kept.data(), kept.size()));

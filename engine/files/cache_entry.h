@@ -8,16 +8,15 @@
 
 namespace kvscope::checkpoint {
 
-/// A file in the user's cache, $XDG_CACHE_HOME/kvscope (else ~/.cache/kvscope): an identity followed by data. A cache
-/// that cannot be read or written is ignored, and damaged data are not found.
+/// A file in the user's cache, $XDG_CACHE_HOME/kvscope or else ~/.cache/kvscope. Damaged entries and a cache that
+/// cannot be read or written are ignored.
 class CacheEntry {
  public:
     /// @param identity everything that the cached data depend on
     CacheEntry(const std::string& folder, const std::string& name, std::string identity);
 
-    /// Returns the cached data if they have this size.
     std::optional<std::string> find(uint64_t n_bytes) const;
-    /// Writes the whole file atomically.
+    /// Replaces the whole file atomically.
     void store(std::string_view kept) const;
 
  private:

@@ -7,7 +7,7 @@
 namespace kvscope::checkpoint {
 
 /// A model on disk is damaged, incomplete or not supported. The message names the file, the expected and the found
-/// content, without control characters and invalid UTF-8.
+/// content.
 class CheckpointError : public std::runtime_error {
  public:
     explicit CheckpointError(const std::string& message);

@@ -31,7 +31,7 @@ std::string kind_of_content(std::string_view begin) {
     for (const auto& [magic, kind] : kinds)
         if (begin.starts_with(magic)) return std::string(kind);
 
-    // In UTF-16 text that starts with an ASCII character, the character's second byte is zero.
+    // In UTF-16, an ASCII character has a zero byte.
     if (begin.starts_with("\xFF\xFE") && begin.size() > 3 && begin[3] == '\0') return "text in UTF-16";
     const size_t first = std::min(begin.find_first_not_of(" \t\r\n"), begin.size());
     std::string tag(begin.substr(first, 15));

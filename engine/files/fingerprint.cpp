@@ -35,7 +35,8 @@ std::string hash_file(const fs::path& path) {
     return sha.hex_digest();
 }
 
-/// Returns the data that a cached hash depends on. Programs cannot set the time of the last status change.
+/// Returns the data that a cached hash depends on, including the time of the last status change, which programs cannot
+/// set.
 std::string file_identity(const fs::path& path) {
     struct stat s {};
     if (::stat(path.c_str(), &s) != 0) return {};
@@ -47,7 +48,7 @@ std::string file_identity(const fs::path& path) {
            std::to_string(s.st_ino) + "\n" + time(s.st_mtim) + "\n" + time(s.st_ctim) + "\n";
 }
 
-/// Whether the file is older than the clock's resolution. A newer one could change again with the same times.
+/// Whether the file is older than the clock's resolution. A newer file could change without a new time.
 bool settled(const fs::path& path) {
     struct stat s {};
     timespec now{};

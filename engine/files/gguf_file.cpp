@@ -18,7 +18,6 @@ static_assert(std::endian::native == std::endian::little, "GGUF is read as littl
 
 constexpr uint64_t longest_text = uint64_t{1} << 28;
 
-/// Reads a GGUF header sequentially. Data that would lie outside the file cause errors.
 class Reader {
  public:
     explicit Reader(const InputFile& file) : file_(file) {}
@@ -41,7 +40,7 @@ class Reader {
         return result;
     }
 
-    /// Checks that `count` items of at least `item_bytes` each fit into the rest of the file.
+    /// Checks that the rest of the file has space for `count` items of at least `item_bytes` each.
     void expect_room(uint64_t count, uint64_t item_bytes, const std::string& what) const {
         if (count > (file_.size() - at_) / item_bytes) {
             fail(what + " would have " + std::to_string(count) + " entries at byte " + std::to_string(at_) +

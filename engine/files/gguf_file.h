@@ -13,7 +13,7 @@
 
 namespace kvscope::checkpoint {
 
-/// An array in a GGUF file's metadata. Items of long arrays are not kept, except the tokenizer's tokens.
+/// An array in a GGUF file's metadata. Long arrays are not stored, except the tokenizer's tokens.
 struct GgufArray {
     static constexpr uint64_t longest_kept = 4096;
     uint32_t element_type = 0;  ///< as in the file (enum gguf_type)
@@ -33,8 +33,8 @@ struct GgufTensor {
     uint64_t row_bytes = 0;
 };
 
-/// One GGUF file (versions 2 and 3, little-endian). Every length and offset is checked against the file, since ggml's
-/// own reader aborts on some damaged files.
+/// One GGUF file (version 2 or 3, little-endian). Every length and offset is checked, because ggml's reader aborts on
+/// some damaged files.
 class GgufFile {
  public:
     explicit GgufFile(const std::filesystem::path& path);
@@ -45,15 +45,14 @@ class GgufFile {
 
     const std::map<std::string, GgufValue, std::less<>>& values() const { return values_; }
     bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
-    /// Returns nullopt if the key is absent. @throws CheckpointError if its value has another type
+    /// Returns nullopt if the key is absent. @throws CheckpointError if the value has another type
     std::optional<int64_t> integer(std::string_view key) const;
     std::optional<double> number(std::string_view key) const;
     std::optional<bool> boolean(std::string_view key) const;
     std::optional<std::string> text(std::string_view key) const;
-    /// Returns nullptr if the key is absent or not an array.
     const GgufArray* array(std::string_view key) const;
 
-    /// Frees the metadata, including megabytes of vocabulary. Afterwards, no key is present.
+    /// Frees the metadata, including the vocabulary. Keys cannot be read afterwards.
     void drop_metadata() { values_.clear(); }
 
     [[noreturn]] void fail(const std::string& what) const;

@@ -9,7 +9,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Typed access to a JSON object. Null fields count as missing. Wrong types cause errors with file and field.
+/// Typed access to a JSON object. Null fields count as missing. Errors name the file and the field.
 class JsonFields {
  public:
     /// @param where path of the object in the file, for messages: "" or "rope_scaling."
@@ -19,9 +19,8 @@ class JsonFields {
     static nlohmann::json parse_file(const std::filesystem::path& file);
 
     bool has(const char* name) const { return find(name) != nullptr; }
-    /// Returns the names of all fields in alphabetical order, with their path: "rope_scaling.factor".
+    /// Returns the sorted names of all fields with their path: "rope_scaling.factor".
     std::vector<std::string> names() const;
-    /// Returns nullptr if the field is missing or null.
     const nlohmann::json* find(const char* name) const;
     /// Whether the field exists, even if null.
     bool mentions(const char* name) const { return object_->contains(name); }
@@ -38,7 +37,7 @@ class JsonFields {
 
     const std::filesystem::path& file() const { return file_; }
     [[noreturn]] void fail(const std::string& what) const;
-    /// Returns a field's value for messages: at most 60 bytes, NaN and Infinity as in Python.
+    /// Returns a value for messages, with at most 60 bytes, and NaN and Infinity as in Python.
     static std::string shown(const nlohmann::json& value);
 
  private:

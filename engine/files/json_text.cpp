@@ -20,7 +20,7 @@ Json parse(std::string_view text) {
     } catch (const nlohmann::json::parse_error& error) {
         if (const std::string kind = kind_of_content(text); !kind.empty())
             throw std::runtime_error(fmt::format("is {}, expected JSON", kind));
-        // The library's message quotes the last token, which may be long or unprintable.
+        // The library's own message quotes text that may be long or unprintable.
         throw std::runtime_error(
             error.byte > text.size()
                 ? fmt::format("is truncated and not valid JSON: it ends after {} bytes", text.size())

@@ -23,7 +23,6 @@ constexpr int64_t elements_per_task = int64_t{1} << 18;
 
 static_assert(std::endian::native == std::endian::little, "weights are read as little-endian");
 
-/// Returns the bits per element, or 0 for unknown types.
 uint64_t dtype_bits(std::string_view dtype) {
     using Entry = std::pair<std::string_view, uint64_t>;
     constexpr std::array<Entry, 15> known = {
@@ -149,7 +148,6 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
 
 namespace {
 
-/// Reads elements of 4 or 2 bytes in pieces, and calls `convert(raw bytes, first element, count)` for each.
 template <typename Convert>
 void read_pieces(const InputFile& file, const SafetensorsEntry& entry, int64_t n, size_t element_bytes,
                  Convert&& convert) {

@@ -19,16 +19,16 @@ struct SafetensorsEntry {
     uint64_t end = 0;
 };
 
-/// One .safetensors file: eight bytes of header length, a JSON header, and the tensors' bytes without gaps.
+/// One .safetensors file: eight bytes with the header's length, a JSON header, and the tensors' bytes without gaps.
 class SafetensorsFile {
  public:
-    /// @throws CheckpointError if the header is invalid (types, shapes, sizes, bounds, overlaps)
+    /// @throws CheckpointError if the header is invalid
     explicit SafetensorsFile(const std::filesystem::path& path);
 
     const std::filesystem::path& path() const { return file_.path(); }
     const std::map<std::string, SafetensorsEntry, std::less<>>& entries() const { return entries_; }
 
-    /// Converts F32, F16 and BF16 tensors. `out` must have the tensor's number of elements.
+    /// Converts F32, F16 and BF16 tensors. `out` must have as many elements as the tensor.
     void read_f32(const SafetensorsEntry& entry, std::span<float> out) const;
     void read_stored(const SafetensorsEntry& entry, std::span<std::byte> out) const;
     void read_bf16(const SafetensorsEntry& entry, std::span<uint16_t> out) const;

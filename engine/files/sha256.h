@@ -15,7 +15,7 @@ class Sha256 {
     void update(std::span<const std::byte> data);
     void update(std::string_view text) { update(std::as_bytes(std::span(text))); }
 
-    /// Returns 64 lower-case hexadecimal digits. Afterwards, the object cannot be used.
+    /// Returns 64 lower-case hexadecimal digits. The object cannot be used afterwards.
     std::string hex_digest();
 
  private:

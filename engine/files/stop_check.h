@@ -4,8 +4,8 @@
 
 namespace kvscope::checkpoint {
 
-/// While this object exists, slow work on this thread with a model's files, templates or tokenizers calls a function
-/// about ten times per second. The function can throw to end the work, e.g. when the user cancels.
+/// While this object exists, slow work on this thread calls a function about ten times per second. The function can
+/// throw to end the work, e.g. when the user cancels.
 class StopCheck {
  public:
     explicit StopCheck(std::function<void()> check);
@@ -13,7 +13,7 @@ class StopCheck {
     StopCheck(const StopCheck&) = delete;
     StopCheck& operator=(const StopCheck&) = delete;
 
-    /// Calls this thread's functions, innermost first.
+    /// Calls the functions of this thread's StopChecks, innermost first.
     static void now();
 
  private:

@@ -12,7 +12,7 @@ Utf8Step utf8_step(std::string_view text, size_t at) {
     if (lead < 0x80) return {lead, 1, true};
 
     int continuation;
-    // Range of the second byte; excludes overlong forms, surrogates and values above U+10FFFF.
+    // This range of the second byte excludes overlong forms, surrogates and values above U+10FFFF.
     uint8_t low = 0x80, high = 0xBF;
     if (lead >= 0xC2 && lead <= 0xDF) {
         continuation = 1;

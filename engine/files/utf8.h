@@ -7,8 +7,8 @@
 
 namespace kvscope::checkpoint {
 
-/// The code point at an offset, with its length in bytes. For bytes that form no character, `valid` is false and
-/// `length` covers the maximal subpart, which Rust's from_utf8_lossy, Python and browsers replace by one U+FFFD.
+/// The code point at an offset and its length in bytes. If the bytes are no character, `length` covers the maximal
+/// subpart, which Python and browsers replace by one U+FFFD.
 struct Utf8Step {
     char32_t code_point = 0;
     uint8_t length = 0;
@@ -22,7 +22,6 @@ size_t first_invalid_utf8(std::string_view text);
 /// @throws std::invalid_argument with the offset and the byte if `text` is not UTF-8
 void require_utf8(std::string_view text);
 
-/// Returns the text with U+FFFD in place of invalid sequences.
 std::string utf8_lossy(std::string_view bytes);
 
 void append_utf8(std::string& out, char32_t code_point);

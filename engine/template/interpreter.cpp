@@ -18,7 +18,7 @@ constexpr size_t largest_source = 1 << 20;
 constexpr int deepest_macro_calls = 100;
 constexpr int64_t longest_range = 100'000;  // as in Jinja's sandbox, which transformers uses
 
-/// Returns the reason from an interpreter's message, which also has an excerpt of the template.
+/// Returns the reason from an error message without the excerpt of the template.
 std::string reason_of(const std::exception& error) {
     std::string text = error.what();
     if (const size_t at = text.rfind("Error: "); at != std::string::npos && text.starts_with("\n")) {
@@ -37,8 +37,8 @@ std::string reason_of(const std::exception& error) {
 
 jinja::program compiled(const std::string& source) {
     if (source.size() > largest_source) throw std::runtime_error("it is larger than 1 MiB");
-    // If only white space and a block follow the first character, the interpreter drops it, unless an empty expression
-    // precedes it.
+    // The interpreter would drop a first character that only white space and a block follow. An empty expression before
+    // it prevents that.
     const bool text_first =
         !source.empty() && source.front() != '{' && !std::isspace(static_cast<unsigned char>(source.front()));
     jinja::lexer_result lexed = jinja::lexer().tokenize((text_first ? "{{ '' }}" : "") + source);

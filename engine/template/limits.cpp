@@ -27,7 +27,7 @@ void append_call(std::vector<token>& out, const char* function, size_t position)
     }
 }
 
-/// Whether the statement at a position is a set with "=". A set without "=" opens a block.
+/// Whether a set statement uses "=". Without "=", it opens a block.
 bool assigns(const std::vector<token>& tokens, size_t statement) {
     for (size_t k = statement; k < tokens.size() && tokens[k].t != token::close_statement; ++k) {
         if (tokens[k].t == token::equals) return true;
@@ -35,10 +35,9 @@ bool assigns(const std::vector<token>& tokens, size_t statement) {
     return false;
 }
 
-/// Tracks the nesting of a template token by token.
 class Nesting {
  public:
-    /// @param word keyword of a statement that starts here, such as "for"; empty if none does
+    /// @param word first keyword of a statement, such as "for", or empty
     /// @throws std::runtime_error if the nesting or an expression exceeds its limit
     void follow(const token& now, const std::string& word, bool is_assignment) {
         switch (now.t) {
@@ -86,7 +85,7 @@ class Nesting {
         }
     }
 
-    /// Number of levels of each open block: an elif adds a level within its if.
+    /// Number of levels of each open block. Each elif adds a level.
     std::vector<size_t> levels_;
     size_t depth_ = 0;
     size_t brackets_ = 0;

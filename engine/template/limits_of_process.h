@@ -2,7 +2,7 @@
 
 namespace kvscope::chat_template {
 
-// Limits for reading and rendering one template. Templates of real models take milliseconds and megabytes.
+// Limits for reading and rendering one template. Real templates need milliseconds and megabytes.
 constexpr int seconds_of_processor = 5;
 constexpr int seconds_in_all = 30;  ///< elapsed time, for machines under load
 constexpr int megabytes_of_memory = 1024;

@@ -1,5 +1,5 @@
-// kvscope-chat-template reads a request from its standard input, renders a chat template and writes the reply. It is a
-// separate program, because time and memory of a template can only be limited for a process (see docs/architecture.md).
+// The program kvscope-chat-template reads a request from stdin, renders a chat template and writes the reply. Limits of
+// time and memory need a separate process (see docs/architecture.md).
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-// AddressSanitizer reserves terabytes of address space, so it limits the used memory itself.
+// AddressSanitizer reserves terabytes of address space, so only its own limit on memory works.
 extern "C" const char* __asan_default_options() {
     return "hard_rss_limit_mb=1024:max_allocation_size_mb=1024:detect_leaks=0:exitcode=3";
 }
@@ -45,7 +45,7 @@ void set_limits() {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     limit(RLIMIT_AS, megabytes_of_memory * megabyte, megabytes_of_memory * megabyte);
 #endif
-    // Otherwise, the interpreter would report a failed allocation as an error of the template.
+    // The interpreter would report a failed allocation as an error of the template.
     std::set_new_handler([] { _exit(kvscope::chat_template::exit_out_of_memory); });
 }
 

@@ -11,7 +11,7 @@
 
 namespace kvscope::chat_template {
 
-/// Request to the template program, sent to its standard input: parses a template and optionally renders messages.
+/// A request to the template program: parse a template and optionally render messages.
 struct Request {
     std::string source;
     std::map<std::string, std::string> special_tokens;          ///< variables with their text
@@ -21,7 +21,7 @@ struct Request {
     std::optional<std::time_t> now;  ///< current time if empty
 };
 
-/// Reply of the template program, read from its standard output.
+/// Reply of the template program.
 struct Reply {
     enum class Kind : char {
         text = 't',     ///< rendered text; empty if nothing was to be rendered

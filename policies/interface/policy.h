@@ -94,7 +94,7 @@ struct PassPlan {
     bool final_merge = true;
 };
 
-/// Recorded scores of one layer: R rows (G or H) of N. At most one of `scores` and `double_scores` is filled.
+/// Recorded scores of one layer: R rows (G or H) of N. At most one of `scores` and `scores_f64` is filled.
 struct LayerScores {
     Granularity granularity = Granularity::kv_head;
     Scores<float> scores;

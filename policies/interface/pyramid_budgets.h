@@ -5,9 +5,9 @@
 
 namespace kvscope::policies {
 
-/// Returns PyramidKV's prefix entries per layer, linearly decreasing with mean c, as integer shares of exactly L c. The
-/// last layer gets floor(c / beta), the first 2c minus that number, but at most n_prefix. `reference` rounds the step
-/// between layers down and exceeds L c. Requires c <= n_prefix.
+/// Returns PyramidKV's prefix entries per layer, linearly decreasing from 2c - c / beta to c / beta, at most n_prefix,
+/// as integers with the sum L c. `reference` rounds the step between layers down, so that the sum exceeds L c. Requires
+/// c <= n_prefix.
 std::vector<int64_t> pyramid_budgets(int n_layers, int64_t c, int64_t n_prefix, double beta, bool reference);
 
 }  // namespace kvscope::policies

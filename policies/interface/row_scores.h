@@ -17,7 +17,7 @@ template <class Out>
 std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
                                const float* in, int64_t columns);
 
-/// Like reduced_rows() above, for rows with a stride. Multiplies each score by `factor`.
+/// Like the function above, for rows with a stride. Multiplies each score by `factor`.
 template <class Out>
 std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
                                const HeadRows& in, int64_t columns, float factor = 1.0f);
