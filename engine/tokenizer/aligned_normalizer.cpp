@@ -35,7 +35,6 @@ class Sequence final : public AlignedNormalizer {
     std::vector<std::unique_ptr<AlignedNormalizer>> steps_;
 };
 
-/// Cleans text, puts spaces around Chinese characters, removes accents and lowercases, as its fields specify.
 class BertNormalizer final : public AlignedNormalizer {
  public:
     struct Options {
@@ -116,8 +115,8 @@ class BertNormalizer final : public AlignedNormalizer {
     Options options_;
 };
 
-/// As in `tokenizers`: the shortest rule at the start of a grapheme of fewer than six bytes replaces the whole
-/// grapheme. Otherwise, each of its characters is looked up.
+/// As in `tokenizers`, the shortest rule at the start of a grapheme of fewer than six bytes replaces the grapheme.
+/// Otherwise, each character is looked up.
 class Precompiled final : public AlignedNormalizer {
  public:
     explicit Precompiled(Charsmap map) : map_(std::move(map)) {}
@@ -161,7 +160,7 @@ class Precompiled final : public AlignedNormalizer {
         return end;
     }
 
-    /// Assigns new characters to the old ones one by one. Surplus new characters belong to the last old one.
+    /// Assigns new characters to old ones in order. The last old character gets all surplus ones.
     static void replace(std::span<const AlignedCharacter> old, std::string_view replacement, AlignedText& out) {
         size_t i = 0;
         for (const AlignedCharacter& c : align(replacement)) {

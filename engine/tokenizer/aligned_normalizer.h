@@ -7,14 +7,14 @@
 
 namespace kvscope::checkpoint {
 
-/// The normalizer of an encoder's tokenizer.json. It tracks the origin of each character.
+/// Normalizer of an encoder's tokenizer.json that tracks the origin of each character.
 class AlignedNormalizer {
  public:
     virtual ~AlignedNormalizer() = default;
     virtual AlignedText apply(const AlignedText& text) const = 0;
 };
 
-/// Kinds: Sequence, BertNormalizer, Precompiled, Replace, Strip. @throws std::runtime_error for others
+/// Supports Sequence, BertNormalizer, Precompiled, Replace and Strip. @throws std::runtime_error for other kinds
 std::unique_ptr<AlignedNormalizer> make_aligned_normalizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

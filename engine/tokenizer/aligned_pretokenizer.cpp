@@ -32,7 +32,7 @@ class Sequence final : public AlignedPreTokenizer {
     std::vector<std::unique_ptr<AlignedPreTokenizer>> steps_;
 };
 
-/// Cuts at white space, which is removed. With `punctuation_apart`, every punctuation mark is a word.
+/// Cuts at white space and removes it. With `punctuation_apart`, each punctuation mark is a word.
 class WhiteSpace final : public AlignedPreTokenizer {
  public:
     explicit WhiteSpace(bool punctuation_apart) : punctuation_apart_(punctuation_apart) {}

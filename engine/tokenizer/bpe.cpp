@@ -12,7 +12,6 @@
 namespace kvscope::checkpoint {
 namespace {
 
-/// Longer words rarely repeat.
 constexpr size_t longest_cached_word = 256;
 
 size_t count_code_points(std::string_view text) {
@@ -160,7 +159,6 @@ void Bpe::Encoder::cut_into_symbols(std::string_view word) {
         if (options.byte_fallback && std::all_of(character.begin(), character.end(), [&](char byte) {
                 return bpe_.byte_tokens_[static_cast<uint8_t>(byte)] >= 0;
             })) {
-            // As in `tokenizers`, a pending unknown token comes out after these bytes.
             for (const char byte : character) add_symbol(bpe_.byte_tokens_[static_cast<uint8_t>(byte)], at);
             continue;
         }
@@ -193,7 +191,7 @@ void Bpe::Encoder::merge() {
         Symbol& left = symbols_[top.left];
         if (!left.alive || left.next < 0) continue;
         const int32_t right_at = left.next;
-        // Both parts may have changed since. They are merged only if they still form the same token.
+        // The parts may have changed. They are merged only if they still form the same token.
         const MergeTable::Entry* entry = bpe_.merges_.find(left.id, symbols_[right_at].id);
         if (entry == nullptr || entry->merged != top.merged) continue;
 

@@ -20,7 +20,7 @@ struct BpeOptions {
     bool ignore_merges = false;  ///< a word that equals a token becomes that token without merges
 };
 
-/// Byte-pair encoding of single words, as in the library `tokenizers` (model type "BPE"). O(n log n) in their length.
+/// Byte-pair encoding of single words, as in the library `tokenizers`. Takes O(n log n) time for words of length n.
 class Bpe {
  public:
     using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
@@ -31,12 +31,12 @@ class Bpe {
 
     std::optional<int32_t> id_of(std::string_view token) const;
 
-    /// Encodes the words of one text and caches repeated words. The text must outlive the encoder.
+    /// Encodes the words of one text and caches them. The text must outlive the encoder.
     class Encoder {
      public:
         explicit Encoder(const Bpe& bpe) : bpe_(bpe) {}
 
-        /// Appends the ids of a word and, if `ends` is given, the end of each id's text within the word.
+        /// Appends a word's ids to `out` and, if `ends` is given, the end of each id's text in the word.
         void encode(std::string_view word, std::vector<int32_t>& out, std::vector<uint32_t>* ends = nullptr);
 
      private:
@@ -76,7 +76,7 @@ class Bpe {
         size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
 
-    /// Open-addressing hash table from pairs of ids to rank and result; queried several times per character.
+    /// Hash table from pairs of ids to rank and result. A word needs several look-ups per character.
     class MergeTable {
      public:
         struct Entry {

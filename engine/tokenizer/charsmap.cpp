@@ -10,7 +10,6 @@
 namespace kvscope::checkpoint {
 namespace {
 
-// A unit of the double array holds a byte's label or, for label 0, a leaf's value.
 bool has_leaf(uint32_t unit) { return (unit >> 8 & 1) != 0; }
 uint32_t value_of(uint32_t unit) { return unit & 0x7fffffffu; }
 uint32_t label_of(uint32_t unit) { return unit & 0x800000ffu; }

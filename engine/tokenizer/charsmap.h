@@ -14,7 +14,7 @@ class Charsmap {
     /// @param blob trie length in bytes (u32, little endian), trie units (u32), zero-terminated replacements
     explicit Charsmap(std::string_view blob);
 
-    /// Returns the replacement of the shortest rule that `text` starts with, or nullopt.
+    /// Returns the replacement of the shortest rule at the start of `text`, or nullopt.
     std::optional<std::string_view> find(std::string_view text) const;
 
  private:

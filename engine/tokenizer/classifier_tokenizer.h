@@ -15,17 +15,17 @@
 
 namespace kvscope::checkpoint {
 
-/// The tokenizer of a token classifier (tokenizer.json, WordPiece or Unigram), equal to the library `tokenizers`.
-/// Immutable and thread-safe.
+/// Tokenizer of a token classifier (tokenizer.json with WordPiece or Unigram), with the results of the library
+/// `tokenizers`. Immutable and thread-safe.
 class ClassifierTokenizer {
  public:
     explicit ClassifierTokenizer(const std::filesystem::path& directory);
 
-    /// Returns the tokens of a text without surrounding special tokens. Special tokens within the text count as text.
-    /// @throws std::invalid_argument for invalid UTF-8; CheckpointError if TokenizerWork's limits are exceeded
+    /// Returns a text's tokens without surrounding special tokens. Special tokens in the text are ordinary text.
+    /// @throws std::invalid_argument for invalid UTF-8; CheckpointError if a limit of TokenizerWork is exceeded
     std::vector<TextToken> encode(std::string_view utf8) const;
 
-    /// The tokens around a text: [CLS] and [SEP], or <s> and </s>.
+    /// Returns the token before a text: [CLS] or <s>.
     std::span<const int32_t> before() const { return surrounding_.before; }
     std::span<const int32_t> after() const { return surrounding_.after; }
 

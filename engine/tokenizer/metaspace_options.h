@@ -6,7 +6,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Options of a "Metaspace" pre-tokenizer, which replaces spaces, prepends one and cuts text.
+/// Options of a "Metaspace" pre-tokenizer or decoder.
 struct MetaspaceOptions {
     enum class Prepend { always, first, never };
 

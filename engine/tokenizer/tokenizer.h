@@ -13,38 +13,37 @@
 
 namespace kvscope::checkpoint {
 
-/// Token ids of a text, with the end of each token in the text.
 struct Encoding {
     std::vector<int32_t> ids;
-    /// For each token, the offset after the last character that it covers, even partly. A space that the tokenizer
-    /// prepends belongs to the first character. 0 for tokens without text, such as BOS.
+    /// End of each token in the text: the offset after the last character that the token covers, even partly. 0 for
+    /// tokens without text, such as BOS.
     std::vector<uint32_t> ends;
 
-    /// Returns the first token with a character at or after `byte`, or the number of tokens if there is none.
+    /// Returns the first token with a character at or after `byte`, or the number of tokens.
     size_t first_token_from(size_t byte) const;
 };
 
-/// A model's tokenizer, equal to its reference: llama.cpp for GGUF files, the Hugging Face library `tokenizers` for
-/// tokenizer.json. Immutable and thread-safe.
+/// A model's tokenizer with the results of llama.cpp (GGUF files) or of the Hugging Face library `tokenizers`
+/// (tokenizer.json). Immutable and thread-safe.
 class Tokenizer {
  public:
     virtual ~Tokenizer() = default;
 
-    /// @param add_special   adds tokens such as BOS; false for text from a chat template, which contains them
+    /// @param add_special adds tokens such as BOS. Use false for text from a chat template, which contains them.
     /// @param parse_special recognizes special tokens in the text (<|im_start|>)
     /// @throws std::invalid_argument with the offset of the first invalid byte if `utf8` is not UTF-8
     std::vector<int32_t> encode(std::string_view utf8, bool add_special, bool parse_special) const {
         return tokenize(utf8, add_special, parse_special, nullptr);
     }
 
-    /// Like encode(), with the tokens' positions in the text, which may be up to 4 GiB long.
+    /// Like encode(), with the ends of the tokens. The text may have up to 4 GiB.
     Encoding encode_with_ends(std::string_view utf8, bool add_special, bool parse_special) const;
 
-    /// Returns valid UTF-8, with U+FFFD for bytes that form no character. Keeps spaces before punctuation, which
-    /// llama.cpp and transformers can remove. @throws std::invalid_argument if an id is not in the vocabulary
+    /// Returns valid UTF-8, with U+FFFD for invalid bytes. Keeps all spaces before punctuation. @throws
+    /// std::invalid_argument if an id is not in the vocabulary
     virtual std::string decode(std::span<const int32_t> ids, bool skip_special = false) const = 0;
 
-    /// Returns the bytes of a token in the middle of a text, possibly a part of a character. Empty for unused ids.
+    /// Returns the bytes of a token in the middle of a text, which may be part of a character. Empty for unused ids.
     /// @throws std::invalid_argument if `id` is not in [0, vocab_size)
     virtual std::string piece(int32_t id) const = 0;
 
@@ -61,32 +60,32 @@ class Tokenizer {
     virtual std::optional<int32_t> bos() const = 0;
     virtual std::optional<int32_t> eos() const = 0;
 
-    /// Returns the ids that end generation, ascending.
+    /// Returns the ids that end generation in ascending order.
     virtual std::span<const int32_t> end_of_generation() const = 0;
 
-    /// Returns a description for reports: "byte-level BPE (tokenizer.json)", "bpe, pre-tokenizer smollm (GGUF)".
+    /// Returns a description: "byte-level BPE (tokenizer.json)", "bpe, pre-tokenizer smollm (GGUF)".
     virtual std::string description() const = 0;
 
  protected:
     virtual std::vector<int32_t> tokenize(std::string_view utf8, bool add_special, bool parse_special,
                                           std::vector<uint32_t>* ends) const = 0;
 
-    /// Returns, for each byte of a text, the end of its character.
+    /// Returns the end of each byte's character.
     static std::vector<uint32_t> ends_of_characters(std::string_view utf8);
 };
 
-/// Opens the tokenizer of a GGUF file, a Hugging Face directory, or the directory of a .safetensors or tokenizer.json
-/// file.
-/// @throws CheckpointError that names the file and the error, also for unsupported kinds of tokenizers
+/// Opens the tokenizer of a GGUF file or a directory, or of the directory that contains the given .safetensors or
+/// tokenizer.json file.
+/// @throws CheckpointError with the file and the error, also for unsupported kinds of tokenizers
 std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model);
 
-/// Decodes generated ids one at a time. The results of push() and finish() together equal decode() of all ids.
+/// Decodes generated ids one at a time. All results of push() and finish() together equal decode() of all ids.
 class StreamDecoder {
  public:
     explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true)
         : tokenizer_(tokenizer), skip_special_(skip_special) {}
 
-    /// Returns the text completed by this token; empty while a character is incomplete.
+    /// Returns the text that this token completes, or an empty text while a character is incomplete.
     std::string push(int32_t id);
 
     /// Returns the remaining text, with U+FFFD for incomplete characters.

@@ -11,7 +11,7 @@
 
 namespace kvscope::checkpoint {
 
-/// An entry of added_tokens: a text that is always a token, before any rule of the model applies.
+/// An entry of added_tokens: a text that always becomes one token, before the model's rules apply.
 struct AddedToken {
     int32_t id = -1;
     std::string content;
@@ -22,13 +22,13 @@ struct AddedToken {
     bool special = false;
 };
 
-/// Finds added tokens in a text: leftmost first, and the longest at each position.
+/// Finds added tokens in a text. The leftmost token comes first, and the longest wins at each position.
 class AddedTokenFinder {
  public:
     /// @param pattern text to search: the token's content or its normalized form
     void add(const AddedToken& token, std::string_view pattern);
 
-    /// Appends the parts of `piece`. Without `parse_special`, special tokens count as text.
+    /// Appends the parts of `piece`. Without `parse_special`, special tokens are ordinary text.
     void cut(const Piece& piece, bool parse_special, std::vector<Piece>& out) const;
 
  private:

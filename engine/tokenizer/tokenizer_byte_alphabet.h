@@ -6,14 +6,14 @@
 
 namespace kvscope::checkpoint {
 
-/// GPT-2's spelling of bytes as printable characters: bytes without one of their own use U+0100 onwards (space is Ġ).
+/// GPT-2's alphabet, which writes each byte as a printable character. Bytes without one use U+0100 onwards (space is
+/// Ġ).
 class ByteAlphabet {
  public:
     static const ByteAlphabet& instance();
 
     const std::string& spell(char byte) const { return characters_[static_cast<uint8_t>(byte)]; }
 
-    /// Returns the byte that a character represents, or -1.
     int byte_of(char32_t character) const { return character < bytes_.size() ? bytes_[character] : -1; }
 
  private:

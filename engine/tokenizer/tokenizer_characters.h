@@ -7,7 +7,7 @@ namespace kvscope::checkpoint {
 
 size_t previous_character(std::string_view text, size_t end);
 
-/// Whether the first (or last) character of a text is in Unicode's \w.
+/// Whether the first character of a text belongs to Unicode's \w.
 bool starts_with_word(std::string_view text);
 bool ends_with_word(std::string_view text);
 

@@ -124,7 +124,7 @@ class Reading {
         for (auto& [id, token] : by_id) add(std::move(token), directory_ / "tokenizer_config.json", true);
     }
 
-    /// Reads added_tokens.json, {"<|user|>": 32000, …}. A token is special if other files name it as special.
+    /// Reads added_tokens.json, {"<|user|>": 32000, …}. Other files decide which tokens are special.
     void add_legacy_file() {
         const fs::path file = directory_ / "added_tokens.json";
         const nlohmann::json tokens = load("added_tokens.json");
@@ -161,7 +161,6 @@ class Reading {
                 std::find(standard_names.begin(), standard_names.end(), name) != standard_names.end();
             if (name.ends_with("_token") && !is_standard) offer(name, field, field.value);
         }
-        // Model-specific tokens may be in a separate object.
         for (const char* list : {"extra_special_tokens", "model_specific_special_tokens"}) {
             const Field* field = find(fields_, list);
             if (field == nullptr || !field->value.is_object()) continue;
@@ -169,7 +168,6 @@ class Reading {
         }
     }
 
-    /// Reads extra_special_tokens or, if that is not a list, additional_special_tokens.
     template <typename Take>
     void each_listed(Take&& take) const {
         for (const char* name : list_names) {

@@ -46,7 +46,7 @@ class ByteLevel final : public Decoder {
         for (const std::string& token : tokens) bytes += piece(token);
         return {utf8_lossy(bytes)};
     }
-    // A token with a character outside the alphabet, such as an added token, is kept unchanged.
+    // Tokens with other characters, such as added tokens, are kept unchanged.
     std::string piece(std::string_view token) const override {
         std::string bytes;
         for (size_t at = 0; at < token.size();) {
@@ -138,7 +138,7 @@ class Replace final : public Decoder {
         }
         return tokens;
     }
-    // An earlier step may leave a single byte, to which the pattern does not apply.
+    // The pattern does not apply to single bytes from an earlier step.
     std::string piece(std::string_view token) const override {
         if (first_invalid_utf8(token) != std::string_view::npos) return std::string(token);
         std::string out;

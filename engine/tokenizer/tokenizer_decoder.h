@@ -9,18 +9,19 @@
 
 namespace kvscope::checkpoint {
 
-/// The decoder of a tokenizer.json. It converts tokens to text.
+/// Decoder of a tokenizer.json, which converts tokens to text.
 class Decoder {
  public:
     virtual ~Decoder() = default;
 
-    /// Rewrites the spellings of consecutive tokens. Their concatenation is the text.
+    /// Rewrites consecutive tokens. The concatenation of the results is the text.
     virtual std::vector<std::string> apply(std::vector<std::string> tokens) const = 0;
 
     virtual std::string piece(std::string_view token) const = 0;
 };
 
-/// Kinds: Sequence, ByteLevel, ByteFallback, Metaspace, Replace, Strip, Fuse. @throws std::runtime_error for others
+/// Supports Sequence, ByteLevel, ByteFallback, Metaspace, Replace, Strip and Fuse. @throws std::runtime_error for other
+/// kinds
 std::unique_ptr<Decoder> make_decoder(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -23,8 +23,8 @@ struct GgufFree {
     void operator()(gguf_context* context) const { gguf_free(context); }
 };
 
-/// llama.cpp reports errors only through its global log. This object collects this thread's error lines and drops all
-/// others, so that nothing is printed to stderr.
+/// Collects this thread's error lines from llama.cpp, which reports errors only through its global log, and hides all
+/// other lines.
 class LlamaErrors {
  public:
     LlamaErrors() {
@@ -35,7 +35,6 @@ class LlamaErrors {
     LlamaErrors(const LlamaErrors&) = delete;
     LlamaErrors& operator=(const LlamaErrors&) = delete;
 
-    /// Returns the first line without llama.cpp's function names.
     std::string first() const {
         std::string_view line = std::string_view(text_).substr(0, text_.find('\n'));
         for (size_t colon; (colon = line.find(": ")) != std::string_view::npos;) {
@@ -128,7 +127,7 @@ class GgufTokenizer final : public Tokenizer {
             ids_.emplace(llama_vocab_get_text(vocab_, id), id);
             if (llama_vocab_is_eog(vocab_, id) && id != assumed_end_) end_of_generation_.push_back(id);
         }
-        // For a byte without a token, llama.cpp throws with SentencePiece and drops the byte with byte-level BPE.
+        // For a byte without a token, llama.cpp throws (SentencePiece) or drops the byte (byte-level BPE).
         const bool sentencepiece = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_SPM;
         if (sentencepiece) {
             for (int byte = 0; byte < 256; ++byte) {
@@ -157,7 +156,7 @@ class GgufTokenizer final : public Tokenizer {
                 fmt::format("a text of {} bytes is too long to tokenize; at most {}", text.size(), limit));
         }
         const auto length = static_cast<int32_t>(text.size());
-        // A token has at least one byte; BOS, EOS and SentencePiece's leading space come on top.
+        // Each token has at least one byte, except BOS, EOS and SentencePiece's leading space.
         std::vector<int32_t> ids(text.size() + 16);
         auto tokenize = [&] {
             return llama_tokenize(vocab_, text.data(), length, ids.data(), static_cast<int32_t>(ids.size()),
@@ -217,8 +216,8 @@ class GgufTokenizer final : public Tokenizer {
         size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
 
-    /// For missing keys, llama.cpp assumes ids 1 and 2 for SentencePiece, and 11 for byte-level vocabularies. 11 is
-    /// Falcon's <|endoftext|>, but an ordinary token in the supported families.
+    /// For missing keys, llama.cpp assumes ids 1 and 2 for SentencePiece and 11 for byte-level vocabularies. In the
+    /// supported families, 11 is an ordinary token.
     void read_ends(const std::filesystem::path& file, gguf_context* gguf) {
         const bool has_defaults = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_SPM;
         const auto read = [&](const char* key, llama_token id) -> std::optional<int32_t> {
@@ -235,7 +234,7 @@ class GgufTokenizer final : public Tokenizer {
         eos_ = read(eos_key, llama_vocab_eos(vocab_));
         const llama_token assumed = llama_vocab_eos(vocab_);
         if (eos_ || assumed == LLAMA_TOKEN_NULL) return;
-        // Read again with another EOS id: if the assumed token still ends generation, it does so by its text.
+        // Tests with another EOS id whether the text of the assumed token ends generation.
         gguf_set_val_u32(gguf, eos_key, assumed == 0 ? 1 : 0);
         llama_vocab other;
         read_vocabulary(file, gguf, other);
@@ -257,7 +256,7 @@ class GgufTokenizer final : public Tokenizer {
         }
     }
 
-    /// Looks up the tokens' pieces in the text one by one, since llama.cpp does not return their positions.
+    /// Searches the pieces in the text, because llama.cpp does not return their positions.
     /// @throws CheckpointError if the tokens do not spell the text
     std::vector<uint32_t> ends_of(std::span<const int32_t> ids, std::string_view text, bool add_special) const {
         const std::vector<uint32_t> ends_of_bytes = ends_of_characters(text);
@@ -272,7 +271,7 @@ class GgufTokenizer final : public Tokenizer {
             const size_t begin = at;
             if (!is_added) {
                 std::string_view piece = pieces_[ids[i]];
-                // Kinds of tokens that llama.cpp cuts out of the text before it tokenizes the rest.
+                // Kinds of tokens that llama.cpp finds before it tokenizes the rest of the text.
                 constexpr int cut_out =
                     LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN | LLAMA_TOKEN_ATTR_USER_DEFINED;
                 const bool is_text = (llama_vocab_get_attr(vocab_, ids[i]) & cut_out) == 0;
@@ -296,7 +295,7 @@ class GgufTokenizer final : public Tokenizer {
         return end;
     }
 
-    /// Returns the end of an omitted byte: one without a token, or white space, which some special tokens absorb.
+    /// Returns the end of an omitted byte: a byte without a token, or white space next to special tokens.
     size_t end_of_left_out(std::string_view text, size_t at) const {
         if (at < text.size() && !has_token_[static_cast<uint8_t>(text[at])]) return at + 1;
         const Utf8Step step = at < text.size() ? utf8_step(text, at) : Utf8Step{};
@@ -308,7 +307,7 @@ class GgufTokenizer final : public Tokenizer {
                         at));
     }
 
-    /// SentencePiece writes spaces as ▁ and therefore decodes a ▁ of the text as a space.
+    /// SentencePiece writes spaces as ▁, so it decodes a ▁ of the text as a space.
     size_t end_of_match(std::string_view piece, std::string_view text, size_t at) const {
         constexpr std::string_view underline = "▁";
         for (const char byte : piece) {

@@ -9,11 +9,11 @@ struct gguf_context;
 
 namespace kvscope::checkpoint {
 
-/// Reads the metadata of a GGUF file. Free the result with gguf_free. @throws CheckpointError
+/// Reads the metadata of a GGUF file. Free the result with gguf_free(). @throws CheckpointError
 gguf_context* open_gguf_metadata(const std::filesystem::path& file);
 
-/// Opens the vocabulary of a GGUF file (the first of a split set), tokenized by llama.cpp. Kinds: SentencePiece BPE
-/// ("llama") and byte-level BPE ("gpt2"). @throws CheckpointError for damaged files and other kinds
+/// Opens the vocabulary of a GGUF file (the first of a split set), which llama.cpp tokenizes. Supports SentencePiece
+/// BPE ("llama") and byte-level BPE ("gpt2"). @throws CheckpointError for damaged files and other kinds
 std::unique_ptr<Tokenizer> open_gguf_tokenizer(const std::filesystem::path& file);
 
 }  // namespace kvscope::checkpoint

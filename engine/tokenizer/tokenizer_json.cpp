@@ -39,7 +39,7 @@ Bpe::Vocabulary read_vocabulary(const JsonNode& node) {
     return vocabulary;
 }
 
-/// Reads pairs ["a", "b"] or, in older files, strings "a b". For speed, paths are computed only for errors.
+/// Reads pairs ["a", "b"] or, in older files, strings "a b".
 Bpe::Merges read_merges(const JsonNode& node) {
     node.require_array();
     Bpe::Merges merges;
@@ -66,7 +66,6 @@ Bpe::Merges read_merges(const JsonNode& node) {
 }
 
 Bpe read_model(const JsonNode& node) {
-    // In older files without this field, merges imply BPE.
     const std::string type = node.text_or("type", node.find("merges") ? "BPE" : "unknown");
     if (type != "BPE") {
         node.fail(fmt::format(
@@ -103,7 +102,7 @@ void append_ids(const nlohmann::json& config, const char* key, std::set<int32_t>
     for (size_t i = 0; i < node.size(); ++i) out.insert(token_id(node[i]));
 }
 
-/// Longest decoded token in bytes, unless its spelling is longer. Limits the memory for a prompt's pieces.
+/// Longest decoded token in bytes. Limits the memory for a prompt's pieces.
 constexpr size_t longest_piece = 4096;
 
 class JsonTokenizer final : public Tokenizer {
@@ -260,7 +259,7 @@ class JsonTokenizer final : public Tokenizer {
         for (const NamedToken& named : config.tokens) {
             AddedToken token = named.token;
             if (added_.contains(token.content) && !named.replaces) continue;
-            // As in `tokenizers`: the vocabulary's id, or else the next id after all others.
+            // As in `tokenizers`, a token without an id gets the vocabulary's id or else the next free one.
             if (token.id < 0) token.id = id_of(token.content).value_or(std::max(n_in_model, highest + 1));
             if (const std::string problem = problem_of(token); !problem.empty())
                 throw CheckpointError(named.file, problem);

@@ -7,9 +7,8 @@
 
 namespace kvscope::checkpoint {
 
-/// Opens the tokenizer of a Hugging Face directory: tokenizer.json with a BPE model, encoded as by `tokenizers` without
-/// truncation and padding. End-of-generation ids come from generation_config.json, else config.json, else eos_token in
-/// tokenizer_config.json. @throws CheckpointError that names the file and the field
+/// Opens a tokenizer.json with a BPE model. Ids that end generation come from generation_config.json, else config.json,
+/// else tokenizer_config.json. @throws CheckpointError with the file and the field
 std::unique_ptr<Tokenizer> open_json_tokenizer(const std::filesystem::path& directory);
 
 }  // namespace kvscope::checkpoint

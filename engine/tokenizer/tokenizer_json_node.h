@@ -8,8 +8,8 @@
 
 namespace kvscope::checkpoint {
 
-/// A JSON value with its path, for errors such as "pre_tokenizer.pretokenizers[1].behavior: expected a string, found a
-/// number". Errors are std::runtime_error.
+/// A JSON value with its path. Errors are std::runtime_error such as "pre_tokenizer.pretokenizers[1].behavior: expected
+/// a string, found a number".
 class JsonNode {
  public:
     JsonNode(const nlohmann::json& value, std::string where) : JsonNode(value, std::move(where), 0) {}
@@ -19,7 +19,6 @@ class JsonNode {
 
     JsonNode at(std::string_view key) const;
 
-    /// Returns a member of an object, or nullopt if it is missing or null.
     std::optional<JsonNode> find(std::string_view key) const;
 
     size_t size() const;

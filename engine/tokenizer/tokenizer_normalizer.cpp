@@ -61,8 +61,8 @@ class UnicodeForm final : public Normalizer {
         return std::string(reinterpret_cast<const char*>(mapped), static_cast<size_t>(length));
     }
 
-    /// Maps normalized characters to the original. A grapheme (a character with its marks) is normalized separately and
-    /// maps to all of its characters, unless it composes with its neighbor, as the jamo ㄱ and ㅏ to 가.
+    /// Maps normalized characters to the original. Graphemes are normalized one by one, except where neighbors compose,
+    /// such as the jamo ㄱ and ㅏ to 가.
     void trace(TracedView text, const std::string& whole, TracedText& out) const {
         const auto is_ascii = [&](size_t at) { return static_cast<uint8_t>(text.text[at]) < 0x80; };
         const size_t size = text.text.size();
@@ -137,7 +137,7 @@ class Prepend final : public Normalizer {
     explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
     TracedText apply(TracedView text) const override {
         TracedText out(text.ends != nullptr);
-        // Belongs to the first character, as in `tokenizers`.
+        // As in `tokenizers`, the prefix belongs to the first character.
         if (!text.text.empty()) out.append(prefix_, text.end_of(0));
         out.append(text);
         return out;

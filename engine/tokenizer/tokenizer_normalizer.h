@@ -7,14 +7,15 @@
 
 namespace kvscope::checkpoint {
 
-/// The normalizer of a tokenizer.json. It rewrites text before it is cut.
+/// Normalizer of a tokenizer.json, which rewrites text before it is cut.
 class Normalizer {
  public:
     virtual ~Normalizer() = default;
     virtual TracedText apply(TracedView text) const = 0;
 };
 
-/// Kinds: Sequence, NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip. @throws std::runtime_error for others
+/// Supports Sequence, NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace and Strip. @throws std::runtime_error for other
+/// kinds
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -7,12 +7,12 @@
 
 namespace kvscope::checkpoint {
 
-/// Tokens that a post-processor of a tokenizer.json adds before and after a text.
+/// Tokens that a post-processor adds before and after a text.
 struct Surrounding {
     std::vector<int32_t> before, after;
 };
 
-/// Kinds: Sequence, TemplateProcessing, ByteLevel. @throws std::runtime_error for others
+/// Supports Sequence, TemplateProcessing and ByteLevel. @throws std::runtime_error for other kinds
 void read_post_processor(const JsonNode& node, Surrounding& out);
 
 int32_t token_id(const JsonNode& node);

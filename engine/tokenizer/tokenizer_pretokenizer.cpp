@@ -18,7 +18,7 @@ namespace {
 
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Turns matches and gaps into pieces, as SplitDelimiterBehavior in `tokenizers`.
+/// Arranges matches and gaps as SplitDelimiterBehavior in `tokenizers` does.
 std::vector<Span> arrange(const std::vector<Span>& spans, Behavior behavior) {
     std::vector<Span> out;
     out.reserve(spans.size());
@@ -72,7 +72,7 @@ void append_pieces(const Piece& piece, const std::vector<Span>& spans, std::vect
     }
 }
 
-/// Cuts at characters that satisfy a predicate. Each is a match of its own.
+/// Cuts at characters that satisfy a predicate. Each of them is a separate match.
 template <typename Predicate>
 std::vector<Span> cut_at_characters(std::string_view text, Predicate is_match) {
     std::vector<Span> spans;
@@ -175,7 +175,6 @@ class ByteLevel final : public PreTokenizer {
         } else {
             out.push_back(whole);
         }
-        // All words are spelled into one buffer, which is then divided among them.
         TracedText spelt(piece.ends != nullptr);
         spelt.reserve(whole.text.size() + whole.text.size() / 4);
         std::vector<size_t> ends;

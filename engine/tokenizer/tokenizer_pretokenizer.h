@@ -11,13 +11,13 @@
 
 namespace kvscope::checkpoint {
 
-/// A part of the text being encoded: an added token, or text to be cut and encoded.
+/// An added token, or a part of the text that is still to be cut and encoded.
 struct Piece : TracedView {
     bool at_start = false;  ///< whether the piece starts where the original text starts
     int32_t token = -1;     ///< id of an added token, -1 for text
 };
 
-/// Owns the rewritten texts that pieces point into.
+/// Owns the rewritten texts to which pieces refer.
 class TextArena {
  public:
     /// @throws CheckpointError if all texts together exceed the limit of TokenizerWork
@@ -31,16 +31,15 @@ class TextArena {
     size_t bytes_ = 0;
 };
 
-/// The pre-tokenizer of a tokenizer.json. It cuts text into words, which the model encodes separately.
+/// Pre-tokenizer of a tokenizer.json, which cuts text into words.
 class PreTokenizer {
  public:
     virtual ~PreTokenizer() = default;
 
-    /// Appends the non-empty parts of a piece of text to `out`.
     virtual void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const = 0;
 };
 
-/// Kinds: Sequence, Split, Digits, ByteLevel, Metaspace. @throws std::runtime_error for others
+/// Supports Sequence, Split, Digits, ByteLevel and Metaspace. @throws std::runtime_error for other kinds
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -16,7 +16,7 @@
 namespace kvscope::checkpoint {
 namespace {
 
-/// Translates an Oniguruma pattern to PCRE2 (with UTF, UCP and MULTILINE).
+/// Translates an Oniguruma pattern to PCRE2 with UTF, UCP and MULTILINE.
 class Translation {
  public:
     explicit Translation(std::string_view pattern) : pattern_(pattern) {}
@@ -56,7 +56,7 @@ class Translation {
         at_ += count;
     }
 
-    // PCRE2's \s includes U+180E and its \w excludes marks. Oniguruma follows Unicode in both.
+    // In PCRE2, \s includes U+180E and \w excludes marks. Oniguruma follows Unicode.
     void escape(bool in_class) {
         static constexpr std::string_view word = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
         switch (next()) {
@@ -120,7 +120,7 @@ class Translation {
         take(at_ < pattern_.size() ? 1 : 0);
     }
 
-    // (?m) and (?x) have other meanings in Ruby's syntax than in Perl's.
+    // (?m) and (?x) have other meanings in Ruby than in Perl.
     void group() {
         size_t end = at_ + 2;
         while (end < pattern_.size() &&
@@ -180,7 +180,7 @@ Regex::Regex(const std::string& pattern) {
         throw std::runtime_error(
             fmt::format("the regular expression {} is not valid: {}", pattern, pcre_message(error)));
     }
-    // If the just-in-time compiler is not available or not permitted, PCRE2 interprets the pattern.
+    // Without the just-in-time compiler, PCRE2 interprets the pattern.
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
 }
 
@@ -189,7 +189,7 @@ std::vector<Span> Regex::cut(std::string_view text) const {
     const std::unique_ptr<pcre2_match_data, MatchDataFree> data(pcre2_match_data_create(1, nullptr));
     const std::unique_ptr<pcre2_match_context, MatchContextFree> context(pcre2_match_context_create(nullptr));
     if (!data || !context) throw std::bad_alloc();
-    // The limit allows backtracking over long runs of spaces, but not exponential patterns.
+    // Allows backtracking over long runs of spaces, but no exponential search.
     pcre2_set_match_limit(context.get(),
                           static_cast<uint32_t>(std::min<size_t>(10'000'000 + 64 * text.size(), UINT32_MAX)));
 

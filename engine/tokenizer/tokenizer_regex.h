@@ -12,15 +12,14 @@ struct pcre2_real_code_8;
 
 namespace kvscope::checkpoint {
 
-/// A part of a text that a pattern either matched or skipped.
 struct Span {
     size_t begin = 0;
     size_t end = 0;
     bool matched = false;
 };
 
-/// A regular expression written for Oniguruma (Ruby syntax) and run by PCRE2. Syntax with a different meaning is
-/// translated (\s, \w, \h, line anchors, \u), and constructs without an equivalent are refused.
+/// A regular expression for Oniguruma (Ruby syntax) that PCRE2 runs. Different syntax is translated (\s, \w, \h, line
+/// anchors, \u) or refused.
 class Regex {
  public:
     static Regex from_oniguruma(std::string_view pattern);
@@ -28,7 +27,7 @@ class Regex {
     /// Returns a pattern that matches exactly this text.
     static Regex literal(std::string_view text);
 
-    /// Cuts `text` (valid UTF-8) into matches and gaps. Drops empty matches after another match, as Oniguruma does.
+    /// Cuts valid UTF-8 into matches and gaps. As in Oniguruma, there are no empty matches directly after a match.
     std::vector<Span> cut(std::string_view text) const;
 
  private:

@@ -8,8 +8,8 @@
 
 namespace kvscope::checkpoint {
 
-/// A part of a text between the stages of a tokenizer.json. `ends` holds, for each byte, the end of the corresponding
-/// character in the original text, or 0 if there is none. nullptr if ends are not requested.
+/// A part of a text between the stages of a tokenizer.json. For each byte, `ends` holds the end of the original
+/// character or 0. nullptr if ends are not requested.
 struct TracedView {
     std::string_view text;
     const uint32_t* ends = nullptr;
@@ -28,7 +28,6 @@ class TracedText {
         text_ += from.text;
         if (is_traced_) ends_.insert(ends_.end(), from.ends, from.ends + from.text.size());
     }
-    /// Appends bytes that correspond to a character with the given end.
     void append(std::string_view bytes, uint32_t end) {
         text_ += bytes;
         if (is_traced_) ends_.resize(text_.size(), end);

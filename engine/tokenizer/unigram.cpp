@@ -11,7 +11,7 @@
 namespace kvscope::checkpoint {
 namespace {
 
-// Penalty of an unknown character relative to the least likely token.
+// Penalty of an unknown character compared with the least likely token.
 constexpr double unknown_penalty = 10.0;
 
 class Unigram final : public WordModel {
@@ -54,7 +54,7 @@ class Unigram final : public WordModel {
     }
 
     const std::vector<std::string>& spellings() const override { return spellings_; }
-    /// As in LLMLingua-2, a punctuation mark (any part of Python's string.punctuation) is a word of its own.
+    /// As in LLMLingua-2, each punctuation mark (of Python's string.punctuation) is a word.
     bool continues_word(int32_t id) const override {
         static constexpr std::string_view punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
         const std::string& token = spellings_.at(static_cast<size_t>(id));
@@ -63,7 +63,7 @@ class Unigram final : public WordModel {
     std::string_view name() const override { return "Unigram"; }
 
  private:
-    /// The best segmentation up to a position: its last token, and the start of that token.
+    /// Best segmentation up to a position, with the id and the start of its last token.
     struct Best {
         double score = -std::numeric_limits<double>::infinity();
         size_t begin = 0;

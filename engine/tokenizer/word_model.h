@@ -16,7 +16,7 @@ struct TextToken {
     uint32_t begin = 0, end = 0;
 };
 
-/// The model of an encoder's tokenizer.json. It splits a word into tokens, as the library `tokenizers` does.
+/// Model of an encoder's tokenizer.json, which splits a word into tokens as the library `tokenizers` does.
 class WordModel {
  public:
     virtual ~WordModel() = default;
@@ -25,16 +25,16 @@ class WordModel {
 
     virtual const std::vector<std::string>& spellings() const = 0;
 
-    /// Whether a token continues the word of the previous token.
     virtual bool continues_word(int32_t id) const = 0;
 
     virtual std::string_view name() const = 0;
 };
 
-/// WordPiece: repeatedly takes the longest matching token from the left. Words without such a split are unknown.
+/// WordPiece repeatedly takes the longest matching token from the left. Words that cannot be split become unknown
+/// tokens.
 std::unique_ptr<WordModel> make_word_piece(const JsonNode& node);
 
-/// Unigram: maximizes the sum of log probabilities. Consecutive characters without a token form one unknown token.
+/// Unigram maximizes the sum of log probabilities. Consecutive characters without a token become one unknown token.
 std::unique_ptr<WordModel> make_unigram(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint
