@@ -18,7 +18,7 @@ Axis token_axis(size_t n_tokens);
 Panel layers_by_tokens(const std::vector<int>& layers, size_t n_tokens);
 
 template <class Map>
-void place_on_numbers(Map& map, size_t rows, size_t columns) {
+void set_map_extent(Map& map, size_t rows, size_t columns) {
     map.rows = rows;
     map.columns = columns;
     map.x_begin = map.y_begin = -0.5;

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "analysis/measures/bytes_share.h"
-#include "analysis/measures/coverage.h"
 #include "analysis/measures/logit_divergence.h"
 #include "analysis/measures/recall.h"
+#include "analysis/measures/token_coverage.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 
@@ -121,7 +121,7 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     } else {
         row.cells.insert(row.cells.end(), 4, Cell());
     }
-    row.cells.push_back(is_measured_by_tokens(attributes, sets) ? source.mean(schema::run::attention_kept) : Cell());
+    row.cells.push_back(can_measure_kept_tokens(attributes, sets) ? source.mean(schema::run::attention_kept) : Cell());
     row.cells.push_back(std::move(recall));
     row.cells.push_back(source.mean(schema::run::output_error));
     row.cells.push_back(source.total(schema::run::cache_bytes));
@@ -148,7 +148,7 @@ std::vector<Cell> recalls(const trace::Reader& reader, int prompt) {
     for (int run = 0; run < reader.n_runs(prompt); ++run) {
         const trace::RunAttributes& attributes = reader.run(prompt, run);
         if (attributes.status == schema::run::status_complete &&
-            is_measured_by_tokens(attributes, kept_sets(*reader.kept(prompt, run), n_tokens)))
+            can_measure_kept_tokens(attributes, kept_sets(*reader.kept(prompt, run), n_tokens)))
             measured.push_back(run);
     }
     const std::vector<Recall> of_measured = recall_of_runs(reader, prompt, measured);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "policies/interface/names.h"
+#include "policies/interface/name_matching.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -103,7 +103,7 @@ void check_options(const FigureDefinition& definition, const FigureOptions& opti
     for (const auto& [name, text] : options.own) require(true, {name, "", {}, {}, "a figure's own"});
 }
 
-FigureOptions heeded_options(const FigureDefinition& definition, const FigureOptions& options) {
+FigureOptions used_options(const FigureDefinition& definition, const FigureOptions& options) {
     FigureOptions heeded = options;
     try {
         checked_source(definition, options.source);

@@ -130,7 +130,7 @@ std::string dashed(std::string_view name);
 void check_options(const FigureDefinition& definition, const FigureOptions& options);
 
 /// Returns only those options that the figure uses.
-FigureOptions heeded_options(const FigureDefinition& definition, const FigureOptions& options);
+FigureOptions used_options(const FigureDefinition& definition, const FigureOptions& options);
 
 /// Returns why the trace cannot have the figure, or an empty text. @throws FigureError for invalid options
 std::string why_no_figure(const FigureDefinition& definition, const trace::Reader& reader,

@@ -15,7 +15,7 @@ constexpr double kHeadMm = 2.6;
 
 HeatMap heat_map(const HeadMap& of, const std::vector<int>& layers) {
     HeatMap map;
-    place_on_numbers(map, of.n_rows, layers.size());
+    set_map_extent(map, of.n_rows, layers.size());
     for (size_t row = 0; row < of.n_rows; ++row)
         for (const int layer : layers) map.values.push_back(of.values[static_cast<size_t>(layer) * of.n_rows + row]);
     map.reduction = Reduction::mean;

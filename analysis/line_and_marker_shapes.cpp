@@ -47,7 +47,7 @@ std::vector<Corner> marker_corners(Marker marker) {
 
 double marker_size(const LineStyle& style) { return 2.6 + style.width_pt; }
 
-double cross_width(double size) { return std::max(0.75, size / 4); }
+double cross_stroke_width(double size) { return std::max(0.75, size / 4); }
 
 std::vector<Corner> arrow_head(Corner from, Corner to, double point) {
     const double before = 2.2 * point, reach = 3.4 * point, half = 1.3 * point;

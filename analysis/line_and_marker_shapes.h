@@ -18,7 +18,7 @@ std::vector<Corner> marker_corners(Marker marker);
 
 double marker_size(const LineStyle& style);
 
-double cross_width(double size);  ///< width of a cross's strokes
+double cross_stroke_width(double size);  ///< width of a cross's strokes
 
 /// Returns the tip and both base corners of the arrowhead at `to`; empty if the line is too short.
 /// @param point length of 1 pt in the units of `from` and `to`

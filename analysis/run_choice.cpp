@@ -9,7 +9,7 @@
 #include "analysis/model_in_words.h"
 #include "analysis/run_style.h"
 #include "analysis/short_label.h"
-#include "policies/interface/names.h"
+#include "policies/interface/name_matching.h"
 #include "policies/interface/registry.h"
 
 namespace kvscope::analysis {

@@ -41,7 +41,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
 /// Returns the runs without a pair, or an empty text. @throws NothingToShow if there are no pairs
 std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Returns how the prompts differ, "402 tokens in A, 408 in B, different from token 24 on", or an empty text.
-std::string unlike_prompts(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
+std::string prompt_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Returns one row per cell or point: the items, A, B and the difference.
 Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 

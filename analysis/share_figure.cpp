@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "analysis/axes.h"
-#include "analysis/hidden_curves.h"
+#include "analysis/covered_curves.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/subject_table.h"

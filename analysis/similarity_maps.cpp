@@ -57,7 +57,7 @@ Cosines within_layers(const trace::Reader& reader, const FigureOptions& options)
 
 HeatMap map_of(const Cosines& cosines, size_t part, size_t matrix, const std::vector<int>& places) {
     HeatMap map;
-    place_on_numbers(map, places.size(), places.size());
+    set_map_extent(map, places.size(), places.size());
     for (const int a : places)
         for (const int b : places)
             map.values.push_back(a == b ? std::numeric_limits<float>::quiet_NaN() : cosines.of(part, matrix, a, b));

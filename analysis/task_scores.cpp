@@ -305,7 +305,7 @@ std::string task_verdict(std::span<const trace::ResultRow> rows) {
                        full->answered.size(), 100 * mean(*full), random->budget, 100 * mean(*random));
 }
 
-std::string task_untouched(std::span<const trace::ResultRow> rows) {
+std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows) {
     std::map<std::string, std::pair<size_t, size_t>>
         by_budget;  // number of samples without dropped tokens and of all samples, by budget
     std::vector<std::string> budgets;

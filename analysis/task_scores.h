@@ -65,7 +65,7 @@ std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 std::string task_verdict(std::span<const trace::ResultRow> rows);
 
 /// Returns a remark about prompts that fit into the budget, so that nothing was dropped; empty if there are none.
-std::string task_untouched(std::span<const trace::ResultRow> rows);
+std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows);
 
 /// Returns the windows of the policies: "windows: 8 of aperturekv; 32 of h2o, snapkv"; empty if none has a window.
 std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window);

@@ -204,7 +204,7 @@ void name_sides(Figure& figure, const FigureDefinition& definition, const Paired
         figure.title += fmt::format("; {} − {}", a.name, b.name);
     if (!paired.unpaired.empty())
         figure.caption += fmt::format(" Omitted because they have no pair: {}.", paired.unpaired);
-    if (const std::string unlike = unlike_prompts(definition, a, b); !unlike.empty())
+    if (const std::string unlike = prompt_difference(definition, a, b); !unlike.empty())
         figure.caption += fmt::format(" The prompts differ: {}.", unlike);
     name_prompts(figure, definition, paired.sides);
 }
@@ -350,7 +350,7 @@ std::pair<bool, bool> uncounted_axes(const Figure& figure) {
 
 }  // namespace
 
-std::string unlike_prompts(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
+std::string prompt_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b) {
     const auto has_prompt = [&](const TracePart& part) {
         const bool is_of_prompt = !definition.is_of_prompt || definition.is_of_prompt(part.options);
         return is_of_prompt && part.options.prompt < part.reader->n_prompts();

@@ -32,7 +32,7 @@ target_include_directories(kvscope_ggml SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/inclu
 kvscope_llama_part(kvscope_llama_vocabulary ALIAS llama_vocabulary LINKS kvscope_ggml SOURCES
     src/llama-arch.cpp src/llama-hparams.cpp src/llama-impl.cpp src/llama-mmap.cpp src/llama-model-loader.cpp
     src/llama-vocab.cpp src/unicode-data.cpp src/unicode.cpp)
-target_sources(kvscope_llama_vocabulary PRIVATE ${CMAKE_SOURCE_DIR}/cmake/llama_split_files.cpp)
+target_sources(kvscope_llama_vocabulary PRIVATE ${CMAKE_SOURCE_DIR}/cmake/llama_split_stubs.cpp)
 set_source_files_properties(${KVSCOPE_LLAMA_SOURCE}/src/llama-vocab.cpp ${KVSCOPE_LLAMA_SOURCE}/src/unicode.cpp
     PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
 target_include_directories(kvscope_llama_vocabulary SYSTEM

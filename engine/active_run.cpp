@@ -286,7 +286,7 @@ void ActiveRun::record_storage_error(policies::LayerObservations& observations) 
     }
 }
 
-trace::RunRecord ActiveRun::whole_record(ScoreRoom& room) const {
+trace::RunRecord ActiveRun::whole_record(ScoreBuffer& room) const {
     trace::RunRecord whole = record;
     whole.scores = room.join(scores_);
     whole.scores_f64 = room.join(scores_f64_);

@@ -80,9 +80,9 @@ class ActiveRun {
     policies::Policy* acting() const { return policy_->changes_while_decoding() ? policy_.get() : nullptr; }
 
     trace::RunRecord record;  ///< without scores, which several runs may share
-    trace::RunRecord whole_record(ScoreRoom& room) const;
+    trace::RunRecord whole_record(ScoreBuffer& room) const;
     trace::RunRecord whole_record() const {
-        ScoreRoom room;
+        ScoreBuffer room;
         return whole_record(room);
     }
     /// Returns the seconds of all decisions, including decisions in parallel with other runs.

@@ -3,7 +3,7 @@
 namespace kvscope::engine {
 
 trace::RunRecord record_of_answer(const Model& model, const ActiveRun& run, const Generation& generation,
-                                  ScoreRoom& room) {
+                                  ScoreBuffer& room) {
     trace::RunRecord record = run.whole_record(room);
     record.output_ids = generation.ids;
     record.output_text = model.answer_text(generation.ids);
@@ -11,18 +11,18 @@ trace::RunRecord record_of_answer(const Model& model, const ActiveRun& run, cons
         record.switch_steps.push_back(static_cast<uint32_t>(step));
         record.switch_is_full.push_back(generation.switching.is_full_at(step) ? 1 : 0);
     }
-    if (!generation.error.empty()) set_failed(record, generation.error);
+    if (!generation.error.empty()) record_failure(record, generation.error);
     return record;
 }
 
-void set_failed(trace::RunRecord& record, const std::string& error) {
+void record_failure(trace::RunRecord& record, const std::string& error) {
     record.status = trace::schema::run::status_failed;
     record.message = error;
 }
 
 void add_comparison(trace::RunRecord& record, const Comparison& comparison) {
     if (!comparison.error.empty()) {
-        set_failed(record, "comparing with the full cache: " + comparison.error);
+        record_failure(record, "comparing with the full cache: " + comparison.error);
         return;
     }
     record.step_kl = comparison.step_kl;

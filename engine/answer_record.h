@@ -13,9 +13,9 @@ namespace kvscope::engine {
 
 /// Returns a run's record with its answer, or with its results before a failure.
 trace::RunRecord record_of_answer(const Model& model, const ActiveRun& run, const Generation& generation,
-                                  ScoreRoom& room);
+                                  ScoreBuffer& room);
 
-void set_failed(trace::RunRecord& record, const std::string& error);
+void record_failure(trace::RunRecord& record, const std::string& error);
 
 /// Adds the comparison with the full run, or marks the run as failed if the comparison failed.
 void add_comparison(trace::RunRecord& record, const Comparison& comparison);

@@ -70,7 +70,7 @@ void AnswerWriter::adopt(FullAnswer& known) {
 }
 
 void AnswerWriter::write_those_waiting(Progress& shown) {
-    ScoreRoom room;
+    ScoreBuffer room;
     std::vector<Comparison> comparisons(runs_.size());
     std::erase_if(waiting_, [&](size_t i) {  // comparisons exclude failed runs
         if (i == 0 || generations_[i].error.empty()) return false;
@@ -116,13 +116,13 @@ void AnswerWriter::compare(std::vector<Comparison>& comparisons, Progress& shown
     for (size_t k = 0; k < numbers.size(); ++k) comparisons[numbers[k]] = std::move(found[k]);
 }
 
-void AnswerWriter::write(size_t i, const Comparison& comparison, ScoreRoom& room) {
+void AnswerWriter::write(size_t i, const Comparison& comparison, ScoreBuffer& room) {
     auto record = record_of_answer(tools_.model, *runs_[i], generations_[i], room);
     if (tools_.options.compare && record.status != trace::schema::run::status_failed) {
         if (reference_)
             add_comparison(record, comparison);
         else if (runs_[i]->is_full())
-            set_failed(record, "reading its answer back: " + no_reference_);
+            record_failure(record, "reading its answer back: " + no_reference_);
         else
             set_not_compared(record);
     }

@@ -61,7 +61,7 @@ class AnswerWriter {
     void write_those_waiting(Progress& shown);
     void read_reference(Progress& shown);
     void compare(std::vector<Comparison>& comparisons, Progress& shown);
-    void write(size_t i, const Comparison& comparison, ScoreRoom& room);
+    void write(size_t i, const Comparison& comparison, ScoreBuffer& room);
     const Transformer& transformer() const { return tools_.model.transformer(); }
 
     const AnswerTools& tools_;

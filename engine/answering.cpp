@@ -104,7 +104,7 @@ FullReference Answering::reference(AnswerStart& full, const Generation& answer, 
     auto reference = reference_of(transformer(), full.sequence(), full.logits, answer.ids, progress);
     if (attention) *attention = answer_attention(transformer(), full.cache, reference, n_context);
     for (int layer = 0; options_.record && layer < full.cache.n_layers(); ++layer)
-        reference.keys_behind.push_back(keys_from(transformer(), full.cache, layer, n_context));
+        reference.later_keys.push_back(keys_from(transformer(), full.cache, layer, n_context));
     full.cache.rewind(mark);
     timings_.compare_s += watch.seconds();
     return reference;

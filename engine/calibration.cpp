@@ -42,7 +42,7 @@ std::vector<float> numbers_of(const policies::EntriesView& view, size_t n_heads,
 }
 
 /// Adds x x^T of x (width, n) to a lower triangle, bit-identical for any number of threads.
-void add_products(const std::vector<float>& x, size_t width, size_t n, double* sums) {
+void accumulate_gram_matrix(const std::vector<float>& x, size_t width, size_t n, double* sums) {
     std::vector<float> products(width * width);
     kernels::linear({.dtype = kernels::DType::f32,
                      .n_rows = static_cast<int64_t>(width),
@@ -79,7 +79,8 @@ std::vector<double> sums_over(const Model& model, std::span<const int32_t> ids, 
                 for (const Projected which : both) {
                     const size_t at = 2 * static_cast<size_t>(layer.layer) + (which == Projected::keys ? 0 : 1);
                     const auto& view = which == Projected::keys ? layer.prompt.keys_before_rope : layer.prompt.values;
-                    add_products(numbers_of(view, n_heads, d, n, biases[at]), n_heads * d, n, sums.data() + at * each);
+                    accumulate_gram_matrix(numbers_of(view, n_heads, d, n, biases[at]), n_heads * d, n,
+                                           sums.data() + at * each);
                 }
             },
             inner);

@@ -11,7 +11,7 @@
 #include "engine/inference/gradient_alignment.h"
 #include "engine/inference/look_ahead.h"
 #include "engine/inference/prefill.h"
-#include "engine/inference/projection_modes.h"
+#include "engine/inference/projection_eigenvectors.h"
 #include "engine/inference/recorded_measures.h"
 
 namespace kvscope::engine {

@@ -231,8 +231,8 @@ std::vector<EchoStep> tune_echo(const Model& model, EchoMaps& maps, std::span<co
     return steps;
 }
 
-double echo_loss_error(const Model& model, const EchoMaps& maps, std::span<const int32_t> ids,
-                       const EchoTuningOptions& options, Progress& progress) {
+double evaluate_echo_loss(const Model& model, const EchoMaps& maps, std::span<const int32_t> ids,
+                          const EchoTuningOptions& options, Progress& progress) {
     require_options(ids, options);
     const EchoComparison comparison(model, maps, options);
     const auto sequence = static_cast<size_t>(options.sequence);

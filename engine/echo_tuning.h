@@ -47,8 +47,8 @@ policies::EchoMaps untrained_echo_maps(const Model& model, double ratio, uint64_
 std::vector<EchoStep> tune_echo(const Model& model, policies::EchoMaps& maps, std::span<const int32_t> ids,
                                 const EchoTuningOptions& options, Progress& progress);
 
-double echo_loss_error(const Model& model, const policies::EchoMaps& maps, std::span<const int32_t> ids,
-                       const EchoTuningOptions& options, Progress& progress);
+double evaluate_echo_loss(const Model& model, const policies::EchoMaps& maps, std::span<const int32_t> ids,
+                          const EchoTuningOptions& options, Progress& progress);
 
 /// @throws UsageError if the path exists and is not a state of tune_echo()
 void require_tuning_state(const std::filesystem::path& path);

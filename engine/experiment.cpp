@@ -94,7 +94,7 @@ struct Experiment::Impl {
 
     const Transformer& transformer() const { return model.transformer(); }
 
-    int64_t room_behind(Questions questions) const {
+    int64_t space_after(Questions questions) const {
         int64_t most = 0;
         for (const auto& [number, prompt] : questions)
             most = std::max(most, static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible());
@@ -216,7 +216,7 @@ struct Experiment::Impl {
         prepare(runs);
         trace::PromptRecord context = record_of(questions[0].prompt, model, std::nullopt);
         Held held =
-            compression.compress(*shared_prompt, runs, room_behind(questions), options.record ? &context : nullptr, {},
+            compression.compress(*shared_prompt, runs, space_after(questions), options.record ? &context : nullptr, {},
                                  options.keep_prefill ? &live : nullptr);
         std::vector<FullAnswer> known;
         if (!held.empty()) known = decide_by_answer(questions, runs, held, context.window_attention);
@@ -289,7 +289,7 @@ struct Experiment::Impl {
         auto& run = *runs[0];
         if (!run.failed()) {
             const Held held =
-                compression.compress(first, runs, room_behind(questions), nullptr, context.window_attention);
+                compression.compress(first, runs, space_after(questions), nullptr, context.window_attention);
             if (!held.empty()) decide_by_answer(questions, runs, held, context.window_attention);
         }
         for (size_t q = 0; q < questions.size(); ++q) {
@@ -311,7 +311,7 @@ struct Experiment::Impl {
             const uint64_t peak = peak_resident_bytes();
             if (owner.on_answered) owner.on_answered(run.index());
             if (q == 0 || run.is_full()) results.write(index, prompt_record());
-            ScoreRoom room;
+            ScoreBuffer room;
             auto record = record_of_answer(model, run, generation, room);
             if (q == 0) {
                 record.first_token_s = first_token;
@@ -350,7 +350,7 @@ struct Experiment::Impl {
                 answering.reference(start, generation, n_context, options.record ? &attention : nullptr, progress);
         });
         if (!error.empty()) {
-            set_failed(record, "reading its answer back: " + error);
+            record_failure(record, "reading its answer back: " + error);
             return;
         }
         if (!attention.empty()) record.answer_attention = mean_over_groups(attention, transformer().shape(), n_context);
@@ -358,7 +358,7 @@ struct Experiment::Impl {
     }
 };
 
-std::vector<std::vector<int>> by_context(std::span<const Prompt> prompts) {
+std::vector<std::vector<int>> group_by_shared_context(std::span<const Prompt> prompts) {
     std::vector<std::vector<int>> groups;
     std::unordered_map<std::string_view, size_t> places;
     for (size_t i = 0; i < prompts.size(); ++i) {
@@ -404,7 +404,7 @@ void Experiment::run(std::span<const Prompt> prompts) {
         static_cast<trace::ModelAttributes&>(record) = impl_->model.attributes();
         impl_->results.write(record);
     }
-    for (const std::vector<int>& numbers : by_context(prompts)) {
+    for (const std::vector<int>& numbers : group_by_shared_context(prompts)) {
         if (std::ranges::all_of(numbers, [&](int number) { return impl_->results.is_finished(number); })) continue;
         std::vector<Question> questions;
         for (const int number : numbers) questions.push_back({number, prompts[static_cast<size_t>(number)]});

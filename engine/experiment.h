@@ -65,7 +65,7 @@ std::string fingerprint_of_files(const policies::PolicySpec& spec);
 std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans);
 
 /// Groups prompts, by index, that have the same tokens before the question and hide the question from policies.
-std::vector<std::vector<int>> by_context(std::span<const Prompt> prompts);
+std::vector<std::vector<int>> group_by_shared_context(std::span<const Prompt> prompts);
 
 /// Runs many policies with one prefill per context. Writes each prompt and run to the trace when it is finished, and
 /// skips those that the trace already contains.

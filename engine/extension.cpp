@@ -157,7 +157,7 @@ std::string with_entries_of(const std::string& stored_json, const std::string& r
     return recipe.dump();
 }
 
-bool lacks_tokens(const std::string& recipe_json) {
+bool has_no_token_ids(const std::string& recipe_json) {
     const nlohmann::json prompts = list_of(recipe_json, "prompts");
     return std::any_of(prompts.begin(), prompts.end(), [](const nlohmann::json& entry) {
         return entry.is_object() && entry.value("question", nlohmann::json("")) != "" && !entry.contains("tokens");
@@ -172,7 +172,7 @@ void require_same_questions(const trace::Reader& stored, std::span<const Prompt>
         return number < plans.size() && stored.run(prompt, run).status != trace::schema::run::status_failed &&
                plans[number].spec.create()->needs().answer_attention;
     };
-    for (const std::vector<int>& numbers : by_context(prompts)) {
+    for (const std::vector<int>& numbers : group_by_shared_context(prompts)) {
         if (numbers.back() < n_asked_before) continue;
         for (int i = 0; i < stored.n_prompts(); ++i) {
             if (std::find(numbers.begin(), numbers.end(), stored.prompt_number(i)) == numbers.end()) continue;

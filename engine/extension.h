@@ -28,7 +28,7 @@ std::vector<RunPlan> in_order_of(const std::string& complete_json, const std::st
 std::string with_entries_of(const std::string& stored_json, const std::string& recipe_json);
 
 /// Whether a version that tokenized context and question separately wrote the recipe.
-bool lacks_tokens(const std::string& recipe_json);
+bool has_no_token_ids(const std::string& recipe_json);
 
 /// Adds the render times of prompts from other traces to a recipe. @param created creation time of this trace
 std::string with_render_times(const std::string& recipe_json, std::span<const Prompt> prompts, std::time_t created);

@@ -25,7 +25,7 @@ double share_kept(const RunPlan& plan, const policies::CacheSize& size) {
     }
 }
 
-double bytes_of_caches(const policies::CacheSize& size, int64_t n_behind, std::span<const RunPlan> plans,
+double bytes_of_caches(const policies::CacheSize& size, int64_t n_after, std::span<const RunPlan> plans,
                        bool isolated) {
     const policies::ModelShape& shape = size.shape;
     const double of_token = 2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * size.bytes_per_number;
@@ -34,11 +34,11 @@ double bytes_of_caches(const policies::CacheSize& size, int64_t n_behind, std::s
         if (plan.spec.definition->name == "full") continue;
         const double share = share_kept(plan, size);
         const double bytes =
-            share > 0 ? of_token * (share * static_cast<double>(size.n_tokens) + static_cast<double>(n_behind)) : 0;
+            share > 0 ? of_token * (share * static_cast<double>(size.n_tokens) + static_cast<double>(n_after)) : 0;
         sum += bytes;
         largest = std::max(largest, bytes);
     }
-    return of_token * static_cast<double>(size.n_tokens + n_behind) + (isolated ? largest : sum);
+    return of_token * static_cast<double>(size.n_tokens + n_after) + (isolated ? largest : sum);
 }
 
 double bytes_of_window(const policies::ModelShape& shape, int64_t n_tokens, const ExperimentOptions& options) {
@@ -56,9 +56,9 @@ uint64_t least_bytes(const Model& model, std::span<const Prompt> prompts, std::s
     for (const Prompt& prompt : prompts) {
         const policies::CacheSize size{shape_of(model.config()), prompt.n_visible(), number};
         const int64_t n_answer = options.ignore_eos ? options.n_new : std::min<int64_t>(options.n_new, 1);
-        const int64_t n_behind = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible() + n_answer;
+        const int64_t n_after = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible() + n_answer;
         double bytes = bytes_of_window(size.shape, size.n_tokens, options);
-        if (model.device().is_processor()) bytes += bytes_of_caches(size, n_behind, plans, options.isolated);
+        if (model.device().is_processor()) bytes += bytes_of_caches(size, n_after, plans, options.isolated);
         most = std::max(most, bytes);
     }
     return static_cast<uint64_t>(most);
@@ -96,7 +96,7 @@ void require_possible_run(const Prompt& prompt, std::span<const RunPlan> plans,
 }
 
 void require_possible_run(const Model& model, const Prompt& prompt, std::span<const RunPlan> plans) {
-    const policies::PromptAhead ahead{shape_of(model.config()), model.fingerprint(), prompt.n_visible()};
+    const policies::UnreadPrompt ahead{shape_of(model.config()), model.fingerprint(), prompt.n_visible()};
     std::vector<std::string> obstacles{""};  // none for the full run
     for (const RunPlan& plan : plans.subspan(1)) {
         obstacles.push_back(policies::obstacle_to(plan.spec, plan.budget, ahead));

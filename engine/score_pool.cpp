@@ -60,7 +60,7 @@ size_t ScorePool::bytes() const {
 }
 
 template <class T>
-std::vector<T> ScoreRoom::join(std::span<const ScorePool::Shared<T>> layers, std::vector<T>& room) {
+std::vector<T> ScoreBuffer::join(std::span<const ScorePool::Shared<T>> layers, std::vector<T>& room) {
     if (layers.empty()) return {};
     std::vector<size_t> begins = {0};
     for (const auto& layer : layers) begins.push_back(begins.back() + layer->size());
@@ -79,10 +79,10 @@ std::vector<T> ScoreRoom::join(std::span<const ScorePool::Shared<T>> layers, std
     return joined;
 }
 
-template std::vector<float> ScoreRoom::join(std::span<const ScorePool::Shared<float>>, std::vector<float>&);
-template std::vector<double> ScoreRoom::join(std::span<const ScorePool::Shared<double>>, std::vector<double>&);
+template std::vector<float> ScoreBuffer::join(std::span<const ScorePool::Shared<float>>, std::vector<float>&);
+template std::vector<double> ScoreBuffer::join(std::span<const ScorePool::Shared<double>>, std::vector<double>&);
 
-void ScoreRoom::take_back(trace::RunRecord& record) {
+void ScoreBuffer::take_back(trace::RunRecord& record) {
     if (!record.scores.empty()) f32_ = std::move(record.scores);
     if (!record.scores_f64.empty()) f64_ = std::move(record.scores_f64);
 }

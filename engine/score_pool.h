@@ -36,7 +36,7 @@ class ScorePool {
 };
 
 /// Reusable memory for the scores of one record at a time. Allocating it anew takes longer than the copies.
-class ScoreRoom {
+class ScoreBuffer {
  public:
     std::vector<float> join(std::span<const ScorePool::Shared<float>> layers) { return join(layers, f32_); }
     std::vector<double> join(std::span<const ScorePool::Shared<double>> layers) { return join(layers, f64_); }

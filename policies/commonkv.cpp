@@ -231,7 +231,7 @@ class CommonKv : public Policy {
                     width = projection.n_in;
                     n_rows += projection.n_out;
                     products.resize(static_cast<size_t>(width) * static_cast<size_t>(width), 0.0);
-                    add_products(projection.weight, width, products);
+                    accumulate_gram_matrix(projection.weight, width, products);
                 }
             return leading_directions(products, width, std::min(width, n_rows));
         });

@@ -26,7 +26,7 @@ class EchoKv : public EchoPolicy {
 
     Selection select(LayerObservations& observations) override { return all_tokens(observations); }
 
-    StoredLayer store(const LeavingTokens& tokens) override {
+    StoredLayer store(const ReducedTokens& tokens) override {
         StoredLayer layer = described(tokens.layer, {tokens.positions.begin(), tokens.positions.end()},
                                       tokens.keys_before_rope, tokens.values, 0);
         const auto give = [&](StoredVectors& vectors, const EntriesView& view, int head) {

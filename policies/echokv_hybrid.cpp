@@ -40,7 +40,7 @@ class EchoKvHybrid : public EchoPolicy {
         return selection;
     }
 
-    StoredLayer store(const LeavingTokens& tokens) override {
+    StoredLayer store(const ReducedTokens& tokens) override {
         StoredLayer layer = described(tokens.layer, {tokens.positions.begin(), tokens.positions.end()},
                                       tokens.keys_before_rope, tokens.values, 0);
         std::vector<float> key(static_cast<size_t>(layout().head_dim));

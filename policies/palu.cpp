@@ -99,7 +99,7 @@ class Palu : public Policy {
 
     bool stores_while_decoding() const override { return stores_parts(); }
 
-    StoredLayer store(const LeavingTokens& tokens) override {
+    StoredLayer store(const ReducedTokens& tokens) override {
         return described(tokens.layer, {tokens.positions.begin(), tokens.positions.end()}, tokens.keys_before_rope,
                          tokens.values);
     }
@@ -224,7 +224,7 @@ class Palu : public Policy {
 
     static Directions directions_of_rows(const std::vector<float>& rows, int width) {
         std::vector<double> products(static_cast<size_t>(width) * static_cast<size_t>(width), 0.0);
-        add_products(rows, width, products);
+        accumulate_gram_matrix(rows, width, products);
         return leading_directions(products, width, width);
     }
 

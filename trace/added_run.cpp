@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "trace/fields.h"
 #include "trace/hdf5.h"
+#include "trace/record_fields.h"
 #include "trace/store.h"
 
 namespace kvscope::trace {

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "json/bounded_json.h"
+#include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/load.h"
 #include "trace/problem_list.h"
-#include "trace/source.h"
 #include "trace/storable_text.h"
 
 namespace kvscope::trace {

@@ -1,8 +1,8 @@
 #include "trace/creation_time.h"
 
+#include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/part_folder.h"
-#include "trace/source.h"
 #include "trace/trace_errors.h"
 
 namespace kvscope::trace {

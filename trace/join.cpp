@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/hdf5_chunks.h"
 #include "trace/load.h"
 #include "trace/output_file.h"
-#include "trace/source.h"
 
 namespace kvscope::trace {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "trace/fields.h"
 #include "trace/hdf5.h"
+#include "trace/record_fields.h"
 #include "trace/result_table.h"
 #include "trace/storable_text.h"
 

@@ -10,8 +10,8 @@
 
 #include "trace/check_trace.h"
 #include "trace/extents.h"
+#include "trace/group_locations.h"
 #include "trace/schema.h"
-#include "trace/source.h"
 
 namespace kvscope::trace {
 

@@ -9,7 +9,7 @@
 
 #include "trace/added_run.h"
 #include "trace/extents.h"
-#include "trace/fields.h"
+#include "trace/record_fields.h"
 #include "trace/trace_files.h"
 
 namespace kvscope::trace {

@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "json/bounded_json.h"
+#include "trace/group_locations.h"
 #include "trace/hdf5.h"
-#include "trace/source.h"
 #include "trace/trace_errors.h"
 
 namespace kvscope::trace {

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "trace/fields.h"
 #include "trace/hdf5.h"
+#include "trace/record_fields.h"
 #include "trace/storable_text.h"
 
 namespace kvscope::trace {

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "trace/extents.h"
+#include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/interruption.h"
 #include "trace/reader.h"
-#include "trace/source.h"
 
 namespace kvscope::trace {
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "trace/group_locations.h"
 #include "trace/hdf5.h"
-#include "trace/source.h"
 #include "trace/storable_text.h"
 
 namespace kvscope::trace {

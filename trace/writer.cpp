@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "json/bounded_json.h"
+#include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/input_file.h"
 #include "trace/join.h"
@@ -26,7 +27,6 @@
 #include "trace/output_file.h"
 #include "trace/part_folder.h"
 #include "trace/shared_scores.h"
-#include "trace/source.h"
 #include "trace/storable_text.h"
 #include "trace/store.h"
 

@@ -65,7 +65,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 /// Returns the number of heads that keep each channel (layers, d), or their share in per cent.
 HeatMap heat_map(const Run& run, const std::vector<int>& layers, bool is_share) {
     HeatMap map;
-    place_on_numbers(map, layers.size(), run.n_channels);
+    set_map_extent(map, layers.size(), run.n_channels);
     for (const int layer : layers)
         for (size_t channel = 0; channel < run.n_channels; ++channel) {
             int heads = 0;

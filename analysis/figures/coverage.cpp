@@ -1,10 +1,9 @@
-#include "analysis/measures/coverage.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "analysis/figure_definition.h"
+#include "analysis/measures/token_coverage.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/share_figure.h"

@@ -99,7 +99,7 @@ Pair read_pair(const trace::Reader& reader, const FigureOptions& options) {
 
 void add_heads(Figure& figure, Panel& panel, const Pair& pair, const std::vector<int>& layers) {
     HeatMap map;
-    place_on_numbers(map, layers.size(), pair.n_tokens);
+    set_map_extent(map, layers.size(), pair.n_tokens);
     map.reduction = Reduction::magnitude;
     for (const int layer : layers) {
         for (size_t token = 0; token < pair.n_tokens; ++token) {
@@ -128,7 +128,7 @@ void add_heads(Figure& figure, Panel& panel, const Pair& pair, const std::vector
 
 void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vector<int>& layers) {
     Categories map;
-    place_on_numbers(map, layers.size(), pair.n_tokens);
+    set_map_extent(map, layers.size(), pair.n_tokens);
     map.classes = {{kClassNames[1], kBothColor}, {kClassNames[2], kOnlyAColor}, {kClassNames[3], kOnlyBColor}};
     for (const int layer : layers) {
         for (size_t token = 0; token < pair.n_tokens; ++token) {

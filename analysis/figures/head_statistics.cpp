@@ -50,7 +50,7 @@ Statistics read_statistics(const trace::Reader& reader, const FigureOptions& opt
 void add_map(Figure& figure, const Statistics& statistics, const std::string& title, const std::string& unit,
              double HeadStatistics::*number) {
     HeatMap map;
-    place_on_numbers(map, statistics.n_heads, statistics.layers.size());
+    set_map_extent(map, statistics.n_heads, statistics.layers.size());
     for (size_t head = 0; head < map.rows; ++head) {
         for (const auto& layer : statistics.of_layers) map.values.push_back(static_cast<float>(layer[head].*number));
     }

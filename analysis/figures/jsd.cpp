@@ -230,7 +230,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         if (m.by_similarity && panel.column > 0) panel.y.title.clear();
         panel.y.reversed = true;
         HeatMap map;
-        place_on_numbers(map, m.n, m.n);
+        set_map_extent(map, m.n, m.n);
         for (const int a : m.heads[i]) {
             for (const int b : m.heads[i]) map.values.push_back(value_of(m, i, a, b));
         }

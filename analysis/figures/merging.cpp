@@ -51,7 +51,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 
 HeatMap heat_map(const std::vector<float>& sizes, const std::vector<int>& layers, size_t n_tokens) {
     HeatMap map;
-    place_on_numbers(map, layers.size(), n_tokens);
+    set_map_extent(map, layers.size(), n_tokens);
     for (const int layer : layers) {
         const auto first = sizes.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(layer) * n_tokens);
         map.values.insert(map.values.end(), first, first + static_cast<std::ptrdiff_t>(n_tokens));

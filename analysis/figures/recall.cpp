@@ -49,7 +49,7 @@ Runs read_runs(std::span<const TracePart> parts) {
         for (const ShownRun& run : shown) {
             if (run.part != &part) continue;
             const auto kept = part.reader->kept(part.options.prompt, run.index);
-            if (!is_measured_by_tokens(run.attributes(), kept_sets(*kept, run.n_tokens()))) {
+            if (!can_measure_kept_tokens(run.attributes(), kept_sets(*kept, run.n_tokens()))) {
                 runs.left_out.push_back(run);
                 continue;
             }

@@ -8,7 +8,7 @@
 
 #include "analysis/axes.h"
 #include "analysis/figure_definition.h"
-#include "analysis/measures/coverage.h"
+#include "analysis/measures/token_coverage.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/subject_table.h"
@@ -60,7 +60,7 @@ size_t columns_for(const std::vector<Run>& runs, const FigureOptions& options) {
 
 HeatMap heat_map(const Run& run, const std::vector<int>& layers, double value_per_head) {
     HeatMap map;
-    place_on_numbers(map, layers.size(), run.n_tokens);
+    set_map_extent(map, layers.size(), run.n_tokens);
     map.values.reserve(map.rows * map.columns);
     for (const int layer : layers) {
         const auto first = run.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(layer) * run.n_tokens);
@@ -101,7 +101,7 @@ ColorScale merging_scale(const std::vector<Run>& runs, size_t most, bool is_shar
     for (const Run& run : runs) {
         if (!run.kept->merges()) continue;
         const double of_head = is_share ? 100.0 / static_cast<double>(run.kept->n_rows) : 1.0;
-        least = std::min(least, of_head * least_kept(run.counts));
+        least = std::min(least, of_head * smallest_positive_count(run.counts));
     }
     begin_at(scale, least);
     scale.map_begin = kLightestPart;

@@ -12,8 +12,8 @@
 #include "analysis/run_choice.h"
 #include "analysis/similarity_maps.h"
 #include "analysis/subject_table.h"
-#include "trace/fields.h"
 #include "trace/kept_spectra.h"
+#include "trace/record_fields.h"
 
 namespace kvscope::analysis::spectrum_file {
 namespace {

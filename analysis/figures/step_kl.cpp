@@ -137,7 +137,7 @@ Panel class_map(const std::vector<Categories::Class>& classes, const std::vector
     panel.y.max = static_cast<double>(rows.size()) - 0.5;
     panel.y.reversed = true;
     Categories map;
-    place_on_numbers(map, rows.size(), n_steps);
+    set_map_extent(map, rows.size(), n_steps);
     map.classes = classes;
     for (size_t row = 0; row < rows.size(); ++row) {
         panel.y.ticks.push_back({static_cast<double>(row), rows[row].label});

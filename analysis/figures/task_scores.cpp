@@ -11,8 +11,8 @@
 #include <set>
 
 #include "analysis/axes.h"
+#include "analysis/covered_curves.h"
 #include "analysis/figure_definition.h"
-#include "analysis/hidden_curves.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
@@ -203,7 +203,7 @@ Axis axis_of(std::string title, const std::vector<std::string>& names, bool reve
 
 HeatMap empty_map(size_t rows, size_t columns) {
     HeatMap map;
-    place_on_numbers(map, rows, columns);
+    set_map_extent(map, rows, columns);
     map.values.assign(rows * columns, NAN);
     map.reduction = Reduction::mean;
     return map;
@@ -428,7 +428,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
                         ? ""
                         : ", with 95 % intervals (bootstrap; Clopper-Pearson if all scores are 0 or all are 1)",
                     verdict);
-    if (const std::string untouched = task_untouched(scores.rows); !untouched.empty())
+    if (const std::string untouched = describe_uncompressed_samples(scores.rows); !untouched.empty())
         figure.caption += " " + untouched;
     if (source != Source::depths && verdict.starts_with(not_usable))
         figure.panels.front().note =

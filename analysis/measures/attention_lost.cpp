@@ -72,7 +72,7 @@ TokenLosses token_losses(const trace::Reader& reader, int prompt, std::span<cons
     for (const int run : runs) {
         kept.push_back(reader.kept(prompt, run));
         auto& of = losses.runs.emplace_back();
-        of.is_measured = is_measured_by_tokens(reader.run(prompt, run), kept_sets(*kept.back(), n));
+        of.is_measured = can_measure_kept_tokens(reader.run(prompt, run), kept_sets(*kept.back(), n));
         of.kl_attention = token_kl_losses(reader, prompt, run, layers);
     }
     if (!reader.has(trace::Place::of_prompt(prompt), trace::schema::prompt::window_attention)) return losses;

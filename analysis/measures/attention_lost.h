@@ -20,7 +20,7 @@ struct TokenLosses {
     struct OfRun {
         std::vector<double> attention;     ///< attention lost with each token (N); empty if not recorded
         std::vector<double> kl_attention;  ///< result of token_kl_losses(), in nats (N); empty if not recorded
-        bool is_measured = false;          ///< result of is_measured_by_tokens()
+        bool is_measured = false;          ///< result of can_measure_kept_tokens()
     };
     std::vector<OfRun> runs;
     std::vector<double>

@@ -20,7 +20,7 @@ HeldTokens::HeldTokens(const trace::RunRecord& record, size_t n_layers, size_t n
     sets_.entry_tokens = merged_.held_with;
 }
 
-bool is_measured_by_tokens(const trace::RunAttributes& run, const KeptSets& kept) {
+bool can_measure_kept_tokens(const trace::RunAttributes& run, const KeptSets& kept) {
     return run.policy == "full" || kept.indices.size() < kept.n_layers * kept.n_rows * kept.n_tokens;
 }
 

@@ -49,7 +49,7 @@ inline KeptSets entry_sets(const trace::Kept& kept, size_t n_tokens) {
 }
 
 /// Whether attention kept and recall are defined: not for runs that merge tokens or keep all of them in another form.
-bool is_measured_by_tokens(const trace::RunAttributes& run, const KeptSets& kept);
+bool can_measure_kept_tokens(const trace::RunAttributes& run, const KeptSets& kept);
 
 /// Provides the kept sets of a run that is not in a trace. `record` must outlive this object.
 class HeldTokens {

@@ -57,7 +57,7 @@ std::vector<double> kept_shares(const trace::Reader& reader, int prompt, int run
     return kept_shares(kept_sets(*reader.kept(prompt, run), n), layers);
 }
 
-double least_kept(const std::vector<double>& counts) {
+double smallest_positive_count(const std::vector<double>& counts) {
     double least = 1;
     for (const double count : counts)
         if (count > 0) least = std::min(least, count);

@@ -29,6 +29,6 @@ std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layer
 std::vector<double> kept_shares(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
 
 /// Returns the smallest positive count, at most 1, which is the lower end of a color scale.
-double least_kept(const std::vector<double>& counts);
+double smallest_positive_count(const std::vector<double>& counts);
 
 }  // namespace kvscope::analysis

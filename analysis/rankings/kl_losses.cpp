@@ -37,7 +37,7 @@ Measured measured(const trace::Reader& reader, const RankingOptions& options) {
     Measured of;
     for (const int run : chosen_runs(reader, options.choice())) {
         const auto kept = reader.kept(options.prompt, run);
-        if (!is_measured_by_tokens(reader.run(options.prompt, run), kept_sets(*kept, n))) continue;
+        if (!can_measure_kept_tokens(reader.run(options.prompt, run), kept_sets(*kept, n))) continue;
         auto lost = token_kl_losses(reader, options.prompt, run, layers);
         if (lost.empty()) continue;
         of.runs.push_back(run);

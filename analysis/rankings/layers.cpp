@@ -7,7 +7,7 @@
 
 #include "analysis/head_divergence.h"
 #include "analysis/measures/attention_lost.h"
-#include "analysis/measures/coverage.h"
+#include "analysis/measures/token_coverage.h"
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 
@@ -17,7 +17,7 @@ namespace {
 struct Run {
     std::shared_ptr<const trace::Kept> kept;
     std::vector<Coverage> coverage;  ///< one per layer
-    bool is_measured = false;        ///< result of is_measured_by_tokens()
+    bool is_measured = false;        ///< result of can_measure_kept_tokens()
 };
 
 /// Returns the mean of the values that are not NaN; NaN if all are.
@@ -57,7 +57,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     for (const int run : runs) {
         const auto kept = reader.kept(options.prompt, run);
         const KeptSets sets = kept_sets(*kept, n_tokens);
-        read.push_back({kept, layer_coverage(sets), is_measured_by_tokens(reader.run(options.prompt, run), sets)});
+        read.push_back({kept, layer_coverage(sets), can_measure_kept_tokens(reader.run(options.prompt, run), sets)});
     }
     RankingRows rows(table_of(reader, options.prompt, runs));
     for (const int layer : chosen_layers(reader, options.choice())) {

@@ -54,7 +54,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
             const int run = runs[i];
             const trace::Kept& kept = *kept_by[i];
             const KeptSets sets = kept_sets(kept, n_tokens);
-            const bool is_measured = is_measured_by_tokens(reader.run(options.prompt, run), sets);
+            const bool is_measured = can_measure_kept_tokens(reader.run(options.prompt, run), sets);
             const auto shares = group_means(attention_kept(attention, n_heads, layer_of(sets, l)), n_kv_heads);
             const std::string label = run_label(reader.run(options.prompt, run));
             for (size_t head = 0; head < n_kv_heads; ++head) {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/tables/bidirectional_text.h"
 #include "analysis/tables/joined_letters.h"
-#include "analysis/tables/reading_order.h"
 #include "analysis/tables/utf8_characters.h"
 
 namespace kvscope::analysis {

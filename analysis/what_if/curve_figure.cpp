@@ -7,8 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "analysis/covered_curves.h"
 #include "analysis/figure_definition.h"
-#include "analysis/hidden_curves.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {

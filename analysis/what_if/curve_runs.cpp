@@ -9,7 +9,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/run_policy.h"
 #include "analysis/run_style.h"
-#include "policies/interface/names.h"
+#include "policies/interface/name_matching.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "analysis/measures/coverage.h"
 #include "analysis/measures/recall.h"
+#include "analysis/measures/token_coverage.h"
 
 namespace kvscope::analysis {
 namespace {

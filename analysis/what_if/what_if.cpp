@@ -15,7 +15,7 @@
 #include "analysis/run_policy.h"
 #include "analysis/run_style.h"
 #include "kernels/team.h"
-#include "policies/interface/names.h"
+#include "policies/interface/name_matching.h"
 #include "policies/interface/policy_errors.h"
 #include "policies/interface/record_storage.h"
 #include "policies/interface/registry.h"

@@ -29,7 +29,7 @@ void name_pair(const trace::Reader& reader, const analysis::RankingOptions& opti
     const auto named = [&](int run) {
         return fmt::format("run {}, {}", run, one_line(analysis::run_label(reader.run(options.prompt, run))));
     };
-    complain(fmt::format("kvscope: A is {}; B is {}", named(runs[0]), named(runs[1])));
+    print_to_stderr(fmt::format("kvscope: A is {}; B is {}", named(runs[0]), named(runs[1])));
 }
 
 void require_known_runs(const trace::Reader& reader, const analysis::RankingDefinition& definition,
@@ -43,10 +43,10 @@ void require_known_runs(const trace::Reader& reader, const analysis::RankingDefi
 
 }  // namespace
 
-void say_first_prompt(const trace::Reader& reader) {
+void report_first_prompt(const trace::Reader& reader) {
     if (reader.n_prompts() < 2) return;
-    complain(fmt::format("kvscope: {}: shows prompt 0 ('{}'), the first of {}; choose with --prompt",
-                         reader.path().string(), one_line(reader.prompt(0).name), reader.n_prompts()));
+    print_to_stderr(fmt::format("kvscope: {}: shows prompt 0 ('{}'), the first of {}; choose with --prompt",
+                                reader.path().string(), one_line(reader.prompt(0).name), reader.n_prompts()));
 }
 
 void export_ranking(const RankingExport& what, const std::vector<std::filesystem::path>& traces) {
@@ -61,7 +61,7 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
     if (!what.renames.empty()) readers = analysis::renamed(readers, what.renames);
     const trace::Reader& reader = readers.front();
     const std::string extension = to_file ? what.output.extension().string() : "." + what.format.name();
-    if (!what.is_prompt_given) say_first_prompt(reader);
+    if (!what.is_prompt_given) report_first_prompt(reader);
     const bool is_for_people = extension == ".text" || extension == ".md" || extension == ".tex";
     const auto table = [&] {
         analysis::Table all = analysis::make_ranking(definition, reader, what.options).table;

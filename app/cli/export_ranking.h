@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/ranking_definition.h"
-#include "app/cli/output_option.h"
+#include "app/cli/table_format_option.h"
 #include "trace/reader.h"
 
 namespace kvscope::cli {
@@ -19,11 +19,11 @@ struct RankingExport {
     OutputFormat format;
     bool force = false;
     std::vector<std::string> renames = {};  ///< in the syntax of analysis::renamed()
-    bool is_prompt_given = false;           ///< if false, say_first_prompt() is called
+    bool is_prompt_given = false;           ///< if false, report_first_prompt() is called
 };
 
 /// Prints to stderr that the first prompt is shown, if the trace has several prompts.
-void say_first_prompt(const trace::Reader& reader);
+void report_first_prompt(const trace::Reader& reader);
 
 /// Writes the ranking's table. @throws analysis::FigureError for several traces or an image format
 void export_ranking(const RankingExport& what, const std::vector<std::filesystem::path>& traces);

@@ -125,8 +125,8 @@ int inspect_model(const std::filesystem::path& path, const OutputFormat& format)
             without_embedding.empty() ? "" : without_embedding + "\n", unknown, memory_text(*checkpoint),
             checkpoint->fingerprint()));
     } else {
-        if (!without_embedding.empty()) complain(path.string() + ": " + without_embedding);
-        if (!unknown.empty()) complain(path.string() + ": " + unknown.substr(0, unknown.size() - 1));
+        if (!without_embedding.empty()) print_to_stderr(path.string() + ": " + without_embedding);
+        if (!unknown.empty()) print_to_stderr(path.string() + ": " + unknown.substr(0, unknown.size() - 1));
     }
     format.print(tensors);
     return 0;

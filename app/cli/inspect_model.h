@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "app/cli/output_option.h"
+#include "app/cli/table_format_option.h"
 
 namespace kvscope::cli {
 

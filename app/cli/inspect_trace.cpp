@@ -130,7 +130,7 @@ std::string describe_large_budgets(const trace::Reader& reader, int prompt) {
                        fmt::join(labels, ", "));
 }
 
-analysis::Table run_table(const trace::Reader& reader, int prompt, const MemoryAsked& memory) {
+analysis::Table run_table(const trace::Reader& reader, int prompt, const MemoryColumns& memory) {
     analysis::Table table = analysis::cost_table(reader, prompt);
     if (memory.n_tokens <= 0) return table;
     const auto budgets = memory.budgets_grow ? analysis::BudgetsAt::shares : analysis::BudgetsAt::entries;
@@ -148,7 +148,7 @@ std::string windows_of_runs(const trace::Reader& reader, int prompt) {
     return analysis::windows_in_words(policies_by_window);
 }
 
-std::string describe_runs(const trace::Reader& reader, int prompt, const MemoryAsked& memory, Problems& problems) {
+std::string describe_runs(const trace::Reader& reader, int prompt, const MemoryColumns& memory, Problems& problems) {
     std::string text;
     if (reader.n_runs(prompt) > 0) {
         const auto table = readable(problems, group_of_prompt(reader, prompt), "runs that can be put into a table",
@@ -178,13 +178,14 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
     std::string text = fmt::format(
         "\nscores of {}\n{}", one_line(task),
         analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
-    if (const auto what = what_policies_saw(reader, rows); !what.empty()) text += what + "\n";
+    if (const auto what = policy_observations(reader, rows); !what.empty()) text += what + "\n";
     for (const auto& failure : analysis::task_failures(rows)) text += one_line(failure) + "\n";
-    if (const auto untouched = analysis::task_untouched(rows); !untouched.empty()) text += untouched + "\n";
+    if (const auto untouched = analysis::describe_uncompressed_samples(rows); !untouched.empty())
+        text += untouched + "\n";
     return text + analysis::task_verdict(rows) + "\n";
 }
 
-std::string describe(const trace::Reader& reader, bool whole_text, const MemoryAsked& memory, Problems& problems) {
+std::string describe(const trace::Reader& reader, bool whole_text, const MemoryColumns& memory, Problems& problems) {
     std::string text = fmt::format("{}: kvscope trace {}, {}, by {} on {}\n", one_line(reader.path().string()),
                                    one_line(reader.version()), reader.complete() ? "complete" : "incomplete",
                                    one_line(reader.generator()), one_line(reader.created_utc()));
@@ -255,7 +256,7 @@ void add_answers(const trace::Reader& reader, int prompt, analysis::Table& table
     }
 }
 
-analysis::Table runs_of_all_prompts(const trace::Reader& reader, bool with_answers, const MemoryAsked& memory,
+analysis::Table runs_of_all_prompts(const trace::Reader& reader, bool with_answers, const MemoryColumns& memory,
                                     Problems& problems) {
     analysis::Table all;
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
@@ -287,7 +288,7 @@ std::optional<trace::Reader> open_trace(const fs::path& path, Problems& problems
     return readable(problems, "/", "a trace that can be opened", [&] { return trace::Reader(path); });
 }
 
-void print_json(const fs::path& path, const MemoryAsked& memory, Problems& problems) {
+void print_json(const fs::path& path, const MemoryColumns& memory, Problems& problems) {
     nlohmann::ordered_json answer{{"tree", tree_json(path)}, {"runs", nlohmann::ordered_json::array()}};
     if (const auto reader = open_trace(path, problems); reader && reader->has_model()) {
         const auto runs =
@@ -303,7 +304,7 @@ void print_json(const fs::path& path, const MemoryAsked& memory, Problems& probl
     print_data(answer.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
-void print_text(const fs::path& path, const OutputFormat& format, bool whole_text, const MemoryAsked& memory,
+void print_text(const fs::path& path, const OutputFormat& format, bool whole_text, const MemoryColumns& memory,
                 Problems& problems) {
     if (const auto reader = open_trace(path, problems)) print(describe(*reader, whole_text, memory, problems));
     if (!problems.empty()) {
@@ -316,7 +317,7 @@ void print_text(const fs::path& path, const OutputFormat& format, bool whole_tex
                              : "no errors: the trace follows the format"));
 }
 
-void print_table(const fs::path& path, const OutputFormat& format, const MemoryAsked& memory, Problems& problems) {
+void print_table(const fs::path& path, const OutputFormat& format, const MemoryColumns& memory, Problems& problems) {
     if (const auto reader = open_trace(path, problems)) {
         const auto tasks = reader->result_tasks();
         if (reader->n_prompts() > 0) {
@@ -335,7 +336,7 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryA
 
 }  // namespace
 
-std::string what_policies_saw(const trace::Reader& reader, std::span<const trace::ResultRow> rows) {
+std::string policy_observations(const trace::Reader& reader, std::span<const trace::ResultRow> rows) {
     std::string text = analysis::task_windows(rows);
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     const auto prompt = nlohmann::json::json_pointer("/prompts/0/query_aware");
@@ -361,7 +362,7 @@ std::string results_text(const trace::Reader& reader) {
     return text;
 }
 
-int inspect_trace(const fs::path& path, const OutputFormat& format, bool whole_text, const MemoryAsked& memory) {
+int inspect_trace(const fs::path& path, const OutputFormat& format, bool whole_text, const MemoryColumns& memory) {
     Problems problems = trace::check(path);
     if (format.name() == "json") {
         print_json(path, memory, problems);

@@ -5,12 +5,12 @@
 #include <span>
 #include <string>
 
-#include "app/cli/output_option.h"
+#include "app/cli/table_format_option.h"
 #include "trace/reader.h"
 
 namespace kvscope::cli {
 
-struct MemoryAsked {
+struct MemoryColumns {
     std::int64_t n_tokens = 0;  ///< tokens of the assumed text; 0 omits the columns of bytes
     std::string model;          ///< one of analysis::known_cache_shapes(); empty for the trace's model
     bool budgets_grow = false;  ///< whether budgets in entries grow with the text
@@ -19,10 +19,10 @@ struct MemoryAsked {
 /// Checks a trace and prints its contents: everything as text; the tree, runs and problems as JSON; else a table of
 /// runs or scores. @returns 0, or 1 if the trace violates the format @throws as trace::Reader
 int inspect_trace(const std::filesystem::path& path, const OutputFormat& format, bool whole_text,
-                  const MemoryAsked& memory = {});
+                  const MemoryColumns& memory = {});
 
 /// Returns what the policies observed in a task: "policies saw the question; windows: 32 of h2o, snapkv".
-std::string what_policies_saw(const trace::Reader& reader, std::span<const trace::ResultRow> rows);
+std::string policy_observations(const trace::Reader& reader, std::span<const trace::ResultRow> rows);
 
 /// Returns the questions, tables of runs and answers of the first eight prompts.
 std::string results_text(const trace::Reader& reader);

@@ -29,7 +29,7 @@ const std::string can_be_replaced = " (--force replaces it)";
 
 int guarded(const std::function<int()>& action) {
     const auto failed = [](const std::string& why, int code) {
-        complain("kvscope: " + why);
+        print_to_stderr("kvscope: " + why);
         return code;
     };
     try {
@@ -57,8 +57,9 @@ int answer(const CLI::App& app, const CLI::ParseError& error) {
     // Unknown options are reported first, because one may be a misspelled required option.
     const std::string unknown = unknown_arguments(command, app.remaining(true));
     const std::string why = unknown.empty() ? error.what() : unknown;
-    complain(fmt::format("{}\n`kvscope {}--help` explains the {}", why, chosen.empty() ? "" : command.get_name() + " ",
-                         chosen.empty() ? "commands" : "options"));
+    print_to_stderr(fmt::format("{}\n`kvscope {}--help` explains the {}", why,
+                                chosen.empty() ? "" : command.get_name() + " ",
+                                chosen.empty() ? "commands" : "options"));
     return exit_usage;
 }
 
@@ -99,7 +100,7 @@ int run_program(int argc, char** argv) {
     const bool is_known = std::any_of(commands().begin(), commands().end(),
                                       [&](const Command& command) { return command.name == named; });
     if (!is_known && !named.starts_with('-')) {
-        complain(unknown_command(named));
+        print_to_stderr(unknown_command(named));
         return exit_usage;
     }
     std::reverse(arguments.begin(), arguments.end());

@@ -26,7 +26,7 @@ void print_data(std::string_view data) {
 
 void print(std::string_view text) { print_data(analysis::terminal_text(text, analysis::Lines::several)); }
 
-void complain(std::string_view text) {
+void print_to_stderr(std::string_view text) {
     const std::string line = analysis::terminal_text(text, analysis::Lines::several) + '\n';
     std::fwrite(line.data(), 1, line.size(), stderr);
     std::fflush(stderr);

@@ -12,7 +12,7 @@ void print(std::string_view text);
 /// Prints data for programs to stdout, unchanged. @throws std::runtime_error if writing fails
 void print_data(std::string_view data);
 
-void complain(std::string_view text);
+void print_to_stderr(std::string_view text);
 
 /// Returns the text on one line, without control characters.
 std::string one_line(std::string_view text);

@@ -2,8 +2,8 @@
 
 #include "app/figures/draw_raster.h"
 #include "app/figures/figure_theme.h"
+#include "app/figures/heat_map_raster.h"
 #include "app/figures/pen.h"
-#include "app/figures/raster.h"
 
 namespace kvscope::figures {
 namespace {

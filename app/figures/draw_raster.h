@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "app/figures/draw_figure.h"
-#include "app/figures/raster.h"
+#include "app/figures/heat_map_raster.h"
 
 namespace kvscope::figures {
 

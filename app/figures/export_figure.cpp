@@ -51,9 +51,9 @@ std::vector<fs::path> write_figure(const Exported& what, const fs::path& path, c
     return paths;
 }
 
-bool is_a_file_a_page(const fs::path& path) {
+bool has_file_per_page(const fs::path& path) {
     try {
-        return figure_format_for(path.filename().string()).is_a_file_a_page();
+        return figure_format_for(path.filename().string()).has_file_per_page();
     } catch (const FormatError&) {
         return false;
     }
@@ -101,7 +101,7 @@ std::vector<fs::path> files_to_replace(const fs::path& path, bool may_have_pages
     std::vector<fs::path> files;
     std::error_code error;
     if (fs::exists(fs::symlink_status(path, error))) files.push_back(path);
-    if (!may_have_pages || !is_a_file_a_page(path)) return files;
+    if (!may_have_pages || !has_file_per_page(path)) return files;
     for (const auto& [number, page] : pages_there(path)) files.push_back(page);
     return files;
 }

@@ -49,7 +49,7 @@ class SvgFormat : public FigureFormat {
         return "SVG: vector image with text as outlines, one file per page";
     }
     bool is_picture() const override { return true; }
-    bool is_a_file_a_page() const override { return true; }
+    bool has_file_per_page() const override { return true; }
     std::vector<std::string> render(const Exported& what, const ExportOptions& options) const override {
         return each_page(picture(what, extension()),
                          [&](const analysis::Figure& page) { return render_svg(page, options); });
@@ -63,7 +63,7 @@ class PngFormat : public FigureFormat {
         return "PNG: bitmap, 300 dots per inch by default, one file per page";
     }
     bool is_picture() const override { return true; }
-    bool is_a_file_a_page() const override { return true; }
+    bool has_file_per_page() const override { return true; }
     std::vector<std::string> render(const Exported& what, const ExportOptions& options) const override {
         return each_page(picture(what, extension()),
                          [&](const analysis::Figure& page) { return render_png(page, options); });

@@ -44,7 +44,7 @@ class FigureFormat {
     /// Whether the format is an image, for which size and resolution matter.
     virtual bool is_picture() const = 0;
 
-    virtual bool is_a_file_a_page() const { return false; }
+    virtual bool has_file_per_page() const { return false; }
 
     /// Returns the bytes of the file, or of one file per page. @throws FormatError for an image of a table; LayoutError
     /// if the figure does not fit its size; std::runtime_error for an error of Cairo; as the functions of `what`

@@ -52,7 +52,7 @@ void draw_marker(cairo_t* cr, analysis::Marker marker, double x, double y, doubl
     set_color(cr, color);
     if (marker == analysis::Marker::cross) {
         cairo_set_dash(cr, nullptr, 0, 0);
-        cairo_set_line_width(cr, analysis::cross_width(size_pt));
+        cairo_set_line_width(cr, analysis::cross_stroke_width(size_pt));
         for (size_t i = 0; i < corners.size(); i += 2)
             stroke_segment(cr, x + r * corners[i][0], y + r * corners[i][1], x + r * corners[i + 1][0],
                            y + r * corners[i + 1][1]);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 
 namespace kvscope::program {
 namespace {

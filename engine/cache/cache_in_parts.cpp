@@ -55,7 +55,7 @@ void from_floats(const float* from, kernels::DType dtype, int64_t n, char* to) {
 struct LeavingVectors {
     std::vector<float> keys, keys_before_rope, values;
 
-    policies::LeavingTokens tokens(int layer, std::span<const uint32_t> positions, int head_dim) const {
+    policies::ReducedTokens tokens(int layer, std::span<const uint32_t> positions, int head_dim) const {
         const auto view = [&](const std::vector<float>& vectors) {
             return policies::EntriesView{.data = vectors.data(),
                                          .head_stride = static_cast<int64_t>(positions.size()) * head_dim};

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/device/compute_device.h"
-#include "engine/device/host_room.h"
+#include "engine/device/host_buffer.h"
 #include "kernels/types.h"
 #include "policies/interface/observations.h"
 
@@ -28,7 +28,7 @@ struct DenseLayer {
     void write_keys(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
     struct Room {
-        HostRoom keys, values;
+        HostBuffer keys, values;
     };
 
     /// Copies the entries to the processor's memory if they are on a device.

@@ -105,7 +105,7 @@ class RunCache {
 
     std::span<const uint32_t> positions(int layer, int row) const;
 
-    using Describe = std::function<policies::StoredLayer(const policies::LeavingTokens&)>;
+    using Describe = std::function<policies::StoredLayer(const policies::ReducedTokens&)>;
 
     /// Stores a layer's plain tokens in parts as `describe` says, except the first and last ones given by `whole`.
     /// @throws policies::SelectionError for an invalid description; RunError if it differs in kind from earlier ones,

@@ -169,7 +169,7 @@ Reply ask_template_process(const Request& request) {
     const std::string answer = exchange(ours.get(), to_bytes(request));
     const int status = process.wait();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        if (auto reply = reply_of(answer)) return *std::move(reply);
+        if (auto reply = parse_reply(answer)) return *std::move(reply);
     }
     explain(status);
 }

@@ -7,7 +7,7 @@
 
 #include "engine/checkpoint/gguf_checkpoint.h"
 #include "engine/checkpoint/hf_directory.h"
-#include "engine/checkpoint/other_files.h"
+#include "engine/checkpoint/unusable_files.h"
 #include "engine/files/content_kind.h"
 #include "engine/files/file.h"
 #include "engine/files/fingerprint.h"

@@ -7,7 +7,7 @@
 
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/hf_config.h"
-#include "engine/checkpoint/other_files.h"
+#include "engine/checkpoint/unusable_files.h"
 #include "engine/files/json_fields.h"
 #include "engine/files/safetensors.h"
 

@@ -34,7 +34,7 @@ bool is_number(const std::string& word) {
 }
 
 /// Whether a word does not identify a model: a kind of file, a part number or a storage type.
-bool says_nothing(const std::string& word) {
+bool is_generic(const std::string& word) {
     constexpr std::array<std::string_view, 24> common = {
         "model", "models", "ggml", "gguf", "weights", "consolidated", "pytorch", "checkpoint",
         "final", "of",     "f16",  "f32",  "fp16",    "fp32",         "bf16",    "k",
@@ -53,7 +53,7 @@ std::string name_of_gguf(const fs::path& file, std::string_view metadata_name) {
     const auto of_metadata = words_of(metadata_name);
     if (of_metadata.empty()) return stem;
     const bool agrees = std::includes(of_file.begin(), of_file.end(), of_metadata.begin(), of_metadata.end());
-    const bool is_common = std::all_of(of_file.begin(), of_file.end(), says_nothing);
+    const bool is_common = std::all_of(of_file.begin(), of_file.end(), is_generic);
     return agrees || is_common ? std::string(metadata_name) : stem;
 }
 

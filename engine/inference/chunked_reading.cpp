@@ -73,7 +73,7 @@ class ChunkReader {
     struct Attended {
         const Chunk* chunk = nullptr;
         int64_t row = 0, n = 0;
-        int64_t n_behind = 0;
+        int64_t n_after = 0;
         at::Tensor keys = {};  ///< after RoPE
         std::vector<float> masses = {};
         std::vector<int64_t> first_keys = {};
@@ -102,7 +102,7 @@ class ChunkReader {
         const Chunk& chunk = *attended.chunk;
         const MergedLayer& entries = chunk.layer(layer);
         std::vector<int64_t> places = entries.places(), tokens(entries.positions.begin(), entries.positions.end());
-        for (int64_t i = chunk.n - attended.n_behind; i < chunk.n; ++i) {
+        for (int64_t i = chunk.n - attended.n_after; i < chunk.n; ++i) {
             places.push_back(chunk.first + i);
             tokens.push_back(chunk.first + i);
         }
@@ -160,7 +160,7 @@ class LookPass : ChunkReader {
         for (size_t i = 0; i < chunks_.size(); ++i) {
             const Chunk& chunk = *chunks_[i];
             take(chunk, first_rows_[i], qkv, chunk.layer(layer));
-            all.push_back({.chunk = &chunk, .row = first_rows_[i], .n = chunk.n, .n_behind = chunk.n});
+            all.push_back({.chunk = &chunk, .row = first_rows_[i], .n = chunk.n, .n_after = chunk.n});
             prepare(all.back(), layer, false);
         }
         attend(all, layer, qkv, out);
@@ -203,7 +203,7 @@ class ChunkPass : ChunkReader {
         look(layer, qkv, out);
         read(layer, qkv, out);
         for (size_t i = 0; i < chunks_.size(); ++i)
-            if (!chunks_[i].by_gradients) merge_behind_the_prompt(i, layer, qkv.narrow(0, last_row(i), 1));
+            if (!chunks_[i].by_gradients) merge_after_prompt(i, layer, qkv.narrow(0, last_row(i), 1));
         at::Tensor carried = residual_.narrow(0, 0, n_carried_);
         model_.finish_layer(layer, out.narrow(0, 0, n_carried_), carried);
     }
@@ -233,7 +233,7 @@ class ChunkPass : ChunkReader {
             if (look_rows_[i] < 0 || chunk.failed()) continue;
             take(chunk, look_rows_[i], qkv, chunk.layer(layer));
             Attended& attended =
-                all.emplace_back(Attended{.chunk = &chunk, .row = look_rows_[i], .n = chunk.n, .n_behind = chunk.n});
+                all.emplace_back(Attended{.chunk = &chunk, .row = look_rows_[i], .n = chunk.n, .n_after = chunk.n});
             prepare(attended, layer, true);
         }
         attend(all, layer, qkv, out);
@@ -254,7 +254,7 @@ class ChunkPass : ChunkReader {
         attend(all, layer, qkv, out);
     }
 
-    void merge_behind_the_prompt(size_t index, int layer, const at::Tensor& query) {
+    void merge_after_prompt(size_t index, int layer, const at::Tensor& query) {
         const Chunk& chunk = chunks_[index];
         if (!chunk.is_last || !chunk.run->final_merge || chunk.failed()) return;
         if (chunk.layer(layer).size() <= chunk.run->budget) return;
@@ -277,7 +277,7 @@ class ChunkPass : ChunkReader {
             const at::Tensor& residual = chunk.reads[static_cast<size_t>(layer)];
             at::Tensor query = model_.project(layer, residual.narrow(0, chunk.n - 1, 1));
             model_.rotate(query, {rotation_.cosines.narrow(0, row, 1), rotation_.sines.narrow(0, row, 1)});
-            merge_behind_the_prompt(index, layer, query);
+            merge_after_prompt(index, layer, query);
         }
     }
 
@@ -297,7 +297,7 @@ class ChunkPass : ChunkReader {
                 if (!other.defined()) other = at::zeros_like(out);
                 again.clear();
                 again.emplace_back(Attended{
-                    .chunk = attended.chunk, .row = attended.row, .n = attended.n, .n_behind = attended.n_behind});
+                    .chunk = attended.chunk, .row = attended.row, .n = attended.n, .n_after = attended.n_after});
                 prepare(again[0], layer, true);
                 attend(again, layer, qkv, other);
                 merge_once(again[0], layer, other, {});
@@ -329,13 +329,13 @@ class ChunkPass : ChunkReader {
         observations.attention = attention;
         observations.outputs = {mean.const_data_ptr<float>(), static_cast<size_t>(mean.numel())};
         observations.n_chunks = attended.chunk->first / run.chunk;
-        observations.behind_prompt = attended.n_behind == 0;
+        observations.behind_prompt = attended.n_after == 0;
         observations.key_gradients = gradients;
         const int64_t n_merges = entries.size() - run.budget;
         const Stopwatch watch;
         const policies::Merges merges = run.policy->merge(observations, n_merges);
         policies::require_merges(run.label, observations, n_merges, merges);
-        entries.merge(merges, attended.n_behind);
+        entries.merge(merges, attended.n_after);
         entries.n_keys += merges.first.size() * static_cast<size_t>(shape_.n_kv_heads);
         entries.n_outside += static_cast<uint64_t>(merges.n_outside);
         run.merge_seconds += watch.seconds();

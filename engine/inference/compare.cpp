@@ -78,7 +78,7 @@ struct Compared {
 void compare_group(const Transformer& model, const FullReference& reference, std::vector<Compared> group,
                    int64_t tokens_together, Progress& progress, int64_t& done) {
     const auto total = static_cast<int64_t>(reference.tokens.size());
-    HostRoom room;
+    HostBuffer room;
     for (int64_t first = 0; first < total && !group.empty(); first += tokens_together) {
         if (progress.cancelled()) throw Cancelled();
         const int64_t n = std::min(tokens_together, total - first);
@@ -139,7 +139,7 @@ FullReference reference_of(const Transformer& model, Sequence full, std::span<co
     reference.log_probabilities.narrow(0, 0, 1).copy_(log_probabilities(first_logits));
     reference.attention.first_position = full.position;
     std::vector<AttentionReference> blocks;
-    HostRoom room;
+    HostBuffer room;
     const int64_t most = std::min(rows_together, model.backend().rows_alike());
     for (int64_t first = 0; first < n; first += most) {
         if (progress.cancelled()) throw Cancelled();

@@ -19,7 +19,7 @@ struct FullReference {
     std::vector<int32_t> greedy;   ///< (T) most likely token of each step
     AttentionReference attention;  ///< queries and attention outputs while the run reads its answer again
     /// (L) of (G, n, d): keys of tokens after the context, up to the answer's last one; empty unless requested.
-    std::vector<at::Tensor> keys_behind{};
+    std::vector<at::Tensor> later_keys{};
 };
 
 /// Difference between a run and the full run while both read the full run's answer of T tokens.

@@ -19,7 +19,7 @@ namespace {
 // Enough tokens to use all cores, and few enough to keep the activations small.
 constexpr size_t rows_given = 1024;
 // Few tokens, because a pass reads the entries stored in parts again for each token and cannot be cancelled.
-constexpr size_t rows_given_behind_parts = 16;
+constexpr size_t rows_appended_after_parts = 16;
 
 bool stores_parts(const RunCache& cache) {
     for (int layer = 0; layer < cache.n_layers(); ++layer)
@@ -357,7 +357,7 @@ class Feed {
             if (sequence.switching.is_full_at(sequence.step)) return sequence.cache->make_whole(layer);
             sequence.cache->store_others(
                 layer, *whole, sequence.position + 1,
-                [&](const policies::LeavingTokens& tokens) { return sequence.acting->store(tokens); });
+                [&](const policies::ReducedTokens& tokens) { return sequence.acting->store(tokens); });
         });
     }
 
@@ -397,7 +397,7 @@ at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
         if (members.empty()) return last;
         const bool any_parts =
             std::any_of(members.begin(), members.end(), [&](size_t s) { return stores_parts(*sequences[s].cache); });
-        const auto most = std::min(any_parts ? rows_given_behind_parts : rows_given,
+        const auto most = std::min(any_parts ? rows_appended_after_parts : rows_given,
                                    static_cast<size_t>(model.backend().rows_alike()));
         const size_t together = std::max<size_t>(1, most / members.size());
         std::vector<Sequence> batch;

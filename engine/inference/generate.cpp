@@ -29,7 +29,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
     std::vector<Generation> generations(sequences.size());
     std::vector<Sampler> samplers(sequences.size(), Sampler(sampling));
     std::vector<size_t> active, ended;
-    HostRoom room;
+    HostBuffer room;
     const auto hand_over = [&] {
         for (const size_t s : ended) generations[s].switching = sequences[s].switching.until(sequences[s].step);
         if (on_end && !ended.empty()) on_end(ended, generations, !active.empty());

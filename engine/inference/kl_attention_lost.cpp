@@ -25,7 +25,7 @@ class AnswerWeights {
           full_(full),
           answer_(answer),
           n_context_(n_context),
-          n_keys_(n_context + answer.keys_behind[0].size(1)),
+          n_keys_(n_context + answer.later_keys[0].size(1)),
           logits_(at::empty({shape_.group() * n_keys_ * queries_at_once}, at::kFloat)),
           weights_(at::empty_like(logits_)) {}
 
@@ -40,7 +40,7 @@ class AnswerWeights {
                                        .to(model_.scalar_type())
                                        .transpose(0, 1)
                                        .contiguous();
-        const at::Tensor& behind = answer_.keys_behind[static_cast<size_t>(layer)];
+        const at::Tensor& behind = answer_.later_keys[static_cast<size_t>(layer)];
         at::Tensor logits = part_of(logits_, n), weights = part_of(weights_, n);
         const at::Tensor keys = full_.keys_on_processor(layer, head, n_context_);
         for (int64_t q = 0; q < group; ++q) {

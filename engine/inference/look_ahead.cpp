@@ -59,7 +59,7 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
         results[i].error = failure_of([&] { results[i].ids.push_back(greedy_token(logits)); });
     };
     for (size_t i = 0; i < drafts.size(); ++i) draw(i, last_logits);
-    HostRoom room;
+    HostBuffer room;
     const int64_t most = n_tokens.empty() ? 0 : *std::max_element(n_tokens.begin(), n_tokens.end());
     progress.begin("lookahead", most, "tokens");
     for (int64_t step = 0; step < most; ++step) {

@@ -62,8 +62,8 @@ std::vector<int64_t> MergedLayer::places() const {
     return places;
 }
 
-void MergedLayer::merge(const policies::Merges& merges, int64_t n_behind) {
-    const int64_t n = size() + n_behind, d = entries.keys.size(2), n_heads = entries.keys.size(0);
+void MergedLayer::merge(const policies::Merges& merges, int64_t n_after) {
+    const int64_t n = size() + n_after, d = entries.keys.size(2), n_heads = entries.keys.size(0);
     const auto in = [&](auto* keys, auto* values) {
         for (int64_t head = 0; head < n_heads; ++head) {
             const int64_t first = head * entries.capacity() * d;

@@ -42,8 +42,8 @@ struct MergedLayer {
     }
 
     /// Replaces each pair by one entry with the given key and with summed values and masses, limited as `merges` says.
-    /// The `n_behind` entries after the first n move up.
-    void merge(const policies::Merges& merges, int64_t n_behind);
+    /// The `n_after` entries after the first n move up.
+    void merge(const policies::Merges& merges, int64_t n_after);
 
     void append(int64_t first, int64_t n);
 

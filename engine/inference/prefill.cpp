@@ -12,8 +12,8 @@
 #include "engine/common/work_clock.h"
 #include "engine/device/device_timestamp.h"
 #include "engine/device/tensor_memory.h"
+#include "engine/inference/prefill_attention.h"
 #include "engine/inference/projection_measures.h"
-#include "engine/inference/prompt_attention.h"
 #include "kernels/bf16.h"
 #include "kernels/rms_norm.h"
 
@@ -284,7 +284,7 @@ class Pass {
     TailPass tails_;
     DenseLayer tail_dense_;
     DenseLayer::Room entries_room_;
-    HostRoom residual_room_, qkv_room_, plain_room_, sums_room_;
+    HostBuffer residual_room_, qkv_room_, plain_room_, sums_room_;
     at::Tensor residual_;
     DenseLayer plain_;       ///< keys (G, N, d) of a layer before RoPE; undefined if not needed
     at::Tensor plain_keys_;  ///< copy of `plain_` in the processor's memory

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/inference/projection_modes.h"
+#include "engine/inference/projection_eigenvectors.h"
 #include "kernels/bf16.h"
 #include "kernels/cosine.h"
 #include "kernels/neighbour_products.h"

@@ -56,8 +56,8 @@ std::vector<float> attention_kept(std::span<const float> window_attention, const
 }
 
 std::vector<float> recordable(const std::vector<float>& logits) {
-    const auto says_nothing = [](float logit) { return std::isnan(logit) || (std::isinf(logit) && logit > 0); };
-    return std::any_of(logits.begin(), logits.end(), says_nothing) ? std::vector<float>{} : logits;
+    const auto is_generic = [](float logit) { return std::isnan(logit) || (std::isinf(logit) && logit > 0); };
+    return std::any_of(logits.begin(), logits.end(), is_generic) ? std::vector<float>{} : logits;
 }
 
 }  // namespace kvscope::engine

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/inference/prompt_attention.h"
+#include "engine/inference/prefill_attention.h"
 
 namespace kvscope::engine {
 

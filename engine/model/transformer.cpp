@@ -104,7 +104,7 @@ at::Tensor Transformer::logits_there(const at::Tensor& residual) const {
 
 at::Tensor Transformer::logits(const at::Tensor& residual) const { return logits_there(residual).cpu(); }
 
-at::Tensor Transformer::logits(const at::Tensor& residual, HostRoom& room) const {
+at::Tensor Transformer::logits(const at::Tensor& residual, HostBuffer& room) const {
     return room.copy(logits_there(residual));
 }
 

@@ -8,7 +8,7 @@
 
 #include "engine/checkpoint/config.h"
 #include "engine/device/compute_device.h"
-#include "engine/device/host_room.h"
+#include "engine/device/host_buffer.h"
 #include "engine/model/operations.h"
 #include "engine/model/rotation_table.h"
 #include "engine/model/weights.h"
@@ -72,7 +72,7 @@ class Transformer {
     /// Returns logits (n, vocabulary) f32 for rows of the residual stream, in the processor's memory.
     at::Tensor logits(const at::Tensor& residual) const;
     /// Returns logits in memory that the next call reuses.
-    at::Tensor logits(const at::Tensor& residual, HostRoom& room) const;
+    at::Tensor logits(const at::Tensor& residual, HostBuffer& room) const;
 
  private:
     at::Tensor logits_there(const at::Tensor& residual) const;

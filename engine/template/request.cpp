@@ -83,7 +83,7 @@ Request request_of(std::string_view all) {
 
 std::string to_bytes(const Reply& reply) { return static_cast<char>(reply.kind) + reply.text; }
 
-std::optional<Reply> reply_of(std::string_view bytes) {
+std::optional<Reply> parse_reply(std::string_view bytes) {
     if (bytes.empty()) return std::nullopt;
     const auto kind = static_cast<Reply::Kind>(bytes.front());
     switch (kind) {

@@ -39,6 +39,6 @@ std::string to_bytes(const Request& request);
 Request request_of(std::string_view bytes);
 
 std::string to_bytes(const Reply& reply);
-std::optional<Reply> reply_of(std::string_view bytes);
+std::optional<Reply> parse_reply(std::string_view bytes);
 
 }  // namespace kvscope::chat_template

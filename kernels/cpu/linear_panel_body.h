@@ -38,7 +38,7 @@ struct LinearPanel {
             const int64_t count = task.in - begin < block ? task.in - begin : block;
             const int64_t operands = Layout::steps(count) * kParts;
             auto* panel = static_cast<elem*>(task.panel);
-            for (int64_t o = 0; o < task.n_outputs; o += W) turn_round(task, o, begin, count, operands, panel);
+            for (int64_t o = 0; o < task.n_outputs; o += W) transpose_panel(task, o, begin, count, operands, panel);
             for (int64_t tile = task.first_tile; tile < task.end_tile; ++tile) {
                 const int64_t row = task.tiles.begin(tile), rows = task.tiles.rows(tile);
                 const elem* x = static_cast<const elem*>(task.x) + row * Layout::packed_elems(task.in) + begin * rows;
@@ -56,8 +56,8 @@ struct LinearPanel {
     static_assert(1 << (kLevels - 1) == W);
 
     /// Transposes a block of W rows of the weight into a group's layout (passes, operands, R, W outputs).
-    static void turn_round(const LinearTask& task, int64_t output, int64_t begin, int64_t count, int64_t operands,
-                           elem* panel) {
+    static void transpose_panel(const LinearTask& task, int64_t output, int64_t begin, int64_t count, int64_t operands,
+                                elem* panel) {
         const T* rows[W];
         rows_of(task, output, begin, count, rows);
         elem* to = panel + output / kGroup * kGroup * operands * kPart + output % kGroup * kUnit;

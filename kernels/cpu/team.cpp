@@ -30,7 +30,7 @@ void pause() {
 
 /// Busy-waits until `done` is true or the time is over. Returns whether it became true.
 template <class Done>
-bool look_out(std::chrono::microseconds time, const Done& done) {
+bool busy_wait(std::chrono::microseconds time, const Done& done) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + time;
     do
@@ -90,7 +90,7 @@ class Team {
 
     void wait_for_all() {
         const auto are_out = [&] { return inside_.load(std::memory_order_acquire) == closed; };
-        if (are_out() || look_out(for_the_last, are_out)) return;
+        if (are_out() || busy_wait(for_the_last, are_out)) return;
         for (int32_t inside = inside_.load(std::memory_order_acquire); inside != closed;
              inside = inside_.load(std::memory_order_acquire))
             inside_.wait(inside, std::memory_order_acquire);
@@ -130,7 +130,7 @@ class Team {
         is_in_team = true;
         for (uint32_t seen = 0; !is_ending_.load(std::memory_order_relaxed);) {
             const auto has_begun = [&] { return round_.load(std::memory_order_acquire) != seen; };
-            if (!look_out(between_loops, has_begun)) round_.wait(seen, std::memory_order_acquire);
+            if (!busy_wait(between_loops, has_begun)) round_.wait(seen, std::memory_order_acquire);
             seen = round_.load(std::memory_order_acquire);
             if (enter()) {
                 if (member < n_members_) take_part(member);

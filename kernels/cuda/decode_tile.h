@@ -58,7 +58,7 @@ struct PieceOfRow {
     KVSCOPE_DEVICE PieceOfRow(const DecodeArrays& all, const DecodePass& pass, int64_t block, int most_queries)
         : arrays(all), part(all.parts[pass.part]), first_query(pass.first_query) {
         const int64_t piece = block - pass.first_block;
-        const Range range = piece_of(part.row.n_entries, part.n_pieces, piece);
+        const Range range = chunk_range(part.row.n_entries, part.n_pieces, piece);
         begin = static_cast<int>(range.begin);
         count = static_cast<int>(range.end - range.begin);
         n_queries = least(most_queries, part.row.n_queries - first_query);
@@ -357,7 +357,7 @@ KVSCOPE_DEVICE void scale_decode_weights(Block& block, const DecodeArrays& array
     const DecodeRow& row = part.row;
     if (!row.attention) return;
     const int64_t piece = block_index - pass.first_block;
-    const Range range = piece_of(row.n_entries, part.n_pieces, piece);
+    const Range range = chunk_range(row.n_entries, part.n_pieces, piece);
     const int end = least(row.n_queries, pass.first_query + most_queries);
     block.registers([&](int t) {
         for (int query = pass.first_query; query < end; ++query) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/prefill_column_tile.h"
+#include "kernels/cuda/prefill_column_sum_tile.h"
 #include "kernels/cuda/prefill_tile.h"
 #include "kernels/cuda/workspace.h"
 

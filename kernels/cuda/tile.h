@@ -146,7 +146,7 @@ struct Range {
 };
 
 /// Returns piece `index` of n items split into `pieces` whose lengths differ by at most one.
-KVSCOPE_HOST_DEVICE Range piece_of(int64_t n, int64_t pieces, int64_t index) {
+KVSCOPE_HOST_DEVICE Range chunk_range(int64_t n, int64_t pieces, int64_t index) {
     return {n * index / pieces, n * (index + 1) / pieces};
 }
 

@@ -17,7 +17,7 @@ struct Refusal {
 };
 
 /// @param context has a known or an assumed n_tokens and shape
-void begin_and_plan(const PolicySpec& spec, RunContext context, const PromptAhead& prompt) {
+void begin_and_plan(const PolicySpec& spec, RunContext context, const UnreadPrompt& prompt) {
     const std::vector<int32_t> any_ids(prompt.n_tokens > 0 ? static_cast<size_t>(prompt.n_tokens) : 0, 0);
     context.token_ids = any_ids;
     context.n_vocabulary = 1;
@@ -27,7 +27,7 @@ void begin_and_plan(const PolicySpec& spec, RunContext context, const PromptAhea
     if (!any_ids.empty() && prompt.shape) require_filter_layer(policy->plan(context), *prompt.shape);
 }
 
-Refusal refusal_of(const PolicySpec& spec, const Budget& budget, const PromptAhead& prompt) {
+Refusal refusal_of(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt) {
     const bool is_known = prompt.shape && prompt.n_tokens > 0;
     const BudgetOf of = spec.definition->budget_of;
     RunContext context;
@@ -59,11 +59,11 @@ const Parameter* file_parameter(const PolicySpec& spec) {
     return nullptr;
 }
 
-std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const PromptAhead& prompt) {
+std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt) {
     return refusal_of(spec, budget, prompt).reason;
 }
 
-std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const PromptAhead& prompt) {
+std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const UnreadPrompt& prompt) {
     if (spec.definition->budget_of == BudgetOf::bytes) return std::nullopt;
     const auto takes = [&](int64_t entries) { return refusal_of(spec, {.count = entries}, prompt).reason.empty(); };
     int64_t enough = refused;

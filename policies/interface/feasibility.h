@@ -9,7 +9,7 @@
 namespace kvscope::policies {
 
 /// Known facts about a prompt before it is read.
-struct PromptAhead {
+struct UnreadPrompt {
     std::optional<ModelShape> shape{};  ///< nullopt if no model is loaded
     std::string model_fingerprint{};
     int64_t n_tokens = 0;  ///< tokens that policies see; 0 if not counted yet
@@ -20,10 +20,10 @@ const Parameter* file_parameter(const PolicySpec& spec);
 
 /// Returns the error message of Policy::begin or Policy::plan for this budget, or an empty text. May read the policy's
 /// file. Does not throw. If the prompt's length or the model is unknown, checks only counts of entries.
-std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const PromptAhead& prompt);
+std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt);
 
 /// Returns the smallest accepted count above `refused`, or nullopt if there is none or the budget is in bytes.
-std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const PromptAhead& prompt);
+std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const UnreadPrompt& prompt);
 
 /// @throws ParameterError if the model does not have the plan's filter layer
 void require_filter_layer(const PassPlan& plan, const ModelShape& shape);

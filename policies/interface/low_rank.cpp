@@ -7,7 +7,7 @@
 
 namespace kvscope::policies {
 
-void add_products(std::span<const float> rows, int width, std::vector<double>& sums) {
+void accumulate_gram_matrix(std::span<const float> rows, int width, std::vector<double>& sums) {
     const auto n = static_cast<size_t>(width);
     if (n == 0 || rows.size() % n != 0 || sums.size() != n * n)
         throw std::logic_error("the rows and the sums have different widths");

@@ -6,7 +6,7 @@
 namespace kvscope::policies {
 
 /// Adds X^T X of rows X (n, width) to the lower triangle of `sums` (width, width).
-void add_products(std::span<const float> rows, int width, std::vector<double>& sums);
+void accumulate_gram_matrix(std::span<const float> rows, int width, std::vector<double>& sums);
 
 struct Directions {
     std::vector<double> eigenvalues;  ///< in descending order

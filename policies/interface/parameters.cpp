@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "json/bounded_json.h"
-#include "policies/interface/names.h"
+#include "policies/interface/name_matching.h"
 
 namespace kvscope::policies {
 

@@ -16,7 +16,7 @@ Merges Policy::merge(const MergeObservations&, int64_t) {
     throw std::logic_error("this policy does not merge entries");
 }
 
-StoredLayer Policy::store(const LeavingTokens&) {
+StoredLayer Policy::store(const ReducedTokens&) {
     throw std::logic_error("this policy stores no parts during decoding");
 }
 

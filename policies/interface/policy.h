@@ -134,7 +134,7 @@ struct WholeTokens {
 };
 
 /// Tokens of a layer that change from whole to partial storage, the same in all rows.
-struct LeavingTokens {
+struct ReducedTokens {
     int layer = 0;
     std::span<const uint32_t> positions{};  ///< (n) ascending
     EntriesView keys{};                     ///< (G, n, d) after RoPE
@@ -221,7 +221,7 @@ class Policy {
     virtual Switching switching() const { return {}; }
     /// Returns the partial storage of tokens that were whole. Called for the layers in ascending order. Every call must
     /// return the same layout, because results are appended.
-    virtual StoredLayer store(const LeavingTokens&);
+    virtual StoredLayer store(const ReducedTokens&);
 
     /// Returns how often `merge` is called during decoding. Requires `chunk` in the plan.
     virtual DecodeMerging decode_merging() const { return {}; }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policies/interface/names.h"
+#include "policies/interface/name_matching.h"
 #include "policies/interface/trimmed.h"
 
 namespace kvscope::policies {

@@ -1,8 +1,7 @@
-#include "analysis/measures/coverage.h"
-
 #include <catch2/catch.hpp>
 
 #include "analysis/figure_definition.h"
+#include "analysis/measures/token_coverage.h"
 #include "analysis/several_traces.h"
 #include "tests/analysis/kept_example.h"
 #include "tests/trace/sample_trace.h"

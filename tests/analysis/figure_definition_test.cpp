@@ -335,12 +335,12 @@ TEST_CASE("an option that a figure does not use is an error that lists the used 
 
     // Options for other figures are ignored.
     runs.layers = {1};
-    CHECK(heeded_options(figure_definition("jsd"), runs).runs == runs.runs);
-    CHECK(heeded_options(figure_definition("step-kl"), runs).layers.empty());
-    CHECK(heeded_options(figure_definition("step-kl"), runs).source.empty());
+    CHECK(used_options(figure_definition("jsd"), runs).runs == runs.runs);
+    CHECK(used_options(figure_definition("step-kl"), runs).layers.empty());
+    CHECK(used_options(figure_definition("step-kl"), runs).source.empty());
     runs.source = "attention";
-    CHECK(heeded_options(figure_definition("jsd"), runs).runs.empty());
-    CHECK(heeded_options(figure_definition("spectrum"), runs).layers == runs.layers);
+    CHECK(used_options(figure_definition("jsd"), runs).runs.empty());
+    CHECK(used_options(figure_definition("spectrum"), runs).layers == runs.layers);
 }
 
 TEST_CASE("a figure with a default choice of runs says which it shows") {

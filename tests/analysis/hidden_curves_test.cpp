@@ -1,7 +1,7 @@
-#include "analysis/hidden_curves.h"
-
 #include <catch2/catch.hpp>
 #include <cmath>
+
+#include "analysis/covered_curves.h"
 
 namespace kvscope::analysis::test {
 namespace {

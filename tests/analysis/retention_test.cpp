@@ -15,7 +15,7 @@ TEST_CASE("retention counts the heads of a layer, layers_keeping counts layers")
     CHECK(retention(sets.view()) == std::vector<double>{2, 1, 0, 0, 0, 2, 0, 0, 1, 0, 0, 1});
     CHECK(layers_keeping(sets.view()) == std::vector<double>{1, 1, 1, 0, 0, 2});
     CHECK(heads_keeping(sets.view()) == std::vector<double>{2, 1, 1, 0, 0, 3});
-    CHECK(least_kept(retention(sets.view())) == 1);
+    CHECK(smallest_positive_count(retention(sets.view())) == 1);
 }
 
 TEST_CASE("retention equals the result of a plain loop") {
@@ -45,7 +45,7 @@ TEST_CASE("a token in a merged entry of n counts as 1/n") {
     CHECK(layers_keeping(sets.view()) == std::vector<double>{0.5, 0.5, 1.25, 0.25, 0, 2});
     CHECK(heads_keeping(sets.view()) == std::vector<double>{0.75, 0.75, 1.25, 0.25, 0, 3});
     CHECK(holding_heads(sets.view()) == std::vector<uint16_t>{2, 2, 1, 1, 0, 2, 0, 0, 1, 0, 0, 1});
-    CHECK(least_kept(retention(sets.view())) == 0.25);
+    CHECK(smallest_positive_count(retention(sets.view())) == 0.25);
 }
 
 TEST_CASE("the parts of all tokens sum to the number of entries in each head and layer, whatever the cardinality") {

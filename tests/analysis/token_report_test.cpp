@@ -6,7 +6,7 @@
 #include <set>
 
 #include "analysis/figure_definition.h"
-#include "analysis/measures/coverage.h"
+#include "analysis/measures/token_coverage.h"
 #include "tests/analysis/policy_trace.h"
 
 using namespace kvscope::analysis;

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "analysis/figure_definition.h"
-#include "analysis/measures/coverage.h"
 #include "analysis/measures/recall.h"
+#include "analysis/measures/token_coverage.h"
 #include "analysis/renamed_runs.h"
 #include "analysis/several_traces.h"
 #include "analysis/what_if/curve_figure.h"
@@ -260,7 +260,7 @@ TEST_CASE("curves: the figure contains each curve and names runs without one", "
     CHECK_THROWS_AS(definition.check(reader, options), FigureError);
     options.own = {{"bins", "3"}};
     CHECK_THROWS_WITH(check_options(definition, options), Contains("curves does not use --bins; it uses --run"));
-    CHECK(heeded_options(definition, options).own.empty());
+    CHECK(used_options(definition, options).own.empty());
 }
 
 TEST_CASE("curves: runs of several traces without a curve are named with their trace", "[curves]") {

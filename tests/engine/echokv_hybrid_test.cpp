@@ -59,7 +59,7 @@ TEST_CASE("EchoKV's hybrid gives the same answers in both modes and with any oth
     for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"}) {
         const auto model = small_model(name, kernels::DType::f32);
         const auto maps = maps_for(model, 2, 4);
-        check_company(
+        check_independence(
             name, {"echokv-hybrid:recent=9,maps=" + maps.path(), "echokv-hybrid:recent=0,maps=" + maps.path()}, "75%");
     }
 }

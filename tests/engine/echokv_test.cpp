@@ -67,8 +67,8 @@ TEST_CASE("EchoKV gives the same answers in both modes and with any other runs, 
             CAPTURE(name, kernels::name_of(dtype));
             const auto model = small_model(name, dtype);
             const EchoMapsFile maps(layout_of(model, 2, 4), model.fingerprint());
-            check_company(model, {plan("snapkv:window=8", "40"), plan_with(maps, ",recent=9"),
-                                  plan_with(maps, ",recent=30,rebuild=values")});
+            check_independence(model, {plan("snapkv:window=8", "40"), plan_with(maps, ",recent=9"),
+                                       plan_with(maps, ",recent=30,rebuild=values")});
         }
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("tuning decreases each loss", "[echokv]") {
     const policies::EchoMaps before = policies::test::formula_maps(layout_of(model, 2, 4), model.fingerprint());
     policies::EchoMaps after = before;
     const auto first = engine::tune_echo(model, after, ids, once, progress).at(0);
-    CHECK(first.error == engine::echo_loss_error(model, before, ids, once, progress));
+    CHECK(first.error == engine::evaluate_echo_loss(model, before, ids, once, progress));
     CHECK(first.rate == 1e-4);
     // AdamW's first step is the rate times the sign of the gradient, plus the decay. Finite differences give the sign.
     int n_checked = 0;
@@ -265,7 +265,7 @@ TEST_CASE("tuning decreases each loss", "[echokv]") {
             const float was = number;
             const auto loss_at = [&](float value) {
                 number = value;
-                const double found = engine::echo_loss_error(model, changed, ids, once, progress);
+                const double found = engine::evaluate_echo_loss(model, changed, ids, once, progress);
                 number = was;
                 return loss == engine::EchoLoss::qk_kl ? found : found * found;
             };
@@ -403,8 +403,8 @@ TEST_CASE("tuned maps have a smaller loss, for any number of threads", "[echokv]
     CHECK(losses.size() == 60);
     const char* stage = loss == engine::EchoLoss::keys_values ? "stage1" : "stage2";
     CHECK(after.facts.at(stage).find(std::string(engine::name_of(loss)) + ", 60 steps") != std::string::npos);
-    CHECK(engine::echo_loss_error(model, after, ids, options, progress) <
-          0.9 * engine::echo_loss_error(model, before, ids, options, progress));
+    CHECK(engine::evaluate_echo_loss(model, after, ids, options, progress) <
+          0.9 * engine::evaluate_echo_loss(model, before, ids, options, progress));
     {
         const Threads one(1);
         policies::EchoMaps again = before;

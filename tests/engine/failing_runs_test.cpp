@@ -176,11 +176,11 @@ class EndsAll : public policies::throwaway::KeepFirst {
  public:
     explicit EndsAll(const policies::ParameterValues& values) : how_(values.text("how")) {}
     static inline StopsBehind* progress = nullptr;
-    static inline std::atomic<int> n_behind = 0;  ///< decisions in later layers
+    static inline std::atomic<int> n_after = 0;  ///< decisions in later layers
 
     bool gathers() const override { return true; }
     policies::Selection select(policies::LayerObservations& observations) override {
-        if (observations.layer > 0) ++n_behind;
+        if (observations.layer > 0) ++n_after;
         if (observations.layer == 0 && how_ == "stop") progress->stop = true;
         if (observations.layer == 0 && how_ == "memory") throw std::bad_alloc();
         return KeepFirst::select(observations);
@@ -227,13 +227,13 @@ TEST_CASE("cancellation or lack of memory while runs decide in parallel ends all
         plans.push_back({policies::parse_parameters(definition, ""), policies::parse_budget("40")});
     StopsBehind progress;
     EndsAll::progress = &progress;
-    EndsAll::n_behind = 0;
+    EndsAll::n_after = 0;
     engine::Experiment experiment(model, plans, options_of(4), progress);
     if (how == "stop")
         CHECK_THROWS_AS(experiment.run(prompts(model)), engine::Cancelled);
     else
         CHECK_THROWS_AS(experiment.run(prompts(model)), std::bad_alloc);
-    CHECK(EndsAll::n_behind == 0);
+    CHECK(EndsAll::n_after == 0);
 }
 
 TEST_CASE("pseudo tokens without an embedding fail their run alone") {

@@ -37,7 +37,7 @@ Read read_answer(const engine::Model& model) {
     auto attention = engine::mean_over_groups(engine::answer_attention(transformer, cache, reference, n_visible),
                                               transformer.shape(), n_visible);
     for (int layer = 0; layer < cache.n_layers(); ++layer)
-        reference.keys_behind.push_back(engine::keys_from(transformer, cache, layer, n_visible));
+        reference.later_keys.push_back(engine::keys_from(transformer, cache, layer, n_visible));
     cache.rewind(mark);
     return {std::move(cache), std::move(reference), std::move(attention)};
 }
@@ -64,7 +64,7 @@ TEST_CASE("with equal weights of all steps, KL-weighted attention lost is the an
     const auto model = engine::Model::open(test_data("models/" + name), dtype, progress, engine::device_of_tests());
     const auto shape = model.transformer().shape();
     const Read read = read_answer(model);
-    REQUIRE(read.reference.keys_behind[0].size(1) == n_question + n_answer);
+    REQUIRE(read.reference.later_keys[0].size(1) == n_question + n_answer);
     const std::vector<float> even(n_answer, 1.0F);
     const auto none = keeping(shape, shape.n_kv_heads, false), third = keeping(shape, shape.n_kv_heads, true);
     const std::vector<engine::ComparedRun> runs{{none, even, shape.n_layers}, {third, even, shape.n_layers}};

@@ -55,7 +55,7 @@ TEST_CASE("MiniCache has the reference's output, and its bytes are those of the 
 
 TEST_CASE("MiniCache gives the same answers in both modes and with any other runs, in f32 and bf16", "[minicache]") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn"})
-        check_company(name, {"minicache", "minicache:retained=0.3,t=0.5"}, "0.85");
+        check_independence(name, {"minicache", "minicache:retained=0.3,t=0.5"}, "0.85");
 }
 
 TEST_CASE("a run that decides layers later keeps the same entries, and fails alone", "[minicache][default_model]") {

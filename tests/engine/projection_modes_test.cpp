@@ -1,5 +1,3 @@
-#include "engine/inference/projection_modes.h"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -7,6 +5,7 @@
 #include <sstream>
 
 #include "engine/files/cache_entry.h"
+#include "engine/inference/projection_eigenvectors.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"

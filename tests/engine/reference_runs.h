@@ -94,7 +94,7 @@ inline void check_reference_runs(
 
 /// Checks that every run but the first has bit-identical answers in a batch, alone and with one thread, for whole
 /// prompts and for one with a question that is read later.
-inline void check_company(const Model& model, const std::vector<RunPlan>& plans) {
+inline void check_independence(const Model& model, const std::vector<RunPlan>& plans) {
     const TemporaryFolder folder;
     const std::vector<Prompt> prompts{prompt_of_ids(some_ids(model, 130)), prompt_of_ids(some_ids(model, 120, 4), 90)};
     const auto shared = run_experiment(folder, "s.h5", model, prompts, plans, options_of(8));
@@ -120,13 +120,14 @@ inline void check_company(const Model& model, const std::vector<RunPlan>& plans)
 }
 
 /// Checks policies in a batch with snapkv, in f32 and bf16.
-inline void check_company(const char* model_name, const std::vector<std::string>& policies, const std::string& budget) {
+inline void check_independence(const char* model_name, const std::vector<std::string>& policies,
+                               const std::string& budget) {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
         CAPTURE(model_name, kernels::name_of(dtype));
         const auto model = small_model(model_name, dtype);
         std::vector<RunPlan> plans{plan("snapkv:window=8", "40")};
         for (const auto& policy : policies) plans.push_back(plan(policy, budget));
-        check_company(model, plans);
+        check_independence(model, plans);
     }
 }
 

@@ -48,7 +48,7 @@ class StoresTail : public throwaway::KeepFirst {
         return selection;
     }
 
-    StoredLayer store(const LeavingTokens& tokens) override {
+    StoredLayer store(const ReducedTokens& tokens) override {
         std::vector<uint32_t> places(tokens.positions.size());
         std::iota(places.begin(), places.end(), 0u);
         const std::vector<uint32_t> positions(tokens.positions.begin(), tokens.positions.end());

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "app/figures/raster.h"
+#include "app/figures/heat_map_raster.h"
 #include "tests/figures/picture.h"
 
 using namespace kvscope::figures;

@@ -1,7 +1,7 @@
-#include "app/figures/raster.h"
-
 #include <catch2/catch.hpp>
 #include <cmath>
+
+#include "app/figures/heat_map_raster.h"
 
 using namespace kvscope::figures;
 using namespace kvscope::analysis;

@@ -2,7 +2,7 @@
 
 #include "tests/fuzz/reader.h"
 #include "trace/check_trace.h"
-#include "trace/peek.h"
+#include "trace/read_block.h"
 #include "trace/reader.h"
 #include "trace/tree.h"
 

@@ -58,7 +58,7 @@ TEST_CASE("Make full is visible in the layout Explore and disabled once the run 
     }
     steps.allow(3);
     driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
-    held.wait_behind(3);
+    held.wait_after(3);
     ImGuiTestItemInfo button;
     ImRect view;
     driven.drive([&](ImGuiTestContext& c) {
@@ -151,7 +151,7 @@ TEST_CASE("answers that begin to stream come into view below those of other trac
     }
     held.steps.allow(3);
     driven.drive([&](ImGuiTestContext& c) { c.ItemClick("//run-1/Run"); });
-    held.wait_behind(3);
+    held.wait_after(3);
     const auto is_in_view = [&](const PartialAnswer& answer) {
         const ImGuiWindow* outputs = nullptr;
         ImGuiTestItemInfo label;
@@ -168,7 +168,7 @@ TEST_CASE("answers that begin to stream come into view below those of other trac
 
     driven.drive([&](ImGuiTestContext& c) { c.ScrollToTop(c.WindowInfo("//answers-1/outputs").ID); });
     held.steps.allow(6);
-    held.wait_behind(6);
+    held.wait_after(6);
     CHECK_FALSE(is_in_view(answers[0]));
     held.let_it_end();
 }
@@ -187,7 +187,7 @@ TEST_CASE(
     request.output = held.folder / "run.h5";
     held.steps.allow(3);
     REQUIRE(held.engine().run(request) != 0);
-    held.wait_behind(3);
+    held.wait_after(3);
     REQUIRE(driven.session().documents().size() == 1);
     Document& document = *driven.session().documents()[0];
     trace::RunRecord record = document.reader()->run_record(0, 1);

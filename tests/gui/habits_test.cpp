@@ -8,8 +8,8 @@
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/session/annotations.h"
+#include "app/gui/session/parse_selection.h"
 #include "app/gui/session/runs_alone.h"
-#include "app/gui/session/selection_text.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/view/actions.h"
 #include "tests/gui/driven_window.h"

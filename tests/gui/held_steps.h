@@ -69,7 +69,7 @@ class HeldSession {
     /// Policy of the paused run.
     std::string echokv() const { return "echokv:recent=9,maps=" + maps.path(); }
     /// Draws frames until the engine waits after n steps and `is_told` holds.
-    void wait_behind(int n, const std::function<bool()>& is_told) {
+    void wait_after(int n, const std::function<bool()>& is_told) {
         const auto waits = [&] { return steps.waits_behind(n) && is_told(); };
         for (int i = 0; i < patience && gui.engine->status().busy() && !waits(); ++i) {
             gui.frame();
@@ -102,7 +102,7 @@ class HeldWindow {
 
     EngineSession& engine() { return *driven.app().engine(); }
     /// Draws frames until the run waits after n steps and has reported them.
-    void wait_behind(int n) {
+    void wait_after(int n) {
         REQUIRE(
             driven.draw_until([&] { return steps.waits_behind(n) && !engine().partial_answers().empty(); }, patience));
         driven.settle();

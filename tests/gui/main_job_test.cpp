@@ -9,7 +9,7 @@
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/run_form.h"
 #include "app/gui/session/settings.h"
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/small_model.h"
 #include "tests/skip.h"

@@ -30,7 +30,7 @@ struct WaitingRun : HeldWindow {
         request.output = folder / "run.h5";
         steps.allow(3);
         engine().run(request);
-        wait_behind(3);
+        wait_after(3);
     }
 };
 

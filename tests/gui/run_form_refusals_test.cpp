@@ -166,7 +166,7 @@ TEST_CASE("a machine without a card says why beside its one device; another is r
     in_form([&](ImGuiTestContext& c) { c.ItemOpen("###more"); });
     REQUIRE(form.driven.draw_until([&] { return !engine.status().devices.empty(); }, patience));
     CHECK(engine.status().devices.size() == 1);
-    CHECK(engine.status().no_card == kernels::cuda::unavailable_reason());
+    CHECK(engine.status().why_only_cpu == kernels::cuda::unavailable_reason());
     in_form([&](ImGuiTestContext& c) {
         c.Yield(2);
         CHECK(c.ItemExists("###more/##device"));

@@ -30,7 +30,7 @@ TEST_CASE("a run waits in the queue, can be taken out of it, and makes the trace
     SessionWithEngine& gui = held.gui;
     held.steps.allow(2);
     gui.engine->run(held_request(held));
-    held.wait_behind(2, [&] { return !gui.engine->partial_answers().empty(); });
+    held.wait_after(2, [&] { return !gui.engine->partial_answers().empty(); });
     auto second = gui.request({"snapkv:window=8", "h2o"}, "16");
     second.output = gui.folder / "second.h5";
     auto third = second;
@@ -73,7 +73,7 @@ TEST_CASE("Continue resumes the cancelled run, after which there is nothing to c
     const RunRequest request = held_request(held);
     held.steps.allow(2);
     gui.engine->run(request);
-    held.wait_behind(2, [&] { return !gui.engine->partial_answers().empty(); });
+    held.wait_after(2, [&] { return !gui.engine->partial_answers().empty(); });
     held.cancel();
     REQUIRE(gui.engine->stopped_run());
     CHECK(gui.engine->stopped_run()->what == "first.h5: 2 runs");
@@ -96,7 +96,7 @@ TEST_CASE("the same request continues the paused run; another one for its file b
     CAPTURE(is_same);
     held.steps.allow(2);
     const uint64_t job = gui.engine->run(request);
-    held.wait_behind(2, [&] { return !gui.engine->partial_answers().empty(); });
+    held.wait_after(2, [&] { return !gui.engine->partial_answers().empty(); });
     held.cancel();
     REQUIRE(gui.engine->stopped_run());
     CHECK(!gui.engine->is_taken(request.output));
@@ -189,7 +189,7 @@ TEST_CASE("by mouse: Run queues a second run, × takes it out, Cancel ends the f
     window.steps.allow(2);
     fill("first.h5");
     click("//run-1/Run");
-    window.wait_behind(2);
+    window.wait_after(2);
     CHECK(is_dead("//run-1/Run"));  // this run is in progress
     fill("second.h5");
     CHECK(!is_dead("//run-1/Run"));

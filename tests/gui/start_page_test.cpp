@@ -254,7 +254,7 @@ TEST_CASE(
     request.output = held.folder / "run.h5";
     held.steps.allow(3);
     REQUIRE(held.engine().run(request) != 0);
-    held.wait_behind(3);
+    held.wait_after(3);
     const auto is_in_front = [](const char* title) {
         const ImGuiWindow* window = ImGui::FindWindowByName(title);
         return window && window->Active && window->DockTabIsVisible;
@@ -282,7 +282,7 @@ TEST_CASE(
     request.options.ignore_eos = true;
     before.steps.allow(3);
     before.gui.engine->run(request);
-    before.wait_behind(3, [&] { return !before.gui.engine->partial_answers().empty(); });
+    before.wait_after(3, [&] { return !before.gui.engine->partial_answers().empty(); });
     before.cancel();
     before.gui.engine.reset();  // the app that made the run is closed
     REQUIRE(fs::exists(request.output.string() + ".part"));

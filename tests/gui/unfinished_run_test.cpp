@@ -34,7 +34,7 @@ TEST_CASE("a run that was interrupted goes on from its trace alone, to the trace
         }
     };
     gui.engine->run(request);
-    held.wait_behind(0, has_run);
+    held.wait_after(0, has_run);
     held.cancel();
     REQUIRE(gui.errors.empty());
     REQUIRE(fs::exists(part));
@@ -67,7 +67,7 @@ TEST_CASE("what was decoded of a stopped run is read from its unfinished trace, 
     held.steps.allow(3);
     gui.engine->run(request);
     // Also without further writes: the first tokens are written immediately.
-    held.wait_behind(3, [&] { return gui.engine->partial_answers().size() == 3 && fs::exists(part / "answers.json"); });
+    held.wait_after(3, [&] { return gui.engine->partial_answers().size() == 3 && fs::exists(part / "answers.json"); });
     held.cancel();
     REQUIRE(fs::exists(part / "answers.json"));
 

@@ -1,9 +1,9 @@
-#include "app/gui/session/lifetime.h"
-
 #include <catch2/catch.hpp>
 #include <functional>
 #include <optional>
 #include <string>
+
+#include "app/gui/session/callback_guard.h"
 
 namespace kvscope::gui {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/gui/session/annotations.h"
-#include "app/gui/session/selection_text.h"
+#include "app/gui/session/parse_selection.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {
@@ -73,8 +73,8 @@ TEST_CASE("a run's label is saved with its prompt, number and recorded label") {
 TEST_CASE("two runs of a prompt cannot have the same label, and a what-if keeps its label") {
     TwoQuestions t;
     const RunKey run = t.document->key_of(0, 1);
-    for (const char* label : {"  ", "##a", "a###b"}) CHECK(!why_not_called(t.session, run, label).empty());
-    CHECK(why_not_called(t.session, run, "aperturekv 20").find("aperturekv 20") != std::string::npos);
+    for (const char* label : {"  ", "##a", "a###b"}) CHECK(!label_problem(t.session, run, label).empty());
+    CHECK(label_problem(t.session, run, "aperturekv 20").find("aperturekv 20") != std::string::npos);
     rename(t.session, run, "aperturekv 20", true);
     CHECK(t.called(0, 1) == "snapkv 16");
     rename(t.session, run, "snapkv 16", true);  // the recorded label

@@ -65,7 +65,7 @@ std::vector<Y> product(const std::vector<T>& x, const std::vector<T>& weight, co
 
 /// Computes rows alone, in groups of every kind, and all together, with one thread and with several.
 template <class T, class Y>
-void check_company(int64_t in, int64_t out) {
+void check_independence(int64_t in, int64_t out) {
     const int64_t rows = 450;
     const auto x = random_values<T>(static_cast<size_t>(rows * in), 4);
     const auto weight = random_values<T>(static_cast<size_t>(out * in), 5);
@@ -107,9 +107,9 @@ TEST_CASE("a row of linear depends neither on other rows nor on the threads, at 
         const ForcedSimdLevel forced(level);
         CAPTURE(name_of(level));
         for (const auto& [in, out] : {std::pair{64, 96}, {75, 61}, {2500, 50}}) {  // the last one in three blocks
-            check_company<float, float>(in, out);
-            check_company<bf16, bf16>(in, out);
-            check_company<bf16, float>(in, out);
+            check_independence<float, float>(in, out);
+            check_independence<bf16, bf16>(in, out);
+            check_independence<bf16, float>(in, out);
         }
     }
 }

@@ -72,7 +72,7 @@ Directions directions_of(int first, int end, int rank) {
     Vector products(kHidden * kHidden, 0.0);
     for (int layer = first; layer < end; ++layer)
         for (const auto which : {Projected::keys, Projected::values})
-            add_products(projection_of(layer, which).weight, kHidden, products);
+            accumulate_gram_matrix(projection_of(layer, which).weight, kHidden, products);
     Directions found = leading_directions(products, kHidden, rank);
     for (double& value : found.eigenvalues) value = std::sqrt(value);
     return found;

@@ -108,9 +108,9 @@ TEST_CASE("leading directions are orthonormal eigenvectors in descending order",
     CHECK_THROWS_AS(leading_directions(matrix, 2, 3), std::logic_error);
     CHECK_THROWS_AS(leading_directions(matrix, 3, 1), std::logic_error);
     std::vector<double> sums(4, 0.0);
-    add_products(std::vector<float>{1, 2, 3, 5}, 2, sums);
+    accumulate_gram_matrix(std::vector<float>{1, 2, 3, 5}, 2, sums);
     CHECK(sums == std::vector<double>{10, 0, 17, 29});
-    CHECK_THROWS_AS(add_products(std::vector<float>{1, 2, 3}, 2, sums), std::logic_error);
+    CHECK_THROWS_AS(accumulate_gram_matrix(std::vector<float>{1, 2, 3}, 2, sums), std::logic_error);
 }
 
 TEST_CASE("Palu with whitening loses exactly the parts along the prompt's smallest directions", "[palu]") {

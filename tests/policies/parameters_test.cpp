@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "policies/interface/names.h"
+#include "policies/interface/name_matching.h"
 
 using namespace kvscope::policies;
 using Catch::Matchers::Contains;

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "policies/interface/describe.h"
-#include "policies/interface/names.h"
+#include "policies/interface/name_matching.h"
 
 using namespace kvscope::policies;
 using Catch::Matchers::Contains;

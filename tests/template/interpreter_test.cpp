@@ -77,7 +77,7 @@ TEST_CASE("requests and replies are transmitted as bytes") {
         CHECK_THROWS_AS(request_of(bytes.substr(0, size)), std::runtime_error);
     CHECK_THROWS_AS(request_of(bytes + "x"), std::runtime_error);
 
-    CHECK(reply_of(to_bytes({Reply::Kind::refused, "why"}))->text == "why");
-    CHECK_FALSE(reply_of(""));
-    CHECK_FALSE(reply_of("?"));
+    CHECK(parse_reply(to_bytes({Reply::Kind::refused, "why"}))->text == "why");
+    CHECK_FALSE(parse_reply(""));
+    CHECK_FALSE(parse_reply("?"));
 }

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/fields.h"
 #include "trace/reader.h"
+#include "trace/record_fields.h"
 
 using namespace kvscope::trace;
 using Catch::Matchers::Contains;

@@ -16,7 +16,7 @@
 #include "tests/trace/sample_trace.h"
 #include "trace/check_trace.h"
 #include "trace/part_folder.h"
-#include "trace/peek.h"
+#include "trace/read_block.h"
 #include "trace/reader.h"
 #include "trace/recipe.h"
 #include "trace/tree.h"

@@ -1,10 +1,9 @@
 // Blocks of data sets, in the schema or not.
-#include "trace/peek.h"
-
 #include <catch2/catch.hpp>
 
 #include "tests/trace/sample_trace.h"
 #include "trace/hdf5.h"
+#include "trace/read_block.h"
 #include "trace/reader.h"
 
 using namespace kvscope::trace;

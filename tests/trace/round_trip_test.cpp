@@ -7,8 +7,8 @@
 
 #include "tests/trace/sample_trace.h"
 #include "trace/check_trace.h"
-#include "trace/fields.h"
 #include "trace/reader.h"
+#include "trace/record_fields.h"
 #include "trace/tree.h"
 
 using namespace kvscope::trace;

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "trace/fields.h"
+#include "trace/record_fields.h"
 #include "trace/result_table.h"
 
 using namespace kvscope::trace;

@@ -147,7 +147,7 @@ void check_arguments(const Arguments& arguments, const std::vector<const analysi
         for (const auto* definition : definitions) analysis::check_options(*definition, options);
     } else if (!options.source.empty() &&
                std::all_of(definitions.begin(), definitions.end(), [&](const auto* definition) {
-                   return analysis::heeded_options(*definition, options).source.empty();
+                   return analysis::used_options(*definition, options).source.empty();
                })) {
         throw analysis::FigureError(fmt::format(
             "no figure has a source '{}'; `kvscope figures` lists the sources of each figure", options.source));
@@ -205,7 +205,7 @@ class FigureOfTraces {
         : definition_(&definition), is_difference_(arguments.difference), is_of_all_(arguments.are_all()) {
         // The figure `difference` itself subtracts two runs of one trace.
         if (readers.size() == 1 && definition.shown_runs == &analysis::compared_runs) is_difference_ = false;
-        const auto options = is_of_all_ ? analysis::heeded_options(definition, arguments.options) : arguments.options;
+        const auto options = is_of_all_ ? analysis::used_options(definition, arguments.options) : arguments.options;
         const bool of_two_runs = is_difference_ && readers.size() == 1;
         if (of_two_runs && options.runs.empty() && !arguments.options.runs.empty()) {
             nothing_ = "the figure does not depend on the run";
@@ -248,11 +248,11 @@ class FigureOfTraces {
         if (is_difference_) {
             analysis::check_difference(*definition_, parts_[0], parts_[1]);
             if (const std::string runs = analysis::unpaired_runs(*definition_, parts_[0], parts_[1]); !runs.empty())
-                complain(fmt::format("kvscope: {} omits runs without a counterpart in the other trace: {}",
-                                     definition_->name, runs));
-            if (const std::string unlike = analysis::unlike_prompts(*definition_, parts_[0], parts_[1]);
+                print_to_stderr(fmt::format("kvscope: {} omits runs without a counterpart in the other trace: {}",
+                                            definition_->name, runs));
+            if (const std::string unlike = analysis::prompt_difference(*definition_, parts_[0], parts_[1]);
                 !unlike.empty())
-                complain(fmt::format("kvscope: {} subtracts different prompts: {}", definition_->name, unlike));
+                print_to_stderr(fmt::format("kvscope: {} subtracts different prompts: {}", definition_->name, unlike));
             return;
         }
         analysis::check_figure(*definition_, parts_);
@@ -261,7 +261,7 @@ class FigureOfTraces {
             if (lacks.empty())
                 say_what_is_shown(part);
             else
-                complain(fmt::format("kvscope: {} omits {}: {}", definition_->name, part.name, lacks));
+                print_to_stderr(fmt::format("kvscope: {} omits {}: {}", definition_->name, part.name, lacks));
         }
     }
 
@@ -271,9 +271,9 @@ class FigureOfTraces {
             return what ? what(*part.reader, part.options) : std::string();
         };
         if (const std::string choice = said(definition_->own_choice); !choice.empty())
-            complain(fmt::format("kvscope: {} shows {}{}; choose with --run", definition_->name, of, choice));
+            print_to_stderr(fmt::format("kvscope: {} shows {}{}; choose with --run", definition_->name, of, choice));
         if (const std::string labels = said(definition_->left_out); !labels.empty())
-            complain(fmt::format("kvscope: {} omits {}{}", definition_->name, of, labels));
+            print_to_stderr(fmt::format("kvscope: {} omits {}{}", definition_->name, of, labels));
     }
 
     const analysis::FigureDefinition* definition_;
@@ -294,7 +294,7 @@ void export_one(const Arguments& arguments, const std::vector<trace::Reader>& re
     const auto written = figures::export_figure(FigureOfTraces(arguments, readers, definition).exported(),
                                                 arguments.output, arguments.file, arguments.force);
     if (written.size() > 1)
-        complain(fmt::format("kvscope: {} has {} pages: {}", definition.name, written.size(), joined(written)));
+        print_to_stderr(fmt::format("kvscope: {} has {} pages: {}", definition.name, written.size(), joined(written)));
 }
 
 /// Prints to stderr that the first prompt is shown, if the user chose none and a figure depends on the prompt.
@@ -302,10 +302,10 @@ void say_prompts(const Arguments& arguments, const std::vector<trace::Reader>& r
                  const std::vector<const analysis::FigureDefinition*>& definitions) {
     const bool is_any_of_prompt = std::any_of(definitions.begin(), definitions.end(), [&](const auto* definition) {
         return !definition->is_of_prompt ||
-               definition->is_of_prompt(analysis::heeded_options(*definition, arguments.options));
+               definition->is_of_prompt(analysis::used_options(*definition, arguments.options));
     });
     if (!is_any_of_prompt || arguments.prompt->count() > 0) return;
-    for (const auto& reader : readers) say_first_prompt(reader);
+    for (const auto& reader : readers) report_first_prompt(reader);
 }
 
 int export_several(const Arguments& arguments, const std::vector<trace::Reader>& readers,
@@ -316,11 +316,11 @@ int export_several(const Arguments& arguments, const std::vector<trace::Reader>&
             return FigureOfTraces(arguments, readers, definition).exported();
         },
         {arguments.output}, arguments.file, arguments.force);
-    if (!exported.written.empty()) complain(fmt::format("kvscope: wrote {}", joined(exported.written)));
+    if (!exported.written.empty()) print_to_stderr(fmt::format("kvscope: wrote {}", joined(exported.written)));
     for (const auto& [figure, reason] : exported.left_out)
-        complain(fmt::format("kvscope: omitted: {}: {}", figure, reason));
+        print_to_stderr(fmt::format("kvscope: omitted: {}: {}", figure, reason));
     for (const auto& [figure, reason] : exported.failed)
-        complain(fmt::format("kvscope: failed: {}: {}", figure, reason));
+        print_to_stderr(fmt::format("kvscope: failed: {}: {}", figure, reason));
     if (exported.written.empty()) throw std::runtime_error("none of these figures could be drawn");
     return exported.failed.empty() ? 0 : 1;
 }

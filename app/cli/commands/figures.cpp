@@ -7,7 +7,7 @@
 #include "analysis/figure_definition.h"
 #include "app/cli/command.h"
 #include "app/cli/figures_text.h"
-#include "app/cli/output_option.h"
+#include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
 
 namespace kvscope::cli::figures_file {

@@ -14,10 +14,10 @@
 #include "app/cli/inspect_model.h"
 #include "app/cli/inspect_trace.h"
 #include "app/cli/option_validators.h"
-#include "app/cli/output_option.h"
+#include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
 #include "app/program/find_model.h"
-#include "engine/checkpoint/other_files.h"
+#include "engine/checkpoint/unusable_files.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 
@@ -68,7 +68,7 @@ std::function<int()> declare(CLI::App& app) {
         app.add_flag("--commands", *as_commands, "Print only the commands that reproduce each run's kept entries");
     app.add_option("-m,--model", *model, "Model for the printed commands (default: the installed model)")
         ->needs(commands_flag);
-    const auto memory = std::make_shared<MemoryAsked>();
+    const auto memory = std::make_shared<MemoryColumns>();
     auto* memory_at = app.add_option("--memory-at", memory->n_tokens,
                                      "Text length in tokens for additional columns: the bytes of each cache, and how "
                                      "many times smaller it is than the full cache")

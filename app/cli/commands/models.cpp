@@ -8,9 +8,9 @@
 
 #include "app/cli/command.h"
 #include "app/cli/inspect_model.h"
-#include "app/cli/output_option.h"
+#include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 #include "engine/checkpoint/checkpoint.h"
 
 namespace kvscope::cli::models_file {
@@ -112,7 +112,7 @@ std::function<int()> declare(CLI::App& app) {
             std::error_code error;
             if (!fs::is_directory(folder, error)) throw std::invalid_argument(folder.string() + " is not a folder");
             const auto found = ModelSearch(folder).found();
-            if (found.empty()) complain("no model found in " + folder.string());
+            if (found.empty()) print_to_stderr("no model found in " + folder.string());
             for (const auto& path : found) add_model(path, folder.string(), table);
         }
         format->print(table);

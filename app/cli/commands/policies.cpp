@@ -2,7 +2,7 @@
 #include <string>
 
 #include "app/cli/command.h"
-#include "app/cli/output_option.h"
+#include "app/cli/table_format_option.h"
 #include "policies/interface/describe.h"
 #include "policies/interface/registry.h"
 

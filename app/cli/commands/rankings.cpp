@@ -5,7 +5,7 @@
 #include "analysis/ranking_definition.h"
 #include "app/cli/command.h"
 #include "app/cli/export_ranking.h"
-#include "app/cli/output_option.h"
+#include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
 
 namespace kvscope::cli::rankings_file {

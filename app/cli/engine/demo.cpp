@@ -15,7 +15,7 @@ namespace {
 
 /// Draws all figures as PDF, PNG and CSV next to the trace and prints their paths. @returns false if a figure failed
 bool draw_figures(const trace::Reader& reader) {
-    complain("drawing figures");
+    print_to_stderr("drawing figures");
     std::vector<const analysis::FigureDefinition*> definitions;
     for (const auto& definition : analysis::figure_definitions()) definitions.push_back(&definition);
     std::vector<fs::path> paths;
@@ -31,7 +31,7 @@ bool draw_figures(const trace::Reader& reader) {
     for (const auto& [figure, reason] : exported.left_out) text += fmt::format("  {}: {}\n", figure, reason);
     print(text);
     for (const auto& [figure, reason] : exported.failed)
-        complain(fmt::format("kvscope: failed: {}: {}", figure, reason));
+        print_to_stderr(fmt::format("kvscope: failed: {}: {}", figure, reason));
     return exported.failed.empty();
 }
 

@@ -1,7 +1,7 @@
 #include "app/cli/engine/needle_options.h"
 
 #include "app/cli/option_validators.h"
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 #include "engine/inference/prompt.h"
 
 namespace kvscope::cli {

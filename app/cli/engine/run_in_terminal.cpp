@@ -129,7 +129,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     program::check_prompt_source(job);
     check_timings(options.timings, job.output);
     TerminalProgress progress(options.quiet, stopped_messages(job.output));
-    for (const auto& line : program::unheeded(job)) progress.warning(line);
+    for (const auto& line : program::settings_without_effect(job)) progress.warning(line);
     const auto load_start = std::chrono::steady_clock::now();
     const auto model = unless_stopped(job.output, [&] {
         return options.model.open(progress, [&](const engine::Model& found) { program::check(job, plans, found); });

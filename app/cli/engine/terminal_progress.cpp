@@ -21,7 +21,7 @@ std::string clock_text(double seconds) {
                          : fmt::format("{:02}:{:02}", whole / 60, whole % 60);
 }
 
-TerminalProgress::TerminalProgress(bool quiet, LastWords last_words)
+TerminalProgress::TerminalProgress(bool quiet, StopMessage last_words)
     : stop_check_([] {
           if (stop_is_wanted()) throw engine::Cancelled();
       }),
@@ -64,7 +64,7 @@ void end_stopped(const std::filesystem::path& output) {
     throw std::runtime_error(message);
 }
 
-TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output) {
+TerminalProgress::StopMessage stopped_messages(const std::filesystem::path& output) {
     return [output, finished = Finished::nothing]() mutable {
         if (finished != Finished::runs) finished = finished_at(output);
         return stopped_message(output, finished);
@@ -123,7 +123,7 @@ void TerminalProgress::message(std::string_view text) {
 
 void TerminalProgress::warning(std::string_view text) {
     clear_line();
-    complain(text);
+    print_to_stderr(text);
 }
 
 bool TerminalProgress::cancelled() const { return stop_is_wanted(); }

@@ -18,9 +18,9 @@ namespace kvscope::cli {
 class TerminalProgress final : public engine::Progress {
  public:
     /// Returns the message that is printed if a stopped command does not end in time. Called when a phase begins.
-    using LastWords = std::function<std::string()>;
+    using StopMessage = std::function<std::string()>;
     explicit TerminalProgress(
-        bool quiet, LastWords last_words = [] { return "stopped; nothing was written"; });
+        bool quiet, StopMessage last_words = [] { return "stopped; nothing was written"; });
     ~TerminalProgress() override;
     TerminalProgress(const TerminalProgress&) = delete;
     TerminalProgress& operator=(const TerminalProgress&) = delete;
@@ -43,7 +43,7 @@ class TerminalProgress final : public engine::Progress {
 
     StopSignals signals_;
     checkpoint::StopCheck stop_check_;  // also stops chat templates and tokenizers, which have no progress
-    LastWords last_words_;
+    StopMessage last_words_;
     bool quiet_;
     bool terminal_;
     bool line_open_ = false;
@@ -70,6 +70,6 @@ auto unless_stopped(const std::filesystem::path& output, const Action& action) {
 }
 
 /// Returns a function that returns the message of end_stopped() for the trace's present contents.
-TerminalProgress::LastWords stopped_messages(const std::filesystem::path& output);
+TerminalProgress::StopMessage stopped_messages(const std::filesystem::path& output);
 
 }  // namespace kvscope::cli

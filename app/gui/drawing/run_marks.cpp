@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/line_and_marker_shapes.h"
-#include "app/gui/drawing/ground_colors.h"
+#include "app/gui/drawing/theme_adapted_colors.h"
 
 namespace kvscope::gui {
 namespace {
@@ -84,8 +84,9 @@ void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analy
     }
     const std::vector<ImVec2> corners = corners_of(marker, at, r);
     if (marker == Marker::cross) {
-        const float width = static_cast<float>(analysis::cross_width(static_cast<double>(size / pixels_of_point()))) *
-                            pixels_of_point();
+        const float width =
+            static_cast<float>(analysis::cross_stroke_width(static_cast<double>(size / pixels_of_point()))) *
+            pixels_of_point();
         for (size_t i = 0; i < corners.size(); i += 2) list->AddLine(corners[i], corners[i + 1], fill, width);
         return;
     }

@@ -22,15 +22,15 @@
 #include "app/gui/engine/prefill_for_app.h"
 #include "app/gui/engine/question_job.h"
 #include "app/gui/engine/run_caches.h"
-#include "app/gui/engine/run_in_window.h"
+#include "app/gui/engine/run_display.h"
 #include "app/gui/engine/run_outputs.h"
 #include "app/gui/engine/token_counter.h"
-#include "app/gui/engine/training_in_window.h"
+#include "app/gui/engine/training_display.h"
 #include "app/gui/engine/unfinished_run.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/whole_path.h"
 #include "app/program/engine/run_job.h"
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
 #include "engine/inference/conversation.h"
@@ -113,8 +113,8 @@ class ThreadedSession final : public EngineSession {
         return start_run(job, request.spectra, named);
     }
 
-    fs::path goes_on_at(const RunRequest& request) const override {
-        return outputs_.goes_on_at(naming_its_model(request));
+    fs::path continued_output(const RunRequest& request) const override {
+        return outputs_.continued_output(naming_its_model(request));
     }
 
     uint64_t go_on(const fs::path& path) override {
@@ -205,7 +205,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     void look_for_devices() override {
-        if (!device_search_.joinable()) device_search_ = std::jthread([this] { tell_devices(progress_); });
+        if (!device_search_.joinable()) device_search_ = std::jthread([this] { report_devices(progress_); });
     }
 
     void cancel() override { jobs_.cancel(); }
@@ -375,7 +375,7 @@ class ThreadedSession final : public EngineSession {
         job.experiment.keep_prefill = !job.experiment.isolated;
         job.experiment.keep_caches = !job.experiment.isolated;
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
-        const auto run = std::make_shared<RunInWindow>(job.output, notice_, before_step_);
+        const auto run = std::make_shared<RunDisplay>(job.output, notice_, before_step_);
         const auto taken = outputs_.take(job.output);
         Stopped stopped{.run = {what, {}}, .output = normal(job.output), .request = request, .taken = taken};
         stopped.start = [this, job, spectra, plans, find_model, request] {
@@ -399,7 +399,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     /// Engine's thread. Blocks until the run continues, see JobQueue::pause().
-    bool pause(const std::shared_ptr<RunInWindow>& run, Stopped stopped, const std::string& place) {
+    bool pause(const std::shared_ptr<RunDisplay>& run, Stopped stopped, const std::string& place) {
         stopped.run.rest = fmt::format("Nothing is repeated: the run continues where it stopped ({}).", place);
         run->store_answers();  // in case the process is killed during the pause
         const bool goes_on = jobs_.pause([this, run, stopped](uint64_t job) mutable {
@@ -582,7 +582,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     void execute(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
-                 const std::shared_ptr<RunInWindow>& run, PausableProgress& progress) {
+                 const std::shared_ptr<RunDisplay>& run, PausableProgress& progress) {
         model_.choose(job.model, &job.experiment);
         const auto model = model_.get();
         progress_.go_on(EngineStatus::State::running, progress.what());
@@ -665,9 +665,9 @@ class ThreadedSession final : public EngineSession {
     RunOutputs outputs_;
     std::optional<Stopped> stopped_;
     bool tried_to_load_ = false;
-    std::shared_ptr<RunInWindow> running_;
+    std::shared_ptr<RunDisplay> running_;
     std::vector<PartialAnswer> partial_;
-    TrainingInWindow training_;
+    TrainingDisplay training_;
     KeptPrefills prefills_;
     RunCaches caches_;
 

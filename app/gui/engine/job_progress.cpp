@@ -63,11 +63,11 @@ void JobProgress::end(const std::string& error) {
     on_change_();
 }
 
-void JobProgress::set_devices(std::vector<engine::DeviceChoice> devices, std::string no_card) {
+void JobProgress::set_devices(std::vector<engine::DeviceChoice> devices, std::string why_only_cpu) {
     {
         const std::lock_guard lock(mutex_);
         status_.devices = std::move(devices);
-        status_.no_card = std::move(no_card);
+        status_.why_only_cpu = std::move(why_only_cpu);
     }
     on_change_();
 }

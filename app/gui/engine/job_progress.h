@@ -25,7 +25,7 @@ class JobProgress final : public engine::Progress {
     void end(const std::string& error);
     void set_model(const std::string& name, const std::filesystem::path& path, int64_t context_length,
                    const std::string& device);
-    void set_devices(std::vector<engine::DeviceChoice> devices, std::string no_card);
+    void set_devices(std::vector<engine::DeviceChoice> devices, std::string why_only_cpu);
     void set_model_error(const std::string& error, bool is_refused);
     void set_spectra_seconds(double seconds);
     void begin(std::string_view phase, int64_t steps, std::string_view unit) override;

@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
@@ -37,7 +37,7 @@ fs::path place_of(const trace::ModelAttributes& wanted, std::vector<fs::path> pl
         wanted.name));
 }
 
-void tell_devices(JobProgress& progress) { progress.set_devices(engine::devices(), engine::why_no_card()); }
+void report_devices(JobProgress& progress) { progress.set_devices(engine::devices(), engine::why_no_card()); }
 
 void LoadedModel::choose(fs::path path, const engine::RunOptions* asked) {
     if (path.empty()) path = refused_;
@@ -108,7 +108,7 @@ void LoadedModel::load(const fs::path& path, const std::string& dtype, const std
     device_ = device;
     progress_.set_model(model_->attributes().name, path, model_->transformer().config().context_length,
                         engine::device_text(on));
-    if (!on.is_processor()) tell_devices(progress_);
+    if (!on.is_processor()) report_devices(progress_);
     tell_spectra();
     on_loaded_(model_);
 }

@@ -19,7 +19,7 @@ namespace kvscope::gui {
 std::filesystem::path place_of(const trace::ModelAttributes& wanted, std::vector<std::filesystem::path> places);
 
 /// Reports the devices of this machine and their free memory. Any thread.
-void tell_devices(JobProgress& progress);
+void report_devices(JobProgress& progress);
 
 /// The model that jobs use. It is loaded on demand. Engine's thread only.
 class LoadedModel {

@@ -26,13 +26,13 @@ bool RunOutputs::is_taken(const fs::path& path) const {
 }
 
 fs::path RunOutputs::place_for(const RunRequest& request) {
-    const fs::path begun = goes_on_at(request);
+    const fs::path begun = continued_output(request);
     const fs::path output = begun.empty() ? new_output([this](const fs::path& path) { return is_taken(path); }) : begun;
     begun_ = Begun{request, output};
     return output;
 }
 
-fs::path RunOutputs::goes_on_at(const RunRequest& request) const {
+fs::path RunOutputs::continued_output(const RunRequest& request) const {
     std::error_code error;
     const bool is_begun = request.output.empty() && begun_ && begun_->request == request && !is_taken(begun_->output) &&
                           fs::exists(begun_->output.string() + ".part", error);

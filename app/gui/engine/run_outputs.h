@@ -24,7 +24,7 @@ class RunOutputs {
 
     /// Returns the output for a request that names none: the file in which the same request was begun, or a new file.
     std::filesystem::path place_for(const RunRequest& request);
-    std::filesystem::path goes_on_at(const RunRequest& request) const;
+    std::filesystem::path continued_output(const RunRequest& request) const;
     /// Makes the next request use a new file.
     void forget_begun() { begun_.reset(); }
 

@@ -9,7 +9,7 @@
 
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
-#include "app/gui/drawing/ground_colors.h"
+#include "app/gui/drawing/theme_adapted_colors.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
 

@@ -25,7 +25,7 @@ ImVec2 small_text_size(const std::string& text) {
     return ImGui::GetFont()->CalcTextSizeA(small_text * ImGui::GetFontSize(), FLT_MAX, 0, text.c_str());
 }
 
-void tell_whole_text(ImVec2 at, const std::string& shown, const std::string& whole) {
+void draw_full_text_tooltip(ImVec2 at, const std::string& shown, const std::string& whole) {
     if (whole.empty() || !ImGui::IsWindowHovered()) return;
     const ImVec2 size = small_text_size(shown);
     if (ImGui::IsMouseHoveringRect(at, {at.x + size.x, at.y + size.y})) ImGui::SetTooltip("%s", whole.c_str());
@@ -89,7 +89,7 @@ void draw_ticks(const Context& context, const PlotFrame& frame, bool x_labels, b
             list->AddLine({frame.min.x - gap, y}, {frame.min.x, y}, ink);
             const ImVec2 at{frame.min.x - gap - 2 - small_text_size(tick.label).x, std::round(y - line / 2)};
             add_small_text(list, at, ink, tick.label);
-            tell_whole_text(at, tick.label, tick.whole);
+            draw_full_text_tooltip(at, tick.label, tick.whole);
             draw_badges_in(context, tick.label, at, line);
         }
         const std::string title = analysis::axis_title(frame.y_axis.title, frame.y_axis.unit, ticks.exponent);

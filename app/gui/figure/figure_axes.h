@@ -14,7 +14,7 @@ constexpr float small_text = 0.87f;  ///< font size of tick labels and panel tit
 
 ImVec2 small_text_size(const std::string& text);
 /// Shows `whole` as a tooltip over the shortened text `shown`. Does nothing if `whole` is empty.
-void tell_whole_text(ImVec2 at, const std::string& shown, const std::string& whole);
+void draw_full_text_tooltip(ImVec2 at, const std::string& shown, const std::string& whole);
 
 void add_small_text(ImDrawList* list, ImVec2 at, ImU32 color, const std::string& text);
 

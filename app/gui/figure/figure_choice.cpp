@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 3> stored_traces = {"focused", "all", "di
 
 }  // namespace
 
-std::string source_title(const std::string& source) {
+std::string source_option_label(const std::string& source) {
     static const std::map<std::string, std::string> titles = {
         {"kv-heads", "attention, KV heads"},
         {"attention", "attention, query heads"},
@@ -43,9 +43,9 @@ bool choose_source(const char* view, const analysis::FigureDefinition& definitio
     bool changed = false;
     ImGui::SetNextItemWidth(13 * ImGui::GetFontSize());
     const std::string label = std::string("##source ") + view;
-    if (ImGui::BeginCombo(label.c_str(), source_title(source).c_str())) {
+    if (ImGui::BeginCombo(label.c_str(), source_option_label(source).c_str())) {
         for (const std::string& choice : option->choices) {
-            if (!ImGui::Selectable(source_title(choice).c_str(), choice == source)) continue;
+            if (!ImGui::Selectable(source_option_label(choice).c_str(), choice == source)) continue;
             changed = choice != source;
             source = choice;
         }

@@ -21,6 +21,6 @@ void load_traces(const nlohmann::json& state, Traces& traces);
 std::string why_no_difference(const Session& session, bool of_runs);
 
 /// Returns the label of a source, such as "attention, KV heads" for "kv-heads".
-std::string source_title(const std::string& source);
+std::string source_option_label(const std::string& source);
 
 }  // namespace kvscope::gui

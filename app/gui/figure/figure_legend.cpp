@@ -172,7 +172,7 @@ struct LegendPen {
                 break;
         }
         text(x + 2 * em, y, theme.ink, each.label);
-        tell_whole_text({x + 2 * em, y}, each.label, each.whole);
+        draw_full_text_tooltip({x + 2 * em, y}, each.label, each.whole);
         draw_badges_in(context, each.label, {std::round(x + 2 * em), std::round(y)}, size);
     }
 };

@@ -168,7 +168,7 @@ void FigurePlot::draw_title(const Drawing& drawing, size_t index, const std::str
     draw_badges_in(drawing.context, title, min, small_text * ImGui::GetFontSize());
     ImGui::PopID();
     list->PopClipRect();
-    tell_whole_text(min, panel.title, panel.whole_title);
+    draw_full_text_tooltip(min, panel.title, panel.whole_title);
 }
 
 void FigurePlot::scroll_panels(int framed, const PanelLayout& layout) {

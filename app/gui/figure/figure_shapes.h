@@ -6,9 +6,9 @@
 #include <string>
 
 #include "analysis/figure.h"
-#include "app/gui/drawing/ground_colors.h"
 #include "app/gui/drawing/heat_map.h"
 #include "app/gui/drawing/theme.h"
+#include "app/gui/drawing/theme_adapted_colors.h"
 
 namespace kvscope::gui {
 

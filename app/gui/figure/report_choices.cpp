@@ -55,9 +55,9 @@ std::vector<std::string> parse_words(const std::string& text) {
 
 void draw_runs(Context& context, ReportChoices& choices, const std::string& help) {
     Session& session = context.session;
-    ImGui::Checkbox("runs as in the app##report", &choices.follows_window);
+    ImGui::Checkbox("runs as in the app##report", &choices.follows_app);
     ImGui::SetItemTooltip("%s", help.c_str());
-    if (choices.follows_window) return;
+    if (choices.follows_app) return;
     const Document& document = *session.focus();
     ImGui::Indent();
     for (const RunKey& key : document.keys(document.prompt)) {

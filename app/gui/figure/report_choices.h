@@ -15,8 +15,8 @@ struct ReportChoices {
     std::string heads;
     std::string columns;
     std::map<std::string, std::string> own;  ///< options of single figures, by name
-    bool follows_window = true;              ///< whether to use the runs shown in the app
-    std::set<RunKey> runs;                   ///< used if follows_window is false
+    bool follows_app = true;                 ///< whether to use the runs shown in the app
+    std::set<RunKey> runs;                   ///< used if follows_app is false
 
     std::vector<RunId> runs_of(int document, int prompt) const;
     /// Sets all options except the runs. Ignores invalid texts.

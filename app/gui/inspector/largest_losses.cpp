@@ -91,7 +91,7 @@ void draw_heading(const Context& context, const std::string& heading, const char
 }
 
 void narrow_down_to_selected(const Session& session, RankingRequest& request) {
-    const RunKey selected = session.told_run();
+    const RunKey selected = session.displayed_run();
     if (std::find(request.runs.begin(), request.runs.end(), selected) == request.runs.end()) return;
     request.runs = {selected};
     request.options.runs = {session.at(selected).run};
@@ -106,7 +106,7 @@ void LargestLosses::draw(Context& context) {
         "ranked next to it.");
     ImGui::PopStyleColor();
     // A what-if has no answer and thus no losses.
-    const RunKey selected = context.session.told_run();
+    const RunKey selected = context.session.displayed_run();
     const Document* document = context.session.document(selected);
     if (document && document->is_what_if(selected.run)) return;
     if (draw_losses(context) == Drawn::nothing) draw_disagreement(context);

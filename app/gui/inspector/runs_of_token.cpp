@@ -124,9 +124,9 @@ Table table_of_runs(const Session& session, const std::vector<RunOfToken>& repor
 
 }  // namespace
 
-std::optional<std::vector<RunOfToken>> ask_runs_of_token(Session& session, const TaskSlot<SpanReports>& slot,
-                                                         const Document& document, const PromptText& prompt,
-                                                         const TokenQuestion& asked) {
+std::optional<std::vector<RunOfToken>> request_token_reports(Session& session, const TaskSlot<SpanReports>& slot,
+                                                             const Document& document, const PromptText& prompt,
+                                                             const TokenQuestion& asked) {
     const auto documents = with_same_tokens(session, document, prompt);
     if (!documents) return std::nullopt;
     std::vector<RunOfToken> runs;

@@ -17,9 +17,9 @@ struct RunOfToken {
 };
 
 /// Returns the shown compressed runs and `asked.run` in all open traces with the same tokens; nullopt until read.
-std::optional<std::vector<RunOfToken>> ask_runs_of_token(Session& session, const TaskSlot<SpanReports>& slot,
-                                                         const Document& document, const PromptText& prompt,
-                                                         const TokenQuestion& asked);
+std::optional<std::vector<RunOfToken>> request_token_reports(Session& session, const TaskSlot<SpanReports>& slot,
+                                                             const Document& document, const PromptText& prompt,
+                                                             const TokenQuestion& asked);
 
 /// Draws one line per run on the tokens that it keeps, and returns the lines as a table. A click selects the run.
 analysis::Table draw_runs_of_token(Context& context, std::vector<RunOfToken> runs, const PromptText& prompt,

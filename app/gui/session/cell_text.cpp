@@ -30,7 +30,7 @@ std::string text_of(const Column& column, const Cell& cell) {
                          : analysis::format_real(*value, column.decimals);
 }
 
-bool is_unseen(const Column& column, double difference) {
+bool rounds_to_zero(const Column& column, double difference) {
     const double step = column.type == ColumnType::integer ? 1 : std::pow(10.0, -column.decimals);
     return std::abs(difference) < step / 2;
 }
@@ -38,7 +38,7 @@ bool is_unseen(const Column& column, double difference) {
 std::string difference_text(const Column& column, const Cell& cell) {
     const auto value = number_in(cell);
     if (!value) return "";
-    const double size = is_unseen(column, *value) ? 0 : std::abs(*value);
+    const double size = rounds_to_zero(column, *value) ? 0 : std::abs(*value);
     const std::string text = column.unit == "B"                   ? analysis::format_bytes(size)
                              : column.type == ColumnType::integer ? analysis::format_count(std::llround(size))
                                                                   : fmt::format("{:.{}f}", size, column.decimals);

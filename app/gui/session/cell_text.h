@@ -13,7 +13,7 @@ std::optional<double> number_in(const analysis::Cell& cell);
 std::string text_of(const analysis::Column& column, const analysis::Cell& cell);
 
 /// Whether a difference rounds to zero with the digits of its column.
-bool is_unseen(const analysis::Column& column, double difference);
+bool rounds_to_zero(const analysis::Column& column, double difference);
 
 /// Formats a difference with its sign and the digits of its column. Returns "" if the cell has no number.
 std::string difference_text(const analysis::Column& column, const analysis::Cell& cell);

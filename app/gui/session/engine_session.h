@@ -95,7 +95,7 @@ struct EngineStatus {
     int64_t context_length = 0;     ///< context length of the loaded model in tokens
     double spectra_seconds = 0;     ///< estimated time for the spectra of the loaded model; 0 if they are cached
     std::vector<engine::DeviceChoice> devices;  ///< devices of this machine, CPU first; empty until known
-    std::string no_card;                        ///< why there is only the CPU; empty if there are other devices
+    std::string why_only_cpu;                   ///< why there is only the CPU; empty if there are other devices
     std::string error;                          ///< why the last job failed; empty if it succeeded
     bool busy() const { return state != State::idle; }
 };
@@ -152,7 +152,7 @@ class EngineSession {
     /// Starts or continues the run of a request. Returns the job's number, or 0 if the request is refused.
     virtual uint64_t run(const RunRequest& request) = 0;
     /// Returns the file that a request without an output would continue, or an empty path.
-    virtual std::filesystem::path goes_on_at(const RunRequest& request) const = 0;
+    virtual std::filesystem::path continued_output(const RunRequest& request) const = 0;
     /// Continues the unfinished trace in `<output>.part`. Returns the job's number, or 0 if the request is refused.
     virtual uint64_t go_on(const std::filesystem::path& output) = 0;
     /// Opens kvscope-demo/demo.h5 of the current folder, or runs the demo if the trace is not complete.

@@ -32,7 +32,7 @@ void LiveWhatIf::update(Session& session, const EngineSession* engine) {
 }
 
 void LiveWhatIf::follow_selection(const Session& session) {
-    RunKey selected = session.told_run();
+    RunKey selected = session.displayed_run();
     const RunKey told = selected;
     const bool is_new = std::exchange(told_, told) != told;
     const Document* document = session.document(selected);
@@ -183,7 +183,7 @@ void LiveWhatIf::show(Session& session, const Computed& computed) {
     settings_->summary = computed.summary;
     settings_->milliseconds = computed.milliseconds;
     settings_->shown = computed.settings;
-    const RunKey told = session.told_run();
+    const RunKey told = session.displayed_run();
     const bool is_other_what_if = told != result(session) && told.document == source_.document &&
                                   document.is_what_if(told.run) && document.source_of(told.run) == source_.run;
     if (settings_->added.valid()) {
@@ -202,7 +202,7 @@ void LiveWhatIf::show(Session& session, const Computed& computed) {
 void LiveWhatIf::select_result(Session& session) {
     session.pair.flicker.reset();  // flicker would hide the result
     session.selection.select_run(result(session));
-    told_ = session.told_run();  // the sliders may have moved on, so do not take its settings
+    told_ = session.displayed_run();  // the sliders may have moved on, so do not take its settings
 }
 
 std::string LiveWhatIf::settings_text() const {

@@ -24,7 +24,7 @@ std::string name_in_form(const policies::PolicySpec& spec) {
     return changes.empty() ? spec.definition->title : fmt::format("{} ({})", spec.definition->title, changes);
 }
 
-policies::PromptAhead prompt_of(const std::optional<TokenCount>& tokens) {
+policies::UnreadPrompt prompt_of(const std::optional<TokenCount>& tokens) {
     if (!tokens || !tokens->error.empty()) return {};
     return {tokens->shape, tokens->model_fingerprint, tokens->n_visible};
 }
@@ -58,14 +58,14 @@ RefusedRuns::Refused refusal(std::string budget, const std::string& reason, std:
 }
 
 std::optional<int64_t> least_instead_of(const policies::PolicySpec& spec, const Budget& refused,
-                                        const policies::PromptAhead& prompt) {
+                                        const policies::UnreadPrompt& prompt) {
     if (spec.definition->budget_of != BudgetOf::entries) return std::nullopt;
     if (!refused.is_share) return policies::least_entries(spec, refused.count, prompt);
     return policies::obstacle_to(spec, {.count = 1}, prompt).empty() ? 1 : policies::least_entries(spec, 1, prompt);
 }
 
 void check_budgets(const policies::PolicySpec& spec, const std::vector<Budget>& budgets,
-                   const policies::PromptAhead& prompt, RefusedRuns::Row& row) {
+                   const policies::UnreadPrompt& prompt, RefusedRuns::Row& row) {
     std::optional<int64_t> least;
     for (const Budget& budget : budgets) {
         const std::string reason = policies::obstacle_to(spec, budget, prompt);
@@ -82,7 +82,7 @@ void check_budgets(const policies::PolicySpec& spec, const std::vector<Budget>& 
 }
 
 RefusedRuns::Row check_row(const PolicyRow& of, const std::vector<Budget>& budgets,
-                           const policies::PromptAhead& prompt) {
+                           const policies::UnreadPrompt& prompt) {
     RefusedRuns::Row row{.id = of.id, .policy = name_in_form(of.spec), .ticked = of.ticked};
     row.n_runs = static_cast<int>(budgets.size());
     std::string reason = file_problem(of.spec);

@@ -32,7 +32,7 @@ std::vector<RunKey> alike_in_other_prompts(const Session& session, const RunKey&
     return alike;
 }
 
-std::string why_not_called(const Session& session, const RunKey& run, const std::string& label) {
+std::string label_problem(const Session& session, const RunKey& run, const std::string& label) {
     if (label.empty() || !session.exists(run)) return {};
     if (!can_be_label(label)) return "a label needs more than spaces and must not contain ##";
     for (const RunKey& other : session.document(run)->keys(run.prompt)) {
@@ -48,7 +48,7 @@ void rename(Session& session, const RunKey& run, const std::string& label, bool 
     std::vector<RunKey> all = in_all_prompts ? alike_in_other_prompts(session, run) : std::vector<RunKey>();
     all.push_back(run);
     for (const RunKey& key : all)
-        if (can_rename(session, key) && why_not_called(session, key, label).empty())
+        if (can_rename(session, key) && label_problem(session, key, label).empty())
             session.document(key)->give_label(key.prompt, key.run, label);
 }
 

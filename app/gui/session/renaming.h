@@ -13,7 +13,7 @@ bool can_rename(const Session& session, const RunKey& run);
 std::vector<RunKey> alike_in_other_prompts(const Session& session, const RunKey& run);
 
 /// Returns the reason why a run cannot have this label, or "" if it can.
-std::string why_not_called(const Session& session, const RunKey& run, const std::string& label);
+std::string label_problem(const Session& session, const RunKey& run, const std::string& label);
 
 /// Gives a run a label, which is saved in the annotations. An empty or the recorded label removes it.
 /// @param in_all_prompts also rename alike_in_other_prompts(), except where another run has the label

@@ -160,7 +160,7 @@ Document* Session::focus() const {
         return keys.empty() ||
                std::any_of(keys.begin(), keys.end(), [&](const RunKey& key) { return is_visible(key); });
     };
-    Document* told = document(told_run());
+    Document* told = document(displayed_run());
     if (told && is_shown(*told)) return told;
     for (const auto& of : documents_)
         if (is_shown(*of)) return of.get();

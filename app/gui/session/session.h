@@ -75,7 +75,7 @@ class Session {
 
     Cursor cursor() const { return selection.current(); }
     /// Returns the run for views of a single run: the run that flicker shows, else the selected run.
-    RunKey told_run() const { return pair.flicker ? *pair.flicker : cursor().run; }
+    RunKey displayed_run() const { return pair.flicker ? *pair.flicker : cursor().run; }
     int64_t n_axis_tokens() const;
     Cursor hover() const { return hover_.current(); }
     bool hover_leads() const { return hover_.leads(); }
@@ -93,8 +93,8 @@ class Session {
     const std::vector<std::unique_ptr<Document>>& documents() const { return documents_; }
     Document* document(int id) const;
     Document* document(const RunKey& key) const { return document(key.document); }
-    /// Returns told_run()'s document or the first one, preferring documents with a shown run; nullptr if no trace is
-    /// open.
+    /// Returns displayed_run()'s document or the first one, preferring documents with a shown run; nullptr if no trace
+    /// is open.
     Document* focus() const;
 
     bool exists(const RunKey& key) const;

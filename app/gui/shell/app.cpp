@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "app/gui/drawing/missing_fonts.h"
+#include "app/gui/session/parse_selection.h"
 #include "app/gui/session/saved_what_ifs.h"
-#include "app/gui/session/selection_text.h"
 #include "app/gui/shell/crash_log.h"
 #include "app/gui/shell/file_questions.h"
 #include "app/gui/shell/frame_input.h"

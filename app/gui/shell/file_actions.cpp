@@ -28,7 +28,7 @@ void add_file_actions(const ActionTargets& on) {
     const auto open = [&dialog, &opener = on.opener] { ask_for_trace(dialog, opener); };
     menu.add("Open a trace…", ImGuiMod_Ctrl | ImGuiKey_O,
              [&dialog, &opener = on.opener, &session, &autosave = on.autosave] {
-                 ask_for_trace_instead(dialog, opener, session, autosave);
+                 ask_to_replace_trace(dialog, opener, session, autosave);
              });
     menu.add("Open another trace…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_O, open, has_trace(session));
     menu.add(

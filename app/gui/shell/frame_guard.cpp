@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "app/gui/shell/drawing_stacks.h"
+#include "app/gui/shell/imgui_error_recovery.h"
 
 namespace kvscope::gui {
 

@@ -3,7 +3,7 @@
 #include <imgui.h>
 #include <implot.h>
 
-#include "app/gui/shell/open_view.h"
+#include "app/gui/shell/view_instance.h"
 #include "app/gui/shell/window.h"
 #include "app/program/version.h"
 

@@ -11,9 +11,9 @@
 
 #include "app/gui/session/session.h"
 #include "app/gui/shell/notices.h"
-#include "app/gui/shell/open_view.h"
 #include "app/gui/shell/place_sizes.h"
 #include "app/gui/shell/view_guard.h"
+#include "app/gui/shell/view_instance.h"
 #include "app/gui/shell/view_picture.h"
 #include "app/gui/shell/window.h"
 

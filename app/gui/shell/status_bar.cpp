@@ -36,7 +36,7 @@ void draw_mark_answer(Session& session, const Theme& theme) {
     const auto [first, last] = places[at];
     std::string line = fmt::format("“{}”", session.mark);
     if (places.size() > 1) line += fmt::format(" {} of {}", at + 1, places.size());
-    if (const RunKey told = session.told_run(); session.exists(told)) {
+    if (const RunKey told = session.displayed_run(); session.exists(told)) {
         static const TaskSlot<SpanReports> slot;
         const auto answer = ask_span_reports(session, slot, *document, first, last);
         const bool is_of_it = answer.value && answer.value->first == first && answer.value->last == last;

@@ -6,9 +6,9 @@
 #include <regex>
 
 #include "analysis/ranking_definition.h"
+#include "app/gui/session/parse_selection.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/runs_alone.h"
-#include "app/gui/session/selection_text.h"
 #include "app/gui/shell/menu_actions.h"
 
 namespace kvscope::gui {

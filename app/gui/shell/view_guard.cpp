@@ -4,7 +4,7 @@
 #include <imgui.h>
 #include <spdlog/spdlog.h>
 
-#include "app/gui/shell/drawing_stacks.h"
+#include "app/gui/shell/imgui_error_recovery.h"
 
 namespace kvscope::gui {
 namespace {

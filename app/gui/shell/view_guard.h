@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/gui/session/session.h"
-#include "app/gui/shell/open_view.h"
+#include "app/gui/shell/view_instance.h"
 #include "app/gui/shell/window.h"
 
 namespace kvscope::gui {

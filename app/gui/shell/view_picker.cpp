@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "analysis/tables/utf8_characters.h"
-#include "app/gui/drawing/ground_colors.h"
+#include "app/gui/drawing/theme_adapted_colors.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 

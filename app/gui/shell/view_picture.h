@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "app/gui/session/lifetime.h"
+#include "app/gui/session/callback_guard.h"
 #include "app/gui/session/tasks.h"
 #include "app/gui/shell/notices.h"
-#include "app/gui/shell/open_view.h"
+#include "app/gui/shell/view_instance.h"
 #include "app/gui/shell/window.h"
 
 namespace kvscope::gui {

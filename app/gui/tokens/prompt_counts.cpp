@@ -19,8 +19,8 @@ PromptCounts read_counts(const RunAt& run) {
     const auto sets = analysis::kept_sets(*counts.kept, n);
     counts.layers = analysis::layers_keeping(sets);
     counts.heads = analysis::heads_keeping(sets);
-    counts.least_layers = analysis::least_kept(counts.layers);
-    counts.least_heads = analysis::least_kept(counts.heads);
+    counts.least_layers = analysis::smallest_positive_count(counts.layers);
+    counts.least_heads = analysis::smallest_positive_count(counts.heads);
     return counts;
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/tables/reading_order.h"
+#include "analysis/tables/bidirectional_text.h"
 #include "analysis/tables/utf8_characters.h"
 
 namespace kvscope::gui {

@@ -67,7 +67,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
     if (!answer.value) return;
     if (!is_open) {
         for (const auto& [run, report] : answer.value->runs) {
-            if (run != session.told_run()) continue;
+            if (run != session.displayed_run()) continue;
             ImGui::SameLine();
             draw_sentence(report.sentence);
         }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/gui/session/lifetime.h"
+#include "app/gui/session/callback_guard.h"
 
 struct ImGuiInputTextCallbackData;
 

@@ -46,7 +46,7 @@ void RenameDialog::draw(Session& session) {
         "label.");
     const size_t n_alike = alike_in_other_prompts(session, run_).size();
     if (n_alike > 0) ImGui::Checkbox("Also in the other prompts", &in_all_prompts_);
-    const std::string objection = why_not_called(session, run_, label_);
+    const std::string objection = label_problem(session, run_, label_);
     if (!objection.empty()) ImGui::TextDisabled("%s", objection.c_str());
     ImGui::BeginDisabled(!objection.empty());
     if ((ImGui::Button("Rename") || is_entered) && objection.empty()) {

@@ -98,14 +98,14 @@ void draw_problem(const std::string& problem, const Theme& theme) {
     ImGui::PopStyleColor();
 }
 
-void edit_run_options(RunOptions& options, const std::vector<engine::DeviceChoice>& devices, const std::string& no_card,
-                      const Theme& theme) {
+void edit_run_options(RunOptions& options, const std::vector<engine::DeviceChoice>& devices,
+                      const std::string& why_only_cpu, const Theme& theme) {
     for (const RunOption& option : engine::run_options()) {
         if (option.in_form != RunOption::InForm::row) continue;
         const auto choices = choices_of(option, devices);
         if (option.of_machine && devices.empty() && option.is_default(options)) continue;  // devices are not known yet
         draw_row(option, options, choices, theme);
-        if (option.of_machine && !no_card.empty()) draw_quiet(no_card);
+        if (option.of_machine && !why_only_cpu.empty()) draw_quiet(why_only_cpu);
     }
 }
 

@@ -10,9 +10,9 @@
 namespace kvscope::gui {
 
 /// Draws the less common run options, one per row, with name, field, reset button and error.
-/// @param devices empty: not known yet; device options are hidden @param no_card reason why there is no GPU
+/// @param devices empty: not known yet; device options are hidden @param why_only_cpu reason why there is no GPU
 void edit_run_options(engine::RunOptions& options, const std::vector<engine::DeviceChoice>& devices,
-                      const std::string& no_card, const Theme& theme);
+                      const std::string& why_only_cpu, const Theme& theme);
 
 void draw_problem(const std::string& problem, const Theme& theme);
 

@@ -12,8 +12,8 @@
 
 #include "app/gui/drawing/sketch.h"
 #include "app/gui/drawing/theme.h"
+#include "app/gui/session/callback_guard.h"
 #include "app/gui/session/figure_request.h"
-#include "app/gui/session/lifetime.h"
 #include "app/gui/session/session.h"
 
 namespace kvscope::gui {

@@ -17,7 +17,7 @@
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/trace_names.h"
-#include "app/gui/tokens/answer_words.h"
+#include "app/gui/tokens/answer_diff.h"
 #include "app/gui/tokens/further_questions.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"

@@ -12,15 +12,15 @@
 #include "analysis/cost_table.h"
 #include "analysis/memory_at.h"
 #include "analysis/tables/table_format.h"
-#include "app/gui/drawing/ground_colors.h"
 #include "app/gui/drawing/run_marks.h"
+#include "app/gui/drawing/theme_adapted_colors.h"
 #include "app/gui/figure/comparison_choice.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/session/cell_text.h"
 #include "app/gui/session/comparison.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/session/runs_table.h"
-#include "app/gui/view/memory_choice.h"
+#include "app/gui/view/memory_estimate_form.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
 
@@ -308,7 +308,7 @@ class CostView : public View {
             if (is_number) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(width - length, 0.0f));
             ImVec4 ink = is_quiet ? context.theme.ink_quiet : context.theme.ink;
             if (is_difference) {
-                const bool is_seen = value && !is_unseen(column, *value);
+                const bool is_seen = value && !rounds_to_zero(column, *value);
                 ink = color_of(is_seen ? analysis::change_of(column, row.cells[i]) : Change::none, context.theme);
                 if (!is_seen) ink.w *= 0.6f;
             }

@@ -70,7 +70,7 @@ class HeadDivergenceView : public View {
         } else if (!request) {
             draw_nothing(context, why_no_prompt(*session.focus()));
         } else {
-            const RunKey selected = session.told_run();
+            const RunKey selected = session.displayed_run();
             if (of_runs && !request->difference && session.exists(selected) && !stores_divergence(session, selected)) {
                 ImGui::SameLine();
                 ImGui::TextDisabled("%s has no recorded divergence of its scores",
@@ -136,7 +136,7 @@ class HeadDivergenceView : public View {
         runs.clear();
         if (source_ != "scores") return;
         for (const RunKey& run :
-             {session.told_run(), session.pair.a.value_or(RunKey{}), session.pair.b.value_or(RunKey{})}) {
+             {session.displayed_run(), session.pair.a.value_or(RunKey{}), session.pair.b.value_or(RunKey{})}) {
             if (run.document != document || run.prompt != options.prompt || !session.exists(run)) continue;
             if (!stores_divergence(session, run)) continue;
             runs = {run.run};

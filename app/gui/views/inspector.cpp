@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "analysis/token_report.h"
-#include "app/gui/drawing/ground_colors.h"
+#include "app/gui/drawing/theme_adapted_colors.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/inspector/border_of_head.h"
+#include "app/gui/inspector/entries_at_cut_off.h"
 #include "app/gui/inspector/heads_of_layer.h"
 #include "app/gui/inspector/largest_losses.h"
 #include "app/gui/inspector/layer_charts.h"
@@ -147,7 +147,7 @@ class InspectorView : public View {
                                               [at = session.at(asked.run), token = asked.token] {
                                                   return analysis::token_report(*at.reader, at.prompt, at.run, token);
                                               });
-        const auto runs = ask_runs_of_token(session, runs_, document, prompt, asked);
+        const auto runs = request_token_reports(session, runs_, document, prompt, asked);
         if (report.current && runs) {
             shown_ = {asked, *runs, report.value, report.error};
             return;

@@ -129,7 +129,7 @@ class PromptView : public View {
 
     std::vector<RunKey> columns(const Session& session) const {
         if (const auto both = subtracted(session)) return {both->first};
-        const RunKey selected = session.told_run();
+        const RunKey selected = session.displayed_run();
         if (selected_only_ && session.exists(selected) && session.attributes(selected).status == "complete")
             return {selected};
         auto runs = session.visible_runs();

@@ -111,9 +111,9 @@ class ReportView : public View {
         const ReportChoices choices = found == choices_.end() ? ReportChoices{} : found->second;
         choices.set(options);
         const bool in_focus = session.focus() && session.focus()->id() == document;
-        if (heeds_runs(definition) && !choices.follows_window && !request.difference && in_focus)
+        if (heeds_runs(definition) && !choices.follows_app && !request.difference && in_focus)
             runs = choices.runs_of(document, options.prompt);
-        if (definition.name == "jsd" && (choices.follows_window || !in_focus) && !request.difference) runs.clear();
+        if (definition.name == "jsd" && (choices.follows_app || !in_focus) && !request.difference) runs.clear();
         options.title = title_;
         options.width_mm = static_cast<double>(width_mm_);
         options.height_mm = static_cast<double>(height_mm_);
@@ -121,7 +121,7 @@ class ReportView : public View {
 
     void set_compared_runs(const Session& session, FigureRequest& request) const {
         const auto found = choices_.find(request.figure);
-        if (found != choices_.end() && !found->second.follows_window) return;
+        if (found != choices_.end() && !found->second.follows_app) return;
         request.runs.clear();
         const auto fits = [&](const std::optional<RunKey>& run) {
             return run && run->document == request.document && run->prompt == request.options.prompt;

@@ -40,7 +40,7 @@ struct RetentionMap {
     RetentionMap(const std::vector<double>& counts, size_t rows, size_t columns, std::shared_ptr<const trace::Kept> of)
         : pyramid(make_pyramid({counts.begin(), counts.end()}, rows, columns, Reduce::maximum)),
           kept(std::move(of)),
-          least(static_cast<float>(analysis::least_kept(counts))) {}
+          least(static_cast<float>(analysis::smallest_positive_count(counts))) {}
 
     bool shares() const { return least < 1; }
 };

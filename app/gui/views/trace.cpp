@@ -12,7 +12,7 @@
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
-#include "trace/peek.h"
+#include "trace/read_block.h"
 #include "trace/tree.h"
 
 namespace kvscope::gui {

@@ -341,7 +341,7 @@ class WhatIfView : public View {
                                             : "returns to the recorded settings and removes this what-if"))
             what_if_.discard(session);
         ImGui::EndDisabled();
-        const RunKey selected = session.told_run();
+        const RunKey selected = session.displayed_run();
         const Document& document = *session.document(what_if_.source());
         const bool is_kept_one =
             selected.document == document.id() && document.is_what_if(selected.run) && (is_kept || selected != result);

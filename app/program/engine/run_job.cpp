@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 #include "app/program/version.h"
 #include "engine/extension.h"
 #include "engine/run_requirements.h"
@@ -186,7 +186,7 @@ std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
 
 std::vector<engine::RunPlan> plans_of(const RunJob& job) { return engine::with_full_run(asked_plans(job)); }
 
-std::vector<std::string> unheeded(const RunJob& job) {
+std::vector<std::string> settings_without_effect(const RunJob& job) {
     const std::vector<engine::RunPlan> plans = asked_plans(job);
     std::vector<std::string> lines;
     const bool has_use_for_budgets =
@@ -287,7 +287,7 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
                               : fmt::format("different tokens from token {} on ({} tokens in the file, {} now)", at,
                                             ids.size(), prompt.ids.size());
         std::string why = "another version of the tokenizer or of kvscope wrote the file";
-        if (engine::lacks_tokens(stored.recipe_json()))
+        if (engine::has_no_token_ids(stored.recipe_json()))
             why = "an earlier version of kvscope wrote the file and tokenized context and question separately";
         else if (ids != prompt.ids && prompt.chat_template.empty() && prompt.parses_special)
             why +=

@@ -55,7 +55,7 @@ RunJob demo_job(const std::filesystem::path& output);
 std::vector<engine::RunPlan> plans_of(const RunJob& job);
 
 /// Returns one line for each setting without effect, such as an unused budget or a repeated run. @throws as plans_of
-std::vector<std::string> unheeded(const RunJob& job);
+std::vector<std::string> settings_without_effect(const RunJob& job);
 
 /// Checks that the trace in `prompt_from` is readable. @throws as trace::Reader
 void check_prompt_source(const RunJob& job);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 #include "engine/common/engine_error.h"
 #include "engine/inference/prompt.h"
 
@@ -109,7 +109,7 @@ void check_on_held_out(const engine::Model& model, const policies::EchoMaps& map
     engine::EchoTuningOptions options = job.tuning;
     options.loss = engine::EchoLoss::outputs;
     options.sequence = std::min(options.sequence, static_cast<int64_t>(held_out.size()));
-    const double off = engine::echo_loss_error(model, maps, held_out, options, progress);
+    const double off = engine::evaluate_echo_loss(model, maps, held_out, options, progress);
     progress.message(fmt::format("{}; error of attention outputs {:.1f} %",
                                  told(fmt::format("On the {} held-out tokens", held_out.size()).c_str(), errors),
                                  100.0 * off));

@@ -16,9 +16,9 @@
 #include "app/cli/engine/model_spectra.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_validators.h"
-#include "app/cli/output_option.h"
+#include "app/cli/table_format_option.h"
 #include "app/figures/export_figure.h"
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 #include "app/program/version.h"
 #include "engine/common/engine_error.h"
 

@@ -20,7 +20,7 @@
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/inspect_trace.h"
 #include "app/cli/option_validators.h"
-#include "app/cli/output_option.h"
+#include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
 #include "app/program/engine/run_job.h"
 #include "app/program/version.h"
@@ -55,12 +55,12 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
     std::string failures;
     for (const auto& failure : analysis::task_failures(rows)) failures += failure + "\n";
     if (!is_for_people || arguments.format.name() == "tex") {
-        if (!failures.empty()) complain(failures.substr(0, failures.size() - 1));
+        if (!failures.empty()) print_to_stderr(failures.substr(0, failures.size() - 1));
         return;
     }
     std::string text;
-    for (const std::string& said :
-         {what_policies_saw(reader, rows), failures, analysis::task_untouched(rows), analysis::task_verdict(rows)})
+    for (const std::string& said : {policy_observations(reader, rows), failures,
+                                    analysis::describe_uncompressed_samples(rows), analysis::task_verdict(rows)})
         if (!said.empty()) text += "\n" + said + (said.ends_with('\n') ? "" : "\n");
     print(text);
 }
@@ -76,7 +76,7 @@ class FailuresOnTheWay {
             if (rows[i].status == "complete" || !told_.emplace(i, rows[i].status).second) continue;
             const std::string text = fmt::format("{}, {} {}", sample, plans_[i].asked(), rows[i].status);
             if (quiet_) {
-                complain(text);
+                print_to_stderr(text);
             } else {
                 progress_.message(text);
             }
@@ -138,7 +138,7 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
     const auto options = writer_options(arguments, recipe);
     std::vector<engine::RunPlan> added = plans;
     const std::string there = trace::recipe_at(arguments.job.output);
-    if (!arguments.job.force && engine::lacks_tokens(there))
+    if (!arguments.job.force && engine::has_no_token_ids(there))
         throw trace::ReplaceableOutputExists(fmt::format(
             "{} contains answers to other tokens: an earlier version of kvscope wrote the file and tokenized "
             "context and question separately. Choose another output, or allow the file to be replaced",
@@ -221,7 +221,7 @@ int act(Arguments& arguments) {
     job.experiment.compare = false;
     job.experiment.record = false;
     TerminalProgress progress(arguments.quiet, stopped_messages(job.output));
-    for (const auto& line : program::unheeded(job)) progress.warning(line);
+    for (const auto& line : program::settings_without_effect(job)) progress.warning(line);
     std::vector<engine::TaskSample> samples;
     const auto model = unless_stopped(job.output, [&] {
         return arguments.model.open(progress, [&](const engine::Model& found) {

@@ -8,7 +8,7 @@
 #include "app/cli/engine/run_in_terminal.h"
 #include "app/cli/option_validators.h"
 #include "app/cli/terminal.h"
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 
 namespace kvscope::cli::run_file {
 namespace {
@@ -36,7 +36,7 @@ int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& p
         throw std::invalid_argument(prompts.front().origin + ": the prompt is empty: give a text");
     return static_cast<int>(std::erase_if(prompts, [&](const program::PromptText& prompt) {
         if (has_text(prompt)) return false;
-        complain(prompt.origin + ": the prompt is empty and is left out. The other prompts are run");
+        print_to_stderr(prompt.origin + ": the prompt is empty and is left out. The other prompts are run");
         return true;
     }));
 }

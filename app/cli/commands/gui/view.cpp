@@ -109,8 +109,8 @@ int view_or_say_why(const Arguments& arguments) {
     } catch (const gui::NoDisplay& error) {
 #ifdef KVSCOPE_WITH_ENGINE
         if (arguments.app.run_demo && arguments.screenshot.empty()) {
-            complain(fmt::format("kvscope: {}: running the demo in the terminal, with output in kvscope-demo/",
-                                 error.what()));
+            print_to_stderr(fmt::format("kvscope: {}: running the demo in the terminal, with output in kvscope-demo/",
+                                        error.what()));
             return run_demo_in_terminal("kvscope-demo", false);
         }
 #endif

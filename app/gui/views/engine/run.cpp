@@ -19,7 +19,7 @@
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 
 namespace kvscope::gui {
 namespace {
@@ -517,7 +517,7 @@ class RunView : public View {
     const std::string& output_note() {
         const std::pair of(form_.request.output, form_.request.force);
         if (of != note_of_ || ImGui::GetTime() >= note_until_) {
-            const std::filesystem::path begun = engine_->goes_on_at(form_.filled_in());
+            const std::filesystem::path begun = engine_->continued_output(form_.filled_in());
             note_ =
                 begun.empty() ? form_.output_note() : fmt::format("{}: continues the interrupted run", begun.string());
             note_of_ = of;
@@ -540,7 +540,7 @@ class RunView : public View {
                               changes.empty() ? "" : "\nchanged from the default: ", changes.c_str());
         if (!more_is_open_) return;
         engine_->look_for_devices();
-        edit_run_options(form_.request.options, status.devices, status.no_card, context.theme);
+        edit_run_options(form_.request.options, status.devices, status.why_only_cpu, context.theme);
         ImGui::BeginDisabled(changes.empty());
         if (ImGui::Button("Restore defaults##more")) reset_seldom_changed(form_.request.options);
         ImGui::EndDisabled();

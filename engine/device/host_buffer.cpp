@@ -1,11 +1,11 @@
-#include "engine/device/host_room.h"
+#include "engine/device/host_buffer.h"
 
 #include <ATen/Functions.h>
 #include <c10/util/Exception.h>
 
 namespace kvscope::engine {
 
-at::Tensor HostRoom::copy(const at::Tensor& there) {
+at::Tensor HostBuffer::copy(const at::Tensor& there) {
     if (there.is_cpu()) return there;
     const auto n = static_cast<int64_t>(there.nbytes());
     const bool is_held = bytes_.defined() && bytes_.storage().use_count() > 1;

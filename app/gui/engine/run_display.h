@@ -20,10 +20,10 @@ class Document;
 class Session;
 
 /// Shows the results of a run job as they arrive: first from memory, at the end from the finished file.
-class RunInWindow : public std::enable_shared_from_this<RunInWindow> {
+class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
  public:
-    RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice,
-                std::function<void()> before_step);
+    RunDisplay(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice,
+               std::function<void()> before_step);
 
     /// Connects to an experiment, whose callbacks keep this object alive. Engine's thread.
     /// @param post passes a function to the UI thread

@@ -5,7 +5,7 @@
 namespace kvscope::engine {
 
 /// Reusable memory of the processor for copies from a device. Allocating it anew takes longer than the copies.
-class HostRoom {
+class HostBuffer {
  public:
     /// Returns a contiguous copy in the processor's memory, or the tensor itself if it is there.
     at::Tensor copy(const at::Tensor& there);

@@ -10,7 +10,7 @@
 
 namespace kvscope::gui {
 
-class TrainingInWindow {
+class TrainingDisplay {
  public:
     // Called on the UI thread:
     const TrainingStatus& status() const { return status_; }

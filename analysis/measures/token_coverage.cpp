@@ -1,4 +1,4 @@
-#include "analysis/measures/coverage.h"
+#include "analysis/measures/token_coverage.h"
 
 #include <algorithm>
 

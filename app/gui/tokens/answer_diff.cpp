@@ -1,4 +1,4 @@
-#include "app/gui/tokens/answer_words.h"
+#include "app/gui/tokens/answer_diff.h"
 
 #include <algorithm>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "app/gui/engine/training_in_window.h"
+#include "app/gui/engine/training_display.h"
 
 #include <span>
 #include <string_view>
@@ -46,13 +46,13 @@ program::TrainingJob training_job(const TrainingRequest& request) {
 
 }  // namespace
 
-void TrainingInWindow::begin(const TrainingRequest& request) {
+void TrainingDisplay::begin(const TrainingRequest& request) {
     status_ = {};
     status_.output = request.output;
 }
 
-void TrainingInWindow::run(const engine::Model& model, const TrainingRequest& request, engine::Progress& progress,
-                           const std::function<void(std::function<void()>)>& post) {
+void TrainingDisplay::run(const engine::Model& model, const TrainingRequest& request, engine::Progress& progress,
+                          const std::function<void(std::function<void()>)>& post) {
     Telling telling(progress,
                     [&](const std::string& text) { post([this, text] { status_.messages.push_back(text); }); });
     program::TrainingEvents events;
@@ -71,7 +71,7 @@ void TrainingInWindow::run(const engine::Model& model, const TrainingRequest& re
     program::train(model, training_job(request), telling, events);
 }
 
-TrainingStatus::Stage& TrainingInWindow::stage_of(engine::EchoLoss loss) {
+TrainingStatus::Stage& TrainingDisplay::stage_of(engine::EchoLoss loss) {
     ++status_.stamp;
     const std::string name(engine::name_of(loss));
     for (auto& stage : status_.stages)

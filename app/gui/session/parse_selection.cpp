@@ -1,4 +1,4 @@
-#include "app/gui/session/selection_text.h"
+#include "app/gui/session/parse_selection.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

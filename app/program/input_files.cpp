@@ -1,4 +1,4 @@
-#include "app/program/paths.h"
+#include "app/program/input_files.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "trace/source.h"
+#include "trace/group_locations.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "app/gui/engine/run_in_window.h"
+#include "app/gui/engine/run_display.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -13,12 +13,12 @@
 
 namespace kvscope::gui {
 
-RunInWindow::RunInWindow(std::filesystem::path output, std::function<void(const std::string&, bool)> notice,
-                         std::function<void()> before_step)
+RunDisplay::RunDisplay(std::filesystem::path output, std::function<void(const std::string&, bool)> notice,
+                       std::function<void()> before_step)
     : output_(std::move(output)), notice_(std::move(notice)), before_step_(std::move(before_step)) {}
 
-void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
-                         const std::function<void(std::function<void()>)>& post, Session& session) {
+void RunDisplay::attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
+                        const std::function<void(std::function<void()>)>& post, Session& session) {
     model_ = std::move(model);
     experiment.on_prompt = [this, self = shared_from_this(), post, &session](int prompt,
                                                                              const trace::PromptRecord& record) {
@@ -64,7 +64,7 @@ void RunInWindow::attach(engine::Experiment& experiment, std::shared_ptr<const e
     };
 }
 
-void RunInWindow::store_answers_in_time() {
+void RunDisplay::store_answers_in_time() {
     using std::chrono::seconds, std::chrono::steady_clock;
     constexpr int least_share = 20;  // storing delays decoding, so it takes at most 1/20 of the time
     const auto begin = steady_clock::now();
@@ -74,7 +74,7 @@ void RunInWindow::store_answers_in_time() {
     store_next_at_ = end + std::max<steady_clock::duration>(seconds(1), least_share * (end - begin));
 }
 
-void RunInWindow::store_answers() {
+void RunDisplay::store_answers() {
     std::vector<UnfinishedAnswer> answers;
     std::vector<std::vector<int32_t>> tokens;
     {
@@ -99,7 +99,7 @@ void RunInWindow::store_answers() {
     }
 }
 
-void RunInWindow::answer(int prompt) {
+void RunDisplay::answer(int prompt) {
     if (std::exchange(answered_, prompt) == prompt) return;
     answers_.clear();
     is_full_.clear();
@@ -107,12 +107,12 @@ void RunInWindow::answer(int prompt) {
     ended_.clear();
 }
 
-void RunInWindow::end_answer(int run) {
+void RunDisplay::end_answer(int run) {
     ended_.insert(run);
     to_switch_.erase(run);
 }
 
-void RunInWindow::open(Session& session, int prompt) {
+void RunDisplay::open(Session& session, int prompt) {
     try {
         if (document_ < 0) document_ = session.open(output_, true).id();
         const Document* document = session.document(document_);
@@ -122,7 +122,7 @@ void RunInWindow::open(Session& session, int prompt) {
     }
 }
 
-void RunInWindow::update(Session& session) {
+void RunDisplay::update(Session& session) {
     const Document* document = session.document(document_);
     if (!document) return;
     std::vector<Arrived> arrived;
@@ -144,14 +144,14 @@ void RunInWindow::update(Session& session) {
     }
 }
 
-void RunInWindow::show(Session& session, bool reload) {
+void RunDisplay::show(Session& session, bool reload) {
     Document& document = *session.document(document_);
     if (reload) document.reload();
     for (auto& [prompt, records] : std::exchange(waiting_, {})) document.set_pending_runs(prompt, std::move(records));
     if (session.cursor().run.document != document_) select_first(session);
 }
 
-void RunInWindow::select_first(Session& session) {
+void RunDisplay::select_first(Session& session) {
     const Document& document = *session.document(document_);
     if (document.prompt >= document.reader()->n_prompts()) return;
     for (const RunId run : document.runs(document.prompt)) {
@@ -164,7 +164,7 @@ void RunInWindow::select_first(Session& session) {
     }
 }
 
-void RunInWindow::show_one_budget(Session& session, Document& document) const {
+void RunDisplay::show_one_budget(Session& session, Document& document) const {
     const Cursor now = session.cursor();
     const size_t n_hidden = session.show_one_budget(document, now == selected_ ? RunKey{} : now.run);
     if (n_hidden > 0)
@@ -176,7 +176,7 @@ void RunInWindow::show_one_budget(Session& session, Document& document) const {
             false);
 }
 
-void RunInWindow::finish(Session& session) {
+void RunDisplay::finish(Session& session) {
     update(session);
     try {
         if (document_ < 0) {
@@ -190,7 +190,7 @@ void RunInWindow::finish(Session& session) {
     }
 }
 
-void RunInWindow::stop(Session& session) {
+void RunDisplay::stop(Session& session) {
     update(session);
     if (!session.document(document_)) return;
     try {
@@ -200,7 +200,7 @@ void RunInWindow::stop(Session& session) {
     }
 }
 
-void RunInWindow::end_early(Session& session) {
+void RunDisplay::end_early(Session& session) {
     stop(session);
     if (!session.document(document_)) return;
     notice_(
@@ -210,20 +210,20 @@ void RunInWindow::end_early(Session& session) {
         false);
 }
 
-void RunInWindow::go_on(Session& session) {
+void RunDisplay::go_on(Session& session) {
     Document* document = session.document(document_);
     for (auto& [prompt, records] : std::exchange(partly_answered_, {}))
         if (document) document->set_pending_runs(prompt, std::move(records));
 }
 
-RunKey RunInWindow::key_of_answered(const Session& session, size_t run) const {
+RunKey RunDisplay::key_of_answered(const Session& session, size_t run) const {
     const Document* document = session.document(document_);
     if (!document || answered_ >= document->reader()->n_prompts() || run >= labels_.size()) return {};
     const auto id = document->run_called(answered_, static_cast<int>(run), labels_[run]);
     return id ? RunKey{document_, answered_, *id} : RunKey{};
 }
 
-void RunInWindow::keep_partial_answers(Session& session) {
+void RunDisplay::keep_partial_answers(Session& session) {
     const std::lock_guard lock(mutex_);
     std::map<int, trace::RunRecord> records;
     for (size_t run = 0; run < answers_.size(); ++run) {
@@ -243,7 +243,7 @@ void RunInWindow::keep_partial_answers(Session& session) {
     if (!records.empty()) session.document(document_)->set_pending_runs(answered_, std::move(records));
 }
 
-std::vector<PartialAnswer> RunInWindow::partial_answers(Session& session) {
+std::vector<PartialAnswer> RunDisplay::partial_answers(Session& session) {
     const std::lock_guard lock(mutex_);
     const auto question = questions_.find(answered_);
     std::vector<PartialAnswer> answers;
@@ -268,7 +268,7 @@ std::vector<PartialAnswer> RunInWindow::partial_answers(Session& session) {
     return answers;
 }
 
-void RunInWindow::switch_cache(int run) {
+void RunDisplay::switch_cache(int run) {
     const std::lock_guard lock(mutex_);
     if (!is_full_.contains(run) || ended_.contains(run)) return;
     if (!to_switch_.insert(run).second) to_switch_.erase(run);

@@ -1,4 +1,4 @@
-#include "engine/inference/prompt_attention.h"
+#include "engine/inference/prefill_attention.h"
 
 #include <ATen/Functions.h>
 

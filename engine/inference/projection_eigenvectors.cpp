@@ -1,4 +1,4 @@
-#include "engine/inference/projection_modes.h"
+#include "engine/inference/projection_eigenvectors.h"
 
 #include <ATen/Functions.h>
 #include <fmt/format.h>

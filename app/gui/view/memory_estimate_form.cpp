@@ -1,4 +1,4 @@
-#include "app/gui/view/memory_choice.h"
+#include "app/gui/view/memory_estimate_form.h"
 
 #include <fmt/format.h>
 #include <imgui.h>

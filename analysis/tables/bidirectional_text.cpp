@@ -1,4 +1,4 @@
-#include "analysis/tables/reading_order.h"
+#include "analysis/tables/bidirectional_text.h"
 
 #include <fribidi.h>
 

@@ -1,4 +1,4 @@
-#include "engine/checkpoint/other_files.h"
+#include "engine/checkpoint/unusable_files.h"
 
 #include <fmt/format.h>
 

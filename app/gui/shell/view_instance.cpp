@@ -1,4 +1,4 @@
-#include "app/gui/shell/open_view.h"
+#include "app/gui/shell/view_instance.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "app/figures/raster.h"
+#include "app/figures/heat_map_raster.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "app/gui/shell/drawing_stacks.h"
+#include "app/gui/shell/imgui_error_recovery.h"
 
 #include <implot_internal.h>
 

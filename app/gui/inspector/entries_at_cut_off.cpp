@@ -1,4 +1,4 @@
-#include "app/gui/inspector/border_of_head.h"
+#include "app/gui/inspector/entries_at_cut_off.h"
 
 #include <fmt/format.h>
 #include <imgui.h>

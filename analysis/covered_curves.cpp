@@ -1,4 +1,4 @@
-#include "analysis/hidden_curves.h"
+#include "analysis/covered_curves.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "app/cli/output_option.h"
+#include "app/cli/table_format_option.h"
 
 #include <stdexcept>
 

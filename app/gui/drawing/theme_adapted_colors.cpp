@@ -1,4 +1,4 @@
-#include "app/gui/drawing/ground_colors.h"
+#include "app/gui/drawing/theme_adapted_colors.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "trace/peek.h"
+#include "trace/read_block.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,8 +9,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "trace/group_locations.h"
 #include "trace/hdf5.h"
-#include "trace/source.h"
 #include "trace/storable_text.h"
 
 namespace kvscope::trace {

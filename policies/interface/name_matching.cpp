@@ -1,4 +1,4 @@
-#include "policies/interface/names.h"
+#include "policies/interface/name_matching.h"
 
 #include <algorithm>
 #include <numeric>
