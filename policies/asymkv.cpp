@@ -10,9 +10,8 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Weights KVSlimmer's pairs of keys by the squared gradient of the loss per coordinate, averaged over the chunks that
-/// attended to an entry. Paper and code do not merge after the prompt. There, the last chunk's entries use the gradient
-/// of their own chunk.
+/// Weights KVSlimmer's pairs of keys by the squared gradient of the loss, averaged over the chunks that attended to an
+/// entry. After the prompt, the last chunk's entries use the gradient of their own chunk.
 class AsymKv : public MergingPolicy {
  public:
     explicit AsymKv(const ParameterValues& values) : MergingPolicy(values) {}
@@ -53,7 +52,6 @@ class AsymKv : public MergingPolicy {
     }
 
  private:
-    /// @throws ScoreError if a gradient is not finite
     static void update(const MergeObservations& observations, EntryAverages& gradients) {
         const auto n = static_cast<size_t>(observations.n_entries);
         gradients.resize(observations.n_entries);

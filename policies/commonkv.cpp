@@ -258,7 +258,6 @@ class CommonKv : public Policy {
                                                  head_maps(context_.projection(layer, Projected::values), back)};
     }
 
-    /// Returns each head's map from latents. @param back (r, hidden) S_r^-1/2 V_r^T
     std::vector<HeadMap> head_maps(const Projection& projection, const std::vector<float>& back) const {
         const auto rank = static_cast<size_t>(stride_), n_out = static_cast<size_t>(projection.n_out),
                    d = static_cast<size_t>(context_.shape.head_dim);
@@ -288,7 +287,6 @@ class CommonKv : public Policy {
         return latents_[static_cast<size_t>(layer)].data() + token * static_cast<size_t>(stride_);
     }
 
-    /// Sums for the cosine between the latents of a token in the first and last layer of a group.
     struct Likeness {
         double product = 0, squares_a = 0, squares_b = 0;
 

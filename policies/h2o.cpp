@@ -52,7 +52,6 @@ class H2o : public AttentionSumPolicy {
         }
     }
 
-    /// Adds a step's attention to the sums. New entries (a question, the new token) start at 0.
     static void accumulate(const StepObservations::Row& observed, std::vector<std::vector<double>>& sums) {
         const size_t n = observed.positions.size();
         for (size_t q = 0; q < sums.size(); ++q) {

@@ -76,8 +76,7 @@ class KVec : public WindowPolicy {
     }
 
  private:
-    /// Returns scores without the cross-layer terms, which depend on the run's kept entries. Runs at all budgets share
-    /// them.
+    /// Returns scores without the cross-layer terms, which depend on the run's kept entries.
     std::shared_ptr<const Scores<float>> shared_scores(LayerObservations& observations) const {
         const std::string key =
             fmt::format("k-vec {} {} {} {} {} {} {} {}", window(), extended_window_, delta_, by_entropy_, cross_head_,

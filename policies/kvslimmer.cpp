@@ -68,9 +68,8 @@ PairWeights weights_of(const MergeObservations& observations, const HeadObservat
 /// The weights of the published code. alpha is the attention over the entries after the sinks, v an entry's value, and
 /// o = sum alpha v. h = alpha (1 - 2 alpha) |v - o| (1-norm) is averaged over the chunks: after k chunks, a new h has
 /// weight 1 / k. With x = h / (alpha (1 - 2 alpha)) and c12 = alpha_m alpha_{m+1} (x_m + x_{m+1}), weights are
-/// proportional to h - c12. A merged entry has w_m^2 h_m + w_{m+1}^2 h_{m+1}. Differs from the code in two cases.
-/// Weights with sum 0 are equal, where the code gives a zero key. After the prompt, where the code does not merge, the
-/// last chunk's entries use the last query's h.
+/// proportional to h - c12. A merged entry has w_m^2 h_m + w_{m+1}^2 h_{m+1}. Unlike in the code, weights with sum 0
+/// are equal.
 class PublishedWeights {
  public:
     explicit PublishedWeights(const RunContext& context = {}, int64_t sinks = 0) : sinks_(static_cast<size_t>(sinks)) {

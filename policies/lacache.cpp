@@ -59,8 +59,7 @@ class LaCache : public Policy {
     Positions positions() const override { return positions_; }
 
  private:
-    /// Cuts the runs between the sinks and the last entries once, oldest first, until `excess` entries are cut. Returns
-    /// the number of cut entries.
+    /// Cuts the middle runs once, oldest first, until `excess` entries are cut. Returns the number of cut entries.
     int64_t cut_runs(int layer, int64_t excess, std::vector<uint32_t>& kept) const {
         const int64_t n_layers = context_.shape.n_layers;
         const int64_t run = 1 + divided_up(std::max<int64_t>(n_layers - span_, 0), step_);

@@ -88,7 +88,6 @@ class MiniCache : public Policy {
         std::array<Entries, 3> entries;  ///< with both as directions, only keys, or only values
         std::vector<uint32_t> exact;
     };
-    /// Shared directions of a head's keys or values in a pair of layers.
     struct Directions {
         std::vector<float> shared;   ///< shape (N, d)
         std::vector<bool> is_exact;  ///< shape (N)
@@ -97,8 +96,7 @@ class MiniCache : public Policy {
     bool is_merged(int layer) const { return layer >= context_.shape.n_layers - 2 * n_pairs_; }
     bool is_deeper(int layer) const { return (context_.shape.n_layers - layer) % 2 == 1; }
 
-    /// Returns the share of the full cache's bytes. A merged pair of vectors needs d numbers and two lengths instead of
-    /// 2 d numbers.
+    /// Returns the share of the full cache's bytes. Two merged vectors need d + 2 numbers instead of 2 d.
     double bytes_share(int n_pairs) const {
         const double saved = (context_.shape.head_dim - 2.0) / context_.shape.head_dim *
                              static_cast<double>(context_.n_tokens - n_retained_);

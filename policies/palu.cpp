@@ -196,7 +196,6 @@ class Palu : public Policy {
         return {begin, begin + group.width};
     }
 
-    /// Returns the group's rows of W, transposed: (hidden, D).
     std::vector<float> rows_of(const Projection& made_with, const Group& group) const {
         const auto width = static_cast<size_t>(group.width), n_in = static_cast<size_t>(made_with.n_in);
         const float* weight =
@@ -262,7 +261,6 @@ class Palu : public Policy {
         return block;
     }
 
-    /// Returns the map (r, d) that rebuilds a head's numbers.
     std::shared_ptr<const Matrix> map_of(const Group& group, const std::vector<float>& basis, int head) const {
         const auto d = static_cast<size_t>(context_.shape.head_dim);
         auto map =

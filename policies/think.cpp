@@ -71,8 +71,7 @@ class Think : public Policy {
     bool stores_parts() const override { return n_dropped_ > 0 && n_pruned_ > 0; }
 
  private:
-    /// Returns the number of channels to drop for a share of a head's 2 N d numbers, including compensation for the
-    /// whole keys and the channel indices.
+    /// Returns the number of dropped channels for a share of bytes, with compensation for whole keys and indices.
     double dropped_for(double share) const {
         const double d = context_.shape.head_dim, saved = 2.0 * (1.0 - share) * static_cast<double>(context_.n_tokens);
         return n_pruned_ > 0 ? d * (saved + 1.0) / (static_cast<double>(n_pruned_) + 1.0) : 0.0;

@@ -18,15 +18,13 @@ struct Message {
     std::string content;
 };
 
-/// A model's Jinja chat template, rendered as by transformers' `apply_chat_template`. A separate program renders it
-/// with limits on time, memory and depth. StopCheck can end the program.
+/// A model's Jinja chat template. A separate program renders it with limits on time, memory and depth.
 class ChatTemplate {
  public:
     /// Returns the template of a GGUF file or a Hugging Face directory, or nullopt if there is none. If several have
     /// names but none is "default", the result has a problem(). @throws CheckpointError
     static std::optional<ChatTemplate> of_model(const std::filesystem::path& model);
 
-    /// @param origin names the template in error messages, usually its file
     /// @param problem reason why nothing can be rendered; `source` is then ignored
     /// @throws CheckpointError if the template is not valid Jinja
     ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens, std::string origin,
@@ -38,7 +36,6 @@ class ChatTemplate {
     const std::map<std::string, std::string>& special_tokens() const;
 
     /// Returns the text for encode() with add_special = false and parse_special = true.
-    /// @param now time for strftime_now, by default the current time
     /// @throws CheckpointError if the template refuses the messages (raise_exception), fails or exceeds a limit
     std::string render(std::span<const Message> messages, bool add_generation_prompt,
                        std::optional<std::time_t> now = std::nullopt) const;
@@ -53,8 +50,7 @@ struct RenderedPrompt {
     size_t question_begin = 0;  ///< text.size() if there is no question
 };
 
-/// Applies the template, if any, to context + "\n\n" + question (the context alone without a question), and finds the
-/// question's start.
+/// Applies the template, if any, to context + "\n\n" + question, and finds the question's start.
 /// @throws CheckpointError if the template changes the message other than by stripping white space
 RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, std::string_view context,
                              std::string_view question, std::optional<std::time_t> now = std::nullopt);

@@ -60,7 +60,6 @@ class Descriptor {
     int number_;
 };
 
-/// A started program. The destructor ends it.
 class Process {
  public:
     Process(const fs::path& program, int socket) {

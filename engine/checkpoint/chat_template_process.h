@@ -11,8 +11,7 @@ struct TemplateLimit : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Sends the request to the program kvscope-chat-template and returns its reply. StopCheck can end the wait.
-/// Thread-safe.
+/// Sends the request to kvscope-chat-template and returns its reply. StopCheck can end the wait. Thread-safe.
 /// @throws TemplateLimit; std::runtime_error if the program is missing or cannot be started
 chat_template::Reply ask_template_process(const chat_template::Request& request);
 

@@ -26,7 +26,6 @@ std::string begin_of(const fs::path& path) {
     return begin;
 }
 
-/// Whether the directory's index lists this file as one of several shards.
 bool is_shard(const fs::path& directory, const fs::path& file) {
     const fs::path index = directory / "model.safetensors.index.json";
     if (!fs::exists(index)) return false;

@@ -22,7 +22,6 @@ struct TensorInfo {
     std::string stored_type;     ///< as in the file: F32, BF16, q4_1, …
 };
 
-/// Files of a checkpoint's tokenizer, with empty paths for missing files.
 struct TokenizerFiles {
     std::filesystem::path gguf;  ///< GGUF file (first of a split set); then all other paths are empty
     std::filesystem::path tokenizer_json;
@@ -40,8 +39,7 @@ class Checkpoint {
     virtual std::vector<TensorInfo> tensors() const = 0;
     virtual bool has(std::string_view name) const = 0;
 
-    /// Reads a whole tensor as f32 (out, in), row-major. Rows of Q and K are in Hugging Face's order for rotated pairs
-    /// (i, i + d/2).
+    /// Reads a tensor as f32 (out, in), with Q's and K's rows in Hugging Face's order for rotated pairs (i, i + d/2).
     /// @throws CheckpointError if the tensor cannot be read; std::invalid_argument if `out` has the wrong size
     virtual void read_f32(std::string_view name, std::span<float> out) const = 0;
 
@@ -53,7 +51,6 @@ class Checkpoint {
     /// Reads a matrix in the file's format, with rows in Hugging Face's order. @throws as read_f32()
     virtual void read_stored(std::string_view name, std::span<std::byte> out) const = 0;
 
-    /// Returns the path of the first GGUF file or of the directory.
     virtual const std::filesystem::path& path() const = 0;
 
     virtual TokenizerFiles tokenizer_files() const = 0;
@@ -62,15 +59,13 @@ class Checkpoint {
     std::string fingerprint() const;
 
  protected:
-    /// Returns the model's files in a fixed order.
     virtual std::vector<std::filesystem::path> files() const = 0;
 };
 
 /// Returns a note for the user if the tokenizer has more tokens than the model has embeddings, else an empty text.
 std::string tokens_without_embedding(const Tokenizer& tokenizer, const ModelConfig& config);
 
-/// Opens and checks a GGUF file (the first of a split set), a Hugging Face directory, or a .safetensors file in such a
-/// directory, but not the values of weights.
+/// Opens a GGUF file, a Hugging Face directory or a .safetensors file. Checks everything except the weights' values.
 /// @throws CheckpointError with the file, the expected and the found content
 std::unique_ptr<Checkpoint> open_checkpoint(const std::filesystem::path& path);
 

@@ -8,7 +8,6 @@
 
 namespace kvscope::checkpoint {
 
-/// Valid configuration of a token classifier with a BERT-like encoder.
 struct ClassifierConfig {
     std::string architecture;  ///< BertForTokenClassification or XLMRobertaForTokenClassification
     std::string prefix;        ///< start of the encoder's tensor names: "bert." or "roberta."

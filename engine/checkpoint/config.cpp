@@ -22,8 +22,7 @@ float scale_llama3(float frequency, const RopeScaling& scaling) {
     return (1 - smooth) * frequency / factor + smooth * frequency;
 }
 
-/// YaRN (arXiv 2309.00071): interpolates between original frequencies and frequencies divided by the factor, from
-/// `beta_fast` to `beta_slow` rotations in the original context.
+/// YaRN (arXiv 2309.00071): keeps fast rotations, divides slow ones by the factor, and interpolates between them.
 std::vector<float> yarn_frequencies(const RopeScaling& scaling, double theta, int d) {
     const auto turns_to_dimension = [&](double turns) {
         return d * std::log(static_cast<double>(scaling.original_context) / (turns * 2 * std::numbers::pi)) /

@@ -13,14 +13,12 @@ std::string supported_models();
 
 std::string lower_case(std::string text);
 
-/// Returns the reason why a model type ("qwen3_moe") is not supported, such as "a mixture of experts", or an empty
-/// text.
+/// Returns why a model type ("qwen3_moe") is not supported, such as "a mixture of experts", or an empty text.
 std::string kind_of_refused_model(const std::string& name);
 
 /// Checks that sizes and rotary parameters are plausible and consistent. @throws CheckpointError
 void check_config(const ModelConfig& config, const std::filesystem::path& file);
 
-/// Returns YaRN's default factor of cos and sin, 0.1 ln(factor) + 1.
 double default_yarn_attention_factor(double factor);
 
 struct ExpectedTensor {

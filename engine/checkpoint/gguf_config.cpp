@@ -20,7 +20,6 @@ constexpr std::array<std::string_view, 3> architectures = {"llama", "qwen2", "qw
 
 constexpr size_t longest_name = 500;
 
-/// Metadata of one file. Names have no architecture prefix.
 class Metadata {
  public:
     explicit Metadata(const GgufFile& file) : file_(file) {
@@ -38,7 +37,6 @@ class Metadata {
     const GgufArray* array(std::string_view name) const { return file_.array(key(name)); }
     bool has(std::string_view name) const { return file_.has(key(name)); }
 
-    /// Reads a size. llama.cpp allows different sizes per layer, kvscope does not.
     std::optional<int> size(std::string_view name) const {
         std::optional<int64_t> value;
         if (const GgufArray* list = array(name)) {
@@ -337,7 +335,6 @@ std::string config_as_json(const ModelConfig& c) {
                                 {"beta_slow", c.rope_scaling.beta_slow},
                                 {"attention_factor", c.rope_scaling.attention_factor}};
     }
-    // Not a field of transformers.
     if (!c.rope_factors.empty()) json["rope_factors"] = c.rope_factors;
     json["attention_bias"] = c.qkv_bias;
     json["mlp_bias"] = c.mlp_bias;

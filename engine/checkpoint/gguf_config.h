@@ -9,7 +9,6 @@
 
 namespace kvscope::checkpoint {
 
-/// Tensors of a GGUF file or split set by name.
 using GgufTensors = std::map<std::string, const GgufTensor*, std::less<>>;
 
 /// Whether llama.cpp's converter changes the order of the rows of Q and K for this architecture.
@@ -19,7 +18,6 @@ bool gguf_permutes_qk(std::string_view architecture);
 /// @throws CheckpointError if the model is not supported, or metadata is missing or has the wrong type
 ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors);
 
-/// Returns the configuration in the format of Hugging Face's config.json.
 std::string config_as_json(const ModelConfig& config);
 
 }  // namespace kvscope::checkpoint

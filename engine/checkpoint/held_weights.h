@@ -10,11 +10,9 @@
 
 namespace kvscope::checkpoint {
 
-/// Returns a tensor's format in memory: the file's format if a kernel reads it and it is smaller, else the model's
-/// type.
+/// Returns a tensor's format in memory: the file's if a kernel reads it and it is smaller, else the model's type.
 kernels::WeightFormat held_format(const std::string& stored_type, int64_t columns, kernels::DType dtype);
 
-/// Memory for all weights of a model.
 struct WeightBytes {
     int64_t held = 0;
     int64_t largest = 0;  ///< largest matrix, or group of contiguous matrices, that the prefill expands to numbers

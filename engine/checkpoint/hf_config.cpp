@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Defaults of transformers' configuration classes.
 struct Family {
     std::string_view model_type;
     std::string_view architecture;
@@ -305,7 +304,6 @@ void read_add_bos(const fs::path& directory, ModelConfig& c) {
     }
     const fs::path tokenizer = directory / "tokenizer.json";
     if (!fs::exists(tokenizer)) return;
-    // Skips the vocabulary, most of the file.
     const auto keep = [](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
         const bool is_key = event == nlohmann::json::parse_event_t::key && depth == 1;
         return !is_key || parsed == "post_processor";

@@ -157,8 +157,7 @@ class HfCheckpoint : public Checkpoint {
         }
     }
 
-    /// Some checkpoints declare tied embeddings but contain a head. As in transformers 5, a head with other values is
-    /// used.
+    /// As in transformers 5, a checkpoint with tied embeddings uses its stored head if the values differ.
     void resolve_tied_head() {
         if (!config_.tied_embeddings) return;
         const auto head = locations_.find("lm_head.weight");

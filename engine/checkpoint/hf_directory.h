@@ -7,8 +7,8 @@
 
 namespace kvscope::checkpoint {
 
-/// Opens a Hugging Face directory with model.safetensors, or with model.safetensors.index.json and its shards.
-/// @param weights the only file to read, or empty
+/// Opens a directory with model.safetensors or with shards and their index. @param weights the only file to read, or
+/// empty
 std::unique_ptr<Checkpoint> open_hf_directory(const std::filesystem::path& directory,
                                               const std::filesystem::path& weights = {});
 

@@ -314,8 +314,6 @@ const Names tokenizer_config_known = {"add_bos_token",
                                       "truncate",
                                       "max_len"};
 
-// Keys of GGUF files, without the architecture's prefix
-
 const Names gguf_read = {"block_count",
                          "embedding_length",
                          "feed_forward_length",

@@ -22,8 +22,7 @@ struct UnknownFields {
     std::vector<std::string> names;
 };
 
-/// Returns the unknown fields of each file: configuration, tokenizer and chat template, or a GGUF file's metadata.
-/// @throws CheckpointError if a file cannot be read
+/// Returns the unknown fields of each of a model's files. @throws CheckpointError if a file cannot be read
 std::vector<UnknownFields> unknown_fields(const std::filesystem::path& model);
 
 }  // namespace kvscope::checkpoint

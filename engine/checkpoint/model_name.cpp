@@ -13,7 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns groups of letters and digits in lower case. Non-ASCII bytes count as letters.
 std::set<std::string> words_of(std::string_view text) {
     std::set<std::string> words;
     std::string word;

@@ -6,8 +6,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Returns a GGUF model's name: `general.name` if the file's name contains all its words or is generic (model.gguf),
-/// else the file's name.
+/// Returns `general.name` if the file's name contains all its words or is generic (model.gguf), else the file's name.
 std::string name_of_gguf(const std::filesystem::path& file, std::string_view metadata_name);
 
 /// Returns the folder's name or, in the hub's cache, the repository's name.

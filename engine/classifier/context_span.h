@@ -16,8 +16,7 @@ struct ContextSpan {
     size_t begin = 0, end = 0;     ///< range between the chat template's prefix and the question or suffix
 };
 
-/// Finds the context by rendering the prompt's chat template with another text. Ignores differences in white space.
-/// @throws RunError if the prompt does not match the template
+/// Finds the context by rendering the chat template with another text. @throws RunError if the prompt does not match
 ContextSpan find_context(const Model& model, const Prompt& prompt);
 
 }  // namespace kvscope::engine

@@ -34,7 +34,6 @@ class TokenClassifier {
  private:
     TokenClassifier(const std::filesystem::path& directory, checkpoint::ClassifierConfig config, Progress& progress);
 
-    /// Returns P(keep) for each token of a window.
     std::vector<double> read(std::span<const checkpoint::TextToken> tokens) const;
 
     checkpoint::ClassifierTokenizer tokenizer_;

@@ -8,8 +8,7 @@
 
 namespace kvscope::checkpoint {
 
-/// A file in the user's cache, $XDG_CACHE_HOME/kvscope or else ~/.cache/kvscope. Damaged entries and a cache that
-/// cannot be read or written are ignored.
+/// A file in the user's cache (~/.cache/kvscope). Damaged entries and an unusable cache are ignored.
 class CacheEntry {
  public:
     /// @param identity everything that the cached data depend on

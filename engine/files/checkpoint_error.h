@@ -6,8 +6,7 @@
 
 namespace kvscope::checkpoint {
 
-/// A model on disk is damaged, incomplete or not supported. The message names the file, the expected and the found
-/// content.
+/// An unusable model on disk. The message names the file, the expected and the found content.
 class CheckpointError : public std::runtime_error {
  public:
     explicit CheckpointError(const std::string& message);

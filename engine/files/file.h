@@ -7,8 +7,7 @@
 
 namespace kvscope::checkpoint {
 
-/// A regular file for reading. Not a memory map, so that truncated files and disk failures cause errors instead of
-/// signals.
+/// A regular file for reading. Not a memory map, because truncated files would then cause signals.
 class InputFile {
  public:
     explicit InputFile(std::filesystem::path path);
@@ -21,8 +20,7 @@ class InputFile {
     const std::filesystem::path& path() const { return path_; }
     uint64_t size() const { return size_; }
 
-    /// Fills `out` with the bytes from `offset`. Thread-safe. @throws CheckpointError if the file is too short or
-    /// unreadable
+    /// Fills `out` from `offset`. Thread-safe. @throws CheckpointError if the file is too short or unreadable
     void read_at(uint64_t offset, std::span<std::byte> out) const;
 
  private:

@@ -35,8 +35,7 @@ std::string hash_file(const fs::path& path) {
     return sha.hex_digest();
 }
 
-/// Returns the data that a cached hash depends on, including the time of the last status change, which programs cannot
-/// set.
+/// Returns the data that a cached hash depends on, such as the time of the last status change.
 std::string file_identity(const fs::path& path) {
     struct stat s {};
     if (::stat(path.c_str(), &s) != 0) return {};

@@ -33,8 +33,7 @@ struct GgufTensor {
     uint64_t row_bytes = 0;
 };
 
-/// One GGUF file (version 2 or 3, little-endian). Every length and offset is checked, because ggml's reader aborts on
-/// some damaged files.
+/// One GGUF file (version 2 or 3). Checks every length and offset, because ggml aborts on some damaged files.
 class GgufFile {
  public:
     explicit GgufFile(const std::filesystem::path& path);

@@ -4,8 +4,7 @@
 
 namespace kvscope::checkpoint {
 
-/// While this object exists, slow work on this thread calls a function about ten times per second. The function can
-/// throw to end the work, e.g. when the user cancels.
+/// While this object exists, slow work on this thread calls a function every 0.1 s, which can throw to end the work.
 class StopCheck {
  public:
     explicit StopCheck(std::function<void()> check);

@@ -7,8 +7,7 @@
 
 namespace kvscope::checkpoint {
 
-/// The code point at an offset and its length in bytes. If the bytes are no character, `length` covers the maximal
-/// subpart, which Python and browsers replace by one U+FFFD.
+/// The code point at an offset. If invalid, `length` covers the bytes that Python replaces by one U+FFFD.
 struct Utf8Step {
     char32_t code_point = 0;
     uint8_t length = 0;

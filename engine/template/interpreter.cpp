@@ -37,8 +37,7 @@ std::string reason_of(const std::exception& error) {
 
 jinja::program compiled(const std::string& source) {
     if (source.size() > largest_source) throw std::runtime_error("it is larger than 1 MiB");
-    // The interpreter would drop a first character that only white space and a block follow. An empty expression before
-    // it prevents that.
+    // An empty expression protects a first character that the interpreter would drop before white space and a block.
     const bool text_first =
         !source.empty() && source.front() != '{' && !std::isspace(static_cast<unsigned char>(source.front()));
     jinja::lexer_result lexed = jinja::lexer().tokenize((text_first ? "{{ '' }}" : "") + source);

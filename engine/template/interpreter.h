@@ -4,8 +4,7 @@
 
 namespace kvscope::chat_template {
 
-/// Parses and renders a template with llama.cpp's Jinja interpreter. Only main.cpp may call this, because it sets
-/// limits.
+/// Renders a template with llama.cpp's Jinja interpreter. Only main.cpp may call this, because it sets limits.
 Reply interpret(const Request& request);
 
 }  // namespace kvscope::chat_template

@@ -37,7 +37,6 @@ bool assigns(const std::vector<token>& tokens, size_t statement) {
 
 class Nesting {
  public:
-    /// @param word first keyword of a statement, such as "for", or empty
     /// @throws std::runtime_error if the nesting or an expression exceeds its limit
     void follow(const token& now, const std::string& word, bool is_assignment) {
         switch (now.t) {

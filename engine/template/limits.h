@@ -4,8 +4,7 @@
 
 namespace kvscope::chat_template {
 
-/// Protects the stack of the recursive Jinja interpreter: limits nesting and the length of expressions, and adds calls
-/// of `enter_macro` and `leave_macro` to every macro.
+/// Limits nesting and expressions, and counts calls of macros, to protect the recursive interpreter's stack.
 /// @throws std::runtime_error if the template exceeds a limit
 void limit_depth(jinja::lexer_result& lexed);
 

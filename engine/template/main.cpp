@@ -1,5 +1,4 @@
-// The program kvscope-chat-template reads a request from stdin, renders a chat template and writes the reply. Limits of
-// time and memory need a separate process (see docs/architecture.md).
+// Renders a chat template in a separate process, which can have its own limits of time and memory.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>

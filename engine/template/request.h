@@ -21,7 +21,6 @@ struct Request {
     std::optional<std::time_t> now;  ///< current time if empty
 };
 
-/// Reply of the template program.
 struct Reply {
     enum class Kind : char {
         text = 't',     ///< rendered text; empty if nothing was to be rendered

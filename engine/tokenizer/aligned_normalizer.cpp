@@ -115,8 +115,7 @@ class BertNormalizer final : public AlignedNormalizer {
     Options options_;
 };
 
-/// As in `tokenizers`, the shortest rule at the start of a grapheme of fewer than six bytes replaces the grapheme.
-/// Otherwise, each character is looked up.
+/// As in `tokenizers`, replaces a grapheme of fewer than six bytes by its shortest rule, else each character.
 class Precompiled final : public AlignedNormalizer {
  public:
     explicit Precompiled(Charsmap map) : map_(std::move(map)) {}

@@ -15,8 +15,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Tokenizer of a token classifier (tokenizer.json with WordPiece or Unigram), with the results of the library
-/// `tokenizers`. Immutable and thread-safe.
+/// Tokenizer of a token classifier (tokenizer.json with WordPiece or Unigram). Immutable and thread-safe.
 class ClassifierTokenizer {
  public:
     explicit ClassifierTokenizer(const std::filesystem::path& directory);
@@ -25,7 +24,6 @@ class ClassifierTokenizer {
     /// @throws std::invalid_argument for invalid UTF-8; CheckpointError if a limit of TokenizerWork is exceeded
     std::vector<TextToken> encode(std::string_view utf8) const;
 
-    /// Returns the token before a text: [CLS] or <s>.
     std::span<const int32_t> before() const { return surrounding_.before; }
     std::span<const int32_t> after() const { return surrounding_.after; }
 

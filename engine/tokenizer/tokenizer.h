@@ -15,23 +15,21 @@ namespace kvscope::checkpoint {
 
 struct Encoding {
     std::vector<int32_t> ids;
-    /// End of each token in the text: the offset after the last character that the token covers, even partly. 0 for
-    /// tokens without text, such as BOS.
+    /// Offset after the last character that each token covers, even partly; 0 for tokens without text, such as BOS.
     std::vector<uint32_t> ends;
 
     /// Returns the first token with a character at or after `byte`, or the number of tokens.
     size_t first_token_from(size_t byte) const;
 };
 
-/// A model's tokenizer with the results of llama.cpp (GGUF files) or of the Hugging Face library `tokenizers`
-/// (tokenizer.json). Immutable and thread-safe.
+/// A model's tokenizer, equal to llama.cpp (GGUF) or `tokenizers` (tokenizer.json). Immutable and thread-safe.
 class Tokenizer {
  public:
     virtual ~Tokenizer() = default;
 
     /// @param add_special adds tokens such as BOS. Use false for text from a chat template, which contains them.
     /// @param parse_special recognizes special tokens in the text (<|im_start|>)
-    /// @throws std::invalid_argument with the offset of the first invalid byte if `utf8` is not UTF-8
+    /// @throws std::invalid_argument if `utf8` is not UTF-8
     std::vector<int32_t> encode(std::string_view utf8, bool add_special, bool parse_special) const {
         return tokenize(utf8, add_special, parse_special, nullptr);
     }
@@ -63,7 +61,6 @@ class Tokenizer {
     /// Returns the ids that end generation in ascending order.
     virtual std::span<const int32_t> end_of_generation() const = 0;
 
-    /// Returns a description: "byte-level BPE (tokenizer.json)", "bpe, pre-tokenizer smollm (GGUF)".
     virtual std::string description() const = 0;
 
  protected:
@@ -74,9 +71,8 @@ class Tokenizer {
     static std::vector<uint32_t> ends_of_characters(std::string_view utf8);
 };
 
-/// Opens the tokenizer of a GGUF file or a directory, or of the directory that contains the given .safetensors or
-/// tokenizer.json file.
-/// @throws CheckpointError with the file and the error, also for unsupported kinds of tokenizers
+/// Opens the tokenizer of a GGUF file, of a directory, or beside a .safetensors or tokenizer.json file.
+/// @throws CheckpointError with the file and the error
 std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model);
 
 /// Decodes generated ids one at a time. All results of push() and finish() together equal decode() of all ids.

@@ -6,8 +6,7 @@
 
 namespace kvscope::checkpoint {
 
-/// GPT-2's alphabet, which writes each byte as a printable character. Bytes without one use U+0100 onwards (space is
-/// Ġ).
+/// GPT-2's alphabet, which writes each byte as a printable character (space is Ġ).
 class ByteAlphabet {
  public:
     static const ByteAlphabet& instance();

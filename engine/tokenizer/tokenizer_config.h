@@ -14,8 +14,7 @@ namespace kvscope::checkpoint {
 struct NamedToken {
     AddedToken token;            ///< id -1 means the vocabulary's id of the text, or else the next free id
     std::filesystem::path file;  ///< its file, for messages
-    /// Whether the token's flags replace those in tokenizer.json. If not, the token is used only if tokenizer.json
-    /// lacks it.
+    /// Whether the flags replace those in tokenizer.json. If not, the token only fills a gap there.
     bool replaces = false;
 };
 

@@ -20,8 +20,7 @@ class Decoder {
     virtual std::string piece(std::string_view token) const = 0;
 };
 
-/// Supports Sequence, ByteLevel, ByteFallback, Metaspace, Replace, Strip and Fuse. @throws std::runtime_error for other
-/// kinds
+/// Supports Sequence, ByteLevel, ByteFallback, Metaspace, Replace, Strip, Fuse. @throws std::runtime_error for others
 std::unique_ptr<Decoder> make_decoder(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -23,8 +23,7 @@ struct GgufFree {
     void operator()(gguf_context* context) const { gguf_free(context); }
 };
 
-/// Collects this thread's error lines from llama.cpp, which reports errors only through its global log, and hides all
-/// other lines.
+/// Collects this thread's errors from llama.cpp, which reports them only through its global log.
 class LlamaErrors {
  public:
     LlamaErrors() {

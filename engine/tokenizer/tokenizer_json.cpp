@@ -39,7 +39,6 @@ Bpe::Vocabulary read_vocabulary(const JsonNode& node) {
     return vocabulary;
 }
 
-/// Reads pairs ["a", "b"] or, in older files, strings "a b".
 Bpe::Merges read_merges(const JsonNode& node) {
     node.require_array();
     Bpe::Merges merges;

@@ -7,8 +7,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Opens a tokenizer.json with a BPE model. Ids that end generation come from generation_config.json, else config.json,
-/// else tokenizer_config.json. @throws CheckpointError with the file and the field
+/// Opens a tokenizer.json with a BPE model. @throws CheckpointError with the file and the field
 std::unique_ptr<Tokenizer> open_json_tokenizer(const std::filesystem::path& directory);
 
 }  // namespace kvscope::checkpoint

@@ -8,8 +8,7 @@
 
 namespace kvscope::checkpoint {
 
-/// A JSON value with its path. Errors are std::runtime_error such as "pre_tokenizer.pretokenizers[1].behavior: expected
-/// a string, found a number".
+/// A JSON value with its path for errors: "pre_tokenizer.behavior: expected a string, found a number".
 class JsonNode {
  public:
     JsonNode(const nlohmann::json& value, std::string where) : JsonNode(value, std::move(where), 0) {}

@@ -14,8 +14,7 @@ class Normalizer {
     virtual TracedText apply(TracedView text) const = 0;
 };
 
-/// Supports Sequence, NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace and Strip. @throws std::runtime_error for other
-/// kinds
+/// Supports Sequence, NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip. @throws std::runtime_error for others
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -7,7 +7,6 @@
 
 namespace kvscope::checkpoint {
 
-/// Tokens that a post-processor adds before and after a text.
 struct Surrounding {
     std::vector<int32_t> before, after;
 };

@@ -18,13 +18,11 @@ struct Span {
     bool matched = false;
 };
 
-/// A regular expression for Oniguruma (Ruby syntax) that PCRE2 runs. Different syntax is translated (\s, \w, \h, line
-/// anchors, \u) or refused.
+/// A regular expression for Oniguruma (Ruby syntax) that PCRE2 runs. Different syntax is translated or refused.
 class Regex {
  public:
     static Regex from_oniguruma(std::string_view pattern);
 
-    /// Returns a pattern that matches exactly this text.
     static Regex literal(std::string_view text);
 
     /// Cuts valid UTF-8 into matches and gaps. As in Oniguruma, there are no empty matches directly after a match.

@@ -6,9 +6,8 @@
 
 namespace kvscope::checkpoint {
 
-/// While this object exists, limits tokenizer work on this thread: to 5 s of CPU time (more for texts above a
-/// megabyte), and to texts of 16 times the input or `longest`. Nested objects add up their times and use the inner
-/// limit on length.
+/// While this object exists, limits tokenizer work on this thread: 5 s of CPU time (more for texts above a megabyte),
+/// and texts of 16 times the input or `longest`.
 class TokenizerWork {
  public:
     /// @param longest length in bytes that is always allowed
@@ -17,8 +16,7 @@ class TokenizerWork {
     TokenizerWork(const TokenizerWork&) = delete;
     TokenizerWork& operator=(const TokenizerWork&) = delete;
 
-    /// Checks the time. Call it after each small piece of work. @throws CheckpointError beyond the limit; exceptions of
-    /// StopCheck
+    /// Call after each piece of work. @throws CheckpointError beyond the time limit; exceptions of StopCheck
     static void step();
 
     static void require_length(size_t bytes);

@@ -8,9 +8,8 @@
 
 namespace kvscope::policies {
 
-/// Returns ThinK's scores of key channels (G, d): the mean of q_ihc^2 over the last `window` prompt tokens i and the
-/// group's heads h, times the mean of k_jc^2 over all tokens j.
-/// @throws std::logic_error if fewer window queries were observed.
+/// Returns ThinK's scores of key channels (G, d): the mean of q^2 over the last `window` tokens and the group's heads,
+/// times the mean of k^2 over all tokens. @throws std::logic_error if fewer queries were observed
 std::vector<float> channel_scores(const LayerObservations& observations, int window);
 
 std::vector<uint16_t> best_channels(std::span<const float> scores, int n);

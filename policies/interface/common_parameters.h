@@ -7,7 +7,6 @@
 
 namespace kvscope::policies {
 
-/// Parameters that several policies share.
 Parameter window_parameter(int64_t fallback);
 Parameter pooling_parameter(std::string fallback);
 Parameter kernel_parameter();

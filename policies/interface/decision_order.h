@@ -10,9 +10,8 @@ namespace kvscope::policies {
 /// Tracks which layers can be decided after each observed layer (Policy::decided_at).
 class DecisionOrder {
  public:
-    /// Returns the layers [first, end) that can be decided after `layer` was observed. Layers must be passed in order
-    /// from 0.
-    /// @throws std::logic_error if `decided_at` returns an impossible layer
+    /// Returns the layers [first, end) that can be decided after `layer` was observed.
+    /// @throws std::logic_error if the layers are not in order or `decided_at` returns an impossible layer
     std::pair<int, int> after(const Policy& policy, int layer, int n_layers);
 
  private:

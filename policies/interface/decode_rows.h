@@ -8,8 +8,7 @@
 
 namespace kvscope::policies {
 
-/// Entries of one row at a decode step, for policies that keep the budget during decoding. Entries of a question that
-/// was read after the compression stay whole and do not count.
+/// Entries of one row at a decode step. Those of a question read after the compression stay and do not count.
 class DecodeRow {
  public:
     DecodeRow(const RunContext& context, const StepObservations& step, std::span<const uint32_t> positions)

@@ -10,8 +10,7 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that use EchoKV's maps and keep every token. The first `sinks` and the last `recent` tokens stay
-/// exact, decoded tokens included.
+/// Base of policies with EchoKV's maps, which keep every token. `sinks` first and `recent` last tokens stay exact.
 class EchoPolicy : public Policy {
  public:
     void begin(const RunContext& context) final;

@@ -46,7 +46,6 @@ std::vector<StoredVectors> EchoStorage::store(int layer_index, const EntriesView
     return heads;
 }
 
-/// Returns the first `width` numbers of each token, ordered by head.
 std::shared_ptr<const StoredBlock> EchoStorage::block_of(const EntriesView& view, int64_t first, int64_t end,
                                                          int width) const {
     const int d = layout_.head_dim;
@@ -63,7 +62,6 @@ std::shared_ptr<const StoredBlock> EchoStorage::block_of(const EntriesView& view
     return block;
 }
 
-/// Returns a head's keys or values: the stored columns plus the predicted rest.
 StoredVectors EchoStorage::vectors(int head, const std::shared_ptr<const StoredBlock>& own,
                                    const HeadMaps* maps) const {
     const int d = layout_.head_dim;

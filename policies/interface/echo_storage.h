@@ -12,7 +12,6 @@
 
 namespace kvscope::policies {
 
-/// Computes the storage of EchoKV's keys or values in one run.
 class EchoStorage {
  public:
     EchoStorage() = default;

@@ -8,8 +8,7 @@
 
 namespace kvscope::policies {
 
-/// Averages of per-entry numbers over the chunks that attended to an entry, or zero before the first chunk. The
-/// averages follow their entries when entries are appended or merged.
+/// Averages of per-entry numbers over the chunks that attended to an entry, or zero before the first chunk.
 class EntryAverages {
  public:
     explicit EntryAverages(int64_t width = 0) : width_(static_cast<size_t>(width)) {}
@@ -19,8 +18,7 @@ class EntryAverages {
         numbers_.resize(looks_.size() * width_, 0.0f);
     }
 
-    /// Adds a chunk's numbers (n, width). After k earlier chunks, the new numbers have weight share_of(k), or 1 if k =
-    /// 0.
+    /// Adds a chunk's numbers (n, width), with weight share_of(k) after k earlier chunks, or 1 if k = 0.
     template <class Share>
     void take(std::span<const float> given, Share share_of) {
         for (size_t entry = 0; entry < looks_.size(); ++entry) {

@@ -18,9 +18,8 @@ struct UnreadPrompt {
 /// Returns the parameter for the policy's file (its first text), or nullptr if the policy needs no file.
 const Parameter* file_parameter(const PolicySpec& spec);
 
-/// Returns the error message of Policy::begin or Policy::plan for this budget, or an empty text. May read the policy's
-/// file. Does not throw. If the prompt's length or the model is unknown, checks only counts of entries.
-std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt);
+/// Returns the error message of Policy::begin or Policy::plan for this budget, or an empty text. Does not throw.
+std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const PromptAhead& prompt);
 
 /// Returns the smallest accepted count above `refused`, or nullopt if there is none or the budget is in bytes.
 std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const UnreadPrompt& prompt);

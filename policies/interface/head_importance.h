@@ -14,8 +14,7 @@ class ImportanceError : public BudgetError {
     using BudgetError::BudgetError;
 };
 
-/// Reads the importance of every query head (L, H), the mean of the head's scores in a JSON file {"layer-head": [score,
-/// …], …}.
+/// Reads the importance of every query head (L, H) from JSON {"layer-head": [score, …], …}, the mean of the scores.
 /// @throws ImportanceError with the file, the expected and the found content
 std::vector<double> read_head_importance(const std::string& path, const ModelShape& shape);
 

@@ -13,8 +13,7 @@ struct Directions {
     std::vector<float> vectors;       ///< (rank, n) orthonormal, row by row
 };
 
-/// Returns the eigenvectors of the `rank` largest eigenvalues of a symmetric matrix (n, n), given by its lower
-/// triangle. @throws ScoreError if a number is not finite
+/// Returns the leading eigenvectors of a symmetric matrix (n, n). @throws ScoreError if a number is not finite
 Directions leading_directions(std::span<const double> matrix, int n, int rank);
 
 }  // namespace kvscope::policies

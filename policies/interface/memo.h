@@ -15,7 +15,7 @@ namespace kvscope::policies {
 /// Thread-safe store of expensive values. If several threads request a missing value, one computes it.
 class Memo {
  public:
-    /// Returns the stored value, or computes and stores it. Stores nothing if `make` throws.
+    /// Returns the stored value, or computes and stores it.
     /// @param key identifies the value and everything that it depends on; starts with the policy's name
     template <class T>
     std::shared_ptr<const T> get(const std::string& key, const std::function<T()>& make) {

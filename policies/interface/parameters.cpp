@@ -39,7 +39,6 @@ std::optional<bool> truth(std::string_view text) {
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-/// Returns a phrase such as "a whole number, at least 1, or auto (half of the budget)".
 std::string expectation(const Parameter& parameter) {
     std::string text;
     switch (parameter.kind) {

@@ -67,15 +67,13 @@ struct Needs {
     /// Attention of the full cache's answer. The run is decided after this answer.
     bool answer_attention = false;
     bool own_cache = false;  ///< the prompt is read through the policy's own cache; requires PassPlan::chunk
-    /// Gradient of each chunk's loss with respect to the cached keys, only with `own_cache`. Each chunk that merges
-    /// entries needs another forward and backward pass.
+    /// Gradient of each chunk's loss for the cached keys, by another forward and backward pass. Needs `own_cache`.
     bool key_gradients = false;
 };
 
 /// Changes that a policy makes to the prefill. By default, runs share one prefill.
 struct PassPlan {
-    /// Pseudo tokens appended to the prompt for this run. They attend to the prompt and to each other. Policies get
-    /// their queries as appended_queries(); their entries are dropped.
+    /// Pseudo tokens appended to the prompt for this run. Their queries are observed, and their entries are dropped.
     std::vector<int32_t> appended_ids;
     std::vector<int64_t> appended_positions;  ///< same length as `appended_ids`
     /// Layer that filters the prompt, or -1. `select` is called only after this layer's prefill. The model then runs
@@ -127,7 +125,6 @@ struct StepObservations {
     std::vector<Row> rows;
 };
 
-/// Tokens that a cache stores whole during decoding.
 struct WholeTokens {
     int64_t first = 0;  ///< number of first prompt tokens
     int64_t last = 0;   ///< number of last tokens, decoded ones included
@@ -167,8 +164,7 @@ class Policy {
     virtual void begin(const RunContext& context) = 0;
 
     virtual bool prepares() const { return false; }
-    /// Computes in advance what depends on a layer's weights alone. Called after `begin` and before a prompt is read.
-    /// Its time counts for no run. @throws ScoreError
+    /// Computes data that depend on a layer's weights alone, before a prompt is read. @throws ScoreError
     virtual void prepare(int /*layer*/) {}
 
     /// Observes a layer before any run is decided there. The arrays are valid until these decisions are made.
@@ -178,21 +174,17 @@ class Policy {
     /// the run keeps its full cache. A later layer requires `decides_in_order`.
     virtual int decided_at(int layer) const { return layer; }
 
-    /// Whether `gather` collects all data for a decision. If so, `select` and `draft` may run on any thread, in
-    /// parallel with other runs and without a device.
+    /// Whether `gather` collects all data, so that `select` and `draft` may run on any thread without a device.
     virtual bool gathers() const { return false; }
-    /// Computes data that runs share or that need all threads or a device. Called for one run at a time, after
-    /// `observe` and before `select` or `draft`.
+    /// Computes data that runs share or that need a device. Called for one run at a time, before `select` or `draft`.
     virtual void gather(LayerObservations&) {}
 
     /// Selects the entries that the layer keeps. For B >= N, keeps all and still returns scores. @throws ScoreError
     virtual Selection select(LayerObservations&) = 0;
 
-    /// Selects the draft cache's entries in a layer. Called only if `plan` sets `lookahead`.
     virtual Selection draft(LayerObservations&);
 
-    /// Chooses 1 to `n_merges` pairs of neighboring entries of a layer to merge. After fewer merges, it is called again
-    /// with the new attention. Called only if `plan` sets `chunk`.
+    /// Chooses 1 to `n_merges` pairs of neighboring entries to merge. Called again if more merges are needed.
     virtual Merges merge(const MergeObservations&, int64_t n_merges);
 
     /// Whether a layer's decision depends on earlier layers.
@@ -219,9 +211,8 @@ class Policy {
     /// Returns the tokens that a layer stores whole, or nullopt for all tokens. Called after attention at each step.
     virtual std::optional<WholeTokens> whole_tokens(int /*layer*/) const { return WholeTokens{}; }
     virtual Switching switching() const { return {}; }
-    /// Returns the partial storage of tokens that were whole. Called for the layers in ascending order. Every call must
-    /// return the same layout, because results are appended.
-    virtual StoredLayer store(const ReducedTokens&);
+    /// Returns the partial storage of tokens that were whole. Every call must return the same layout.
+    virtual StoredLayer store(const LeavingTokens&);
 
     /// Returns how often `merge` is called during decoding. Requires `chunk` in the plan.
     virtual DecodeMerging decode_merging() const { return {}; }
@@ -251,15 +242,12 @@ struct Definition {
     /// Whether the scores depend on the budget.
     bool scores_follow_budget = false;
     BudgetOf budget_of = BudgetOf::entries;
-    /// Returns the share of the full cache's bytes that the parameters determine, or nullopt if the budget determines
-    /// it. nullptr if it always does.
+    /// Returns the share of the full cache's bytes that the parameters set, or nullopt. nullptr if they never set it.
     std::optional<double> (*own_share)(const ParameterValues&) = nullptr;
-    /// For budgets in bytes: returns the needed share of the full cache's bytes for the requested share `asked`, with
-    /// whole entries and data stored once. nullptr if the need never exceeds `asked`.
+    /// Returns the share of the full cache's bytes that a run needs for the requested share. nullptr if the two are
+    /// equal.
     double (*needed_share)(const ParameterValues&, double asked, const CacheSize&) = nullptr;
-    /// Whether a parameter must name a file or folder.
     bool needs_file = false;
-    /// A sentence to read before a run, or an empty text.
     std::string remark{};
 };
 

@@ -6,8 +6,7 @@ namespace kvscope::policies {
 
 enum class Projected { keys, values };
 
-/// A layer's key projection (before RoPE) or value projection: weight x + bias for an input x, with the heads in
-/// sequence.
+/// A layer's key projection (before RoPE) or value projection, weight x + bias for an input x.
 struct Projection {
     int n_out = 0;              ///< G d, the size of the output
     int n_in = 0;               ///< size of the hidden state

@@ -16,9 +16,8 @@ PolicySpec recorded_policy(std::string_view name, std::string_view parameters_js
 /// Returns the budget that reproduces a recorded run, or nullopt if the parameters determine it.
 std::optional<Budget> recorded_budget(const PolicySpec& spec, int64_t budget, double budget_fraction);
 
-/// Sets the parameter `switches` to the recorded steps, which include the user's changes during decoding.
+/// Sets the parameter `switches` to the recorded steps. Returns whether `spec` was changed.
 /// @param n_ids length of the recorded answer, which has n_ids - 1 steps
-/// @returns whether `spec` was changed
 bool set_recorded_switches(PolicySpec& spec, std::span<const std::uint32_t> steps, int64_t n_ids);
 
 }  // namespace kvscope::policies

@@ -11,8 +11,7 @@
 
 namespace kvscope::policies {
 
-/// Returns every policy of this build, in a list that the build generates from policies/*.cpp. For example,
-/// ada_snapkv.cpp defines `Definition ada_snapkv_definition();`.
+/// Returns every policy of this build, from all policies/*.cpp.
 const std::vector<Definition>& definitions();
 
 /// Returns a policy by name, or nullptr. Names ignore case, and '_' equals '-'.

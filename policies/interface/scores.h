@@ -49,8 +49,7 @@ class Scores {
 
     Values values() const { return held_ ? held_->values : nullptr; }
 
-    /// Returns the ranking of the scores as rows of n. Returns nullptr on the first request, because a partial
-    /// selection is faster if no other request follows.
+    /// Returns the ranking of the scores as rows of n, or nullptr on the first request, when a selection is faster.
     const kernels::Ranking<T>* ranking(int64_t n) const {
         if (!are_rows_of(n)) return nullptr;
         const std::lock_guard lock(held_->mutex);

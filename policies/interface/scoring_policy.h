@@ -9,8 +9,7 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that keep the last `recent` entries and the best-scored earlier ones, the same number in every row.
-/// A derived policy implements `needs` and `score`.
+/// Base of policies that keep the last `recent` entries and the best-scored earlier ones, as many in every row.
 class ScoringPolicy : public Policy {
  public:
     void begin(const RunContext& context) override;

@@ -8,7 +8,6 @@
 namespace kvscope::policies {
 
 /// SnapKV and its variants. Ranks the prefix by the window's mean attention, reduced over the group and pooled.
-/// Variants override layer_budgets() or head_budgets().
 class SnapKvFamily : public WindowPolicy {
  public:
     explicit SnapKvFamily(const ParameterValues& values);
@@ -29,8 +28,7 @@ class SnapKvFamily : public WindowPolicy {
     virtual Scores<float> finished(int /*layer*/, Scores<float> scores) const { return scores; }
     virtual bool leaves_scores() const { return true; }
 
-    /// Returns the number of prefix entries that each row keeps. The sum over the model must equal that of
-    /// layer_budgets().
+    /// Returns each row's number of prefix entries. Their sum over the model must equal that of layer_budgets().
     virtual std::vector<int64_t> head_budgets(int layer, const Scores<float>& scores) const;
 
  private:

@@ -16,7 +16,6 @@
 namespace kvscope::policies {
 namespace {
 
-/// Location of invalid stored entries, for error messages.
 struct Place {
     std::string_view policy;
     int layer;
@@ -166,7 +165,6 @@ struct BlockUse {
     }
 };
 
-/// Blocks of a layer with their users and bytes.
 struct Shared {
     StoredBytes bytes;
     std::map<const StoredBlock*, BlockUse> uses;

@@ -57,8 +57,7 @@ struct StoredEntries {
     StoredVectors keys{}, values{};
 };
 
-/// Storage of one row: the entries of `stored`, and whole keys and values at the positions `plain`. Decoded tokens are
-/// appended whole.
+/// Storage of one row: the entries of `stored`, and whole keys and values at the positions `plain`.
 struct StoredRow {
     std::vector<StoredEntries> stored{};
     std::vector<uint32_t> plain{};
@@ -73,8 +72,7 @@ struct StoredLayer {
 
 struct Selection;
 
-/// Checks a selection's `stored`, if set.
-/// @throws SelectionError with the policy, layer, row, expected and found value
+/// @throws SelectionError with the policy, layer and row if the selection's `stored` is set and invalid
 void require_stored(std::string_view policy, int layer, const ModelShape& shape, const Selection& selection);
 
 /// Bytes by content. Masses take four bytes, channel indices two.

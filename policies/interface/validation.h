@@ -7,8 +7,7 @@
 
 namespace kvscope::policies {
 
-/// Checks for one row per KV head or query head, with strictly ascending positions below n_tokens.
-/// @throws SelectionError with the policy, layer, row, expected and found value
+/// @throws SelectionError unless there is one row per KV head or query head, with ascending positions below n_tokens
 void require_rows(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
                   const Selection& selection);
 

@@ -8,8 +8,7 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that keep the last `window` entries of the prompt and fill the budget with prefix entries, ranked
-/// by the window's queries.
+/// Base of policies that keep the prompt's last `window` entries and the best-ranked prefix entries.
 class WindowPolicy : public Policy {
  public:
     explicit WindowPolicy(const ParameterValues& values);
