@@ -11,8 +11,8 @@ Definition ada_pyramidkv_definition() {
             "Feng et al., Ada-KV: Optimizing KV Cache Eviction by Adaptive Budget Allocation for Efficient LLM "
             "Inference, 2024, arXiv:2407.11550",
         .summary =
-            "Uses PyramidKV's budgets per layer. Within a layer, the slots go to the best scores over all of its "
-            "heads, as in Ada-KV.",
+            "Uses PyramidKV's budget for each layer. As in Ada-KV, each layer keeps the entries with the best scores "
+            "over all of its heads.",
         .parameters = snapkv_family_parameters(
             {beta_parameter(), schedule_parameter(), alpha_parameter(0.2), normalize_parameter()}),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {

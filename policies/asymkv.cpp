@@ -73,7 +73,7 @@ class AsymKv : public MergingPolicy {
     }
 
     static float merged(float one, float gradient_of_one, float two, float gradient_of_two) {
-        // Floats would underflow for squares of small gradients.
+        // In f32, squares of small gradients would be 0.
         const double a = double{gradient_of_one} * double{gradient_of_one};
         const double b = double{gradient_of_two} * double{gradient_of_two};
         const double first = a + b > 0 ? a / (a + b) : 0.5;

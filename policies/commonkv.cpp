@@ -34,7 +34,7 @@ double most_latents_of(int n_layers, int64_t n_tokens, int layer_step, int64_t n
     return shared + std::min(own, most);
 }
 
-/// Returns the share of bytes that latents of a given rank need, or `asked` if the budget sets the rank.
+/// Returns the share of bytes that latents need if `rank` is given, else `asked`.
 double needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
     const auto rank = values.automatic_integer("rank");
     const ModelShape& shape = size.shape;
@@ -184,7 +184,7 @@ class CommonKv : public Policy {
 
     double n_unlike(int64_t n) const { return share_of(unlike_, n); }
 
-    /// Returns an upper bound for the number of latents, because the rank is chosen before the unlike tokens.
+    /// Returns an upper bound for the number of latents. The rank is chosen before the unlike tokens are known.
     double most_latents() const {
         return most_latents_of(context_.shape.n_layers, context_.n_tokens, layer_step_, sinks_ + recent_, unlike_,
                                of_model_);
@@ -194,7 +194,7 @@ class CommonKv : public Policy {
     double least_latents() const {
         const double n = static_cast<double>(context_.n_tokens);
         const double forced = std::min(static_cast<double>(sinks_ + recent_), n);
-        std::vector<int> others;  // number of latents added by one more own token, for each group
+        std::vector<int> others;  // for each group, number of additional latents per unlike token
         double latents = 0;
         for (const Group& group : groups_) {
             others.push_back(group.n_layers - 1);
@@ -469,7 +469,7 @@ Definition commonkv_definition() {
         .budget_of = BudgetOf::bytes,
         .needed_share = needed_share,
         .remark =
-            "On a processor, decoding is slower than with the full cache, because keys are computed again at each "
+            "On a CPU, decoding is slower than with the full cache, because keys are computed again at each "
             "step.",
     };
 }

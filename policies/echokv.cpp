@@ -94,11 +94,10 @@ Definition echokv_definition() {
                                "compression ratio."),
                 integer_parameter("sinks", 4, {.low = 0}, "Number of first tokens that stay exact."),
                 integer_parameter("recent", 128, {.low = 0},
-                                  "Number of last tokens that stay exact, in addition to the ratio. Decoded tokens are "
-                                  "reduced when they leave this range."),
-                choice_parameter(
-                    "rebuild", {"both", "keys", "values"}, "both",
-                    "Entries that are rebuilt: keys, values or both. The others stay exact in all layers."),
+                                  "Number of last tokens that stay exact. They need memory in addition to the ratio. "
+                                  "Decoded tokens are reduced when they leave this range."),
+                choice_parameter("rebuild", {"both", "keys", "values"}, "both",
+                                 "Whether keys, values or both are rebuilt. All others stay exact in all layers."),
                 switching_parameters()[0],
                 switching_parameters()[1],
             },
@@ -114,7 +113,7 @@ Definition echokv_definition() {
         .needed_share = echo_needed_share,
         .needs_file = true,
         .remark =
-            "On a processor, decoding is slower than with the full cache, because keys are computed again at each "
+            "On a CPU, decoding is slower than with the full cache, because keys are computed again at each "
             "step.",
     };
 }

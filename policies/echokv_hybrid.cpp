@@ -112,8 +112,8 @@ Definition echokv_hybrid_definition() {
                                   "Number of last prompt tokens whose queries rank the key channels."),
                 integer_parameter("sinks", 4, {.low = 0}, "Number of first tokens that stay exact."),
                 integer_parameter("recent", 128, {.low = 0},
-                                  "Number of last tokens that stay exact, in addition to the ratio. Decoded tokens are "
-                                  "reduced when they leave this range."),
+                                  "Number of last tokens that stay exact. They need memory in addition to the ratio. "
+                                  "Decoded tokens are reduced when they leave this range."),
                 switching_parameters()[0],
                 switching_parameters()[1],
             },

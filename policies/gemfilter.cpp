@@ -107,7 +107,7 @@ Definition gemfilter_definition() {
         .parameters =
             {
                 automatic_integer_parameter("layer", "13 L / 32, rounded, for L layers", {.low = 0},
-                                            "Layer whose last query selects the tokens, counted from 0."),
+                                            "Index of the layer whose last query selects the tokens, counted from 0."),
                 integer_parameter("kernel", 5, {.low = 1, .odd = true}, "Width of the average pooling, in tokens."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {

@@ -108,7 +108,7 @@ Definition lacache_definition() {
         .parameters =
             {
                 acting_after_scores(automatic_integer_parameter(
-                    "sinks", "128, or the budget minus the last entries and one if that is smaller", {.low = 0},
+                    "sinks", "128, but at most the budget minus the number of layers minus 1", {.low = 0},
                     "Number of first entries that are always kept.")),
                 acting_after_scores(integer_parameter("span", 16, {.low = 1},
                                                       "Number of layers that a rung of the ladder covers (S). With a "

@@ -18,8 +18,8 @@ class Laq : public LookaheadPolicy {
 
 Definition laq_definition() {
     return lookahead_q_cache_definition<Laq>("laq", "LAQ",
-                                             "Generates a few tokens from a cache compressed like SnapKV's, ranks the "
-                                             "full cache by their queries, and compresses it again.");
+                                             "Generates a few tokens from a cache compressed like SnapKV's. Their "
+                                             "queries then rank the full cache for the final compression.");
 }
 
 }  // namespace kvscope::policies

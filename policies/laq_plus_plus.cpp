@@ -33,7 +33,8 @@ class LaqPlusPlus : public LookaheadPolicy {
 
 Definition laq_plus_plus_definition() {
     return lookahead_q_cache_definition<LaqPlusPlus>(
-        "laq++", "LAQ++", "LAQ with a ranking by both the window's queries and the queries of the generated tokens.");
+        "laq++", "LAQ++",
+        "Like LAQ, but ranks the full cache by the queries of both the window and the generated tokens.");
 }
 
 }  // namespace kvscope::policies

@@ -248,7 +248,7 @@ Definition minicache_definition() {
         },
         .budget_of = BudgetOf::bytes,
         .remark =
-            "On a processor, decoding is slower than with the full cache, because keys are computed again at each "
+            "On a CPU, decoding is slower than with the full cache, because keys are computed again at each "
             "step.",
     };
 }

@@ -324,7 +324,7 @@ Definition palu_definition() {
         .own_share = [](const ParameterValues& values) { return values.automatic_real("rank_share"); },
         .needed_share = needed_share,
         .remark =
-            "On a processor, decoding is slower than with the full cache, because keys are computed again at each "
+            "On a CPU, decoding is slower than with the full cache, because keys are computed again at each "
             "step. With whitening=prompt, the directions are stored with the prompt in f32 and counted. For N tokens "
             "and groups of D numbers, this increases the requested share by a factor of 1 + 2 D / N in bf16 and 1 + D "
             "/ N in f32 (by 9 % and 5 % at 4,096 tokens and D = 192). With whitening=off, models with few KV heads no "

@@ -10,7 +10,7 @@ Definition snapkv_definition() {
             "Li et al., SnapKV: LLM Knows What You are Looking for Before Generation, NeurIPS 2024, "
             "arXiv:2404.14469",
         .summary =
-            "Keeps the window of the last queries and, per head, the prefix entries to which these queries attend "
+            "Keeps the window's entries and, for each head, the prefix entries to which the window's queries attend "
             "most. Scores are pooled along the prompt.",
         .parameters = snapkv_family_parameters(),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {

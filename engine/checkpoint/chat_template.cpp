@@ -98,7 +98,7 @@ std::string ChatTemplate::render(std::span<const Message> messages, bool add_gen
     for (Message& message : given) {
         require_utf8(message.role);
         require_utf8(message.content);
-        // In Python, stripping also removes no-break spaces. This code does it for templates that strip.
+        // Python's strip() also removes no-break spaces, so messages are stripped here if the template strips them.
         const auto [begin, end] = stripped(message.content, is_python_space);
         if (std::pair(begin, end) == stripped(message.content, is_ascii_space)) continue;
         const std::string content = std::exchange(message.content, message.content.substr(begin, end - begin));

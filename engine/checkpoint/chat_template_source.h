@@ -10,8 +10,8 @@ namespace kvscope::checkpoint {
 struct ChatTemplateSource {
     std::string jinja;
     std::map<std::string, std::string> special_tokens;  ///< bos_token, eos_token, ...: variables of the template
-    std::string origin;                                 ///< file that contains it
-    std::string problem;  ///< reason why the model's templates cannot be used; empty if jinja is valid
+    std::string origin;                                 ///< file that contains the template
+    std::string problem;  ///< reason why the templates cannot be used; empty if the template is valid
 };
 
 std::optional<ChatTemplateSource> find_chat_template(const std::filesystem::path& model);

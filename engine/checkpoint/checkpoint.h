@@ -19,11 +19,11 @@ class Tokenizer;
 struct TensorInfo {
     std::string name;            ///< Hugging Face name: model.layers.0.self_attn.q_proj.weight
     std::vector<int64_t> shape;  ///< (out, in), row-major
-    std::string stored_type;     ///< as in the file: F32, BF16, q4_1, …
+    std::string stored_type;     ///< type in the file: F32, BF16, q4_1, …
 };
 
 struct TokenizerFiles {
-    std::filesystem::path gguf;  ///< GGUF file (first of a split set); then all other paths are empty
+    std::filesystem::path gguf;  ///< GGUF file (the first of a split set); if set, all other paths are empty
     std::filesystem::path tokenizer_json;
     std::filesystem::path tokenizer_config;
     std::filesystem::path generation_config;
@@ -55,7 +55,7 @@ class Checkpoint {
 
     virtual TokenizerFiles tokenizer_files() const = 0;
 
-    /// Returns 64 hexadecimal digits that identify the weights and the configuration (see docs/models.md).
+    /// Returns 64 hexadecimal digits that depend on all weights and the configuration (see docs/models.md).
     std::string fingerprint() const;
 
  protected:

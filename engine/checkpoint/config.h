@@ -12,8 +12,8 @@ struct RopeScaling {
     Kind kind = Kind::none;
     double factor = 1.0;
     int64_t original_context = 0;   ///< original_max_position_embeddings (llama3, yarn)
-    double low_freq_factor = 1.0;   ///< llama3: wavelengths above original_context / this are divided by the factor
-    double high_freq_factor = 4.0;  ///< llama3: wavelengths below original_context / this are kept
+    double low_freq_factor = 1.0;   ///< llama3: divides wavelengths above original_context / low_freq_factor
+    double high_freq_factor = 4.0;  ///< llama3: keeps wavelengths below original_context / high_freq_factor
     double beta_fast = 32.0;        ///< yarn: dimensions with more rotations are kept
     double beta_slow = 1.0;         ///< yarn: dimensions with fewer rotations are divided by the factor
     bool truncate = true;           ///< yarn: whether ramp borders are rounded to whole dimensions
@@ -45,7 +45,7 @@ struct ModelConfig {
     bool tied_embeddings = false;
     /// (n_layers) window w of each layer, or 0 for all keys. A query sees itself and the w - 1 keys before it.
     std::vector<int64_t> sliding_window;
-    std::vector<int32_t> eos_ids;  ///< ascending; each of them ends generation
+    std::vector<int32_t> eos_ids;  ///< ids that end generation, ascending
     int32_t bos_id = -1;           ///< -1 if the model has none
     bool add_bos = false;
     /// Configuration for the trace: config.json unchanged, or a GGUF file's metadata in the same format.

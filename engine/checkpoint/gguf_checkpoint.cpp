@@ -135,7 +135,7 @@ class GgufCheckpoint : public Checkpoint {
     struct Location {
         const InputFile* file = nullptr;
         const GgufTensor* tensor = nullptr;
-        int64_t n_heads = 0;  ///< number of heads with permuted rows, 0 for none
+        int64_t n_heads = 0;  ///< number of heads if rows are permuted, else 0
     };
 
     struct Scratch {

@@ -93,7 +93,7 @@ std::vector<float> TokenClassifier::byte_probabilities(std::string_view text, co
         progress.advance(++done);
     }
     for (const std::string& wanted : how.force_tokens) force(text, wanted, probabilities);
-    // Some tokenizers split numbers into digits after a separate space.
+    // Some tokenizers write a space as a separate token before the digits of a number.
     for (size_t i = 0; i + 1 < text.size(); ++i) {
         if (text[i] == ' ' && std::isnan(probabilities[i])) probabilities[i] = probabilities[i + 1];
     }

@@ -16,7 +16,7 @@ namespace kvscope::checkpoint {
 /// An array in a GGUF file's metadata. Long arrays are not stored, except the tokenizer's tokens.
 struct GgufArray {
     static constexpr uint64_t longest_kept = 4096;
-    uint32_t element_type = 0;  ///< as in the file (enum gguf_type)
+    uint32_t element_type = 0;  ///< type in the file (enum gguf_type)
     uint64_t size = 0;
     std::vector<double> numbers;
     std::vector<std::string> texts;
@@ -28,7 +28,7 @@ struct GgufTensor {
     std::vector<int64_t> shape;  ///< slowest dimension first, as in PyTorch: (rows, columns)
     int type = 0;                ///< enum ggml_type
     std::string type_name;       ///< q4_1, f32, …
-    uint64_t offset = 0;         ///< from the start of the file
+    uint64_t offset = 0;         ///< in bytes from the start of the file
     uint64_t n_bytes = 0;
     uint64_t row_bytes = 0;
 };

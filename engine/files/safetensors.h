@@ -13,9 +13,9 @@
 namespace kvscope::checkpoint {
 
 struct SafetensorsEntry {
-    std::string dtype;  ///< as in the file: F32, F16, BF16, I64, …
+    std::string dtype;  ///< type in the file: F32, F16, BF16, I64, …
     std::vector<int64_t> shape;
-    uint64_t begin = 0;  ///< from the start of the file
+    uint64_t begin = 0;  ///< in bytes from the start of the file
     uint64_t end = 0;
 };
 

@@ -88,7 +88,7 @@ class Nesting {
     std::vector<size_t> levels_;
     size_t depth_ = 0;
     size_t brackets_ = 0;
-    size_t length_ = 0;  ///< of the current expression
+    size_t length_ = 0;  ///< tokens of the current expression
 };
 
 }  // namespace

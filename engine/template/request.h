@@ -14,9 +14,9 @@ namespace kvscope::chat_template {
 /// A request to the template program: parse a template and optionally render messages.
 struct Request {
     std::string source;
-    std::map<std::string, std::string> special_tokens;          ///< variables with their text
+    std::map<std::string, std::string> special_tokens;          ///< texts of the template's variables
     std::vector<std::pair<std::string, std::string>> messages;  ///< role and content
-    bool render = false;                                        ///< whether to render, not only to check the template
+    bool render = false;                                        ///< whether to render after checking the template
     bool add_generation_prompt = false;
     std::optional<std::time_t> now;  ///< current time if empty
 };

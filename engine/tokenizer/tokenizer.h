@@ -37,8 +37,8 @@ class Tokenizer {
     /// Like encode(), with the ends of the tokens. The text may have up to 4 GiB.
     Encoding encode_with_ends(std::string_view utf8, bool add_special, bool parse_special) const;
 
-    /// Returns valid UTF-8, with U+FFFD for invalid bytes. Keeps all spaces before punctuation. @throws
-    /// std::invalid_argument if an id is not in the vocabulary
+    /// Returns valid UTF-8, with U+FFFD for invalid bytes. @throws std::invalid_argument if an id is not in the
+    /// vocabulary
     virtual std::string decode(std::span<const int32_t> ids, bool skip_special = false) const = 0;
 
     /// Returns the bytes of a token in the middle of a text, which may be part of a character. Empty for unused ids.

@@ -15,10 +15,10 @@ namespace kvscope::checkpoint {
 struct AddedToken {
     int32_t id = -1;
     std::string content;
-    bool single_word = false;  ///< whether it must not be inside a longer word
-    bool lstrip = false;       ///< whether it includes the white space before it
-    bool rstrip = false;       ///< whether it includes the white space after it
-    bool normalized = false;   ///< whether it is searched in the normalized text instead of the original
+    bool single_word = false;  ///< whether the token must not be inside a longer word
+    bool lstrip = false;       ///< whether the token includes preceding white space
+    bool rstrip = false;       ///< whether the token includes following white space
+    bool normalized = false;   ///< whether to search the normalized text instead of the original
     bool special = false;
 };
 

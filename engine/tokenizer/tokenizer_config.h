@@ -12,17 +12,17 @@
 namespace kvscope::checkpoint {
 
 struct NamedToken {
-    AddedToken token;            ///< id -1 means the vocabulary's id of the text, or else the next free id
-    std::filesystem::path file;  ///< its file, for messages
+    AddedToken token;            ///< with id -1: the vocabulary's id of the text or else the next free id
+    std::filesystem::path file;  ///< file that names the token, for messages
     /// Whether the flags replace those in tokenizer.json. If not, the token only fills a gap there.
     bool replaces = false;
 };
 
-/// Tokens in tokenizer_config.json, special_tokens_map.json and added_tokens.json. As in transformers 5, the last two
-/// files are ignored if tokenizer_config.json has added_tokens_decoder.
+/// Tokens outside tokenizer.json. As in transformers 5, tokenizer_config.json with added_tokens_decoder replaces
+/// special_tokens_map.json and added_tokens.json.
 struct TokenizerConfig {
     std::map<std::string, std::string> special_tokens;  ///< special tokens by name: bos_token, eos_token, …
-    std::vector<NamedToken> tokens;                     ///< in the order of addition
+    std::vector<NamedToken> tokens;                     ///< in the order in which they are added
     nlohmann::json whole = nlohmann::json::object();    ///< contents of tokenizer_config.json
 
     static TokenizerConfig read(const std::filesystem::path& directory);

@@ -233,7 +233,7 @@ class GgufTokenizer final : public Tokenizer {
         eos_ = read(eos_key, llama_vocab_eos(vocab_));
         const llama_token assumed = llama_vocab_eos(vocab_);
         if (eos_ || assumed == LLAMA_TOKEN_NULL) return;
-        // Tests with another EOS id whether the text of the assumed token ends generation.
+        // Uses another EOS id to test whether the text of the assumed token also ends generation.
         gguf_set_val_u32(gguf, eos_key, assumed == 0 ? 1 : 0);
         llama_vocab other;
         read_vocabulary(file, gguf, other);

@@ -20,7 +20,7 @@ constexpr double kMostCounted = 64;  // longest range of counts that needs no st
 [[noreturn]] void refuse(std::string_view text, const std::string& reason) {
     throw BudgetError("Budget '" + std::string(text) + "': " + reason +
                       " A budget is a count of kept entries (128) or the kept share of the prompt (0.2 or 20%). "
-                      "Separate several by commas (64,128) or give ranges (64-512*2, 64-256+64).");
+                      "Separate several budgets by commas (64,128) or give ranges (64-512*2, 64-256+64).");
 }
 
 template <class Number>

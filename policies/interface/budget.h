@@ -11,7 +11,7 @@
 
 namespace kvscope::policies {
 
-/// Unit of a policy's budget: kept entries, or a share of the full cache's bytes. For bytes, a count B means B / N.
+/// Unit of a policy's budget: kept entries, or a share of the full cache's bytes (B / N for a count B).
 enum class BudgetOf { entries, bytes };
 
 /// Entries kept per KV head and layer (with window and sinks), as a count or as a share of the prompt.

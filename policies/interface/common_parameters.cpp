@@ -4,8 +4,8 @@ namespace kvscope::policies {
 
 Parameter window_parameter(int64_t fallback) {
     return integer_parameter("window", fallback, {.low = 1},
-                             "Number of last prompt tokens whose queries rank the prefix; their own entries are always "
-                             "kept (SnapKV's observation window).");
+                             "Number of last prompt tokens whose queries rank the prefix (SnapKV's observation "
+                             "window). The entries of these tokens are always kept.");
 }
 
 Parameter pooling_parameter(std::string fallback) {
@@ -31,8 +31,8 @@ Parameter granularity_parameter() {
 
 Parameter positions_parameter() {
     return acting_after_scores(choice_parameter("positions", {"prompt", "cache"}, "prompt",
-                                                "Positions of kept keys: those at which they were computed (prompt), "
-                                                "or consecutive ones after re-rotation (cache)."));
+                                                "Positions of kept keys: their original positions (prompt), or "
+                                                "consecutive positions after re-rotation (cache)."));
 }
 
 Parameter lambda_parameter(double fallback) {
@@ -42,10 +42,10 @@ Parameter lambda_parameter(double fallback) {
 }
 
 Parameter alpha_parameter(double fallback) {
-    return acting_after_scores(
-        real_parameter("alpha", fallback, {.low = 0.0, .high = 1.0},
-                       "Share of each head's slots that does not depend on scores (Ada-KV's safeguard): a head gets n "
-                       "(1 - alpha) + alpha c, where n is its number by scores and c the mean."));
+    return acting_after_scores(real_parameter(
+        "alpha", fallback, {.low = 0.0, .high = 1.0},
+        "Share of each head's entries that does not depend on scores (Ada-KV's safeguard): a head keeps n (1 - alpha) "
+        "+ alpha c entries, where n is its number by scores and c the mean over the heads."));
 }
 
 Parameter beta_parameter() {
@@ -57,8 +57,8 @@ Parameter beta_parameter() {
 Parameter schedule_parameter() {
     return acting_after_scores(
         choice_parameter("schedule", {"exact", "reference"}, "exact",
-                         "Layer budgets: integer shares of the exact total (exact), or with the step between layers "
-                         "rounded down, which exceeds the total (reference code)."));
+                         "Rounding of the layer budgets: to integers with the exact total (exact), or with the step "
+                         "between layers rounded down, which exceeds the total (reference code)."));
 }
 
 Parameter rolling_parameter() {

@@ -36,9 +36,9 @@ struct EchoLayout {
     friend bool operator==(const EchoLayout&, const EchoLayout&) = default;
 };
 
-/// Returns the layout for a share of the full cache's bytes. S is the smallest possible group size. D_local is a
-/// multiple of the head size, or of 16, 8, 4, 2 or 1 if the ratio would differ by more than 1.5 % of the bytes.
-/// @throws EchoMapsError if the ratio is outside (0, 1] or needs groups of more than all layers
+/// Returns the layout for a share of the full cache's bytes, with the smallest possible S. D_local is a multiple of the
+/// head size, or of 16, 8, 4, 2 or 1 if the ratio would differ by more than 1.5 % of the bytes.
+/// @throws EchoMapsError if the ratio is outside (0, 1] or needs more layers per group than the model has
 EchoLayout echo_layout(double ratio, const ModelShape& shape);
 
 /// Linear maps that predict the D - D_local missing numbers of a layer's keys (before RoPE) and values from the D

@@ -24,7 +24,7 @@ std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const Prom
 /// Returns the smallest accepted count above `refused`, or nullopt if there is none or the budget is in bytes.
 std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const UnreadPrompt& prompt);
 
-/// @throws ParameterError if the model does not have the plan's filter layer
+/// @throws ParameterError if the model has no layer with the number plan.filter_layer
 void require_filter_layer(const PassPlan& plan, const ModelShape& shape);
 
 }  // namespace kvscope::policies

@@ -6,7 +6,7 @@
 
 namespace kvscope::policies {
 
-/// Whether two names are equal, ignoring case and the difference between '_' and '-'.
+/// Whether two names are equal, ignoring case and with '_' equal to '-'.
 bool same_name(std::string_view a, std::string_view b);
 
 /// Returns the edit distance between names (insertions, deletions, replacements, swaps), compared as in same_name().

@@ -244,8 +244,7 @@ struct Definition {
     BudgetOf budget_of = BudgetOf::entries;
     /// Returns the share of the full cache's bytes that the parameters set, or nullopt. nullptr if they never set it.
     std::optional<double> (*own_share)(const ParameterValues&) = nullptr;
-    /// Returns the share of the full cache's bytes that a run needs for the requested share. nullptr if the two are
-    /// equal.
+    /// Returns the share of bytes that a run needs for the requested share. nullptr if it never needs more.
     double (*needed_share)(const ParameterValues&, double asked, const CacheSize&) = nullptr;
     bool needs_file = false;
     std::string remark{};
