@@ -16,7 +16,7 @@ struct Refusal {
     bool is_of_budget = false;  ///< whether the reason was a BudgetError
 };
 
-void begin_and_plan(const PolicySpec& spec, RunContext context, const PromptAhead& prompt) {
+void begin_and_plan(const PolicySpec& spec, RunContext context, const UnreadPrompt& prompt) {
     const std::vector<int32_t> any_ids(prompt.n_tokens > 0 ? static_cast<size_t>(prompt.n_tokens) : 0, 0);
     context.token_ids = any_ids;
     context.n_vocabulary = 1;

@@ -19,7 +19,7 @@ struct UnreadPrompt {
 const Parameter* file_parameter(const PolicySpec& spec);
 
 /// Returns the error message of Policy::begin or Policy::plan for this budget, or an empty text. Does not throw.
-std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const PromptAhead& prompt);
+std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt);
 
 /// Returns the smallest accepted count above `refused`, or nullopt if there is none or the budget is in bytes.
 std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const UnreadPrompt& prompt);

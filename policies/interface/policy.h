@@ -212,7 +212,7 @@ class Policy {
     virtual std::optional<WholeTokens> whole_tokens(int /*layer*/) const { return WholeTokens{}; }
     virtual Switching switching() const { return {}; }
     /// Returns the partial storage of tokens that were whole. Every call must return the same layout.
-    virtual StoredLayer store(const LeavingTokens&);
+    virtual StoredLayer store(const ReducedTokens&);
 
     /// Returns how often `merge` is called during decoding. Requires `chunk` in the plan.
     virtual DecodeMerging decode_merging() const { return {}; }
