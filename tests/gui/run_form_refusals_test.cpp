@@ -37,7 +37,7 @@ TEST_CASE("what cannot run is marked before Run, which is dead only where nothin
     CAPTURE(text);
     CHECK(!is_dead());
     CHECK(text.find("8 is too small for SnapKV (window=16), which needs at least 17 entries") != std::string::npos);
-    CHECK(text.find("not at 8: it needs at least 17 entries") != std::string::npos);
+    CHECK(text.find("not at 8: the policy needs at least 17 entries") != std::string::npos);
     CHECK(text.find("1 of these runs will fail") != std::string::npos);
     CHECK(text.find("1,000 is more than the prompt's") != std::string::npos);
     CHECK(text.find("nothing is dropped") != std::string::npos);

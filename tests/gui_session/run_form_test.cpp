@@ -72,7 +72,7 @@ TEST_CASE("a budget not above a policy's window is refused, with the smallest bu
     CHECK(check.rows[0].refused[0].budget == "40");
     CHECK(check.rows[0].refused[0].least == 41);
     CHECK_THAT(check.rows[0].reasons(), Catch::Contains("not above the window of 40"));
-    CHECK(check.rows[0].brief() == "not at 40: it needs at least 41 entries");
+    CHECK(check.rows[0].brief() == "not at 40: the policy needs at least 41 entries");
     CHECK(check.rows[1].refused.at(0).least == 101);
     CHECK(check.rows[2].refused.empty());
     CHECK(check.n_refused() == 2);
@@ -88,9 +88,9 @@ TEST_CASE("a run is refused only if no ticked policy can run at any budget") {
     const RefusedRuns check = find_refused_runs(form, counted());
     CHECK_FALSE(check.rows[0].can_run());
     CHECK(check.rows[2].can_run());
-    CHECK(
-        check.problem() ==
-        "None of the 2 policies can run. SnapKV (window=40): not at any of the budgets: it needs at least 41 entries");
+    CHECK(check.problem() ==
+          "None of the 2 policies can run. SnapKV (window=40): not at any of the budgets: the policy needs at least 41 "
+          "entries");
     form.rows[2].ticked = true;
     CHECK(find_refused_runs(form, counted()).problem().empty());
     CHECK(texts(form, BudgetNote::Kind::error)[0] ==
@@ -112,7 +112,7 @@ TEST_CASE("a policy cannot run if its file is not set, does not exist or is inva
         CHECK(row.refused[0].budget.empty());
         CHECK(row.reasons().find(" -") == std::string::npos);
     }
-    CHECK_THAT(check.rows[0].brief(), Catch::StartsWith("It needs a file: set importance."));
+    CHECK_THAT(check.rows[0].brief(), Catch::StartsWith("The policy needs a file: set importance."));
     CHECK(check.rows[1].brief() == "importance: there is no file " + missing);
     CHECK_THAT(check.rows[2].brief(), Catch::Contains("expected a JSON object"));
     CHECK_THAT(check.rows[2].brief(), Catch::Contains("Create one with `kvscope profile-heads`"));

@@ -43,7 +43,7 @@ Pyramid make_pyramid(std::vector<float> values, size_t rows, size_t columns, Red
     while (pyramid.levels.back().columns > smallest_level) {
         const auto& last = pyramid.levels.back();
         auto next = reduce == Reduce::maximum
-                        // like reduced(), fmax prefers a number to NaN
+                        // like reduced(), fmax ignores a single NaN
                         ? halved(last.values, rows, last.columns, [](float a, float b) { return std::fmax(a, b); })
                         : halved(last.values, rows, last.columns,
                                  [](float a, float b) { return reduced(Reduce::largest_magnitude, a, b); });

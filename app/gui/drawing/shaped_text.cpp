@@ -39,7 +39,7 @@ struct Shaped {
     float left = 0;  ///< left edge of the texture, relative to the beginning of the text
     float top = 0;   ///< top edge of the texture, relative to the baseline
     float advance = 0;
-    bool is_colored = false;   ///< has colors of its own, so it must not be tinted
+    bool is_colored = false;   ///< whether the text has its own colors and must not be tinted
     int used = 0;              ///< frame of the last use
     std::vector<float> edges;  ///< see byte_edges(); empty until requested
     size_t bytes() const { return static_cast<size_t>(width) * static_cast<size_t>(height) * 4; }

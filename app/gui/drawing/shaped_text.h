@@ -42,7 +42,7 @@ size_t beginning_of_erased(std::string_view text, size_t end);
 /// Returns the caret position one step to the left (-1) or right (1) on the screen; text.size() + 1 after the logical
 /// end of the line, and npos before its beginning.
 size_t byte_beside(std::string_view text, size_t byte, int direction);
-/// Like byte_beside(), to the next beginning of a word.
+/// Like byte_beside(), but moves to the next beginning of a word.
 size_t word_beside(std::string_view text, size_t byte, int direction);
 
 /// Returns the number of bytes of the whole characters that fit into a width; at least one character.

@@ -29,7 +29,7 @@ ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme) {
     if (theme.brightness == Brightness::light) return opaque(color);
     if (color == analysis::Rgb{}) return theme.ink;
     const auto [least, most] = std::minmax({color.r, color.g, color.b});
-    if (is_pale_hue(color)) {  // nearly white becomes nearly the background, with the same hue
+    if (is_pale_hue(color)) {  // a near-white color becomes a color near the background with the same hue
         const auto full = [rest = static_cast<float>(255 - least)](uint8_t channel) {
             return 1 - static_cast<float>(255 - channel) / rest;
         };

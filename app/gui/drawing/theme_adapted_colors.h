@@ -10,7 +10,7 @@ namespace kvscope::gui {
 /// Returns an opaque mix of two colors. @param share share of b
 ImVec4 mixed(ImVec4 a, ImVec4 b, float share);
 
-/// Adapts the color of an area to the background: in the dark theme, dark colors become light and near-white dark.
+/// Adapts the color of an area to the background: in the dark theme, dark colors become light, near-white ones dark.
 ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme);
 
 /// Adapts the color of a run's mark to the background. In the dark theme, black (`full`) becomes the text color,

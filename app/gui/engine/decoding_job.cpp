@@ -25,7 +25,7 @@ void decode(const DecodingJob& job, const engine::Model& model, engine::Progress
         }
         const std::string& why = repeated[i].record.message;
         failed += fmt::format("{}{}: {}", failed.empty() ? "" : "\n", job.what_ifs[i].name,
-                              why.empty() ? "it failed at another question about its context" : why);
+                              why.empty() ? "it failed at another question with the same context" : why);
     }
     if (!failed.empty()) throw std::runtime_error(failed);
 }

@@ -72,7 +72,7 @@ void LoadedModel::need(const trace::Reader& trace, const std::vector<fs::path>& 
         if (device == "cpu") throw;
         load(path, dtype, "cpu");
         if (warned_.insert(trace.path()).second)
-            on_warning_(fmt::format("{} was made on {}; it is now computed on the CPU, which rounds differently: {}",
+            on_warning_(fmt::format("{} was made on {}. The CPU is used instead and rounds differently: {}",
                                     trace.path().filename().string(), device, error.what()));
     }
 }

@@ -25,7 +25,7 @@ void make_again(QuestionJob& job, const engine::Model& model, engine::Progress& 
     std::vector<int> runs;
     bool lacks_answer = false;
     for (auto& asked : job.runs) {
-        if (asked.cache && !asked.cache->is_of(model)) asked.cache.reset();  // the model was loaded again later
+        if (asked.cache && !asked.cache->is_of(model)) asked.cache.reset();  // the cache is of an older model
         if (asked.cache) continue;
         missing.push_back(&asked);
         runs.push_back(asked.run);

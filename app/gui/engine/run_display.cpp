@@ -203,11 +203,10 @@ void RunDisplay::stop(Session& session) {
 void RunDisplay::end_early(Session& session) {
     stop(session);
     if (!session.document(document_)) return;
-    notice_(
-        fmt::format("{}.part contains the finished part. Start the same run again to continue it. Kept sets that are "
-                    "not in the file stay in memory until the trace is closed",
-                    output_.string()),
-        false);
+    notice_(fmt::format("{}.part contains the finished part. Start the same run again to continue. Kept sets that are "
+                        "not in the file stay in memory until the trace is closed",
+                        output_.string()),
+            false);
 }
 
 void RunDisplay::go_on(Session& session) {

@@ -80,7 +80,7 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
     int answered_ = -1;                          ///< prompt that is being answered
     std::map<int, std::string> questions_;       ///< by prompt
     std::vector<std::vector<int32_t>> answers_;  ///< by run: tokens decoded so far
-    std::map<int, bool> is_full_;                ///< by run; only runs whose cache can change its form
+    std::map<int, bool> is_full_;                ///< by run; contains only runs whose cache can switch its form
     std::set<int> to_switch_;                    ///< runs to switch after the next step
     std::vector<std::string> labels_in_engine_;  ///< by run
     std::chrono::steady_clock::time_point store_next_at_ = {};

@@ -21,7 +21,7 @@ UnfinishedRun unfinished_run(const std::filesystem::path& output) {
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     const auto cannot = [&](const char* why) {
         return std::runtime_error(fmt::format(
-            "{} cannot be continued automatically: {}. Start the same run again to continue it", part.string(), why));
+            "{} cannot be continued automatically: {}. Start the same run again to continue", part.string(), why));
     };
     try {
         const size_t n_prompts = recipe.at("prompts").size();

@@ -92,7 +92,7 @@ double measured_now(const LiveWhatIf& what_if, CurveMeasure measure) {
     return analysis::measured({0, *summary, NAN}, measure);
 }
 
-// The plot opens at a comfortable height and closes below the least, because opening can change line breaks above.
+// The plot opens at comfortable_ems and closes only below least_ems, because opening can change line breaks above.
 constexpr float least_ems = 6, comfortable_ems = 8, most_ems = 13;
 
 float room_for_plot() { return ImGui::GetContentRegionAvail().y - 2 * ImGui::GetFrameHeightWithSpacing(); }
@@ -314,7 +314,7 @@ void CurvePlot::draw_left_out(const Context&, const LiveCurvesNow& now) const {
 }
 
 void CurvePlot::go_to(Context& context, LiveWhatIf& what_if, const Move& move) {
-    if (move.run != what_if.source()) {  // the next frame continues, after the run became the source
+    if (move.run != what_if.source()) {  // select the run first; the next frame moves the slider
         move_ = move;
         context.session.selection.select_run(move.run);
         return;

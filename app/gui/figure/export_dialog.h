@@ -28,7 +28,7 @@ class ExportDialog {
     static void copy_numbers(const Session& session, const analysis::Table& table, const std::string& format,
                              const std::string& name, const Notice& notice);
 
-    /// Returns the figure's numbers as "csv", "md", "tex", "json" or "tsv". @throws as the figure's definition
+    /// Returns the figure's numbers as "csv", "md", "tex", "json" or "tsv". Throws like the figure's definition.
     static std::string numbers(const Session& session, const FigureRequest& request, const std::string& format);
     static std::string text(const analysis::Table& table, const std::string& format, bool csv_safe = false);
 };

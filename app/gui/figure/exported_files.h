@@ -15,7 +15,7 @@ std::string files_in_the_way(const std::vector<std::filesystem::path>& there);
 std::string problem_with_ending(const std::filesystem::path& path, bool is_picture);
 
 /// Writes a figure or its numbers in the format of the extension, also tsv. @returns the written files
-/// @throws std::runtime_error for an existing file that is not in `confirmed`; as figures::export_figure
+/// @throws std::runtime_error for an existing file not in `confirmed`; exceptions of figures::export_figure
 std::vector<std::filesystem::path> write_exported(const figures::Exported& what, const std::filesystem::path& path,
                                                   const figures::ExportOptions& options,
                                                   const std::vector<std::filesystem::path>& confirmed);

@@ -64,7 +64,7 @@ void add_line(std::span<const ImVec2> points, const std::vector<float>& dashes, 
 /// Removes points that lie on the line between their neighbors, within a quarter of a pixel.
 std::vector<ImVec2> thinned(const std::vector<ImVec2>& points) {
     constexpr float unseen = 0.25f;  // pixels
-    constexpr float farthest = 60;   // pixels; keeps slow bends
+    constexpr float farthest = 60;   // pixels between kept points, so that gentle bends remain
     std::vector<ImVec2> kept;
     for (size_t i = 0; i < points.size(); ++i) {
         if (kept.empty() || i + 1 == points.size()) {

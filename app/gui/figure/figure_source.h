@@ -44,7 +44,7 @@ struct MadeFigure {
     std::string nothing;
 };
 
-/// Makes a request's figure and numbers, on any thread. Functions throw as the figure's definition.
+/// Makes a request's figure and numbers, on any thread. Functions throw the exceptions of the figure's definition.
 class FigureJob {
  public:
     /// Whether titles contain the full names of traces, or badges for long names.

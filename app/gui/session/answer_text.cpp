@@ -56,7 +56,7 @@ Difference difference_of(size_t n_all, size_t m_all, const Alike& are_alike) {
         return out;
     }
     const auto alike = [&](size_t i, size_t j) { return are_alike(first + i, first + j); };
-    std::vector<uint32_t> common((n + 1) * (m + 1), 0);  // [i][j]: length for the elements from i and j on
+    std::vector<uint32_t> common((n + 1) * (m + 1), 0);  // [i][j]: length of the subsequence from elements i and j on
     const auto cell = [&](size_t i, size_t j) -> uint32_t& { return common[i * (m + 1) + j]; };
     for (size_t i = n; i-- > 0;) {
         for (size_t j = m; j-- > 0;)

@@ -202,7 +202,7 @@ void LiveWhatIf::show(Session& session, const Computed& computed) {
 void LiveWhatIf::select_result(Session& session) {
     session.pair.flicker.reset();  // flicker would hide the result
     session.selection.select_run(result(session));
-    told_ = session.displayed_run();  // the sliders may have moved on, so do not take its settings
+    told_ = session.displayed_run();  // do not copy the run's settings to the sliders, which may have moved meanwhile
 }
 
 std::string LiveWhatIf::settings_text() const {

@@ -46,7 +46,7 @@ std::string file_problem(const policies::PolicySpec& spec) {
     if (!parameter) return {};
     const std::string& path = spec.values.text(parameter->name);
     if (path.empty())
-        return fmt::format("It needs a file: set {}. {}", parameter->name, without_options(parameter->help));
+        return fmt::format("The policy needs a file: set {}. {}", parameter->name, without_options(parameter->help));
     std::error_code error;
     if (!fs::exists(path, error)) return fmt::format("{}: there is no file {}", parameter->name, path);
     if (access(path.c_str(), R_OK) != 0) return fmt::format("{}: {} cannot be read", parameter->name, path);
@@ -215,7 +215,7 @@ std::string RefusedRuns::Row::brief() const {
     for (const Refused& one : refused) budgets.push_back(one.budget);
     const std::string at = can_run() ? fmt::format("not at {}", joined(budgets)) : "not at any of the budgets";
     return refused[0].least
-               ? fmt::format("{}: it needs at least {} entries", at, analysis::format_count(*refused[0].least))
+               ? fmt::format("{}: the policy needs at least {} entries", at, analysis::format_count(*refused[0].least))
                : fmt::format("{}: {}", at, refused[0].reason);
 }
 

@@ -26,7 +26,7 @@ struct RefusedRuns {
         bool can_run() const { return n_refused < n_runs; }
         /// Returns all reasons, one per line: "64: a budget of 64 entries is not above …".
         std::string reasons() const;
-        /// Returns a short reason: "not at 64: it needs at least 65 entries", "needs its file: set importance".
+        /// Returns a short reason, such as "not at 64: the policy needs at least 65 entries".
         std::string brief() const;
     };
     std::vector<Row> rows;

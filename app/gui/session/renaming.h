@@ -15,8 +15,8 @@ std::vector<RunKey> alike_in_other_prompts(const Session& session, const RunKey&
 /// Returns the reason why a run cannot have this label, or "" if it can.
 std::string label_problem(const Session& session, const RunKey& run, const std::string& label);
 
-/// Gives a run a label, which is saved in the annotations. An empty or the recorded label removes it.
-/// @param in_all_prompts also rename alike_in_other_prompts(), except where another run has the label
+/// Saves a run's label in the annotations. Removes the saved label if `label` is empty or the recorded label.
+/// @param in_all_prompts whether to rename alike_in_other_prompts(), too, except where another run has the label
 void rename(Session& session, const RunKey& run, const std::string& label, bool in_all_prompts);
 
 }  // namespace kvscope::gui

@@ -18,7 +18,7 @@ struct StoredJson {
     };
     State state = State::absent;
     nlohmann::json contents = nlohmann::json::object();
-    std::string why;  ///< message with the file's name; empty if absent or sound
+    std::string why;  ///< message with the file's name; empty if the file is missing or valid
 };
 
 /// @param version_key key of the version, as in {"kvscope_notes": 1}; a file without the key counts as version 1

@@ -178,7 +178,7 @@ Tasks::Result Tasks::ask_any(const std::shared_ptr<const uint64_t>& slot, const 
     entry.asked = impl_->frame;
     entry.unwanted.reset();
     if (entry.is_finished(stamp) || entry.is_running(stamp)) {
-        entry.compute = {};  // for a stamp that is no longer wanted
+        entry.compute = {};  // drop the waiting computation of an older stamp
     } else if (!entry.compute || entry.wanted != stamp) {
         if (!entry.running && !entry.compute) impl_->queue.push_back(name);
         entry.compute = std::move(compute);

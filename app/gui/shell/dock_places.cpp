@@ -46,7 +46,7 @@ std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::ve
     ImGui::DockBuilderAddNode(dock_space, ImGuiDockNodeFlags_DockSpace);
     ImGui::DockBuilderSetNodeSize(dock_space, ImGui::GetMainViewport()->WorkSize);
     std::map<std::string, ImGuiID> places{{"all", dock_space}};
-    std::map<std::string, std::string> left_out;  // place that is left out, and place that receives its views
+    std::map<std::string, std::string> left_out;  // from a place that is left out to the place that receives its views
     for (const Cut& cut : cuts) {
         if (const auto without = left_out.find(cut.from); without != left_out.end()) {
             left_out[cut.to] = without->second;
@@ -57,7 +57,7 @@ std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::ve
         const bool is_across = cut.side == ImGuiDir_Left || cut.side == ImGuiDir_Right;
         const float least = cut.least * ImGui::GetFontSize() / std::max(is_across ? size.x : size.y, 1.0f);
         const float share = std::max(cut.share, least);
-        if (share > std::max(cut.share, most_share)) {  // without enough space, its views become tabs
+        if (share > std::max(cut.share, most_share)) {  // too little space, so the place's views become tabs
             left_out[cut.to] = cut.from;
             continue;
         }
@@ -65,7 +65,7 @@ std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::ve
         places[cut.from] = rest;
     }
     for (const auto& [name, has_its_views] : left_out)
-        places[name] = places.at(has_its_views);  // a place may have moved since it was left out
+        places[name] = places.at(has_its_views);  // later cuts may have moved the receiving place
     return places;
 }
 

@@ -108,7 +108,7 @@ nlohmann::json OpenViews::state() const {
     for (const auto& open : views_) {
         const ImGuiWindow* window = open->is_drawn ? ImGui::FindWindowByName(open->title().c_str()) : nullptr;
         views.push_back(state_of(*open));
-        // A view behind the start cards was never drawn. In that case, its request for focus decides.
+        // A view that was never drawn, e.g. behind the start cards, counts as in front if it has requested the focus.
         const bool is_tab = window && window->DockIsActive;
         const bool is_floating = window && window->DockId == 0;
         views.back()["in_front"] = is_tab ? window->DockTabIsVisible : is_floating || open->focus;
@@ -131,7 +131,7 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
     const auto is_replaced = [&](const auto& open) { return !keep_views && !(open->view && is_filled_in(*open)); };
     std::erase_if(before, is_replaced);
     std::erase_if(put_away_, is_replaced);
-    std::vector<std::unique_ptr<OpenView>> also_filled_in;  // restored views whose numbers open views have
+    std::vector<std::unique_ptr<OpenView>> also_filled_in;  // restored views with the same numbers as open views
     views_of_later_.clear();
     in_front_.clear();
     layout_ = stored(state, "layout", std::string());
@@ -180,7 +180,7 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
 
 void OpenViews::note_tab_order() {
     tab_order_.clear();
-    bool is_any_new = false;  // a view that was never drawn has no tab order, so all use the order of views_
+    bool is_any_new = false;  // whether a view has no tab order yet; then all tabs use the order of views_
     for (const auto& open : views_) {
         const ImGuiID window = ImHashStr(open->title().c_str());
         const ImGuiWindowSettings* saved = ImGui::FindWindowSettingsByID(window);

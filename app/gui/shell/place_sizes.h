@@ -23,7 +23,7 @@ class PlaceSizes {
     };
     struct Wanted {
         float size = 0;
-        float at = 0;   ///< length of the dock space when the user chose `size`, pixels
+        float at = 0;   ///< length of the dock space in pixels when the user chose `size`
         float set = 0;  ///< size that fit() last gave the place
     };
     static std::vector<Side> sides_of(ImGuiID dock_space);

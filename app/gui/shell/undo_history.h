@@ -15,7 +15,7 @@
 namespace kvscope::gui {
 
 /// Undo and redo of the user's choices: selection, A and B, mark, prompts, hidden runs, run labels, pins, views and
-/// places. Undo can reopen a closed trace. Opening a workspace clears the history. Changes by the app itself are no
+/// places. Undo can reopen a closed trace. Opening a workspace clears the history. Changes by the app itself are not
 /// steps, except when the app hides runs.
 class UndoHistory {
  public:

@@ -7,8 +7,7 @@
 
 namespace kvscope::gui {
 
-/// Says whether and where the selected tokens or the marked text were kept: in one line for the selected run, or in one
-/// line per run.
+/// Shows whether and where the selected tokens or the marked text were kept, for the selected run or for each run.
 class SpanAnswers {
  public:
     /// Returns the height that draw() needs, pixels; 0 if nothing is selected or marked.

@@ -80,8 +80,8 @@ void draw_switches(RunRequest& request) {
     same_line_if_fits(ImGui::CalcTextSize("Control tokens").x + 2 * ImGui::GetFrameHeight());
     ImGui::Checkbox("Control tokens", &request.options.parse_special);
     ImGui::SetItemTooltip(
-        "Reads control tokens in the text, such as <|im_end|>, as tokens. Off: as plain text. With a chat template "
-        "they are always read as tokens.");
+        "Reads control tokens in the text, such as <|im_end|>, as tokens. If off, they are plain text. With a chat "
+        "template they are always read as tokens.");
     const size_t n = request.asked_questions().size();
     ImGui::BeginDisabled(n == 0);
     ImGui::Checkbox(n > 1 ? "Policies see the questions###aware" : "Policies see the question###aware",

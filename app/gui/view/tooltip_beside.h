@@ -4,7 +4,7 @@
 
 namespace kvscope::gui {
 
-/// Begins a tooltip next to the current view, or a few lines above or below the mouse if there is no space there.
+/// Begins a tooltip next to the current view or, without space there, a few lines above or below the mouse.
 void begin_tooltip_beside();
 void end_tooltip_beside();
 

@@ -373,7 +373,7 @@ class CostView : public View {
             session.selection.select_run(row.run);
         ImGui::PopStyleColor();
         const bool is_hovered = ImGui::IsItemHovered();
-        if (fitting != label) {  // for a column that is fitted to its contents
+        if (fitting != label) {  // makes a fitted column wide enough for the whole label
             ImGui::SameLine(0, 0);
             ImGui::Dummy({ImGui::CalcTextSize(label.c_str()).x - ImGui::CalcTextSize(fitting.c_str()).x, 0});
         }

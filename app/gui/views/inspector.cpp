@@ -50,7 +50,7 @@ Place nearest(const TokenReport& report, int only_layer = -1) {
         if (only_layer >= 0 && static_cast<int>(layer) != only_layer) continue;
         for (size_t row = 0; row < report.n_rows; ++row) {
             const double missing = ranks_missing(report.at(layer, row));
-            const double distance = missing > 0 ? missing : 1e9 - missing;  // prefers heads that drop the token
+            const double distance = missing > 0 ? missing : 1e9 - missing;  // heads that drop the token come first
             if (std::isnan(missing) || (best.layer >= 0 && distance >= least)) continue;
             least = distance;
             best = {static_cast<int>(layer), static_cast<int>(row)};

@@ -598,7 +598,7 @@ class PromptView : public View {
     std::optional<std::string> seen_mark_;  ///< last mark that was scrolled to; nullopt: none yet
     int64_t hovered_ = -1;
     int64_t wanted_token_ = -1;
-    Cursor dragged_;           ///< selected span while dragging; no tokens: a single token
+    Cursor dragged_;           ///< selected span while dragging; without tokens while only one token is selected
     RunKey drag_run_;          ///< run in whose column the button was pressed
     int64_t drag_token_ = -1;  ///< token on which the button was pressed; −1: none
     int64_t menu_token_ = -1;

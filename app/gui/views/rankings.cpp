@@ -160,7 +160,7 @@ class RankingsView : public View {
         return std::clamp(ImGui::GetContentRegionAvail().x - others, 12 * em, 48 * em);
     }
 
-    /// Whether the column only repeats the span, which other columns show as first token and text.
+    /// Whether the column only repeats the token span, which other columns show as first token and text.
     static bool is_said_by_others(const Column& column) {
         return column.name == "last_token" || (column.name == "tokens" && column.title == "Tokens");
     }

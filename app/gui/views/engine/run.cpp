@@ -164,7 +164,7 @@ class RunView : public View {
         // The budgets are above the long list of policies, so that they are always visible, and keep their height.
         draw_budgets(context.theme, form_, tokens, true);
         draw_policies(context, lifetime, form_, *check_);
-        draw_budget_notes(context.theme, form_, tokens, *check_);  // below the list, which must not move
+        draw_budget_notes(context.theme, form_, tokens, *check_);  // below the list, so that the list does not move
         draw_output(context, status);
         draw_more(context, status);
         draw_menu(context);
@@ -485,7 +485,7 @@ class RunView : public View {
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         if (text_field("##output", "a new kvscope-N.h5", &output)) {
             form_.request.output = output;
-            form_.request.force = false;  // the choice was meant for another file
+            form_.request.force = false;  // the user agreed to replace another file
         }
         ImGui::SameLine();
         if (ImGui::Button("Browse…##output")) {
