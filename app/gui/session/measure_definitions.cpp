@@ -14,7 +14,7 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
      {"coverage",
       "share of tokens that at least one head of any layer keeps: C / N; K-VEC, Section 3.2, Tables 6 and 7"},
      {"kl_mean",
-      "mean over decode steps of KL(full‖run) = Σ p_full ln(p_full / p_run); kvscope's own. If the question was "
+      "mean over decode steps of KL(full‖run) = Σ p_full ln(p_full / p_run); not from a paper. If the question was "
       "read "
       "before entries were dropped, the first step's value is 0 for policies that only drop entries"},
      {"kl_stderr_over_steps",
@@ -22,8 +22,8 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
       "prompts"},
      {"kl_steps", "number of decode steps of the full run's answer over which KL and agreement are averaged"},
      {"agreement",
-      "share of decode steps, including the first, at which run and full run have the same greedy token; kvscope's "
-      "own"},
+      "share of decode steps, including the first, at which run and full run have the same greedy token; not from "
+      "a paper"},
      {"attention_kept",
       "share Σ P_t of the window's full attention that falls on kept entries, mean over layers and heads; P: K-VEC, "
       "Eq. 8"},
@@ -53,10 +53,10 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
       "share of tokens that at least one head of the layer keeps: C / N; K-VEC, Section 3.2, per layer"},
      {"head_budget",
       "B_h, number of entries that the head keeps, including window and sinks; ApertureKV, Eqs. 6, 14 and 17"},
-     {"reconstruction", "‖x̂ − x‖ / ‖x‖ over all tokens in the head's cache; kvscope's own"},
+     {"reconstruction", "‖x̂ − x‖ / ‖x‖ over all tokens in the head's cache; not from a paper"},
      {"channels", "number of heads of the layer that keep the channel; ThinK ranks channels by ‖Q[:, j]‖ ‖K[:, j]‖"},
      {"merging", "n_i, the number of tokens in entry i, in o = Σ exp(e_i) v_i / Σ n_i exp(e_i); AsymKV, KVSlimmer"},
-     {"overlap", "Jaccard index |A ∩ B| / |A ∪ B| of the kept entries; kvscope's own"},
+     {"overlap", "Jaccard index |A ∩ B| / |A ∪ B| of the kept entries; not from a paper"},
      {"head_divergence", "JSD(p‖q) = ½ KL(p‖m) + ½ KL(q‖m), m = (p+q)/2; ApertureKV, Eq. 15, Figure 5"},
      {"query_similarity", "cos(q_i, q_j) = q_i·q_j / ‖q_i‖‖q_j‖ after RoPE; ApertureKV, Figure 4"},
      {"mean_query_similarity", "mean of cos(q_i, q_j) over i ≠ j; ApertureKV, Figure 6"},
@@ -66,12 +66,14 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
      {"contribution",
       "c_i = λ_i p_t,i p_t+1,i / ‖y_t‖ ‖y_t+1‖, p = xU, of each head: Σ_i c_i = cos(y_t, y_t+1); KVSlimmer, Eq. 8, "
       "Figures 2, 8 and 9"},
-     {"layer-similarity", "mean cosine between a token's vectors before RoPE in one head of two layers; kvscope's own"},
-     {"head-similarity", "mean cosine between a token's vectors before RoPE in two heads of a layer; kvscope's own"},
+     {"layer-similarity",
+      "mean cosine between a token's vectors before RoPE in one head of two layers; not from a paper"},
+     {"head-similarity", "mean cosine between a token's vectors before RoPE in two heads of a layer; not from a paper"},
      {"alignment",
       "cos(E, c), E = ∂loss/∂o, mean over queries and pairs; c11, c12, c22: KVSlimmer, Eqs. 23 to 25 and 32, Figures 3 "
       "and 10 to 14"},
-     {"kl", "KL(full‖run) = Σ p_full ln(p_full / p_run) in nats; both read the full run's tokens; kvscope's own"}});
+     {"kl",
+      "KL(full‖run) = Σ p_full ln(p_full / p_run) in nats; both runs read the full run's tokens; not from a paper"}});
 
 }  // namespace
 
