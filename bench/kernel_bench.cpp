@@ -34,7 +34,7 @@ using namespace kvscope::kernels;
 
 namespace {
 
-/// Returns the time in seconds; with one thread its CPU time, which other programs disturb less.
+/// Returns the time in seconds. With one thread, this is the thread's CPU time, which other programs disturb less.
 double now() {
     timespec time{};
     clock_gettime(omp_get_max_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);

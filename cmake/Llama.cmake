@@ -39,7 +39,7 @@ target_include_directories(kvscope_llama_vocabulary SYSTEM
     PUBLIC ${KVSCOPE_LLAMA_SOURCE}/include ${KVSCOPE_LLAMA_SOURCE}/src)
 
 file(GLOB jinja_sources RELATIVE ${KVSCOPE_LLAMA_SOURCE} ${KVSCOPE_LLAMA_SOURCE}/common/jinja/*.cpp)
-# These two specialize templates that other sources have already instantiated, so they are not batched.
+# These two sources specialize templates that other sources have already instantiated, so they are not batched.
 set_source_files_properties(${KVSCOPE_LLAMA_SOURCE}/common/json.cpp ${KVSCOPE_LLAMA_SOURCE}/common/jinja/value.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 kvscope_llama_part(kvscope_jinja ALIAS jinja LINKS kvscope_ggml SOURCES
     ${jinja_sources} common/json.cpp common/unicode.cpp)

@@ -44,7 +44,7 @@ def cache_folder():
 
 
 def pins():
-    """name -> (version, kind, sha256, [path prefixes taken])"""
+    """Returns a dictionary from names to (version, kind, sha256, [path prefixes to unpack])."""
     table = {}
     for line in (HERE / "dependencies.txt").read_text().splitlines():
         words = line.split()
@@ -106,7 +106,7 @@ def download(name, folder):
 
 
 def unpack(archive, prefixes, folder):
-    """Unpacks the members with one of the prefixes (all without prefixes). The top folder of an sdist is dropped."""
+    """Unpacks the files whose paths begin with one of the prefixes, or all files. Removes the top folder of an sdist."""
     say(f"unpacking {archive.name}")
     prefixes = prefixes or [""]
     found = 0

@@ -22,7 +22,7 @@ bool has_map(const analysis::Panel& panel) {
     return false;
 }
 
-/// Whether all panels have space for their notes, because notes in only some panels would look like a difference.
+/// Whether all panels have space for their notes. Notes in only some panels would look like a difference.
 bool notes_fit(const analysis::Figure& figure, const std::vector<std::string>& titles, const FigureLayout& layout) {
     for (size_t i = 0; i < figure.panels.size(); ++i) {
         const double needed = measure_text(titles[i], panel_title_style()).width + theme::space_pt +

@@ -7,7 +7,7 @@
 
 namespace kvscope::figures {
 
-/// Target of a drawing, in points.
+/// Cairo context to draw on, with coordinates in points.
 struct Canvas {
     cairo_t* cr = nullptr;
     double dpi = 300;               ///< resolution of a bitmap, or of fine maps in vector files

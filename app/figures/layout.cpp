@@ -243,7 +243,7 @@ class Placement {
         std::vector<double> widths;
         for (const double share : column_share_) widths.push_back(room * share);
         double height = wanted_height(around);
-        double squeeze = 1;  // factor on column widths if square cells cannot use them
+        double squeeze = 1;  // factor that narrows columns if square cells cannot fill them
         if (const Panel* square = first_square(); square != nullptr) {
             const double ratio = (square->y.max - square->y.min) / (square->x.max - square->x.min);
             const double natural = widths[square->column] * ratio;
@@ -339,7 +339,7 @@ class Placement {
         double lead = 0;
         double bar = 0;
         double overhang = 0;
-        double patch = 0;  ///< background patch with its label
+        double patch = 0;  ///< width of the background patch; 0 without one
         analysis::Ticks ticks{};
         std::string title{};
     };

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t largest_text = size_t{256} << 20;
 
-/// Reads to the end, which for a pipe comes when all writers have closed it.
+/// Reads to the end of the file. A pipe ends when all writers have closed the pipe.
 std::string read_all(int descriptor, const std::string& name) {
     std::string text;
     std::vector<char> block(1 << 16);

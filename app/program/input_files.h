@@ -6,7 +6,7 @@
 namespace kvscope::program {
 
 /// Returns the path in KVSCOPE_DEFAULT_MODEL, else the installed model, else the model that the build fetched.
-/// @throws std::runtime_error if there is none
+/// @throws std::runtime_error if no model is found
 std::filesystem::path default_model();
 
 /// Returns a file of assets/, installed or in the source tree. @throws std::runtime_error if it is missing

@@ -245,7 +245,7 @@ def sequence_of(exact, ids):
 
 
 def heads_of(exact, x):
-    """(n, heads * d) -> (heads, n, d)"""
+    """Reshapes (n, heads * d) to (heads, n, d)."""
     return x.reshape(len(x), -1, exact.config.hidden_size // exact.config.num_attention_heads).transpose(0, 1)
 
 

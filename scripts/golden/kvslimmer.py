@@ -83,8 +83,8 @@ def pairs_of(attention, masses, n_merges, sinks, jitter=None):
 
 
 def pair_gap(first, attention, masses, sinks):
-    """Returns the smallest difference of log scores between an unmerged pair and the lowest merged pair that it overlaps, or the
-    highest merged pair if it overlaps none."""
+    """Returns the smallest difference of log scores between an unmerged and a merged pair. Each unmerged pair is compared with
+    the lowest merged pair that overlaps it, or with the highest merged pair if none overlaps it."""
     index, score = scores_of(attention, masses, sinks)
     goes = np.isin(index, first)
     beside = np.where(goes, score, np.inf)
@@ -337,7 +337,7 @@ class Slimmer:
         return merged
 
     def merge_back(self, index, layer, attend_again):
-        """`attend_again(layer)` -> outputs (H, m, d) and attention (H, m, n)"""
+        """Merges until the layer fits the budget. attend_again(layer) returns outputs (H, m, d) and attention (H, m, n)."""
         while layer[2].size > self.budget:
             outputs, attention = attend_again(layer)
             outputs, attention = outputs.mean(1), attention.mean(1)
@@ -420,7 +420,7 @@ class Asym(Slimmer):
 
     def __init__(self, reference, budget, sinks, cap=np.inf):
         super().__init__(reference, budget, sinks, cap)
-        self.averages = [(np.zeros((self.kv_heads, 0, self.d)), np.zeros(0)) for _ in self.layers]  # and their counts
+        self.averages = [(np.zeros((self.kv_heads, 0, self.d)), np.zeros(0)) for _ in self.layers]  # mean gradients and counts
 
     def gradients(self, ids, past, by_own=False):
         """Returns the gradients (G, n, d) or (G, n + m, d) per layer of the mean loss over all tokens but the first."""

@@ -36,7 +36,7 @@ def token(content, **flags):
 
 
 def token_cases(base):
-    """Returns name -> files next to tokenizer.json, for the family qwen2."""
+    """Returns a dictionary from case names to the files beside tokenizer.json. All cases belong to the family qwen2."""
     highest = max(max(base["model"]["vocab"].values()), max(t["id"] for t in base["added_tokens"]))
     own = {str(t["id"]): {k: v for k, v in t.items() if k != "id"} for t in base["added_tokens"]}
     new, other = str(highest + 1), str(highest + 2)

@@ -47,8 +47,8 @@ CALIBRATION_TOKENS, SEQUENCE = 4096, 1024
 
 
 def calibration_inputs(exact):
-    """Returns, per layer, a matrix X (rows, hidden) with the X^T X of the projections' inputs for the calibration text. X has
-    fewer rows than the text has tokens."""
+    """Returns, per layer, a matrix X (rows, hidden) that replaces the projections' inputs for the calibration text: X^T X is the
+    same, but X has fewer rows."""
     tokenizer = AutoTokenizer.from_pretrained(str(exact.path.parent), gguf_file=exact.path.name)
     text = (REPOSITORY / "assets" / "training" / "english.txt").read_bytes()[:32000].decode("utf-8")
     ids = tokenizer(text, add_special_tokens=False)["input_ids"][:CALIBRATION_TOKENS]

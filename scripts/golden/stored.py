@@ -44,14 +44,14 @@ def projection_weights(exact):
 
 
 def rotated(exact, keys):
-    """Applies RoPE at positions 0 ... N - 1: (N, G * d) -> (G, N, d)."""
+    """Applies RoPE at positions 0 ... N - 1 to an array (N, G * d). Returns (G, N, d)."""
     heads = by_head(exact, keys)
     cos, sin = exact.model.model.rotary_emb(heads, torch.arange(len(keys))[None])
     return apply_rotary_pos_emb(heads[None], heads[None], cos, sin)[1][0]
 
 
 def by_head(exact, x):
-    """(N, G * d) -> (G, N, d)"""
+    """Reshapes (N, G * d) to (G, N, d)."""
     return torch.as_tensor(x).reshape(len(x), exact.config.num_key_value_heads, -1).transpose(0, 1)
 
 
@@ -179,10 +179,10 @@ def cache_errors(observation, changed):
 
 
 def run_cases(exact, cases, prepare, store):
-    """Returns prompt -> records of its cases. cases: prompt -> list of (policy, parameters)
+    """Returns a dictionary from prompts to the records of their cases. cases: prompts with lists of (policy, parameters)
 
-    prepare(exact, ids) -> arguments for `store`, the observation first
-    store(exact, prepared, parameters) -> (the observation with the stored cache, or an Ageing run; data to record)
+    prepare(exact, ids) returns the arguments of `store`, with the observation first.
+    store(exact, prepared, parameters) returns the observation with the stored cache, or an Ageing run, and the data to record.
     """
     prompts = {}
     for name, listed in cases.items():

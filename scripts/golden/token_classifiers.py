@@ -232,7 +232,7 @@ class Reference:
 
 
 def kept(probabilities, budget):
-    """Returns the best positions, ties to the first; positions without a probability are always kept."""
+    """Returns the best positions. Ties go to the earlier position. Positions without a probability are always kept."""
     forced = [i for i, p in enumerate(probabilities) if p is None]
     free = sorted((-p, i) for i, p in enumerate(probabilities) if p is not None)
     return sorted(forced + [i for _, i in free[:budget - len(forced)]])

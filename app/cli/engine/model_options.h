@@ -20,7 +20,7 @@ class ModelOptions {
     std::vector<CLI::Option*> declare(CLI::App& app, As model = As::option);
     CLI::Option* declare_model(CLI::App& app, As model);
     CLI::Option* declare_dtype(CLI::App& app);
-    /// For commands that can compute on other devices than the CPU.
+    /// Declares --device, for commands that can use a GPU.
     CLI::Option* declare_device(CLI::App& app);
     CLI::Option* declare_threads(CLI::App& app);
     std::vector<CLI::Option*> declare_chat_template(CLI::App& app);

@@ -126,7 +126,7 @@ RunJob demo_job(const std::filesystem::path& output) {
 
 namespace {
 
-/// Refuses a policy without its file before the model is loaded, because each of its runs would fail.
+/// Refuses a policy without its file before the model is loaded, because all runs of the policy would fail.
 void require_file(const policies::PolicySpec& spec) {
     const policies::Parameter* file = policies::file_parameter(spec);
     if (file && spec.values.text(file->name).empty())
@@ -267,7 +267,7 @@ namespace {
 struct Whole {
     std::vector<engine::Prompt> prompts;
     std::vector<engine::RunPlan> plans;
-    size_t n_prompts_there = 0, n_plans_there = 0;  ///< leading ones that a complete trace already contains
+    size_t n_prompts_there = 0, n_plans_there = 0;  ///< first prompts and plans that a complete trace already contains
     std::string recipe;
     trace::WriterOptions options;
 };
@@ -314,7 +314,8 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
     if (!job.force) {
         whole.prompts = engine::in_order_of(complete, std::move(whole.prompts));
         whole.plans = engine::in_order_of(complete, std::move(whole.plans), true);
-        // If a complete trace contains everything that the command requests, an unfinished extension of it is ignored.
+        // If a complete trace contains everything that the command requests, an unfinished extension of the trace is
+        // ignored.
         if (!trace::is_part_of_recipe(recipe_of(whole), complete)) {
             Whole continued = whole;
             continued.prompts = engine::in_order_of(begun, std::move(continued.prompts));

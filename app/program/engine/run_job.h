@@ -67,7 +67,7 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
 /// Removes the `.part` folder of a trace without results, which would block a corrected command.
 void remove_begun_trace(const std::filesystem::path& output);
 
-/// As remove_begun_trace, but keeps a folder with a prefilled prompt. For stopped jobs.
+/// Removes the same folder after a stopped job, unless the folder contains a prefilled prompt.
 void remove_empty_trace(const std::filesystem::path& output);
 
 /// Checks before the weights are loaded that prompts fit context and memory, policies support their budgets, and the

@@ -18,7 +18,7 @@ namespace kvscope::program {
 struct TrainingJob {
     std::vector<std::filesystem::path> texts;  ///< empty for the text installed with kvscope
     int64_t n_tokens = 0;                      ///< largest number of tokens to read; 0 for all
-    double held_out = 0.05;   ///< share of the tokens, from the end, that measure errors and are not trained on
+    double held_out = 0.05;   ///< share of the tokens, at the end, that measure errors and are not used for training
     bool by_descent = false;  ///< whether the first stage uses gradient descent instead of least squares
     engine::EchoTrainingOptions options;
     engine::EchoTuningOptions descent{.steps = 600, .loss = engine::EchoLoss::keys_values};
