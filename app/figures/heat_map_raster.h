@@ -23,8 +23,8 @@ struct Window {
 /// Returns the visible part of `n_cells` cells between two data coordinates. @param downwards true for a y axis
 Window visible_window(const analysis::Axis& axis, double cells_begin, double cells_end, size_t n_cells, bool downwards);
 
-/// Returns the number of pixels along a side: the device pixels for bitmaps and fine cells, else a multiple of the
-/// number of cells, so that cells have equal sizes.
+/// Returns the number of pixels along a side: the number of device pixels for bitmaps and fine cells, else a multiple
+/// of the number of cells, so that cells have equal sizes.
 size_t raster_side(const Window& window, size_t device_pixels, bool exact_pixels);
 
 /// Returns the color of a value, or `ground` for NaN and for values below a scale with a `background_label`.
