@@ -130,7 +130,7 @@ struct Scatter {
     double size_pt = 3.0;
     Rgb color = {};
     Subject subject = {};
-    Dimension dimension = Dimension::none;  ///< kind of item, where point i is item i
+    Dimension dimension = Dimension::none;  ///< kind of item; point i shows item i
 };
 
 /// A reference line across the whole panel, with a label.
@@ -199,13 +199,13 @@ Subject subject_of(const Panel& panel, const Shape& shape);
 
 Subject subject_of_point(const Panel& panel, const Shape& shape, size_t point);
 
-/// Maps numbers to colors on a light background. Sequential maps get darker with the number; dark themes reverse them.
+/// Maps numbers to colors. In sequential maps, larger numbers are darker, or lighter if the theme is dark.
 struct ColorScale {
     std::string title;
     std::string of;  ///< runs whose numbers are shown; empty if obvious, or if panels differ
     std::string unit;
     ColorMap map = ColorMap::viridis_reversed;
-    double map_begin = 0;  ///< used part of the color map, as shares of its length
+    double map_begin = 0;  ///< start and end of the used part of the color map, from 0 to 1
     double map_end = 1;
     double min = 0;
     double max = 1;
@@ -219,7 +219,7 @@ std::string full_title(const ColorScale& scale);
 
 double place_on(const ColorScale& scale, double value);
 
-/// Extends a scale of counts down to `least`, a fraction of an entry, and makes it logarithmic.
+/// Makes a scale of counts logarithmic, with `least`, a fraction of an entry, as its lower end.
 void begin_at(ColorScale& scale, double least);
 
 struct LegendEntry {

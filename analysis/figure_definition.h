@@ -51,7 +51,7 @@ struct FigureOptions {
     double numeric_option(const std::string& name, double otherwise, double least, double most) const;
 };
 
-/// One trace of a figure and its options.
+/// One of the traces that a figure shows, with the options for this trace.
 struct TracePart {
     const trace::Reader* reader = nullptr;
     FigureOptions options;

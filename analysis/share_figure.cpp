@@ -101,7 +101,7 @@ class BudgetAxis {
  private:
     /// Returns ticks for the smallest and the largest budget, and for others whose labels fit.
     std::vector<Tick> ticks(double span) const {
-        constexpr double room = 0.2;  // of the axis, which is about 40 mm long
+        constexpr double room = 0.2;  // share of the axis, which is about 40 mm long
         const auto distance = [span](int64_t from, int64_t to) {
             return std::log(static_cast<double>(to) / static_cast<double>(from)) / span;
         };

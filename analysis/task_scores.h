@@ -47,7 +47,7 @@ struct TaskGroup {
 /// Groups results by setting and budget. Groups refer to `rows`. @throws FigureError if there are no rows
 std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows);
 
-/// Returns each budget except that of `full` once: entries ascending, then bytes, then shares. "all" if there are none.
+/// Returns the distinct budgets without `full`: entries ascending, then bytes, then shares; "all" if there are none.
 std::vector<std::string> budgets_of(std::span<const TaskGroup> groups);
 
 /// Returns one row per policy setting and budget: number of samples, mean score with its interval, number of failures.

@@ -10,8 +10,8 @@
 
 namespace kvscope::analysis {
 
-/// Decision of one row (head) of one layer about a token. Candidates are the positions that were ranked: those with a
-/// score, except entries that the policy keeps as `recent`. The lower of two positions with equal scores ranks better.
+/// Decision about a token in one row (head) of one layer. Candidates are all positions with a score, except the entries
+/// that the policy keeps as `recent`. If two positions have equal scores, the lower position ranks better.
 struct TokenDecision {
     static constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 

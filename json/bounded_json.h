@@ -17,10 +17,10 @@ size_t too_deep_at(std::string_view text);
 /// Returns the text with NaN, Infinity and -Infinity replaced by strings; an empty text if there are none.
 std::string with_constants_as_texts(std::string_view text);
 
-/// Returns the number for such a string, else nullopt.
+/// Returns the number that a string from with_constants_as_texts() stands for; nullopt for other strings.
 std::optional<double> non_finite(std::string_view text);
 
-/// Replaces such strings by their numbers in the whole value.
+/// Replaces all strings from with_constants_as_texts() in a value, at any depth, by the numbers.
 template <class Json>
 void restore_constants(Json& value) {
     if (value.is_structured()) {

@@ -84,9 +84,10 @@ Definition headkv_definition() {
                 "Exponent of the importances: values above 1 increase their differences, 0 makes them equal.")),
             acting_after_scores(real_parameter(
                 "beta", 1.2, {.low = 1.0, .low_open = true},
-                "Divisor that sets the entries divided by importance: each head gives up floor(c / beta) of its c "
-                "prefix entries. Values near 1 divide almost all entries by importance, large values keep heads nearly "
-                "equal. Published results use the best of 1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 and 10.")),
+                "Divisor that sets how many entries are distributed by importance: each head gives up floor(c / beta) "
+                "of its c prefix entries. With values near 1, almost all entries are distributed; with large values, "
+                "heads keep nearly equal numbers. Published results use the best of 1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 "
+                "and 10.")),
         }),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<HeadKv>(values);

@@ -206,7 +206,7 @@ std::vector<Parameter> parameters() {
                          "Weights of merged keys: those of Eq. 33 (exact) or of the published code (published)."));
     all.push_back(boolean_parameter(
         "size_factor", true,
-        "Whether pairs of entries with more tokens are merged later. The published code behaves as with off."));
+        "Whether pairs of entries with more tokens are merged later. The published code never does so (off)."));
     all.push_back(
         boolean_parameter("decode_merge", false,
                           "Whether earlier entries are merged down to the budget after every `chunk` decoded tokens, "

@@ -101,10 +101,10 @@ Definition lacache_definition() {
             "Shi et al., LaCache: Ladder-Shaped KV Caching for Efficient Long-Context Modeling of Large Language "
             "Models, ICML 2025, arXiv:2507.14204",
         .summary =
-            "Keeps the sinks and as many last entries as there are layers. Of each run of entries in between, a few "
-            "neighbors stay. Their place moves from layer to layer like a ladder. Runs are cut repeatedly, oldest "
-            "first, until the budget is met. If no run can be cut (a span of all layers), the oldest entries are "
-            "dropped. The choice depends on positions alone, so there are no scores.",
+            "Keeps the sinks and as many last entries as the model has layers. The entries in between form runs. Each "
+            "run keeps a few neighbors, whose place moves from layer to layer like a ladder. Runs are cut repeatedly, "
+            "oldest first, until the budget is met. If no run can be cut (a span of all layers), the oldest entries "
+            "are dropped. The choice depends on positions alone, so there are no scores.",
         .parameters =
             {
                 acting_after_scores(automatic_integer_parameter(

@@ -26,11 +26,11 @@ Whitening whitening_of(const ParameterValues& values) {
 }
 
 Parameter whitening_parameter() {
-    Parameter parameter =
-        choice_parameter("whitening", {"calibration", "prompt", "off"}, "calibration",
-                         "Source of the directions. With calibration (as in the paper): the keys and values of a text "
-                         "that the model reads once. With prompt (or `on`): the prompt's keys and values; these "
-                         "directions are stored and counted. With off: the weights alone.");
+    Parameter parameter = choice_parameter(
+        "whitening", {"calibration", "prompt", "off"}, "calibration",
+        "Source of the directions. With calibration (as in the paper): the keys and values of a text "
+        "that the model reads once. With prompt (or `on`): the prompt's keys and values; these "
+        "directions are stored, and their bytes count as part of the cache. With off: the weights alone.");
     parameter.aliases = {{"on", "prompt"}};
     return parameter;
 }

@@ -122,7 +122,7 @@ std::vector<int> heads_of(const Projection& projection, const trace::ModelAttrib
 /// Eigenvalues of a projection by layer, from the trace or the cache folder.
 class Eigenvalues {
  public:
-    /// @throws NothingToShow if neither has the eigenvalues
+    /// @throws NothingToShow if neither the trace nor the cache folder has the eigenvalues
     Eigenvalues(const trace::Reader& reader, const schema::DataSet& data_set) : reader_(reader), data_set_(data_set) {
         require_spectra(reader, data_set);
         trace::ModelRecord record;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kFloor = 1e-6;  // nats; smaller divergences are rounding errors
 constexpr double kCurvesMm = 48;
-constexpr double kRowMm = 3;  // of the map below; leaves space for a label per row
+constexpr double kRowMm = 3;  // row height of the map below the curves; leaves space for labels
 constexpr double kLeastMapMm = 9;
 constexpr Rgb kAgree{0xe4, 0xe4, 0xe4};
 constexpr Rgb kDiffer{0xd5, 0x5e, 0x00};

@@ -9,7 +9,7 @@
 
 namespace kvscope::analysis {
 
-/// Returns the mean over a layer's query heads of the window attention to each token (N) that the head dropped.
+/// Returns the window attention to each token (N) in heads that dropped the token, averaged over all query heads.
 /// @param window_attention (H, N) of this layer; the result is NaN if no head has attention
 /// @throws std::invalid_argument if the sizes do not match
 std::vector<double> attention_lost(std::span<const float> window_attention, size_t n_heads, const KeptSets& kept,

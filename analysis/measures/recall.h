@@ -18,7 +18,7 @@ struct Recall {
     double model = 0;            ///< mean over the layers
 };
 
-/// Returns the B positions with the most attention of each KV head (G, B), ascending: M_gold of DapQ, Eq. 1.
+/// Returns, for each KV head, the B positions with the most attention (G, B), ascending: M_gold in Eq. 1 of DapQ.
 /// @param answer_attention (G, N) of one layer
 /// @throws std::invalid_argument if G does not divide the number of values; kernels::NanScore for NaN values
 std::vector<uint32_t> gold_sets(std::span<const float> answer_attention, size_t n_kv_heads, size_t budget);

@@ -29,7 +29,7 @@ inline Cell known_cell(double value) { return std::isnan(value) ? Cell() : Cell(
 
 struct Row {
     std::vector<Cell> cells;  ///< one per column
-    bool control = false;  ///< The full run, or a run that takes more bytes than the full run, is never marked as best.
+    bool control = false;     ///< never marked as best: the full run, or a run that takes more bytes than the full run
     /// Name of the group (one prompt and budget) in which the best number is determined.
     std::string group = {};
 };

@@ -22,7 +22,7 @@ size_t character_begin(std::string_view text, size_t byte);
 /// Returns the text of tokens first … last, including all bytes of characters that they only partly contain.
 std::string_view whole_characters(const WholeText& texts, size_t first, size_t last);
 
-/// Replaces, in a token, the rest of a character that began in a preceding token.
+/// Is shown in place of the rest of a character that began in an earlier token.
 inline constexpr std::string_view continuation_mark = "‿";
 
 /// Returns the text of each token. A character that several tokens share is in the first of them; the others have the

@@ -8,14 +8,14 @@
 
 namespace kvscope::policies {
 
-/// Returns each row's number of the layer's R c best scores, mixed with the uniform share (with_safeguard()).
+/// Counts how many of the layer's R c best scores are in each row, and mixes in the uniform share (with_safeguard()).
 std::vector<int64_t> adaptive_budgets(const Scores<float>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
                                       int64_t c, double alpha);
 
 /// Returns n_h (1 - alpha) + alpha c for each row, rounded to integers with the sum R c of `counts`.
 std::vector<int64_t> with_safeguard(std::vector<int64_t> counts, int64_t c, double alpha);
 
-/// Multiplies each row's first n_prefix scores by a factor: the c largest scores divided by the sum of all.
+/// Multiplies each row's first n_prefix scores by the sum of the c largest of these scores, divided by the sum of all.
 void weigh_by_concentration(float* scores, int rows, int64_t n_prefix, int64_t row_stride, int64_t c);
 
 }  // namespace kvscope::policies

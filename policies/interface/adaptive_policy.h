@@ -34,7 +34,8 @@ class AdaptivePolicy : public SnapKvFamily {
 inline Parameter normalize_parameter() {
     Parameter parameter = boolean_parameter(
         "normalize", false,
-        "Whether each head's scores are first multiplied by the share of its c largest scores in their sum.");
+        "Whether each head's scores are first multiplied by a factor: the sum of the head's c largest scores "
+        "divided by the sum of all its scores.");
     parameter.binds_scores_to_budget = true;
     return parameter;
 }

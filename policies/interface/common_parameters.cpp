@@ -55,10 +55,10 @@ Parameter beta_parameter() {
 }
 
 Parameter schedule_parameter() {
-    return acting_after_scores(
-        choice_parameter("schedule", {"exact", "reference"}, "exact",
-                         "Rounding of the layer budgets: to integers with the exact total (exact), or with the step "
-                         "between layers rounded down, which exceeds the total (reference code)."));
+    return acting_after_scores(choice_parameter(
+        "schedule", {"exact", "reference"}, "exact",
+        "Rounding of the layer budgets. With exact, their sum is the exact total. With reference (the published code), "
+        "the step between layers is rounded down, so that the sum exceeds the total."));
 }
 
 Parameter rolling_parameter() {

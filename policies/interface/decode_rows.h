@@ -8,7 +8,7 @@
 
 namespace kvscope::policies {
 
-/// Entries of one row at a decode step. Those of a question read after the compression stay and do not count.
+/// Entries of one row at a decode step. Entries of a question that was read after the compression are not counted.
 class DecodeRow {
  public:
     DecodeRow(const RunContext& context, const StepObservations& step, std::span<const uint32_t> positions)

@@ -14,7 +14,7 @@ class ImportanceError : public BudgetError {
     using BudgetError::BudgetError;
 };
 
-/// Reads the importance of every query head (L, H) from JSON {"layer-head": [score, …], …}, the mean of the scores.
+/// Returns each query head's importance (L, H), the mean of its scores in JSON {"layer-head": [score, …], …}.
 /// @throws ImportanceError with the file, the expected and the found content
 std::vector<double> read_head_importance(const std::string& path, const ModelShape& shape);
 

@@ -9,8 +9,8 @@
 
 namespace kvscope::policies {
 
-/// The entries of one layer of a merging cache, the same in all heads, and the attention of some queries to them. Each
-/// entry covers consecutive tokens.
+/// Entries of one layer of a merging cache, with the attention of some queries to these entries. All heads have the
+/// same entries. Each entry covers consecutive tokens.
 struct MergeObservations {
     int layer = 0;
     ModelShape shape;

@@ -86,7 +86,7 @@ class ParameterValues {
     /// Sets a parameter. Names ignore case, and '_' equals '-'. @throws ParameterError for unknown names and values
     void set(std::string_view name, std::string_view text);
     void set_value(std::string_view name, ParameterValue value);
-    /// Sets a real parameter, or an integer parameter to the number without its fraction.
+    /// Sets a real or integer parameter. If the parameter is an integer, the fractional part of `number` is dropped.
     void set_number(std::string_view name, double number);
 
     const std::vector<Parameter>& declared() const { return declared_; }

@@ -84,9 +84,9 @@ struct PassPlan {
     /// Number of tokens generated greedily from the draft cache before the decision, or 0. `draft` selects the draft's
     /// entries. `select` gets the generated tokens as the appended ones.
     int64_t lookahead = 0;
-    /// Tokens per chunk if the prompt is read through the policy's own cache, else 0. `select` is not called. If the
-    /// cache holds more than B entries, the next chunk is read twice: once for its attention, by which `merge` merges
-    /// earlier entries, and once to keep its entries.
+    /// Number of tokens per chunk if the policy reads the prompt through its own cache, else 0. With chunks, `merge` is
+    /// called instead of `select`. If the cache holds more than B entries, the next chunk is read twice: first for its
+    /// attention, by which `merge` chooses earlier entries, then to keep the chunk's entries.
     int64_t chunk = 0;
     /// Whether entries are merged down to B after the last chunk, by the attention of the prompt's last query.
     bool final_merge = true;
@@ -140,7 +140,7 @@ struct ReducedTokens {
     EntriesView values{};  ///< shape (G, n, d)
 };
 
-/// Merges earlier entries (without a question's) back to the budget after every `every` decoded tokens.
+/// How often earlier entries are merged down to the budget during decoding. Entries of a question are never merged.
 struct DecodeMerging {
     int64_t every = 0;  ///< number of decoded tokens between two merges; 0 for never
     int64_t budget = 0;
@@ -170,8 +170,8 @@ class Policy {
     /// Observes a layer before any run is decided there. The arrays are valid until these decisions are made.
     virtual void observe(LayerObservations&) {}
 
-    /// Returns the layer at which the given layer is decided: itself or a later one, in ascending order. Until then,
-    /// the run keeps its full cache. A later layer requires `decides_in_order`.
+    /// Returns the layer whose observation triggers the decision for `layer`: the same or a later one, in ascending
+    /// order. Until then, the layer's full cache is kept. Returning a later layer requires `decides_in_order`.
     virtual int decided_at(int layer) const { return layer; }
 
     /// Whether `gather` collects all data, so that `select` and `draft` may run on any thread without a device.

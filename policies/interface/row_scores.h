@@ -41,7 +41,7 @@ template <class Score>
 std::vector<std::vector<uint32_t>> best_and_tail(const Scores<Score>& scores, std::span<const int64_t> counts,
                                                  int64_t n_prefix, int64_t n_tokens);
 
-/// Returns each row's number of the `count` best scores over all rows, among the first n_prefix positions.
+/// Counts how many of the `count` best scores of all rows are in each row, among the first n_prefix positions.
 template <class Score>
 std::vector<int64_t> best_by_row(const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
                                  int64_t count);

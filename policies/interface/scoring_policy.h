@@ -9,7 +9,7 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that keep the last `recent` entries and the best-scored earlier ones, as many in every row.
+/// Base of policies that keep the last `recent` entries and, in every row, equally many best-scored earlier entries.
 class ScoringPolicy : public Policy {
  public:
     void begin(const RunContext& context) override;

@@ -159,7 +159,8 @@ struct BlockUse {
     std::set<int> whole_columns;  ///< first columns of whole keys or values, d columns each
     int n_users = 0;              ///< number of other keys and values
 
-    /// Returns the columns per user that is not whole. These users share the columns that no whole keys or values use.
+    /// Returns the columns per key or value that is not whole. These share all columns that no whole keys or values
+    /// use.
     double width_of_user(const StoredBlock& block, int head_dim) const {
         return static_cast<double>(block.width - head_dim * static_cast<int>(whole_columns.size())) / n_users;
     }

@@ -98,8 +98,8 @@ struct StoredSummary {
     std::vector<uint8_t> whole;         ///< 1 for each entry whose key and value are whole
     std::vector<uint32_t> n_entries;    ///< (R) number of entries
     std::vector<uint32_t> n_stored;     ///< (R) number of entries that are not whole
-    /// (R) mean numbers per entry that is not whole, or d if all are whole. Users of a block that are not whole share
-    /// the columns that whole keys and values do not use.
+    /// (R) mean numbers per entry that is not whole, or d if all are whole. Keys and values that are not whole share
+    /// the columns of a block that no whole keys or values use.
     std::vector<float> key_width, value_width;
     StoredBytes bytes;
     bool drops_channels = false;  ///< whether `key_channels` contains a 0
