@@ -18,7 +18,7 @@ struct TokenSpan {
 inline constexpr size_t shortest_ranked_sentence = 12;
 
 /// Splits the first `n_tokens` tokens into sentences, which end after . ! ? or similar marks and at line breaks.
-/// Sentences of over 200 characters are split between words. A token across a boundary belongs to the first sentence.
+/// Sentences of over 200 characters are split between words. A token that spans two sentences belongs to the first one.
 std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens);
 
 /// Returns the sentences that are ranked. Short ones are joined with a neighbor; control tokens are omitted.

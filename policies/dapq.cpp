@@ -116,7 +116,7 @@ Definition dapq_definition() {
                                  "first-last",
                                  "Content of the pseudo tokens (Fig. 6a): the prompt's first and last tokens, single "
                                  "tokens or a span drawn from the prompt, a repeated phrase, or tokens drawn from the "
-                                 "vocabulary (Fig. 2a). A short prompt is used cyclically."),
+                                 "vocabulary (Fig. 2a). A prompt that is too short is repeated."),
                 integer_parameter("first", 4, {.low = 0, .high = 1 << 20},
                                   "For first-last: number of tokens from the start of the prompt."),
                 automatic_integer_parameter("last", "the rest of pseudo_tokens", {.low = 0, .high = 1 << 20},

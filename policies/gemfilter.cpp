@@ -102,8 +102,8 @@ Definition gemfilter_definition() {
             "Shi et al., Discovering the Gems in Early Layers: Accelerating Long-Context LLMs with 1000x Input Token "
             "Reduction, 2024, arXiv:2409.17422",
         .summary =
-            "Selects the last token and the tokens with the largest products of their keys with the prompt's last "
-            "query in an early layer. The model then runs again on these tokens, renumbered from 0.",
+            "Selects the last token and the tokens whose keys have the largest products with the prompt's last query "
+            "in an early layer. The model then runs again on these tokens, renumbered from 0.",
         .parameters =
             {
                 automatic_integer_parameter("layer", "13 L / 32, rounded, for L layers", {.low = 0},

@@ -92,8 +92,8 @@ class LongCache : public Policy {
         return kept;
     }
 
-    /// Returns `count` indices of `scores`: chunks in the order of their best entry; of the last chunk, the best
-    /// entries.
+    /// Returns `count` indices of `scores`: whole chunks, ordered by their best entry, then the best entries of the
+    /// next chunk.
     std::vector<uint32_t> best_chunks(std::span<const float> scores, int64_t count) const {
         struct Chunk {
             int64_t begin, size;

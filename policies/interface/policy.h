@@ -64,7 +64,7 @@ struct Needs {
     bool keys_before_rope = false;
     bool calibration = false;  ///< RunContext::calibration, which the engine then computes before it reads a prompt
     bool projection_inputs = false;  ///< each layer's input to its projections (N, hidden)
-    /// Attention of the full cache's answer. The run is decided after this answer.
+    /// Attention of the full cache's answer. The policy selects entries only after this answer.
     bool answer_attention = false;
     bool own_cache = false;  ///< the prompt is read through the policy's own cache; requires PassPlan::chunk
     /// Gradient of each chunk's loss for the cached keys, by another forward and backward pass. Needs `own_cache`.

@@ -159,8 +159,7 @@ struct BlockUse {
     std::set<int> whole_columns;  ///< first columns of whole keys or values, d columns each
     int n_users = 0;              ///< number of other keys and values
 
-    /// Returns the columns per key or value that is not whole. These share all columns that no whole keys or values
-    /// use.
+    /// Returns the number of columns not used by whole keys or values, divided by the number of other keys and values.
     double width_of_user(const StoredBlock& block, int head_dim) const {
         return static_cast<double>(block.width - head_dim * static_cast<int>(whole_columns.size())) / n_users;
     }
