@@ -18,7 +18,7 @@ struct RowCopy {
     const uint32_t* rows = nullptr;  ///< (n_rows) always in host memory; nullptr means 0, 1, …
 };
 
-/// Runs the copies in any order. No copy may read or write memory that another one writes.
+/// Runs the copies in any order. No copy may read or write memory that another copy writes.
 void copy_rows(std::span<const RowCopy> copies);
 
 }  // namespace kvscope::kernels

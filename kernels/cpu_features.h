@@ -9,7 +9,7 @@ enum class SimdLevel { generic, avx2, avx512, avx512_bf16 };
 
 const char* name_of(SimdLevel level);
 
-/// Returns the best level of this processor, or the lower one in the environment variable KVSCOPE_SIMD, read once.
+/// Returns the best level of this processor, or the level that the environment variable KVSCOPE_SIMD names, read once.
 /// Throws std::invalid_argument if KVSCOPE_SIMD is not a level's name or the processor lacks that level.
 SimdLevel simd_level();
 

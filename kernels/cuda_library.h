@@ -6,7 +6,7 @@
 
 namespace kvscope::kernels::cuda {
 
-/// CUDA is not available. what() names the missing piece and what to do.
+/// CUDA is not available. what() names the missing component and what the user can do.
 struct Unavailable : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

@@ -8,7 +8,7 @@ namespace kvscope::kernels {
 
 /// Vectors of several heads. Element c of token i and head h is vectors[i * row_stride + h * head_stride + c].
 struct NeighbourProducts {
-    DType dtype = DType::f32;  ///< f32 or bf16; the arithmetic of a call is f32, and calls add up in f64
+    DType dtype = DType::f32;  ///< f32 or bf16; arithmetic is f32 within a call, and `sums` are f64
     int64_t n_heads = 0;
     int64_t n = 0;
     int64_t d = 0;

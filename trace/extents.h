@@ -17,7 +17,7 @@ class Extents {
     Extents(const ModelAttributes& model, const PromptAttributes& prompt, const RunAttributes& run)
         : model_(&model), prompt_(&prompt), run_(&run) {}
 
-    /// Σ of the run, and T of the prompt's full run, if the caller knows them.
+    /// The lengths Σ (entries of the run) and T (steps of the prompt's full run), if the caller knows them.
     std::optional<std::size_t> entries;
     std::optional<std::size_t> steps;
 
@@ -60,7 +60,7 @@ class Extents {
         return std::nullopt;
     }
 
-    /// Returns the shape of a data set with `count` elements, with one unknown length computed. Empty if none fits.
+    /// Returns the shape of a data set with `count` elements and at most one unknown length, or empty if no shape fits.
     [[nodiscard]] std::vector<std::size_t> shape(const schema::DataSet& data_set, std::size_t count) const {
         std::vector<std::size_t> out;
         for (int i = 0; i < data_set.rank; ++i) {

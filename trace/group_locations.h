@@ -26,7 +26,7 @@ struct PromptPlace : GroupPlace {
 
 class Source {
  public:
-    /// Opens a file, a `.part` folder, or an output that so far has only its folder. Requires an h5::Guard.
+    /// Opens a file, a `.part` folder, or an output of which only the `.part` folder exists. Requires an h5::Guard.
     /// Throws NotATrace, ReadFailed, TruncatedTrace, TraceTooNew, DamagedTrace.
     explicit Source(const std::filesystem::path& path);
 

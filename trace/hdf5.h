@@ -122,7 +122,7 @@ DataSetInfo info(hid_t data_set);
 std::string type_name(hid_t type);
 const char* type_name(schema::Type type);
 
-/// Throws Failure if the stored bytes cannot unpack to this size, because then the shape is damaged.
+/// Throws Failure if the stored bytes cannot unpack to the data set's shape. Then the shape is damaged.
 void require_plausible(const DataSetInfo& found);
 void require_inside(const Block& block, std::span<const std::size_t> shape);
 

@@ -150,7 +150,7 @@ bool is_stored(hid_t data_set, const std::vector<hsize_t>& offset, hsize_t& size
     H5E_BEGIN_TRY { status = H5Dget_chunk_storage_size(data_set, offset.data(), &size); }
     H5E_END_TRY
     if (status >= 0) return size > 0;
-    // HDF5 1.10 fails here for a missing chunk if others exist. The slower call below recognizes a missing chunk.
+    // HDF5 1.10 fails here for a missing chunk if other chunks exist. The slower call below recognizes a missing chunk.
     unsigned passed_by = 0;
     haddr_t at = HADDR_UNDEF;
     checked(H5Dget_chunk_info_by_coord(data_set, offset.data(), &passed_by, &at, &size), action);

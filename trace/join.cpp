@@ -41,7 +41,7 @@ void require_no_gaps(const Source& parts) {
     }
 }
 
-/// Sets a damaged part aside, unless it is only unreadable now, or is the extended trace, which cannot be made again.
+/// Sets a damaged part aside, unless its error is temporary or it is the extended trace, which cannot be made again.
 template <class Action>
 void with_part(Source& parts, const GroupPlace& place, const OutputFile& output, Action action) {
     output.require_healthy();
@@ -162,7 +162,7 @@ void share_context(const PromptPlace& place, const PromptAttributes& prompt,
     if (place.file != base) link_shared(file, from, place.group, schema::prompt::shared_data_sets);
     for (const GroupPlace& run : place.runs) {
         if (run.file == base) continue;
-        // A run with its own entries shares none.
+        // A run with its own kept entries does not use another prompt's entries.
         if (h5::exists(file, run.group + "/" + std::string(schema::run::kept_offsets.path))) continue;
         link_shared(file, fmt::format("{}/runs/{}", from, run.number), run.group, schema::run::shared_data_sets);
     }

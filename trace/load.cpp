@@ -47,7 +47,7 @@ struct LoadAttribute {
     void operator()(const char* name, double& out) const { out = real(name, require(name)); }
     void operator()(const char* name, std::vector<std::int32_t>& out) const {
         const h5::Value value = require(name);
-        // h5py stores an empty list as floating point.
+        // h5py stores an empty list as floating-point numbers.
         if (value.kind != h5::Value::Kind::integer && !value.reals.empty()) wrong(name, "a list of integers", value);
         out.assign(value.integers.begin(), value.integers.end());
     }

@@ -1,5 +1,5 @@
 // Writes HDF5 files so that a full disk cannot crash the program. HDF5 1.10 may crash when it closes a file after a
-// failed write, so this driver hides the failure from HDF5, and close() reports it.
+// failed write, so this driver hides failed writes from HDF5, and close() reports them.
 #pragma once
 
 #include <hdf5.h>

@@ -33,7 +33,7 @@ std::filesystem::path linked_output(const std::filesystem::path& output);
 /// "t.h5" → "t.h5.part". Links to one file share its folder, so the folder's lock covers all of its writers.
 std::filesystem::path part_folder_of(const std::filesystem::path& output);
 
-/// Returns the joined trace, even if the folder is gone, or nullopt before joining. Throws as read_folder_record().
+/// Returns the joined trace, even without the folder, or nullopt before joining. Throws as read_folder_record().
 std::optional<std::filesystem::path> joined_trace(const std::filesystem::path& folder);
 
 std::string base_part();

@@ -36,7 +36,7 @@ struct Block {
 
 class Reader {
  public:
-    /// Opens a trace file, a `.part` folder, or an output that so far has only a `.part` folder. Throws NotATrace,
+    /// Opens a trace file, a `.part` folder, or an output of which only the `.part` folder exists. Throws NotATrace,
     /// ReadFailed, TruncatedTrace, TraceTooNew, DamagedTrace.
     explicit Reader(const std::filesystem::path& path);
     Reader(Reader&&) noexcept;

@@ -378,9 +378,9 @@ inline constexpr const DataSet* data_sets[] = {
     &switch_steps,
     &switch_is_full,
 };
-/// Attribute of a part: the run of the same prompt with identical scores. The finished file has a hard link instead.
+/// Attribute of a part: run of the same prompt with equal scores. A finished file has a hard link instead.
 inline constexpr std::string_view scores_of_attribute = "scores_of";
-/// Data sets that a run shares with the run of the same number of the prompt `context_of`.
+/// Data sets that a prompt's run shares with the equally numbered run of the prompt `context_of`.
 inline constexpr const DataSet* shared_data_sets[] = {&kept_offsets, &kept_indices, &scores};
 }  // namespace run
 

@@ -21,7 +21,7 @@ namespace kvscope::trace {
 
 namespace {
 
-/// Hashes bits, because NaN never equals NaN. Digests depend on the piece size, so they are never stored.
+/// Hashes the bits, because NaN is not equal to NaN. Digests depend on the piece size, so they are never stored.
 template <class T>
 SharedScores::Digest digest_of(std::span<const T> scores) {
     constexpr std::size_t piece_bytes = std::size_t{1} << 20;

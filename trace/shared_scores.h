@@ -17,7 +17,7 @@ class SharedScores {
  public:
     explicit SharedScores(std::filesystem::path folder = {}) : folder_(std::move(folder)) {}
 
-    /// Registers an existing part. `source` is the run with its scores, or nullopt if the part has its own scores.
+    /// Registers an existing part. `source` is the run whose part has the scores, or nullopt for this part.
     void add_part(int prompt, int run, std::optional<int> source);
     /// Forgets and returns the runs of a prompt whose scores are in a missing part. They have to be made again.
     std::set<int> forget_orphans(int prompt, const std::set<int>& runs);

@@ -158,7 +158,7 @@ bool TraceFiles::lies_in(const GroupPlace& place, const schema::DataSet& data_se
     return guarded(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
 }
 
-/// Returns the place's group, or that of the run with which it shares scores, or nullptr if both lack the data set.
+/// Returns the group of the place or of the run that shares its scores, or nullptr if both lack the data set.
 const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet& data_set) const {
     const GroupPlace& own = group(place);
     if (lies_in(own, data_set)) return &own;
@@ -172,7 +172,7 @@ const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet
     return index && lies_in(runs[*index], data_set) ? &runs[*index] : nullptr;
 }
 
-/// Like find_among_runs(), but an unfinished trace may also have the data set in the prompt whose context is shared.
+/// Like find_among_runs(), but in an unfinished trace also searches the prompt that shares the context.
 const GroupPlace* TraceFiles::find(Place place, const schema::DataSet& data_set) const {
     if (const GroupPlace* here = find_among_runs(place, data_set)) return here;
     if (place.prompt < 0 || !prompt(place.prompt).attributes.context_of) return nullptr;

@@ -88,7 +88,7 @@ class TraceFiles {
     mutable Source source_;
     std::optional<ModelAttributes> model_;
     std::vector<Prompt> prompts_;
-    /// Separate from the HDF5 lock, so that cached entries are available while another thread reads.
+    /// Separate from the HDF5 lock, so that cached entries can be returned while another thread reads.
     mutable std::mutex kept_mutex_;
     mutable std::map<std::pair<int, int>, std::shared_ptr<const Kept>> kept_;
 };

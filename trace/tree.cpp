@@ -78,7 +78,7 @@ class TreeList {
         const h5::Handle object(h5::checked(H5Oopen(file, path.c_str(), H5P_DEFAULT), "open " + path), H5Oclose);
         if (path != "/") {
             const auto [first, is_new] = first_names_.emplace(h5::address(file, path), path);
-            // Parts of a folder are separate files, whose addresses cannot be compared.
+            // The parts in a folder are separate files, so that addresses in different parts cannot be compared.
             if (!is_new && !source_.is_folder) node.link_to = first->second;
         }
         for (const std::string& name : h5::attribute_names(object.get())) {

@@ -186,11 +186,11 @@ void require_free(const fs::path& folder) {
     try {
         const FolderLock held(folder);
     } catch (const WriteFailed&) {
-        // Without a lock, other writers cannot be detected.
+        // Without a lock on the folder, other writers cannot be detected.
     }
 }
 
-/// Force may replace a trace in any state, but not another file that the user named by mistake.
+/// Force may replace a trace in any state, but no other kind of file, which the user may have named by mistake.
 void require_replaceable(const fs::path& path) {
     std::error_code error;
     const std::string extension = path.extension().string();
@@ -243,7 +243,7 @@ void require_own_entries(const fs::path& folder) {
                         folder.string(), name));
 }
 
-/// Removes only files that a writer makes, even by force.
+/// Removes only files that a writer creates, even with force.
 void empty_folder(const fs::path& folder) {
     require_own_entries(folder);
     std::vector<fs::path> found;
@@ -421,18 +421,18 @@ struct Writer::Impl {
     }
     bool has_run(int prompt, int run) const { return contains(parts, prompt, run) || contains(base, prompt, run); }
 
-    /// A crash after the final rename can leave the folder.
+    /// A crash after the final rename can leave the .part folder.
     void drop_leftovers(const nlohmann::json& recipe) const {
         if (look_at_folder(folder, recipe) != Found::same) return;
         try {
             const FolderLock held(folder);
             remove_folder(folder);
         } catch (const std::runtime_error&) {
-            // The folder is in use or protected, and harmless next to a complete trace.
+            // The folder is in use or protected. Next to a complete trace, the folder is harmless.
         }
     }
 
-    /// Loads attributes and sets damaged parts aside. Throws for parts that are only unreadable now: they may be sound.
+    /// Loads attributes and sets damaged parts aside. Throws for parts that cannot be read now but may be sound.
     void load_parts() {
         const h5::Guard guard;
         const auto readable = [&](const std::string& part, auto load) {

@@ -56,7 +56,7 @@ class Writer {
     ~Writer();
 
     [[nodiscard]] bool resumed() const;
-    /// Whether the trace extends a complete one, also if an earlier writer began the extension.
+    /// Whether the trace extends a complete trace, even if an earlier writer began the extension.
     [[nodiscard]] bool extends() const;
     /// Returns messages for the user about damaged parts, which were renamed and count as missing.
     [[nodiscard]] const std::vector<std::string>& set_aside() const;
@@ -68,13 +68,13 @@ class Writer {
     /// Returns the rows of a batch. Requires has_results().
     [[nodiscard]] const std::vector<ResultRow>& results(std::string_view task, int batch) const;
 
-    // Each call returns after its part is written, synced and renamed. A part of the same number is replaced; one in
-    // the extended trace cannot be (std::logic_error). Throws std::invalid_argument if a vector breaks a rule of
-    // schema.h, and WriteFailed. Invalid UTF-8 becomes U+FFFD, and NUL becomes U+2400.
+    // Each call returns after its part is written, synced and renamed. It replaces a part of the same number, but
+    // throws std::logic_error if that part is in the extended trace. Throws std::invalid_argument if a vector breaks a
+    // rule of schema.h, and WriteFailed. Invalid UTF-8 becomes U+FFFD, and NUL becomes U+2400.
 
     /// Must be the first call, because all shapes depend on the model.
     void write_model(const ModelRecord& record);
-    /// Requires the model and, with `context_of`, that prompt.
+    /// Requires the model and, if `context_of` is set, the prompt that it names.
     void write_prompt(int prompt, const PromptRecord& record);
     /// Requires the prompt. Runs are numbered from 0, and one must have the policy `full`. If the prompt has
     /// `context_of`, write that prompt's run of the same number first, so that kept_* and scores are stored once.

@@ -89,7 +89,7 @@ struct AttentionBlockBody {
         const int64_t groups = (static_cast<int64_t>(queries_per_block(group) / W) * group + 2) / 3;
         const size_t all = Layout(groups, head_dim, n_keys, columns).total;
         if (!columns || keeps_weights(n_keys)) return all;
-        // A shorter block whose weights are kept can need more scratch than a longer one.
+        // A shorter block that keeps its weights can need more scratch than a longer block that does not.
         const size_t kept = Layout(groups, head_dim, kMostKept, columns).total;
         return kept > all ? kept : all;
     }
@@ -343,7 +343,7 @@ struct AttentionBlockBody {
         return result;
     }
 
-    /// Masks keys that a lane does not see. Not inlined into the tiles, because its constants need registers.
+    /// Masks keys that a lane does not see. Not inlined into the tile functions, because its constants need registers.
     template <int Rows>
     [[gnu::noinline]] static void mask(const Visible& seen, int64_t key, float* s) {
         for (int i = 0; i < Rows; ++i)
@@ -374,7 +374,7 @@ struct AttentionBlockBody {
         }
     }
 
-    /// Computes a panel's unscaled S and the maximum per lane. In registers, the maximum would make GCC spill sums.
+    /// Computes a panel's unscaled S and the maximum per lane, in memory, because in registers GCC would spill sums.
     static void logits(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, float* s) {
         const Visible seen = visible(state, g, panel);
         const elem* q = state.q(g);

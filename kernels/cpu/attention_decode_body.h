@@ -28,7 +28,7 @@ struct F32Rows {
     }
 };
 
-/// Reads rows of bf16, even and odd elements separately, with one operation each.
+/// Reads even and odd elements of bf16 rows separately, with one operation for each.
 template <class Simd>
 struct Bf16Rows {
     using T = bf16;

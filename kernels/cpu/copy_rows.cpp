@@ -23,7 +23,7 @@ void copy(const RowCopy& rows) {
 void copy_rows(std::span<const RowCopy> copies) {
     size_t bytes = 0;
     for (const RowCopy& of_one : copies) bytes += static_cast<size_t>(of_one.n_rows) * of_one.row_bytes;
-    // One thread runs each copy in order, because its rows may overlap.
+    // One thread makes a whole copy in order, because the copy's source and destination may overlap.
     parallel_for(static_cast<int64_t>(copies.size()), static_cast<int64_t>(bytes / 32),
                  [&](int64_t i) { copy(copies[static_cast<size_t>(i)]); });
 }

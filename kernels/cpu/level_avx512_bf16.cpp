@@ -23,10 +23,10 @@ struct Simd : SimdAvx512 {
     static pairs pairs_of(vec a, vec b) { return _mm512_cvtne2ps_pbh(b, a); }
     static void store_pairs(bf16* p, pairs x) { _mm512_storeu_si512(p, reinterpret_cast<__m512i>(x)); }
 
-    // Weights of few bits: all possible numbers are rounded once into a table, and each weight is looked up.
+    // For weights of few bits, all possible numbers are rounded once into a table, where each weight is looked up.
 
     using indices = __m512i;  ///< 32 indices of 16 bits, of which only the lower four or five bits count
-    /// Returns x times first, first + 1, …
+    /// Returns x * first, x * (first + 1), … in successive lanes.
     template <int first>
     static vec times_counted(vec x) {
         const vec counted =
@@ -92,7 +92,7 @@ struct PairProducts {
         return _mm512_add_epi16(both, _mm512_set1_epi16(static_cast<short>(first)));
     }
 
-    /// Converts (count, d) rows to (ceil(count / 2), d) pairs of consecutive rows. A missing last row counts as zeros.
+    /// Converts (count, d) rows to (ceil(count / 2), d) pairs of consecutive rows. Pairs an odd last row with zeros.
     static void interleave(const bf16* rows, int64_t count, int64_t d, elem* out) {
         for (int64_t row = 0; row < count; row += 2) {
             const bf16* a = rows + row * d;

@@ -17,11 +17,11 @@
 
 namespace kvscope::kernels {
 
-/// Number of entries of a decode row that are processed together. Segments start at multiples of it.
+/// Number of entries of a decode row that are processed together. Segments start at multiples of this number.
 inline constexpr int64_t kDecodeSegment = 512;
 
-/// Entries [begin, end) of one row, at most kDecodeSegment. For each query, computes the largest logit in base 2, sum
-/// n_i 2^(e_i - largest) and sum 2^(e_i - largest) v_i, and the row's `attention` up to a factor, if set.
+/// Entries [begin, end) of one row, at most kDecodeSegment. For each query, computes the largest logit (base 2), the
+/// sums of n_i 2^(e_i - largest) and of 2^(e_i - largest) v_i, and, unless null, the row's `attention` up to a factor.
 struct DecodeSegment {
     const DecodeRow* row = nullptr;
     int64_t begin = 0, end = 0;

@@ -64,7 +64,7 @@ struct LinearLayout {
         return ((in + n_blocks - 1) / n_blocks + together - 1) / together * together;
     }
 
-    /// The remainder of R rows from element `from`, padded with zeros to a step.
+    /// The last elements of R rows, from element `from` to `in`, padded with zeros to a step.
     template <int R>
     struct Rest {
         T data[R][kStep] = {};

@@ -29,7 +29,7 @@ struct LinearStored {
  private:
     static constexpr int kRows = 4;  ///< more would leave too few registers for sums and weights
 
-    /// Weights of R outputs. They are read one piece early, because vector loads right after small stores stall.
+    /// Weights of R outputs, read one piece early, because a vector load that soon follows small stores must wait.
     template <class Format, int R>
     using Piece = typename Blocks::template Stretch<Format, R>;
 
@@ -41,7 +41,7 @@ struct LinearStored {
         piece.read(rows, begin, count);
     }
 
-    /// Number of outputs processed together. For f32, as many as leave registers for a group's integers and scales.
+    /// Number of outputs processed together. In f32, registers must also hold a group's integers and scales.
     template <int M>
     static constexpr int outputs_beside() {
         if constexpr (kIsPairs) return Tile::template outputs_beside<M>();

@@ -8,7 +8,7 @@
 
 namespace kvscope::kernels {
 
-/// S is the sum of e_c (e_{c-1} + e_{c+1})^T over odd c, because each pair has one odd vector and may be transposed.
+/// S is the sum of e_c (e_{c-1} + e_{c+1})^T over odd c. Each pair has one odd vector; a pair may be transposed.
 template <class Simd>
 struct NeighbourProductsBody {
     using vec = typename Simd::vec;

@@ -91,7 +91,7 @@ template <class Score>
 void Ranking<Score>::select(int64_t row, int64_t n_prefix, int64_t k, uint32_t* indices) const {
     require_count(k, n_prefix);
     if (const int64_t position = find_nan(row, n_prefix); position >= 0) throw NanScore(0, position);
-    // Marks the indices in a bit set, then reads them in ascending order.
+    // Marks the indices in a bit set, then lists the marked indices in ascending order.
     std::vector<uint64_t> taken(static_cast<size_t>((n_prefix + 63) / 64));
     const uint32_t* next = order(row);
     for (int64_t left = k; left > 0; ++next) {

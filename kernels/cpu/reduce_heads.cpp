@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kBlock = 512;        ///< columns whose sums fit into the first-level cache
 constexpr int64_t kColumns = 1 << 13;  ///< columns per work item
 
-/// Reduces at most kBlock columns of one group, row by row, so that the loops over columns vectorize.
+/// Reduces at most kBlock columns of one group of rows, row by row, so that the loops over columns vectorize.
 template <class Out>
 KVSCOPE_INLINE void block_body(HeadReduction kind, const float* rows, int64_t in_stride, int64_t group, int64_t n,
                                float factor, Out* out) {

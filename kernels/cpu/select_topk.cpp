@@ -34,7 +34,7 @@ struct Cut {
 constexpr int kDigitBits = 11;
 using Histogram = std::array<int64_t, 1 << kDigitBits>;  ///< number of keys with each digit
 
-/// Returns the largest digit such that k keys have it or a higher one. Subtracts the keys with a higher digit from k.
+/// Returns the largest digit such that k keys have this or a higher digit. Subtracts keys with a higher digit from k.
 int cut_digit(const Histogram& histogram, int64_t& k) {
     int digit = (1 << kDigitBits) - 1;
     while (histogram[digit] < k) k -= histogram[digit--];

@@ -56,7 +56,7 @@ struct SimdAvx2 {
     }
     template <class Bytes>
     static vec from_bytes(Bytes x, int first) {
-        // Moves each byte to the top of its number, so that the sign is kept.
+        // Moves each byte to the top of its 32-bit number, so that the sign is kept.
         const __m256i upper = _mm256_setr_epi32(0x00808080, 0x01808080, 0x02808080, 0x03808080, 0x04808080, 0x05808080,
                                                 0x06808080, 0x07808080);
         const __m256i from = _mm256_add_epi32(upper, _mm256_set1_epi32(first << 24));

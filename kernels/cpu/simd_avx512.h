@@ -69,7 +69,7 @@ struct SimdAvx512 {
         return _mm512_mask_mov_ps(otherwise, inside, x);
     }
 
-    /// Takes sixteenths of the exponent from a table in one register, so that a cubic suffices for the remainder.
+    /// Looks up powers of 2^(1/16) in a table in one register, so that a cubic polynomial suffices for the remainder.
     static vec exp2(vec x) {
         // At -127 the exponent's field is empty, so smaller values become 0. The clamp also keeps the compiler from
         // fusing a product in x with the additions below. This order of arguments keeps NaN.

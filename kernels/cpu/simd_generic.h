@@ -12,7 +12,7 @@ struct SimdGeneric {
     static constexpr int W = 4;
     static constexpr int tile_rows = 4;   ///< rows of a register tile, three vectors each
     static constexpr int panel_rows = 3;  ///< most rows of x in a tile of LinearPanel
-    /// Largest numbers of rows for which the weight is not transposed: plain bf16 and f32, and weights in blocks.
+    /// Largest numbers of rows for which weights are not transposed: plain bf16, plain f32, and weights in blocks.
     static constexpr int direct_bf16_up_to = 8, direct_f32_up_to = 8;
     static constexpr int stored_bf16_up_to = 26, stored_f32_up_to = 26;
     static constexpr int direct_rows = 3;        ///< most rows of x in a tile of LinearDirect
@@ -34,7 +34,7 @@ struct SimdGeneric {
     static void store_bf16(bf16* p, vec x) {
         for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
     }
-    /// Returns W of 16 signed bytes (repeated byte_copies times) from `first` on, divided by byte_factor.
+    /// Returns W of 16 signed bytes, from `first` on, divided by byte_factor. The bytes are repeated byte_copies times.
     template <class Bytes>
     static vec from_bytes(Bytes x, int first) {
         vec values;

@@ -44,7 +44,7 @@ bool busy_wait(std::chrono::microseconds time, const Done& done) {
 
 /// Time to busy-wait for the next loop of a decode step. Waking a sleeping thread takes about 50 µs.
 constexpr std::chrono::microseconds between_loops{200};
-/// Time to busy-wait for a member that other programs delay during its work.
+/// Time to busy-wait for a member whose work is delayed by other programs.
 constexpr std::chrono::microseconds for_the_last{50};
 
 class Team {
@@ -78,7 +78,7 @@ class Team {
  private:
     static constexpr int32_t closed = std::numeric_limits<int32_t>::min() / 2;
 
-    /// Keeps an exception of the call, so that it reaches the caller after all members have left.
+    /// Calls `call_` and keeps its exception, which reaches the caller after all members have left.
     void take_part(int member) noexcept {
         try {
             call_(context_, member);

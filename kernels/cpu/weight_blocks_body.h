@@ -98,7 +98,7 @@ struct WeightBlocksBody {
         static constexpr int kHalves = F::has_offset ? 2 : 1;  ///< halves at the beginning of a block of 32
         static constexpr float b = kSharesBytes<F> ? 1 : Simd::byte_factor, o = F::has_offset ? 1 : b;
         alignas(64) static constexpr float kByteFactors[16] = {b, o, b, o, b, o, b, o, b, o, b, o, b, o, b, o};
-        /// Factors, times byte_factor unless kSharesBytes, because from_bytes() divides by it.
+        /// Factors, multiplied by byte_factor unless kSharesBytes, because from_bytes() divides by byte_factor.
         alignas(64) float factors[kMost * (kBlock.n == kGroup ? kHalves : 1) + 16];
         alignas(64) float offsets[kBlock.n != kGroup && F::has_offset ? kMost + 16 : 1];
 
@@ -151,8 +151,8 @@ struct WeightBlocksBody {
         int64_t at;  ///< argument of Scales::factor()
     };
 
-    /// Weights [begin, begin + count) of R rows and their scales. Create it early: loads right after small stores
-    /// stall.
+    /// Weights [begin, begin + count) of R rows and their scales. Call read() early: vector loads soon after small
+    /// stores to the same place must wait.
     template <class F, int R>
     struct Stretch {
         static constexpr WeightBlock kBlock = block_of(F::format);
@@ -308,7 +308,7 @@ struct WeightBlocksBody {
         q[1] -= zero;
     }
 
-    /// `lowest_number`, `numbers`: smallest integer of a weight and number of integers, or 1 and 0 if there are many.
+    /// Smallest integer of a weight, and number of its possible integers; 1 and 0 if these are too many for a table.
     template <WeightFormat which, bool adds, bool by_sixteens, int lowest_number = 1, int numbers = 0>
     struct Format {
         static constexpr int lowest = lowest_number, n_numbers = numbers;
@@ -389,7 +389,7 @@ struct WeightBlocksBody {
     };
     template <WeightFormat which, int n>
     struct WithSixBits : Format<which, true, false, 0, n> {
-        /// 8 scales and 8 minima of 6 bits in 12 bytes. The last four of each share bytes with the first four.
+        /// 8 scales and 8 minima of 6 bits in 12 bytes. Scales and minima 4 to 7 share bytes with numbers 0 to 3.
         static void scales(const uint8_t* p, float* factors, float* offsets) {
             typedef uint32_t fours __attribute__((vector_size(16)));
             const uint32_t a = four_at(p + 4), b = four_at(p + 8), c = four_at(p + 12);

@@ -59,8 +59,8 @@ inline constexpr const char* kReleaseSymbol = "kvscope_cuda_release";
 using Copy = bool(void* to, const void* from, size_t bytes, char* error, size_t error_size);
 inline constexpr const char* kCopySymbol = "kvscope_cuda_copy";
 
-/// Copies between host and device, or within the device, in the stream's order. Until then, host memory must stay valid
-/// if it is pinned or written.
+/// Copies between host and device, or within the device, in the stream's order. Until the copy is complete, host memory
+/// must stay valid if it is pinned or written.
 using CopyInOrder = bool(void* to, const void* from, size_t bytes, void* stream, char* error, size_t error_size);
 inline constexpr const char* kCopyInOrderSymbol = "kvscope_cuda_copy_in_order";
 
@@ -102,8 +102,8 @@ inline constexpr const char* kWindowAttentionSymbol = "kvscope_cuda_window_atten
 inline constexpr const char* kWindowPeakSymbol = "kvscope_cuda_window_peak";
 inline constexpr const char* kWindowAttentionWorkspaceSymbol = "kvscope_cuda_window_attention_workspace";
 
-/// `in` is a multiple of 8; x, x_stride and the weight are aligned to 16 bytes. Reads the weight once for up to 56 rows
-/// (f32: 8; f32 weights for bf16: 32). Needs no workspace.
+/// `in` is a multiple of 8; x, x_stride and the weight are aligned to 16 bytes. Reads the weight once per 56 rows (f32:
+/// 8 rows; bf16 with f32 weights: 32 rows). Needs no workspace.
 using RunLinear = Kernel<Linear>;
 inline constexpr const char* kLinearSymbol = "kvscope_cuda_linear";
 
@@ -141,7 +141,7 @@ inline constexpr const char* kSwiGluSymbol = "kvscope_cuda_swiglu";            /
 inline constexpr const char* kRopeSymbol = "kvscope_cuda_rope";                ///< Kernel<Rope>
 inline constexpr const char* kRowErrorsSymbol = "kvscope_cuda_row_errors";     ///< Kernel<RowErrors>
 
-/// No copy may write memory that another one uses. A copy within one array may move entries only to lower places.
+/// No copy may write memory that another copy uses. A copy within one array may move entries only to lower places.
 using CopyRows = Kernels<RowCopy>;
 using CopyRowsWorkspace = KernelsWorkspace<RowCopy>;
 inline constexpr const char* kCopyRowsSymbol = "kvscope_cuda_copy_rows";

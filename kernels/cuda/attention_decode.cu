@@ -21,7 +21,7 @@ __global__ __launch_bounds__(kDecodeThreads, 1) void attend_pieces(DecodeArrays 
     join_if_last<T>(block, arrays, chain);
 }
 
-/// Number of blocks per multiprocessor for which registers must suffice.
+/// Number of blocks that must fit into a multiprocessor's registers at a time.
 template <int D, int Q>
 constexpr int kMatrixBlocks = D > 128           ? 1
                               : D > 64 && Q > 4 ? 3

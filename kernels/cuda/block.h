@@ -90,13 +90,13 @@ class DeviceBlock {
         x.value = combine(x.value, exchanged(x.value, step));
     }
 
-    /// Sets any[t] = 1 if f is true for a thread of t's warp, else 0.
+    /// Sets any[t] = 1 if f is true for at least one thread of t's warp, else 0.
     template <class F>
     KVSCOPE_DEVICE void ask_warps(Own<int>& any, const F& f) {
         any.value = __any_sync(0xffffffffu, f(static_cast<int>(threadIdx.x)));
     }
 
-    /// Whether this block is the last of n to call this function. It sees the others' writes. `arrived` is initially 0.
+    /// Whether this block is the last of n to call this function and sees the writes of all. `arrived` is initially 0.
     KVSCOPE_DEVICE bool is_last(int* arrived, int n) {
         __shared__ int before;
         __syncthreads();

@@ -118,7 +118,7 @@ struct DecodeMatrixPiece : PieceOfRow {
 
     KVSCOPE_DEVICE static Four words_at(const bf16* p, bool exist) { return exist ? load_once(p) : Four{}; }
 
-    /// Reads the queries again for each batch, from the cache, because there are no free registers.
+    /// Reads the queries from the cache again for each batch, because no registers are free.
     KVSCOPE_DEVICE Four query_words(int t, int i, const Shared& shared) const {
         const DecodeRow& row = part.row;
         const int channel = i * 32 + t % 4 * 8;

@@ -22,7 +22,7 @@ struct DecodePart {
     bool aligned_keys, aligned_values;
 };
 
-/// Some queries of a row, with one block per piece.
+/// Some queries of a row, with one block per piece of the row.
 struct DecodePass {
     int64_t part;
     int first_query;
@@ -140,7 +140,7 @@ struct DecodePiece : PieceOfRow {
                 KVSCOPE_UNROLL
                 for (int i = 0; i < kEntries * Q; ++i) {
                     const int entry = first + t / kLanes + i / Q * kApart;
-                    // For Q == 1 a fixed thread writes, because ptxas would keep an indexed choice in local memory.
+                    // For Q == 1 lane 0 always writes, because ptxas would keep an indexed choice in local memory.
                     const int writer = Q == 1 ? 0 : i % kLanes;
                     if (t % kLanes == writer && entry < count) shared.weights[entry * Q + i % Q] = sums[t][i] * scale;
                 }
@@ -222,7 +222,7 @@ struct DecodePiece : PieceOfRow {
         return total;
     }
 
-    /// Sums values: each thread handles a few columns of some entries, then these sums are added.
+    /// Sums weighted values: each thread sums a few columns of some entries, then the sums of all threads are added.
     template <bool aligned>
     KVSCOPE_DEVICE void sum_values(Block& block, Shared& shared) const {
         const int d = arrays.head_dim, chunks = static_cast<int>(pieces_of(d, kPer));

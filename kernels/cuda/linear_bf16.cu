@@ -12,7 +12,7 @@ constexpr bool kNeedsMore = true;
 constexpr bool kNeedsMore = false;
 #endif
 
-/// `B` is the number of blocks per multiprocessor for which registers must suffice.
+/// `B` is the number of blocks that must fit into a multiprocessor's registers at a time.
 template <WeightFormat format, int M, int R, int B>
 __global__ __launch_bounds__(kMatrixThreads, kNeedsMore&& M == 4 && loads_parts(format)
                                                  ? 1
@@ -37,7 +37,7 @@ void launch_linear_bf16(WeightFormat format, const LinearProblem& p, cudaStream_
     with_format(format, [&]<WeightFormat f>() {
         if (p.n_rows <= 8) return launch<f, 1, 1>(p, stream);
         if (p.n_rows <= 16) return launch<f, 2, 1>(p, stream);
-        // Formats whose loaded weights need more registers have fewer sums.
+        // Formats whose loaded weights need more registers use fewer registers for sums.
         constexpr bool is_large = f == WeightFormat::f32;
         constexpr int R = !is_large && (is_number(f) || (loads_parts(f) && block_of(f).bytes <= 22)) ? 2 : 1;
         if (p.n_rows <= 32 || is_large) return launch<f, 4, R>(p, stream);

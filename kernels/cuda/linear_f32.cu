@@ -11,7 +11,7 @@ __global__ __launch_bounds__(kLinearThreads, 1) void multiply_rows(LinearProblem
     Tile{p, int64_t{blockIdx.y} * M, int64_t{blockIdx.x} * Tile::kOutputsOfBlock}.multiply(block);
 }
 
-/// `M` is the number of rows per block. A row's sum does not depend on it.
+/// `M` is the number of rows per block. A row's sum does not depend on M.
 template <int M>
 void launch(WeightFormat format, const LinearProblem& p, cudaStream_t stream) {
     with_format(format, [&]<WeightFormat f>() {

@@ -55,8 +55,8 @@ KVSCOPE_DEVICE int64_t first_query_from(const PrefillAttention& p, int64_t key) 
     return low;
 }
 
-/// Sums the weights of a tile of keys over the chunk's queries of one head, in the order of the query tiles. This is
-/// PrefillTile's product transposed: the block's rows are keys, and it loops over queries.
+/// Sums the weights of a tile of keys over the chunk's queries of one head, in the order of the query tiles. Computes
+/// PrefillTile's product transposed: the block's rows are keys, and the loop is over queries.
 template <class Block, class T, int D>
 struct ColumnTile {
     using Product = PrefillProduct<Block, T, D>;
@@ -214,7 +214,7 @@ struct ColumnTile {
         }
     }
 
-    /// Rounds logits like PrefillTile, so that they match the largest logit.
+    /// Computes weights from the scores and the largest logit with the same rounding as PrefillTile, and adds them.
     KVSCOPE_DEVICE static void add_weights(int t, int column, float scale, const Softmax* of_queries, Thread& own) {
         const Loaded<float> two =
             load_aligned(reinterpret_cast<const float*>(of_queries + column + Product::first_column_of(t)));
@@ -229,7 +229,7 @@ struct ColumnTile {
         }
     }
 
-    /// Adds the lanes that hold other queries of the same keys, and writes the sums.
+    /// Adds the sums of lanes that hold other queries of the same keys, and writes the results.
     KVSCOPE_DEVICE static void write(Block& block, const Shared& shared) {
         const QueriesOfKeys<T>& of = shared.of_keys;
         const PrefillAttention& p = *of.problem;

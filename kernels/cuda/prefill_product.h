@@ -5,7 +5,7 @@
 #include "kernels/attention_prefill.h"
 #include "kernels/cuda/tile.h"
 
-/// Shared parts of prefill_tile.h (attention) and prefill_column_tile.h (column sums). As in mma.m16n8k16, a thread
+/// Shared parts of prefill_tile.h (attention) and prefill_column_sum_tile.h (column sums). As in mma.m16n8k16, a thread
 /// holds rows lane / 4 and lane / 4 + 8, columns 2 (lane % 4) and the next, of each 16 x 8 piece of a product.
 namespace kvscope::kernels::cuda {
 
@@ -16,12 +16,12 @@ struct PrefillShape {
     static constexpr bool kIsBf16 = sizeof(T) == 2;
     static constexpr int kWarps = !kIsBf16 && D > 128 ? 2 : 4;
     static constexpr int kThreads = 32 * kWarps;
-    /// Pieces of 16 rows per warp. One would wait for shared memory; more than two would need too many registers.
+    /// Pieces of 16 rows per warp. With one piece, warps wait for shared memory; three pieces need too many registers.
     static constexpr int kPieces = kIsBf16 && D <= 128 ? 2 : 1;
     static constexpr int kRows = 16 * kPieces * kWarps;
     static constexpr int kKeys = kIsBf16 ? (D > 128 ? 32 : 64) : (D > 128 ? 16 : 32);
     static constexpr int kStride = D + kPerLoad<T>;  ///< row stride in shared memory: rows are 4 banks apart
-    /// Number of blocks per multiprocessor for which registers must suffice. Some multiply, others compute weights.
+    /// Number of blocks that must fit into a multiprocessor. Some blocks multiply while others compute weights.
     static constexpr int kBlocks = kIsBf16 && D <= 128 ? (D == 64 ? 3 : 2) : 1;
     static constexpr int kColumnBlocks = kIsBf16 && D <= 128 ? 3 : 1;  ///< blocks per multiprocessor for column sums
 };
@@ -83,8 +83,8 @@ struct PrefillProduct {
         return columns + (t % 32 / 16 * 8 + t % 8) * kStride + t / 8 % 2 * 8;
     }
 
-    /// scores += rows columns^T, unscaled, for columns from `begin` to `end`. fragments(c) loads elements c ... c + 15
-    /// of the rows and returns their place; columns(t) is begin_of().
+    /// Adds the unscaled products of rows with columns `begin` to `end` - 1 to `scores`. fragments(c) loads elements c
+    /// to c + 15 of the rows and returns a function of the thread; columns(t) returns begin_of(t, …).
     template <class Fragment, class Columns, class Score>
     KVSCOPE_DEVICE static void multiply_bf16(Block& block, const Fragment& fragments, const Columns& columns, int begin,
                                              int end, const Score& scores) {

@@ -13,7 +13,7 @@ struct Ring;
 /// only if pinned memory is full. Must exist until the kernels are launched.
 class Staging {
  public:
-    /// `most_bytes` is an upper bound of the data's size. If it is large, place() is nullptr.
+    /// `most_bytes` is an upper bound of the data's size. place() is nullptr if the bound is large.
     Staging(size_t most_bytes, cudaStream_t stream);
 
     /// Returns device memory for the data that no earlier call reads, or nullptr if there is none.

@@ -9,7 +9,7 @@ namespace kvscope::kernels::cuda {
 inline constexpr int kWeightsAtOnce = 8;
 using Weights = Numbers<float, kWeightsAtOnce>;
 
-/// Blocks are only aligned to 2 bytes.
+/// Reads two bytes at a time, because blocks are aligned only to 2 bytes.
 KVSCOPE_HOST_DEVICE uint32_t two_bytes_at(const uint8_t* p) {
 #ifdef __CUDA_ARCH__
     return *reinterpret_cast<const uint16_t*>(p);
@@ -122,7 +122,7 @@ KVSCOPE_HOST_DEVICE int q3_scale(uint32_t bytes, int i) {
     return static_cast<int>(low | high << 4) - 32;
 }
 
-/// Returns the bytes of scale and minimum `i` of q4_k and q5_k. The last four of each share bytes with the first four.
+/// Returns the bytes of scale and minimum `i` of q4_k and q5_k. The last four pairs share bytes with the first four.
 KVSCOPE_HOST_DEVICE uint32_t six_bit_bytes(const uint8_t* p, int i) {
     return p[4 + i % 4] | p[8 + i % 4] << 8 | p[12 + i % 4] << 16;
 }
