@@ -47,12 +47,12 @@ class ActiveRun {
     /// Starts decide(). If has_decision() is then true, choose() and take() must follow while the arguments exist.
     void begin_decision(policies::LayerObservations& observations, const DenseLayer& dense,
                         std::span<const float> window_attention);
-    /// As begin_decision(), for the draft cache from which the policy generates lookahead tokens.
+    /// Like begin_decision(), but for the draft cache from which the policy generates lookahead tokens.
     void begin_draft(policies::LayerObservations& observations, const DenseLayer& dense);
     bool has_decision() const { return decision_.has_value(); }
     /// Lets the policy select, on any thread. @param beside_others whether other runs select at the same time
     void choose(bool beside_others);
-    /// Copies the selected entries, or records the failure. @param later as for RunCache::compress
+    /// Copies the selected entries, or records the failure. @param later see RunCache::compress
     void take(std::vector<kernels::RowCopy>* later = nullptr);
     void add_select_seconds(double seconds) { select_seconds_ += seconds; }
 

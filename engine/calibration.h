@@ -9,7 +9,7 @@
 
 namespace kvscope::engine {
 
-/// Second moments of a model's keys and values on the beginning of assets/training/english.txt.
+/// Second moments of a model's keys and values for the beginning of assets/training/english.txt.
 class Calibration {
  public:
     static constexpr size_t max_tokens = 4096;
@@ -22,7 +22,7 @@ class Calibration {
 
  private:
     size_t width_;             ///< G d
-    std::vector<float> sums_;  ///< lower triangles by row: for each layer, those of keys and of values
+    std::vector<float> sums_;  ///< lower triangles by row: for each layer, first keys, then values
 };
 
 std::shared_ptr<const Calibration> calibration_of(const Model& model, Progress& progress);

@@ -81,7 +81,7 @@ class Reading {
                            options_.sequence, options_.skipped, XXH3_64bits(ids_.data(), ids_.size_bytes()));
     }
 
-    /// Adds all of a sequence or, if cancelled, nothing, so that a resumed call adds no numbers twice.
+    /// Adds a whole sequence, or nothing if cancelled, so that a resumed call adds no numbers twice.
     void read_sequence(std::span<const int32_t> ids) {
         const auto n = static_cast<int64_t>(ids.size());
         if (n <= options_.skipped) return;

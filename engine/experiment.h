@@ -27,7 +27,7 @@ struct RunPlan {
     /// Recipe entry (JSON) of a recorded run whose policy file is missing or changed; empty for other runs.
     std::string stored_entry = {};
 
-    std::string label() const;  ///< as policies::run_label()
+    std::string label() const;  ///< see policies::run_label()
     /// Returns the label for messages, without the budget if the policy's parameters replace it.
     std::string asked() const;
 };
@@ -68,7 +68,7 @@ std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans);
 std::vector<std::vector<int>> group_by_shared_context(std::span<const Prompt> prompts);
 
 /// Runs many policies with one prefill per context. Writes each prompt and run to the trace when it is finished, and
-/// skips those that the trace already contains.
+/// skips prompts and runs that the trace already contains.
 class Experiment {
  public:
     /// @param plans the full run first and only once; other plans may repeat
@@ -80,7 +80,7 @@ class Experiment {
 
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_run;
 
-    /// Called on the engine's thread, as are all callbacks, after a prompt was read and before decoding.
+    /// Called after a prompt was read and before decoding. All callbacks run on the engine's thread.
     std::function<void(int prompt, const trace::PromptRecord&)> on_prompt;
     /// Called before each unfinished prompt. Isolated runs call it once for all questions of a context.
     std::function<void(int prompt)> on_begun;

@@ -12,14 +12,14 @@
 
 namespace kvscope::engine {
 
-/// Returns the prompts in the order of a recipe, then the further prompts.
+/// Returns the prompts in the order of a recipe, followed by prompts that the recipe lacks.
 std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prompt> prompts);
 
-/// Returns the runs in the order of the recipe, then the further runs.
+/// Returns the runs in the order of the recipe, followed by runs that the recipe lacks.
 /// @param keeps_others whether to add runs of the recipe that `plans` lacks, if this build can make them
 std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others);
 
-/// Returns the runs of a complete trace, then of its unfinished extension, then the further runs.
+/// Returns first the runs of a complete trace, then the runs of its unfinished extension, then all other runs.
 std::vector<RunPlan> in_order_of(const std::string& complete_json, const std::string& begun_json,
                                  std::vector<RunPlan> plans);
 
@@ -27,7 +27,7 @@ std::vector<RunPlan> in_order_of(const std::string& complete_json, const std::st
 /// The caller must compare token ids and the start of the question.
 std::string with_entries_of(const std::string& stored_json, const std::string& recipe_json);
 
-/// Whether a version that tokenized context and question separately wrote the recipe.
+/// Whether the recipe is from a version that tokenized context and question separately.
 bool has_no_token_ids(const std::string& recipe_json);
 
 /// Adds the render times of prompts from other traces to a recipe. @param created creation time of this trace

@@ -32,10 +32,10 @@ struct HeadProfile {
     std::vector<std::vector<double>> scores;
 };
 
-/// Measures how much each query head contributes to finding a needle, from the full run's greedy answers. Only answers
-/// with the number and a ROUGE-1 recall (retrieval) or F1 (reasoning) above 0.5 count. At each step, for a needle of n
-/// tokens: R grows by 1 / n if the head's most attended token is in the needle and equals the generated token. R2 grows
-/// by attention / n for each of the head's n most attended tokens in the needle.
+/// Measures how much each query head contributes to finding a needle, from the full run's greedy answers. An answer
+/// counts only if it contains the number and its ROUGE-1 recall (retrieval) or F1 (reasoning) exceeds 0.5. At each
+/// step, for a needle of n tokens: R grows by 1 / n if the head's most attended token is in the needle and equals the
+/// generated token. R2 grows by attention / n for each of the head's n most attended tokens in the needle.
 /// @throws UsageError if no prompt fits in the context; RunError if no answer is correct
 HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress);
 

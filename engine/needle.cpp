@@ -89,7 +89,8 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
     };
     const int64_t n_before = count(".");
     const auto n_tokens = [&](const std::string& sentence) {
-        // Counts the sentence after another one, as in the context. At least 1: a tokenizer may lack its letters.
+        // Counts the sentence after another one, as in the context. The least is 1, because a tokenizer may lack the
+        // letters.
         return std::max<int64_t>(1, count(". " + sentence) - n_before);
     };
     Haystack haystack(options.text, random);

@@ -9,7 +9,7 @@
 
 namespace kvscope::engine {
 
-/// Returns the bytes in the processor's memory that the largest prompt needs at least, without the weights: caches,
+/// Returns the least bytes of the processor's memory that the largest prompt needs in addition to the weights: caches,
 /// question, recorded window attention, and the answer if it cannot end early.
 uint64_t least_bytes(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                      const ExperimentOptions& options);
@@ -21,7 +21,7 @@ void require_memory(const Model& model, std::span<const Prompt> prompts, std::sp
                     const ExperimentOptions& options, std::string remedy);
 
 /// @throws UsageError with all obstacles if there are plans besides full and none can run
-/// @param obstacles why each run is impossible; empty if possible
+/// @param obstacles why each run is impossible; an empty text for a possible run
 void require_possible_run(const Prompt& prompt, std::span<const RunPlan> plans, std::span<const std::string> obstacles);
 
 /// Checks the budgets before the policies are created.

@@ -18,7 +18,7 @@ class ScorePool {
     template <class T>
     using Shared = std::shared_ptr<const std::vector<T>>;
 
-    /// Returns the scores, in the memory of equal scores that are still in use, if any.
+    /// Returns the scores. Shares the memory of equal scores that are still in use.
     Shared<float> keep(const policies::Scores<float>& scores) { return keep(scores, f32_); }
     Shared<double> keep(const policies::Scores<double>& scores) { return keep(scores, f64_); }
 
@@ -35,12 +35,12 @@ class ScorePool {
     Known<double> f64_;
 };
 
-/// Reusable memory for the scores of one record at a time. Allocating it anew takes longer than the copies.
+/// Reusable memory for the scores of one record at a time. Allocating new memory takes longer than the copies.
 class ScoreBuffer {
  public:
     std::vector<float> join(std::span<const ScorePool::Shared<float>> layers) { return join(layers, f32_); }
     std::vector<double> join(std::span<const ScorePool::Shared<double>> layers) { return join(layers, f64_); }
-    /// Takes back the memory of join() after the record was used.
+    /// Takes back the memory that join() lent to the record, after the record was used.
     void take_back(trace::RunRecord& record);
 
  private:

@@ -63,7 +63,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
             checkpoint.read_f32("model.layers." + std::to_string(layer) + ".self_attn." + part.projection + ".weight",
                                 std::span<float>(weight.data_ptr<float>(), static_cast<size_t>(weight.numel())));
             weight = weight.to(at::kDouble);
-            // W^T W and W W^T have the same nonzero eigenvalues; uses the smaller matrix.
+            // W^T W and W W^T have the same nonzero eigenvalues, so the smaller matrix is used.
             const at::Tensor gram = rows < config.hidden_size ? at::mm(weight, weight.t()) : at::mm(weight.t(), weight);
             append_descending(at::linalg_eigvalsh(gram), config.hidden_size, *part.whole);
             const at::Tensor heads = weight.view({part.n_heads, config.head_dim, config.hidden_size});

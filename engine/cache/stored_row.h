@@ -17,14 +17,14 @@
 
 namespace kvscope::engine {
 
-/// Copies the given channels of a vector, or all if empty. @returns the end of the written bytes
+/// Copies the given channels of a vector. An empty list means all channels. @returns the end of the written bytes
 char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> channels, size_t element, char* to);
 
 /// Numbers of stored entries, (n, width) in the model's type.
 class StoredBlock {
  public:
     StoredBlock(int width, std::span<const float> numbers, kernels::DType dtype);
-    /// Copies channels, or all if empty, of the vectors at these positions in `dense`, (capacity, d).
+    /// Copies the vectors at these positions in `dense`, (capacity, d). If `channels` is not empty, copies only these.
     StoredBlock(std::span<const uint16_t> channels, std::span<const uint32_t> positions, const char* dense,
                 int head_dim, kernels::DType dtype);
 
@@ -71,7 +71,7 @@ class StoredVectors {
     /// Writes the vectors of entries [begin, end), (end - begin, d), with 0 in channels that are not stored.
     void read(int64_t begin, int64_t end, float* out) const;
 
-    /// Computes weighted sums as kernels::DecodeEntries::sum_values. Applies maps after the sums.
+    /// Computes weighted sums of the vectors, as kernels::DecodeEntries::sum_values does. Maps are applied to the sums.
     void sum(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch, float* out) const;
     size_t scratch_floats(int n_queries) const;
 

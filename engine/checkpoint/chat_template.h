@@ -51,7 +51,7 @@ struct RenderedPrompt {
 };
 
 /// Applies the template, if any, to context + "\n\n" + question, and finds the question's start.
-/// @throws CheckpointError if the template changes the message other than by stripping white space
+/// @throws CheckpointError if the template does more to the message than strip white space
 RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, std::string_view context,
                              std::string_view question, std::optional<std::time_t> now = std::nullopt);
 

@@ -66,7 +66,7 @@ class Checkpoint {
 std::string tokens_without_embedding(const Tokenizer& tokenizer, const ModelConfig& config);
 
 /// Opens a GGUF file, a Hugging Face directory or a .safetensors file. Checks everything except the weights' values.
-/// @throws CheckpointError with the file, the expected and the found content
+/// @throws CheckpointError, which names the file, the expected and the actual content
 std::unique_ptr<Checkpoint> open_checkpoint(const std::filesystem::path& path);
 
 }  // namespace kvscope::checkpoint

@@ -14,8 +14,8 @@ struct RopeScaling {
     int64_t original_context = 0;   ///< original_max_position_embeddings (llama3, yarn)
     double low_freq_factor = 1.0;   ///< llama3: divides wavelengths above original_context / low_freq_factor
     double high_freq_factor = 4.0;  ///< llama3: keeps wavelengths below original_context / high_freq_factor
-    double beta_fast = 32.0;        ///< yarn: dimensions with more rotations are kept
-    double beta_slow = 1.0;         ///< yarn: dimensions with fewer rotations are divided by the factor
+    double beta_fast = 32.0;        ///< yarn: keeps dimensions with more rotations
+    double beta_slow = 1.0;         ///< yarn: divides dimensions with fewer rotations by the factor
     bool truncate = true;           ///< yarn: whether ramp borders are rounded to whole dimensions
     double attention_factor = 1.0;  ///< yarn: factor of cos and sin; 1 for other types
 };

@@ -177,7 +177,7 @@ const Names config_one = {
     "residual_multiplier", "scale_emb",      "rotary_pct",        "attention_in_multiplier", "attention_out_multiplier",
     "key_multiplier"};
 
-/// A 1 for each layer means rotary positions in all layers.
+/// A list with 1 for every layer means rotary positions in all layers.
 const Names config_ones = {"no_rope_layers"};
 
 const Names config_on = {"is_causal"};

@@ -7,7 +7,7 @@
 
 namespace kvscope::checkpoint {
 
-/// @throws CheckpointError for a link to a missing file, as a removed file leaves it in the hub's cache
+/// @throws CheckpointError for a link to a missing file, such as a link in the hub's cache to a removed file
 void refuse_dangling_link(const std::filesystem::path& path);
 
 void refuse_dangling_links(const std::filesystem::path& directory);

@@ -54,7 +54,7 @@ uint64_t bytes_of_files(const fs::path& stat, const std::string& prefix) {
     return sum;
 }
 
-/// Returns the memory that a control group and its parents leave. Skips missing folders, as in containers.
+/// Returns the memory that a control group and its parents leave free. Skips missing folders, as in containers.
 std::optional<uint64_t> left_by_groups(const fs::path& root, const GroupFiles& files, fs::path group) {
     std::optional<uint64_t> least;
     for (group = group.relative_path();; group = group.parent_path()) {

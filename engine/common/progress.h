@@ -29,7 +29,7 @@ class SilentProgress final : public Progress {
     bool cancelled() const override { return false; }
 };
 
-/// Cancels with `outer` but reports no steps. For work within another phase.
+/// Cancels when `outer` cancels, but reports no steps. For work within another phase.
 class WithoutSteps final : public Progress {
  public:
     explicit WithoutSteps(const Progress& outer) : outer_(outer) {}

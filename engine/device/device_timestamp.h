@@ -13,7 +13,7 @@ namespace kvscope::engine {
 class DeviceTimestamp {
  public:
     explicit DeviceTimestamp(const ComputeDevice& device);
-    /// Returns the seconds until `later`, which must have passed, without pauses of this thread's work.
+    /// Returns the seconds until `later`, without pauses of this thread's work. The time `later` must have passed.
     double until(const DeviceTimestamp& later) const;
 
  private:

@@ -4,10 +4,10 @@
 
 namespace kvscope::engine {
 
-/// Reusable memory of the processor for copies from a device. Allocating it anew takes longer than the copies.
+/// Reusable memory of the processor for copies from a device. Allocating new memory takes longer than the copies.
 class HostBuffer {
  public:
-    /// Returns a contiguous copy in the processor's memory, or the tensor itself if it is there.
+    /// Returns a contiguous copy in the processor's memory, or the tensor itself if it is already there.
     at::Tensor copy(const at::Tensor& there);
 
  private:

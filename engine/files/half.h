@@ -18,7 +18,7 @@ inline uint16_t f32_to_bf16(float value) {
 inline float f16_to_f32(uint16_t bits) {
     const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
     const uint32_t magnitude = bits & 0x7fffu;
-    // The shifted exponent is too small by 112, and for infinities and NaNs by another 112.
+    // The shifted exponent is too small by 112, and by 224 for infinities and NaNs.
     const uint32_t shifted = (magnitude << 13) + (112u << 23) + (magnitude >= 0x7c00u ? 112u << 23 : 0u);
     const auto subnormal = std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24f);
     return std::bit_cast<float>(sign | (magnitude < 0x0400u ? subnormal : shifted));

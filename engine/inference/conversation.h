@@ -56,7 +56,7 @@ class Conversation {
                                       const QuestionOptions&, Progress&, const std::function<void(size_t, int32_t)>&);
 
     struct Text {
-        std::string whole;  ///< text with the new question, as without a cache
+        std::string whole;  ///< text with the new question, as it would be read without a cache
         size_t begin = 0;   ///< where the text after the cached tokens begins
     };
 
@@ -77,8 +77,8 @@ class Conversation {
 };
 
 /// Asks many runs of one model the same question as one batch. Replies of failed runs contain the error and the tokens
-/// before it. @throws UsageError if `n_new` is below 1
-/// @param conversations distinct runs, because policies change while they answer; only full may repeat
+/// generated before the error. @throws UsageError if `n_new` is below 1
+/// @param conversations distinct runs, because an answer changes the state of the run's policy; only full may repeat
 std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
                            const QuestionOptions& options, Progress& progress,
                            const std::function<void(size_t, int32_t)>& on_token = nullptr);

@@ -27,7 +27,7 @@ struct Sequence {
     bool failed() const { return !error.empty(); }
 };
 
-/// Queries and attention outputs of a sequence. The full run's are the reference for `output_error`.
+/// Queries and attention outputs of a sequence. The full run's record is the reference for `output_error`.
 struct AttentionReference {
     int64_t first_position = 0;             ///< position of the first token
     std::vector<at::Tensor> queries;        ///< per layer (T, H d), after RoPE

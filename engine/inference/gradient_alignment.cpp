@@ -33,7 +33,7 @@ struct HeadQuery {
     double scale = 0;  ///< logits are scale * (q . k)
 };
 
-/// For each visible entry, its logit and, with r = v - o, E . r, r . r, and r . (r of the preceding entry).
+/// Logit of each visible entry and, for r = v - o, the products E . r, r . r and r . (r of the preceding entry).
 struct EntryProducts {
     std::vector<double> logits, along, squares, with_previous;
 };

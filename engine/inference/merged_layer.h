@@ -33,8 +33,8 @@ struct MergedLayer {
     int64_t size() const { return static_cast<int64_t>(positions.size()); }
     bool has_merged() const;
 
-    /// Returns the entries' places for RoPE, (n). The last entry is at its last token; each other entry precedes the
-    /// next by the next one's mass. Equals `positions` unless a mass was limited.
+    /// Returns the entries' places for RoPE, (n). The last entry is at its last token; every other entry's place is the
+    /// next entry's place minus the next entry's mass. Equals `positions` unless a mass was limited.
     std::vector<int64_t> places() const;
 
     int64_t n_tokens(size_t entry) const {
@@ -51,8 +51,8 @@ struct MergedLayer {
     at::Tensor rotated(const Transformer& model, std::span<const int64_t> at) const;
 };
 
-/// Relative errors (G): |tokens' keys - entries' keys| / |tokens' keys| in the 2-norm, before RoPE, and the same of
-/// values, each divided equally among its entry's tokens. Requires `from`.
+/// Relative errors (G): |tokens' keys - entries' keys| / |tokens' keys| in the 2-norm, before RoPE, and the same for
+/// values, with an entry's value divided equally among its tokens. Requires `from`.
 struct MergeErrors {
     std::vector<float> keys, values;
 };

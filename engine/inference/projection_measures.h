@@ -15,7 +15,7 @@ namespace kvscope::engine {
 /// Largest number of tokens whose keys and values are compared between layers and heads.
 inline constexpr int64_t similarity_tokens = 256;
 
-/// Returns min(n, most) positions in [0, n), in the middle of equal intervals.
+/// Returns min(n, most) positions in [0, n), at the centers of equal intervals.
 std::vector<int64_t> evenly_spaced_tokens(int64_t n, int64_t most);
 
 /// Measures a prompt's queries, keys and values before RoPE, layer by layer and chunk by chunk. Cosines with a zero

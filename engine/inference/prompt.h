@@ -50,8 +50,8 @@ void require_utf8(std::string_view text, const std::string& origin);
 /// @throws UsageError if the model has no embedding for a token
 void require_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin);
 
-/// Applies the template and tokenizes the whole text. The question begins at its first token, even one that it shares
-/// with the context. @throws UsageError, naming the origin, for a prompt that cannot be used
+/// Applies the template and tokenizes the whole text. The question begins with its first token, even if the context
+/// ends in the same token. @throws UsageError, naming the origin, for a prompt that cannot be used
 Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
                       const PromptOptions& options);
 
@@ -62,8 +62,8 @@ checkpoint::Encoding encode_as(const Model& model, const Prompt& prompt, std::st
 std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const Prompt> prompts, bool parse_special);
 
 /// Returns a trace's prompt with its recorded token ids. Sets `context` only if the model's template, at the recorded
-/// time, makes exactly the recorded text from it.
-/// @throws UsageError if another model made the trace, or the prompt does not exist or fit
+/// time, turns this context into exactly the recorded text.
+/// @throws UsageError if another model made the trace, or the prompt does not exist or does not fit
 Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new);
 
 }  // namespace kvscope::engine

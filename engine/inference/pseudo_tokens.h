@@ -27,7 +27,8 @@ struct PseudoSource {
     uint64_t seed = 0;
 };
 
-/// Returns n tails as long as the answer, each with a new draw. @throws UsageError if the phrase is needed and empty
+/// Returns n tails as long as the answer, each with its own random draw. @throws UsageError if the phrase is needed and
+/// empty
 std::vector<Tail> tails_of(const PseudoTokens& tokens, const PseudoSource& source, int n);
 
 }  // namespace kvscope::engine

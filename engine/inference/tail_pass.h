@@ -17,7 +17,7 @@ struct Tail {
     std::vector<int64_t> positions;
 };
 
-/// Computes tails through a model, layer by layer, each as if it alone followed the prompt.
+/// Runs tails through a model layer by layer, each as if no other tail followed the prompt.
 class TailPass {
  public:
     TailPass(const Transformer& model, std::span<const Tail> tails);
@@ -29,8 +29,8 @@ class TailPass {
         at::Tensor qkv;    ///< (n, (H + 2G) d) after RoPE
     };
 
-    /// Computes one tail through a layer; call for the layers in order. Its tokens attend to the prompt's entries and
-    /// to earlier tokens of the tail. The next tail overwrites their entries.
+    /// Computes one layer for one tail. Call it for the layers in order. The tail's tokens attend to the prompt's
+    /// entries and to the tail's earlier tokens. The next tail overwrites this tail's entries.
     Projections run_layer(int layer, size_t tail, DenseLayer& dense, int64_t n_tokens);
 
  private:

@@ -60,7 +60,8 @@ class WeightProduct : public torch::autograd::Function<WeightProduct> {
     }
 };
 
-/// x W^T with gradients for both. libtorch's product would round differently for other numbers of threads.
+/// Computes x W^T with gradients for both factors. libtorch's product would round differently for other numbers of
+/// threads.
 class Product : public torch::autograd::Function<Product> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,

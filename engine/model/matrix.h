@@ -57,8 +57,8 @@ class Matrix {
     std::vector<Part> parts_;
 };
 
-/// Returns x W^T + bias, (n, out), in the given type (f32 or that of x). A row's result depends neither on other rows
-/// nor on the number of threads. @param x (n, in) of the matrix's type @param bias (out) f32, or undefined
+/// Returns x W^T + bias, (n, out), in the given type (f32 or the type of x). A row's result depends neither on other
+/// rows nor on the number of threads. @param x (n, in) of the matrix's type @param bias (out) f32, or undefined
 at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias, at::ScalarType type);
 
 }  // namespace kvscope::engine

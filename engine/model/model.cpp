@@ -73,7 +73,7 @@ std::string Model::answer_text(std::span<const int32_t> ids) const {
     std::vector<int32_t> shown;
     for (const int32_t id : ids) {
         const bool ends = std::binary_search(end_ids_.begin(), end_ids_.end(), id);
-        // Larger ids have no text: they fill up the model's vocabulary.
+        // Larger ids only pad the model's vocabulary and have no text.
         if (!ends && id < tokenizer_->vocab_size()) shown.push_back(id);
     }
     return tokenizer_->decode(shown);

@@ -27,8 +27,8 @@ struct AttentionRead {
     std::span<double> column_sums = {};  ///< (H, m) n_j exp(e_j) / sum n exp(e) is added for each query; may be empty
 };
 
-/// Operations of a transformer: kernels, or libtorch functions with gradients. Rows are tokens. Results overwrite their
-/// argument, or replace it if it is part of a graph.
+/// Operations of a transformer: kernels, or libtorch functions with gradients. Rows are tokens. A result overwrites its
+/// argument, or becomes a new tensor if the argument is part of a gradient graph.
 class Operations {
  public:
     virtual ~Operations() = default;

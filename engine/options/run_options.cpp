@@ -76,19 +76,19 @@ std::vector<RunOption> declared() {
         Option(&RunOptions::dtype, "dtype", "--dtype",
                "Number type of weights and cache: f32, bf16, or auto (bf16 if the device multiplies it natively)")
             .word({"f32", "bf16", "auto"}, "unknown type '{}': expected bf16, f32 or auto")
-            .row("dtype", "A change loads the model again.")
+            .row("dtype", "Changing this option loads the model again.")
             .with_any_model(),
         Option(&RunOptions::device, "device", "--device",
                "Device: cpu, cuda, cuda:N, or auto (a card with enough memory for the model, otherwise cpu)")
             .word_of_machine(is_device_name, "unknown device '{}': expected cpu, auto, cuda or cuda:N")
-            .row("device", "A change loads the model again.")
+            .row("device", "Changing this option loads the model again.")
             .not_of_run()
             .with_any_model(),
         Option(&RunOptions::isolated, "isolated", "--isolated",
-               "Run policies one at a time, each with its own prefill, so that time and memory are those of a server")
+               "Run policies one at a time, each with its own prefill, so that time and memory are as on a server")
             .row("isolated",
                  "If off, all runs share one prefill. Isolated runs keep no prefill for what-ifs and no caches for "
-                 "further questions in memory; both are made again when needed.",
+                 "further questions in memory; both are computed again when needed.",
                  "no prefill stays in memory for what-ifs"),
         Option(&RunOptions::ignore_eos, "ignore_eos", "--ignore-eos",
                "Continue after an end-of-text token until all new tokens are generated")

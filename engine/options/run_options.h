@@ -59,14 +59,14 @@ struct RunOption {
     std::optional<Member> follows{};  ///< option whose value is the default on the command line
     InRecipe in_recipe = InRecipe::no;
     InForm in_form = InForm::no;
-    bool of_prompt = false;     ///< whether it belongs to prompts or model and is not read from a recipe
-    bool of_any_model = false;  ///< whether all commands that run a model have it, not only `run`
-    bool always_named = false;  ///< whether commands contain it even if it has its default
+    bool of_prompt = false;  ///< whether the option belongs to prompts or model, so that it is not read from a recipe
+    bool of_any_model = false;  ///< whether all commands that run a model have the option, not only `run`
+    bool always_named = false;  ///< whether copied commands contain the option even with its default value
 
     std::string text(const RunOptions& options) const;
     bool is_default(const RunOptions& options) const;
     void reset(RunOptions& options) const;
-    /// Returns, as a sentence, why the value is not allowed; empty if it is.
+    /// Returns a sentence that says why the value is not allowed; empty if the value is allowed.
     std::string problem(const RunOptions& options) const;
     /// Reads the option from a JSON object. A missing value or one of another type changes nothing.
     void read(const nlohmann::json& object, RunOptions& options) const;

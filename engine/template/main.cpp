@@ -18,7 +18,7 @@
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-// AddressSanitizer reserves terabytes of address space, so only its own limit on memory works.
+// AddressSanitizer reserves terabytes of address space, so only the sanitizer's own memory limit works.
 extern "C" const char* __asan_default_options() {
     return "hard_rss_limit_mb=1024:max_allocation_size_mb=1024:detect_leaks=0:exitcode=3";
 }

@@ -12,9 +12,9 @@
 namespace kvscope::checkpoint {
 
 struct NamedToken {
-    AddedToken token;            ///< with id -1: the vocabulary's id of the text or else the next free id
+    AddedToken token;            ///< id -1 stands for the vocabulary's id of the text or else the next free id
     std::filesystem::path file;  ///< file that names the token, for messages
-    /// Whether the flags replace those in tokenizer.json. If not, the token only fills a gap there.
+    /// Whether the flags replace the flags in tokenizer.json. If not, the token counts only if tokenizer.json lacks it.
     bool replaces = false;
 };
 

@@ -255,7 +255,7 @@ class GgufTokenizer final : public Tokenizer {
         }
     }
 
-    /// Searches the pieces in the text, because llama.cpp does not return their positions.
+    /// Finds each token's end by searching for its text, because llama.cpp does not return positions.
     /// @throws CheckpointError if the tokens do not spell the text
     std::vector<uint32_t> ends_of(std::span<const int32_t> ids, std::string_view text, bool add_special) const {
         const std::vector<uint32_t> ends_of_bytes = ends_of_characters(text);
@@ -287,7 +287,7 @@ class GgufTokenizer final : public Tokenizer {
         return ends;
     }
 
-    /// Returns the end of a piece at `at`, or after bytes that the tokens omit.
+    /// Returns the end of a piece that begins at `at` or after bytes that the tokens omit.
     size_t end_of_piece(std::string_view piece, std::string_view text, size_t at) const {
         size_t end;
         while ((end = end_of_match(piece, text, at)) == npos) at = end_of_left_out(text, at);

@@ -91,7 +91,7 @@ std::vector<Span> cut_at_characters(std::string_view text, Predicate is_match) {
     return spans;
 }
 
-/// Numbers of Unicode 16 and 17 that `tokenizers` knows and utf8proc does not.
+/// Number characters of Unicode 16 and 17 that `tokenizers` knows and utf8proc does not.
 constexpr std::pair<char32_t, char32_t> newer_numbers[] = {
     {0x10D40, 0x10D49}, {0x116D0, 0x116E3}, {0x11BF0, 0x11BF9}, {0x11DE0, 0x11DE9},
     {0x16D70, 0x16D79}, {0x16FF4, 0x16FF6}, {0x1CCF0, 0x1CCF9}, {0x1E5F1, 0x1E5FA},

@@ -7,7 +7,7 @@
 namespace kvscope::checkpoint {
 
 /// While this object exists, limits tokenizer work on this thread: 5 s of CPU time (more for texts above a megabyte),
-/// and texts of 16 times the input or `longest`.
+/// and the length of texts (16 times the input, or `longest`).
 class TokenizerWork {
  public:
     /// @param longest length in bytes that is always allowed

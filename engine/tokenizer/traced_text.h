@@ -8,7 +8,8 @@
 
 namespace kvscope::checkpoint {
 
-/// A part of a text. For each byte, `ends` holds the end of the original character or 0. nullptr if not requested.
+/// A part of a text. For each byte, `ends` holds the end of the original character or 0. `ends` is nullptr if not
+/// requested.
 struct TracedView {
     std::string_view text;
     const uint32_t* ends = nullptr;
