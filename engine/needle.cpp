@@ -89,8 +89,7 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
     };
     const int64_t n_before = count(".");
     const auto n_tokens = [&](const std::string& sentence) {
-        // Counts the sentence after another one, as in the context. The least is 1, because a tokenizer may lack the
-        // letters.
+        // Counts the sentence after another one, as in the context. A tokenizer without its letters could give 0.
         return std::max<int64_t>(1, count(". " + sentence) - n_before);
     };
     Haystack haystack(options.text, random);

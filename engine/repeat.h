@@ -14,8 +14,7 @@
 
 namespace kvscope::engine {
 
-/// Returns the options that decoded a trace's answers. Without a recipe, decoding is greedy, with the length of the
-/// full answer.
+/// Returns the options that decoded a trace's answers. Without a recipe: greedy decoding with the full answer's length.
 ExperimentOptions recorded_options(const trace::Reader& reader, int prompt);
 
 /// Returns the policy and budget of a recorded run or what-if. @throws UsageError if this build lacks the policy

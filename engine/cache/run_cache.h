@@ -46,8 +46,7 @@ class RunCache {
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense,
                   std::vector<kernels::RowCopy>* later = nullptr);
 
-    /// Stores a selection that needs no numbers from the prompt's cache. @throws as compress(); RunError for missing
-    /// numbers
+    /// Stores a selection that comes with all its numbers. @throws as compress(); RunError for missing numbers
     void hold(int layer, const policies::Selection& selection, int64_t n_tokens);
 
     /// Passes a row's values, (n_entries, d) f32, to `edit` and stores the result. Whole entries only.

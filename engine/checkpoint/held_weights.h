@@ -10,8 +10,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Returns a tensor's format in memory: the file's format if it is smaller and a kernel reads it, else the model's
-/// type.
+/// Returns a tensor's format in memory: the file's format if smaller and readable by a kernel, else the model's type.
 kernels::WeightFormat held_format(const std::string& stored_type, int64_t columns, kernels::DType dtype);
 
 struct WeightBytes {

@@ -11,8 +11,8 @@
 
 namespace kvscope::engine {
 
-/// Returns the first entry that each of the last n entries sees within a window of that many positions, including its
-/// own; empty if every entry sees all.
+/// Returns, for each of the last n entries, the first entry in its window (the last `window` positions, including its
+/// own); empty if every entry sees all.
 std::vector<int64_t> first_seen(std::span<const int64_t> positions, int64_t n, int64_t window);
 
 struct HeldEntries {

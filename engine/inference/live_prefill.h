@@ -40,8 +40,7 @@ class LivePrefill {
     /// Returns the window attention, (L, H, N), as in `full/window_attention`.
     std::span<const float> window_attention() const { return window_attention_; }
 
-    /// Returns a sentence that says why a policy cannot use these observations; empty if the policy can. Does not check
-    /// the budget.
+    /// Returns why a policy cannot use these observations; empty if the policy can. Does not check the budget.
     std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const;
     bool serves(const policies::PolicySpec& spec, int64_t budget) const { return obstacle(spec, budget).empty(); }
 

@@ -27,8 +27,7 @@ struct PseudoSource {
     uint64_t seed = 0;
 };
 
-/// Returns n tails as long as the answer, each with its own random draw. @throws UsageError if the phrase is needed and
-/// empty
+/// Returns n separately drawn tails as long as the answer. @throws UsageError if the phrase is needed and empty
 std::vector<Tail> tails_of(const PseudoTokens& tokens, const PseudoSource& source, int n);
 
 }  // namespace kvscope::engine

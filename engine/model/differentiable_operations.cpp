@@ -60,8 +60,7 @@ class WeightProduct : public torch::autograd::Function<WeightProduct> {
     }
 };
 
-/// Computes x W^T with gradients for both factors. libtorch's product would round differently for other numbers of
-/// threads.
+/// Computes x W^T with gradients for both factors. libtorch's rounding would depend on the number of threads.
 class Product : public torch::autograd::Function<Product> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,

@@ -27,8 +27,7 @@ class RotationTable {
         return std::make_shared<const RotationTable>(inverse_frequencies_, factor_, limit_, place);
     }
 
-    /// Returns rotations by the given positions, which may be negative. Do not write to the tensors: they may be parts
-    /// of the table.
+    /// Returns rotations by positions, which may be negative. Do not write to the tensors: the table may share them.
     Rotation rotation(std::span<const int64_t> positions) const;
 
  private:

@@ -71,7 +71,7 @@ class Tokenizer {
     static std::vector<uint32_t> ends_of_characters(std::string_view utf8);
 };
 
-/// Opens the tokenizer of a GGUF file, of a directory, or beside a .safetensors or tokenizer.json file.
+/// Opens the tokenizer of a GGUF file or a directory. A .safetensors or tokenizer.json file stands for its directory.
 /// @throws CheckpointError with the file and the error
 std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model);
 

@@ -6,8 +6,8 @@
 
 namespace kvscope::checkpoint {
 
-/// While this object exists, limits tokenizer work on this thread: 5 s of CPU time (more for texts above a megabyte),
-/// and the length of texts (16 times the input, or `longest`).
+/// While this object exists, limits tokenizer work on this thread to 5 s of CPU time (more for texts above a megabyte),
+/// and the length of texts to 16 times the input or `longest`, whichever is larger.
 class TokenizerWork {
  public:
     /// @param longest length in bytes that is always allowed

@@ -8,8 +8,7 @@
 
 namespace kvscope::checkpoint {
 
-/// A part of a text. For each byte, `ends` holds the end of the original character or 0. `ends` is nullptr if not
-/// requested.
+/// A part of a text. `ends`, if requested, gives for each byte the end of the original character, or 0.
 struct TracedView {
     std::string_view text;
     const uint32_t* ends = nullptr;

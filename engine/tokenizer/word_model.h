@@ -30,8 +30,7 @@ class WordModel {
     virtual std::string_view name() const = 0;
 };
 
-/// WordPiece takes the longest matching token from the left, repeatedly. Words that cannot be split so become unknown
-/// tokens.
+/// WordPiece takes the longest matching token from the left, repeatedly. If no token matches, the word becomes unknown.
 std::unique_ptr<WordModel> make_word_piece(const JsonNode& node);
 
 /// Unigram maximizes the sum of log probabilities. Consecutive characters without a token become one unknown token.
