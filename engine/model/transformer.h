@@ -81,7 +81,8 @@ class Transformer {
     Weights weights_;
     kernels::DType dtype_;
     ComputeDevice device_;
-    std::shared_ptr<const Transformer> host_;  ///< the model on the processor; nullptr if this model is there
+    std::shared_ptr<const Transformer>
+        host_;  ///< the model on the processor; nullptr if this model is itself on the processor
     std::shared_ptr<const RotationTable> rotations_, turns_;
     std::shared_ptr<const Operations> own_operations_;
     const Operations* operations_ = &kernel_operations();
