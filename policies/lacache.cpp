@@ -101,10 +101,10 @@ Definition lacache_definition() {
             "Shi et al., LaCache: Ladder-Shaped KV Caching for Efficient Long-Context Modeling of Large Language "
             "Models, ICML 2025, arXiv:2507.14204",
         .summary =
-            "Keeps the sinks and as many last entries as the model has layers. The entries in between form runs. Each "
-            "run keeps a few neighbors, whose place moves from layer to layer like a ladder. Runs are cut repeatedly, "
-            "oldest first, until the budget is met. If no run can be cut (a span of all layers), the oldest entries "
-            "are dropped. The choice depends on positions alone, so there are no scores.",
+            "Keeps the sinks and as many last entries as the model has layers. The entries in between are divided into "
+            "stretches. Each stretch keeps a few neighbors, whose place moves from layer to layer like a ladder. "
+            "Stretches are cut repeatedly, oldest first, until the budget is met. If none can be cut (a span of all "
+            "layers), the oldest entries are dropped. The choice depends on positions alone, so there are no scores.",
         .parameters =
             {
                 acting_after_scores(automatic_integer_parameter(
@@ -112,7 +112,7 @@ Definition lacache_definition() {
                     "Number of first entries that are always kept.")),
                 acting_after_scores(integer_parameter("span", 16, {.low = 1},
                                                       "Number of layers that a rung of the ladder covers (S). With a "
-                                                      "larger span, each cut of a run drops fewer entries.")),
+                                                      "larger span, each cut of a stretch drops fewer entries.")),
                 acting_after_scores(
                     integer_parameter("overlap", 0, {.low = 0},
                                       "Number of layers that two neighboring rungs share (O), at most span - 1.")),
