@@ -9,8 +9,9 @@
 
 namespace kvscope::engine {
 
-/// Returns the attention from the full run's answer to the first n_context tokens, (L, H, N), summed over the answer's
-/// tokens. Each softmax covers all keys that a query sees. The B largest group means are DapQ's M_gold.
+/// Returns the attention from the full run's answer to the first n_context tokens, (L, H, N), summed over the
+/// answer's tokens except the last, which the model never reads, or over its only token. Each softmax covers all keys
+/// that a query sees. The B largest group means are DapQ's M_gold.
 std::vector<float> answer_attention(const Transformer& model, const RunCache& full, const FullReference& answer,
                                     int64_t n_context);
 

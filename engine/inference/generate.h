@@ -22,7 +22,7 @@ struct Generation {
 using OnToken = std::function<void(size_t sequence, int32_t id)>;
 
 /// Called before each step of a sequence whose policy stores tokens while decoding. Returns true to switch the cache
-/// between whole and stored entries; `is_full` says whether the entries are whole now.
+/// between whole and stored entries after that step; `is_full` says whether the entries are whole now.
 using AskSwitch = std::function<bool(size_t sequence, bool is_full)>;
 
 /// Called when sequences have ended, with all answers so far. `goes_on` says whether other sequences continue.

@@ -20,10 +20,12 @@ std::vector<int64_t> evenly_spaced_tokens(int64_t n, int64_t most);
 
 /// Measures a prompt's queries, keys and values before RoPE, layer by layer and chunk by chunk. Cosines with a zero
 /// vector are 0. Results do not depend on the number of threads.
-/// - `adjacent_similarity`: cos(y_t, y_{t+1}) for y = x W, averaged over neighboring tokens and heads.
+/// - `adjacent_similarity`: cos(y_t, y_{t+1}) for y = x W without biases and without query and key
+///   norms, averaged over neighboring tokens and heads.
 /// - `mode_contribution`: c_i of KVSlimmer's Eq. 8, averaged over neighboring tokens. With W = U S V^T of one head,
 /// c_i = (y_t . v_i)(y_{t+1} . v_i) / (|y_t| |y_{t+1}|).
-/// - `layer_similarity`, `head_similarity`: mean cosine of a token's keys (or values) in two layers or heads.
+/// - `layer_similarity`, `head_similarity`: mean cosine of a token's keys (or values) in two layers or heads, over
+///   at most similarity_tokens tokens and, for layers, over heads.
 class ProjectionMeasures {
  public:
     /// @param modes (L, H + 2G, d, d) from projection_modes(); if empty, each layer's modes are computed

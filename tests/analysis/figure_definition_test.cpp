@@ -170,7 +170,7 @@ TEST_CASE("jsd: heads are sorted by similarity in each layer, and axes and numbe
     FigureOptions plain;
     const TracePart a{&sample.reader(), options, "a"};
     const TracePart b{&sample.reader(), plain, "b"};
-    CHECK_THROWS_WITH(make_difference(definition, a, b), Contains("order"));
+    CHECK_THROWS_WITH(make_difference(definition, a, b), Contains("labels on the Query head axis"));
 }
 
 TEST_CASE("jsd: each source reads its own data and names it") {
@@ -349,7 +349,7 @@ TEST_CASE("a figure with a default choice of runs says which it shows") {
         return figure_definition(figure).own_choice(sample.reader(), options);
     };
     CHECK(choice("prompt", {}) == "snapkv 16 alone, the first of 5 runs");
-    CHECK(choice("difference", {}) == "snapkv 16 less snapkv 24, the first two of 5 runs");
+    CHECK(choice("difference", {}) == "snapkv 16 − snapkv 24, the first two of 5 runs");
     FigureOptions named;
     named.runs = {"1", "2"};
     CHECK(choice("prompt", named).empty());

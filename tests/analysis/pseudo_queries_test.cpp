@@ -39,7 +39,7 @@ TEST_CASE("a single trial is a point, several trials are a box of five numbers",
     REQUIRE(left.y.ticks.size() == 3);
     CHECK(left.y.ticks[0].label == "SC & SP");
     CHECK(left.y.ticks[1].label == "DC & DP, phrase, from 0");
-    CHECK(left.y.ticks[2].label == "SC & DP, drawn below 60");
+    CHECK(left.y.ticks[2].label == "SC & DP, random below 60");
 
     const auto points = layers_of<Scatter>(left);
     REQUIRE(points.size() == 4);

@@ -370,7 +370,7 @@ TEST_CASE("a range is sorted by the kept share, with its bytes, attention and sc
     for (const auto& [first, last] : {std::pair{-1, 3}, {5, 4}, {40, 48}}) {
         options.tokens = TokenRange{first, last};
         CHECK_THROWS_WITH(make_ranking(ranking_definition("range"), reader, options),
-                          Catch::Contains("policies see the prompt's tokens 0 to 47, given: "));
+                          Catch::Contains("policies see the prompt's tokens 0 to 47; "));
     }
     CHECK_THROWS_AS(make_ranking(ranking_definition("losses"), reader, options), FigureError);
 }

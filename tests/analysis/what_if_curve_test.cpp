@@ -74,7 +74,7 @@ TEST_CASE("curves: runs that differ only in budget are points of one curve", "[c
     CHECK(windows.curves[0].runs == std::vector<int>{2, 4});
     CHECK(windows.curves[0].source.recorded == std::vector<double>{8, 16});
     REQUIRE(windows.left_out.size() == 3);
-    CHECK_THAT(windows.left_out[0].why, Contains("h2o @ 40: it has no number 'window'"));
+    CHECK_THAT(windows.left_out[0].why, Contains("h2o @ 40: it has no numeric parameter 'window'"));
 }
 
 TEST_CASE("curves: a run whose parameter is auto has no axis value, also not that of another run", "[curves]") {
@@ -251,10 +251,10 @@ TEST_CASE("curves: the figure contains each curve and names runs without one", "
     options.own.erase("over");
     CHECK(definition.left_out(reader, options).empty());
     options.own["over"] = "no_such";
-    CHECK_THROWS_WITH(definition.make(reader, options), Contains("it has no number 'no_such'"));
+    CHECK_THROWS_WITH(definition.make(reader, options), Contains("it has no numeric parameter 'no_such'"));
     options.own = {{"threshold", "many"}};
     CHECK_THROWS_WITH(definition.make(reader, options),
-                      Contains("--threshold is a number from 0.1 to 100, given: 'many'"));
+                      Contains("--threshold must be a number from 0.1 to 100, not 'many'"));
     CHECK_THROWS_AS(definition.check(reader, options), FigureError);
     options.own = {{"threshold", "101"}};
     CHECK_THROWS_AS(definition.check(reader, options), FigureError);

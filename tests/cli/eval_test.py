@@ -109,7 +109,7 @@ class MoreSamples(ProgramTest):
 
     def test_more_samples_go_on_with_those_that_are_finished(self):
         done = self.more(1, 2)
-        self.assertIn("holds 2 of the 4 samples", done.stderr)
+        self.assertIn("contains 2 of 4 samples", done.stderr)
         self.more(2, 5)
 
     def test_more_policies_and_budgets(self):
@@ -234,7 +234,7 @@ class MoreSamples(ProgramTest):
         self.evaluate(1, "file.h5", "--policy", "random").check_returncode()
         done = self.evaluate(2, "file.h5")
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn(f"{importance} is not there", done.stderr)
+        self.assertIn(f"{importance} is missing", done.stderr)
         self.assertNotIn("--force", done.stderr)
 
     def test_a_budget_that_drops_nothing_is_told(self):

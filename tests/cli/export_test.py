@@ -81,7 +81,7 @@ class Export(ProgramTest):
             if figure in self.figures:
                 self.assertGreater((self.folder / f"all-{figure}.csv").stat().st_size, 0)
             else:
-                self.assertIn(f"left out: {figure}: t.h5: ", self.all.stderr)
+                self.assertIn(f"omitted: {figure}: t.h5: ", self.all.stderr)
         self.assertGreaterEqual(set(self.figures), {"retention", "prompt", "difference", "spectrum"})
         self.assertNotIn("task-scores", self.figures)
         self.refuses(1, ["all-", "--force"], "export", "t.h5", "--figure", "all", "-o", "all.csv")
@@ -107,7 +107,7 @@ class Export(ProgramTest):
 
     def test_several_figures(self):
         done = self.made("export", "t.h5", "--figure", "jsd,coverage", "--figure", "task-scores", "-o", "some.svg")
-        self.assertIn("left out: task-scores", done.stderr)
+        self.assertIn("omitted: task-scores", done.stderr)
         self.assertEqual(sorted(path.name for path in self.folder.glob("some*")), ["some-coverage.svg", "some-jsd.svg"])
         self.refuses(1, ["no task results"], "export", "t.h5", "--figure", "task-scores", "-o", "no.svg")
         self.refuses(2, ["task-scores does not use --layer"], "export", "t.h5", "--figure", "jsd,task-scores", "--layer",
@@ -119,7 +119,7 @@ class Export(ProgramTest):
         self.assertEqual({row["layer"] for row in rows}, {"1"})
         self.assertIn("averaged to KV heads", rows[0]["source"])
         done = self.made("export", "t.h5", "--figure", "all", "--run", 1, "-o", "run.csv")
-        self.assertIn("left out: difference: a difference needs two runs", done.stderr)
+        self.assertIn("omitted: difference: a difference needs two runs", done.stderr)
         self.assertTrue(self.path("run-retention.csv").exists())
         self.refuses(2, ["7", "0 to 1"], "export", "t.h5", "--figure", "all", "--layer", 7, "-o", "no.csv")
         self.refuses(2, ["no figure has a source 'foo'"], "export", "t.h5", "--figure", "all", "--source", "foo", "-o",
@@ -144,19 +144,19 @@ class Export(ProgramTest):
 
     def test_what_a_figure_chose_by_itself_is_said(self):
         for figure, words in (("prompt", "snapkv:window=8 @ 24 alone, the first of 6 runs"),
-                              ("difference", "snapkv:window=8 @ 24 less snapkv:window=8 @ 64, the first two of 6 runs")):
+                              ("difference", "snapkv:window=8 @ 24 − snapkv:window=8 @ 64, the first two of 6 runs")):
             done = self.made("export", "t.h5", "--figure", figure, "-o", f"said-{figure}.csv")
             self.assertIn(f"{figure} shows {words}; choose with --run", done.stderr)
         done = self.made("export", "t.h5", "--figure", "prompt", "--run", 1, "-o", "quiet.csv")
         self.assertEqual(done.stderr, "")
 
     def test_runs_that_a_figure_leaves_out_are_named(self):
-        for runs, words in ((("snapkv", "ada-snapkv"), "snapkv:window=8 @ 24, snapkv:window=8 @ 64, whose selection"),
+        for runs, words in ((("snapkv", "ada-snapkv"), "snapkv:window=8 @ 24, snapkv:window=8 @ 64: the selection"),
                             (("ada-snapkv",), "")):
             named = [each for run in runs for each in ("--run", run)]
             done = self.made("export", "t.h5", "--figure", "curves", "--over", "alpha", *named, "-o",
                              f"alpha-{len(runs)}.csv")
-            self.assertEqual(done.stderr.partition(" cannot")[0], words and f"kvscope: curves leaves out {words}")
+            self.assertEqual(done.stderr.partition(" cannot")[0], words and f"kvscope: curves omits {words}")
 
     def test_a_long_prompt_has_pages(self):
         done = self.made("export", "t.h5", "--figure", "prompt", "--run", 1, "--height", 26, "--width", 60, "-o", "long.png")

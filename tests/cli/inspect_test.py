@@ -143,7 +143,7 @@ class MoreTokensThanEmbeddings(ProgramTest):
         (cls.model / "tokenizer.json").write_text(json.dumps(tokenizer))
 
     def said(self):
-        return f"the tokenizer has {self.n_embeddings + 5} tokens, the model {self.n_embeddings} embeddings"
+        return f"the tokenizer has {self.n_embeddings + 5} tokens, but the model has {self.n_embeddings} embeddings"
 
     def test_inspect_says_so(self):
         self.assertIn(self.said(), self.made("inspect", self.model).stdout)

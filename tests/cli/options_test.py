@@ -168,7 +168,7 @@ class OptionsOfModels(ProgramTest):
             self.make_trace(f"{template}.h5", "--chat-template", template)
             self.made("eval", "-m", HF_MODEL, *needles, "-t", 1, "--chat-template", template, "-o", f"e-{template}.h5")
             said = self.made("analyze", HF_MODEL, "--queries", "-p", TEXT, "-n", 2, "-t", 1, "--chat-template", template)
-            sizes[template] = re.search(r"(\d+) tokens", said.stderr).group(1)
+            sizes[template] = re.search(r"(\d+) prompt tokens", said.stderr).group(1)
             profiled = self.run_program("profile-heads", HF_MODEL, *needles, "-t", 1, "--chat-template", template, "-o",
                                         "heads.json")
             self.assertIn("answered correctly", profiled.stderr)  # a random model answers wrongly, but it was run

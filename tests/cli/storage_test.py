@@ -396,9 +396,9 @@ class RebuiltLayers(ProgramTest):
         (self.folder / "mine.safetensors.moments").write_text("precious")
         self.refuses(2, ["mine.safetensors.moments", "move it away"], *train, "-o", "mine.safetensors")
         self.assertEqual((self.folder / "mine.safetensors.moments").read_text(), "precious")
-        self.refuses(2, ["a step of --tune reads 200"], "train-echo", "-m", HF_MODEL, self.text, "--tokens", 190, "--sequence",
+        self.refuses(2, ["a step of --tune needs 200"], "train-echo", "-m", HF_MODEL, self.text, "--tokens", 190, "--sequence",
                      200, "--tune", 2, "-o", "no.safetensors")
-        self.refuses(2, ["a step of --stage1 adamw reads 200"], "train-echo", "-m", HF_MODEL, self.text, "--tokens", 190,
+        self.refuses(2, ["a step of --stage1 adamw needs 200"], "train-echo", "-m", HF_MODEL, self.text, "--tokens", 190,
                      "--sequence", 200, "--stage1", "adamw", "-o", "no.safetensors")
         descent = [*train, "--stage1", "adamw", "--steps", 2, "--sequence", 100]
         self.refuses(2, ["--loss", "the maps are written to this file"], *descent, "-o", "one.safetensors", "--loss", "./one.safetensors", "--force")

@@ -39,7 +39,8 @@ TEST_CASE("a needle prompt has its length, its depth and its answer once", "[nee
     const auto a = engine::make_needle(tokenizer, {.seed = 1}), again = engine::make_needle(tokenizer, {.seed = 1});
     CHECK(a.context == again.context);
     CHECK(a.answer != engine::make_needle(tokenizer, {.seed = 2}).answer);
-    CHECK_THROWS_WITH(engine::make_needle(tokenizer, {.n_tokens = 5}), Contains("5 tokens hold no sentence"));
+    CHECK_THROWS_WITH(engine::make_needle(tokenizer, {.n_tokens = 5}),
+                      Contains("5 tokens leave no space for a sentence"));
     CHECK_THROWS_WITH(engine::make_needle(tokenizer, {.depth = 1.5}), Contains("1.5"));
 }
 
@@ -86,7 +87,7 @@ TEST_CASE("heads are measured on the model's device, and an error says if no ans
     for (const auto measure : {engine::HeadMeasure::retrieval, engine::HeadMeasure::reasoning}) {
         options.measure = measure;
         CHECK_THROWS_WITH(engine::profile_heads(tiny_model(), options, progress),
-                          Contains("none of the 1 needle prompts was answered right"));
+                          Contains("none of the 1 needle prompts was answered correctly"));
     }
 }
 

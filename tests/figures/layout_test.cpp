@@ -175,7 +175,7 @@ TEST_CASE("a figure that is too small or inconsistent is refused by name") {
     CHECK_THROWS_WITH(lay_out(figure), Contains("8 values"));
     figure = test::map_figure(3, 3, 3);
     test::map_of(figure).color_scale = 1;
-    CHECK_THROWS_WITH(lay_out(figure), Contains("colour scale 1"));
+    CHECK_THROWS_WITH(lay_out(figure), Contains("color scale 1"));
     figure = test::map_figure(3, 3, 3);
     figure.panels[0].x.max = figure.panels[0].x.min;
     CHECK_THROWS_WITH(lay_out(figure), Contains("Token position"));

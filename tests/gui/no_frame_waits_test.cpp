@@ -128,7 +128,7 @@ TEST_CASE("numbers are copied as soon as they are read, and no frame waits for t
     });
     CHECK(copied == expected);
     REQUIRE(!driven.app().notices().empty());
-    CHECK(driven.app().notices().back() == "numbers copied as TSV");
+    CHECK(driven.app().notices().back() == "Numbers copied as TSV");
 }
 
 }  // namespace kvscope::gui::testing

@@ -14,7 +14,7 @@
 
 namespace kvscope::policies::test {
 
-/// Maps with a simple formula, as in scripts/golden/rebuilt_runs.py: approximately the first layer's numbers.
+/// Maps with a simple formula, as in scripts/golden/echokv.py: approximately the first layer's numbers.
 inline EchoMaps formula_maps(const EchoLayout& layout, const std::string& model_fingerprint) {
     EchoMaps maps;
     maps.layout = layout;

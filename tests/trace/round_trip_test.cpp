@@ -25,7 +25,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     }
 }
 
-// Compares the members of both records, in the order of the lists in fields.h.
+// Compares the members of both records, in the order of the lists in record_fields.h.
 template <class Walk, class Record>
 void require_same(Walk walk, const Record& a, const Record& b) {
     std::vector<const void*> members;

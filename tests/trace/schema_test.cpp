@@ -1,4 +1,4 @@
-// The lists of schema.h and fields.h contain the same names.
+// The lists of schema.h and record_fields.h contain the same names.
 #include "trace/schema.h"
 
 #include <catch2/catch.hpp>
