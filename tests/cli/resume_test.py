@@ -687,7 +687,7 @@ class Extended(ProgramTest):
                     "--no-template", *arguments, "--policy", "snapkv:window=8", "--budget", "20,30", "-o", "control.h5"]
         self.made(*command("--no-special"))
         self.written_by_an_earlier_version("control.h5")
-        self.refuses(1, ["control.h5", "other tokens", "--no-special", "--force"], *command("--policy", "h2o"))
+        self.refuses(1, ["control.h5", "different tokens", "--no-special", "--force"], *command("--policy", "h2o"))
         self.assertIn("extending", self.made(*command("--no-special", "--policy", "h2o")).stderr)
 
     def test_runs_that_cannot_be_made_are_wrong_usage_as_always(self):

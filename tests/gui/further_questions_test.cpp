@@ -142,7 +142,7 @@ TEST_CASE("a trace of a device that is not there is asked on the processor, whic
     CHECK(second.engine->prefill(document.id(), 0));
     CHECK(second.errors.empty());
     REQUIRE(second.notices.size() == 1);
-    CHECK_THAT(second.notices[0], Catch::StartsWith("card.h5 was made on cuda:63; ") && Catch::Contains("CPU") &&
+    CHECK_THAT(second.notices[0], Catch::StartsWith("card.h5 was made on cuda:63. ") && Catch::Contains("CPU") &&
                                       Catch::Contains("--device cuda:63: "));
 }
 

@@ -81,7 +81,7 @@ TEST_CASE("no frame copies a workspace's traces, or closes one of them, itself")
     CHECK(!std::filesystem::exists(file));
     go_on();
     CHECK(std::filesystem::exists(file));
-    CHECK(driven.app().notices().back().find("written") != std::string::npos);
+    CHECK(driven.app().notices().back().find("saved") != std::string::npos);
 
     hold();
     driven.app().open_workspace(file);

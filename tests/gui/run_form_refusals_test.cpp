@@ -109,7 +109,7 @@ TEST_CASE("what is wrong with a field is said there, once, and beside Run where 
         form.fill(filled);
         form.driven.settle();
         const std::string text = form.driven.shown_text();
-        CHECK(text.find("see " + heading + " below") != std::string::npos);
+        CHECK(text.find("See " + heading + " below") != std::string::npos);
         const size_t at = text.find(problem);
         CHECK(at != std::string::npos);
         CHECK(text.find(problem, at + 1) == std::string::npos);

@@ -125,7 +125,7 @@ LargestLosses::Drawn LargestLosses::draw_losses(Context& context) {
     if (answer.current)
         losses_.of = request.runs.size() == 1 ? session.look(request.runs.front()).run
                                               : fmt::format("{} shown runs", request.runs.size());
-    draw_heading(context, fmt::format("Where {} lost the most attention", losses_.of),
+    draw_heading(context, fmt::format("Where {} lost most", losses_.of),
                  "Sentences ranked by lost attention. The attention of each step is weighted by the step's divergence "
                  "from the full run (nats). Click a sentence to select it.");
     draw_rows(context, *answer.value, columns_of(rows, "text", "kl_lost_mean"));
