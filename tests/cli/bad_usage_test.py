@@ -93,7 +93,7 @@ class Refusals(ProgramTest):
     def test_a_prompt_over_the_context_length(self):
         said = self.bad(2, [f"context is {CONTEXT_LENGTH}", "-n"], prompt="x" * (CONTEXT_LENGTH + 10))
         self.assertRegex(said, r"has 5\d\d tokens")
-        self.bad(2, [f"context is {CONTEXT_LENGTH}"], n=CONTEXT_LENGTH)
+        self.bad(2, [f"context for prompt and answer is {CONTEXT_LENGTH}"], n=CONTEXT_LENGTH)
         self.path("long.txt").write_text("x" * (CONTEXT_LENGTH + 10))
         self.bad(2, ["long.txt", f"context is {CONTEXT_LENGTH}"], "-f", "long.txt", prompt=None)
 

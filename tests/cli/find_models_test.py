@@ -68,7 +68,7 @@ class HubCache(Models):
         self.assertIn("model.gguf", self.asked("inspect", "org/tiny-gguf", **hub).stdout)
         self.asked("inspect", "org/two/other.gguf", **hub)
         self.assertIn(".gguf: give that file's path", self.asked("inspect", "org/two", code=1, **hub).stderr)
-        self.assertIn("no file third.gguf", self.asked("inspect", "org/two/third.gguf", code=1, **hub).stderr)
+        self.assertIn("without the file third.gguf", self.asked("inspect", "org/two/third.gguf", code=1, **hub).stderr)
 
     def test_what_is_not_there_is_not_downloaded(self):
         said = self.asked("inspect", "org/absent", code=1, HF_HUB_CACHE=str(self.hub)).stderr

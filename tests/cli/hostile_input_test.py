@@ -130,7 +130,7 @@ class Numbers(Hostile):
         self.refuses(2, ["pseudo_tokens", "1048576"], *run, "--policy", "dapq:pseudo_tokens=1000000000")
         for policy in ("laq:lookahead=1000000", "dapq:pseudo_tokens=1000000"):
             with self.subTest(policy):
-                self.refuses(2, ["1000000 tokens", "context is 512"], *run, "--policy", policy)
+                self.refuses(2, ["1000000 tokens", "context is only 512"], *run, "--policy", policy)
 
 
 class Models(Hostile):

@@ -99,8 +99,8 @@ class OptionsOfModels(ProgramTest):
     def test_numbers_of_tokens_do_not_overflow(self):
         for n in (2**63 - 1, 2**63 - 400, 2**62):
             with self.subTest(n):
-                self.bad([f"context is {CONTEXT_LENGTH}", str(n)], n=n)
-                self.refuses(2, [f"context is {CONTEXT_LENGTH}"], "analyze", HF_MODEL, "--queries", "-p", TEXT, "-n", n, "-q")
+                self.bad([f"context for prompt and answer is {CONTEXT_LENGTH}", str(n)], n=n)
+                self.refuses(2, [f"context for prompt and answer is {CONTEXT_LENGTH}"], "analyze", HF_MODEL, "--queries", "-p", TEXT, "-n", n, "-q")
                 self.refuses(2, [f"context is {CONTEXT_LENGTH}"], "eval", "-m", HF_MODEL, "--lengths", 100, "--depths", 0.5,
                              "-n", n, "-o", "e.h5", "-q")
         self.bad(["-n", str(2**63)], n=2**63)
