@@ -291,7 +291,8 @@ class RebuiltLayers(ProgramTest):
             self.assertEqual(len(runs), len(policies) + 1)
             for run in runs[1:]:
                 policy = run.attrs["label"].split(" @ ")[0]
-                lines = [line for line in done.stderr.splitlines() if line.startswith(policy + ", ") and "bytes requested" in line]
+                lines = [line for line in done.stderr.splitlines() if line.startswith((policy + ", ", policy + " (")) and
+                         "bytes requested" in line]
                 self.assertEqual(len(lines), 1, done.stderr)
                 said = re.findall(r"([\d.]+) % including extra data", lines[0]) or re.findall(r"([\d.]+) % of the", lines[0])
                 comes_to = 100 * run["cache_bytes"][:].sum() / full
