@@ -223,6 +223,7 @@ TEST_CASE("slow clicks are no double click after a frame that was interrupted") 
     // The frame reads its events at `begin` and then pauses for five seconds.
     bool has_read = false;
     window.clock = [&] { return std::exchange(has_read, true) ? begin + 5 : begin; };
+    ImGui::GetIO().AddMousePosEvent(700, 400);  // has no time of its own
     window.draw_frame(frame);
     double now = begin;
     window.clock = [&] { return now; };

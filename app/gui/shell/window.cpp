@@ -205,7 +205,7 @@ bool Window::draw_frame(const std::function<bool()>& frame) {
     glfwPollEvents();
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
-    note_input_time();
+    input_.note_time(event_at_.value_or(polled_at_));
     event_at_.reset();
     if (!take_input(frame)) return false;
     const bool goes_on = pass(frame, passes_to_settle_ == 0 || !InputQueue::is_waiting());
