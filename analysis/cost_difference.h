@@ -7,7 +7,7 @@ namespace kvscope::analysis {
 /// Whether differences in this column of the cost table are meaningful; false for run numbers, budgets and error bars.
 bool has_difference(const Column& column);
 
-/// Returns the column of differences: "coverage_difference", titled "Δ Coverage".
+/// Returns the column for differences of `column`; for "Coverage" its title is "Δ Coverage".
 Column difference_column(const Column& column);
 
 /// Returns a − b, as an integer if both cells are integers; empty if either cell is empty.

@@ -53,7 +53,8 @@ std::string setting_called(const std::string& name) {
     }
 }
 
-/// Finds runs by recorded label, given label, policy, policy with parameters, or number (last: labels may be numbers).
+/// Finds runs by recorded label, user label, policy, policy with parameters, or number. The number comes last, because
+/// a label may be a number.
 std::vector<size_t> runs_called(const std::string& trace, const std::vector<trace::RunAttributes>& runs,
                                 const std::string& name) {
     std::vector<size_t> found;

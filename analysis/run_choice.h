@@ -16,8 +16,8 @@ void check_prompt(const trace::Reader& reader, int prompt);
 /// @throws FigureError for an unknown name (with the known names) or a failed run; NothingToShow if no run has finished
 std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& options);
 
-/// Returns A and B in the named order; by default, the first two of chosen_runs().
-/// @throws FigureError unless two runs are named; NothingToShow if there are fewer
+/// Returns the runs A and B, in the order of options.runs; by default, the first two of chosen_runs().
+/// @throws FigureError if options.runs names a number of runs other than two; NothingToShow if fewer than two exist
 std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions& options);
 
 /// Returns the chosen layers in ascending order; all by default. @throws FigureError for an unknown layer

@@ -183,7 +183,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
         named_methods.emplace(method(attributes), without_budget(attributes));
         say_budgets = say_budgets && says_its_budget(attributes);
     }
-    // Groups by policy only if each policy has one set of parameters and all its runs have its name or its new name.
+    // Groups by policy only if each policy has one set of parameters and one name for all its runs.
     const bool grouped = methods.size() > 1 && budgets.size() > 1 && policies.size() == methods.size() &&
                          named_methods.size() == methods.size() && names.size() == methods.size() && say_budgets;
     if (!grouped) {

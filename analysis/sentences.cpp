@@ -49,7 +49,7 @@ bool is_abbreviation(std::string_view text, size_t end) {
     };
     if (is_one_of(going_on)) return true;
     if (is_one_of(of_numbers)) return text[next] >= '0' && text[next] <= '9';
-    // A name begins with a capital letter, which a single byte shows only for ASCII.
+    // A name begins with a capital letter. Letters outside ASCII count as capital, because one byte does not tell.
     return is_one_of(titles) && !(text[next] >= 'a' && text[next] <= 'z');
 }
 

@@ -19,7 +19,7 @@ struct RunShares {
 
 struct ShareMeasure {
     std::string title;  ///< title of the y axis: "Coverage"
-    std::string whole;  ///< set of which the share is a part: "tokens"
+    std::string whole;  ///< name of the quantity that counts as 100 %: "tokens"
 
     std::string percent() const { return "% of " + whole; }    ///< unit of the figure
     std::string share() const { return "share of " + whole; }  ///< unit of the table

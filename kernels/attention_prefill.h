@@ -27,12 +27,14 @@ struct PrefillAttention {
     const void* k = nullptr;     ///< (G, >= q_begin + n_queries, d), post-RoPE
     const void* v = nullptr;     ///< not needed if `out` is nullptr
     int64_t kv_head_stride = 0;  ///< elements between KV heads, for k and v
-    /// (q_begin + n_queries) tokens n_j per entry: out = sum exp(e_j) v_j / sum n_j exp(e_j). nullptr means 1 each.
+    /// (q_begin + n_queries) number n_j of tokens in each entry; nullptr if each entry holds one token.
+    /// The output is sum_j exp(e_j) v_j / sum_j n_j exp(e_j).
     const float* cardinality = nullptr;
     void* out = nullptr;  ///< (n_queries, H, d); must not overlap q; nullptr to compute only column_sums
     int64_t out_token_stride = 0;
 
-    /// (H, column_stride) or nullptr. Receives additions of softmax weights n_j exp(e_j) / sum n exp(e) (H2O's score).
+    /// (H, column_stride) or nullptr. The softmax weights n_j exp(e_j) / sum n exp(e) of this call's queries are added
+    /// here, before any rounding to bf16 (H2O's score).
     double* column_sums = nullptr;
     int64_t column_stride = 0;
 };

@@ -6,7 +6,8 @@
 
 namespace kvscope::kernels {
 
-/// Keeps the exception of the lowest failing call of a parallel loop, so the result does not depend on thread timing.
+/// Keeps the exception of the failing call with the lowest index in a parallel loop, so the result does not depend on
+/// thread timing.
 class LowestFailure {
  public:
     template <class Body>
@@ -21,7 +22,7 @@ class LowestFailure {
         }
     }
 
-    /// Throws the exception of the lowest failing call, if any. Call this after all calls have ended.
+    /// Throws the exception of the failing call with the lowest index, if any. Call this after all calls have ended.
     void rethrow() const {
         if (failure_) std::rethrow_exception(failure_);
     }

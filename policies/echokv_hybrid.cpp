@@ -113,7 +113,7 @@ Definition echokv_hybrid_definition() {
                 integer_parameter("sinks", 4, {.low = 0}, "Number of first tokens that stay exact."),
                 integer_parameter("recent", 128, {.low = 0},
                                   "Number of last tokens that stay exact. They need memory in addition to the ratio. "
-                                  "Decoded tokens are reduced when they leave this range."),
+                                  "Decoded tokens are compressed when they are no longer among them."),
                 switching_parameters()[0],
                 switching_parameters()[1],
             },

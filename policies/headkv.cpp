@@ -37,8 +37,8 @@ class HeadKv : public SnapKvFamily {
     }
 
  private:
-    /// Returns quotas (L, R) c - b + S b L R. S is the importance (L, H) to the power of `temperature`, normalized over
-    /// the model and summed over a row's query heads.
+    /// Returns the quota of each row, (L, R): c - b + S b L R. To compute S, the importance (L, H) is raised to the
+    /// power `temperature`, normalized over the model, and summed over the row's query heads.
     std::vector<double> quotas(const std::vector<double>& importance) const {
         const double most = *std::max_element(importance.begin(), importance.end());
         const size_t n = static_cast<size_t>(context().shape.n_layers * rows());

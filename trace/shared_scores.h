@@ -30,8 +30,9 @@ class SharedScores {
         std::optional<Digest> digest;  ///< digest of the record's scores, or nullopt if it has none
     };
 
-    /// Finds an earlier run with the same scores. `source` is empty without one, or if other runs refer to this run.
-    /// Requires an h5::Guard. Throws std::invalid_argument if other runs refer to different scores of this run.
+    /// Finds an earlier run with the same scores. `source` is empty if there is no such run, or if other runs refer to
+    /// this run. Requires an h5::Guard. Throws std::invalid_argument if other runs refer to different scores of this
+    /// run.
     Found find(int prompt, int run, const RunRecord& record);
     void written(int prompt, int run, const Found& found);
 

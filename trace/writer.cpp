@@ -190,7 +190,7 @@ void require_free(const fs::path& folder) {
     }
 }
 
-/// Force may replace a trace in any state, but no other kind of file, which the user may have named by mistake.
+/// `force` may replace a trace in any state, but no other kind of file: the user may have named that file by mistake.
 void require_replaceable(const fs::path& path) {
     std::error_code error;
     const std::string extension = path.extension().string();

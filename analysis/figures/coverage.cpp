@@ -62,11 +62,12 @@ Figure make(std::span<const TracePart> parts) {
 
 Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
-    SubjectTable table("coverage",
-                       "Prompt tokens that at least one head keeps, by layer; rows without a layer: in the whole model",
-                       {SubjectKey::run, label_column(), Column{"policy", "Policy", "", ColumnType::text},
-                        budget_column(), SubjectKey::layer, Column{"tokens", "Tokens", "", ColumnType::integer},
-                        Column{"share", "Share of prompt", "", ColumnType::real, 4}});
+    SubjectTable table(
+        "coverage",
+        "Prompt tokens that at least one head keeps, by layer. A row without a layer is for the whole model",
+        {SubjectKey::run, label_column(), Column{"policy", "Policy", "", ColumnType::text}, budget_column(),
+         SubjectKey::layer, Column{"tokens", "Tokens", "", ColumnType::integer},
+         Column{"share", "Share of prompt", "", ColumnType::real, 4}});
     const std::vector<int> layers = chosen_layers(reader, options);
     const TracePart part{&reader, options};
     for (const Run& run : read_runs({&part, 1})) {
@@ -98,9 +99,9 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
 Table difference_numbers(std::span<const TracePart, 2> sides) {
     Table table = share_difference_numbers(sides, read_pairs(sides), measure);
     table.name = "coverage-difference";
-    table.title =
-        fmt::format("Prompt tokens that at least one head keeps (rows without a layer: in the whole model), A − B, {}",
-                    with_unit(measure.title, measure.share()));
+    table.title = fmt::format(
+        "Prompt tokens that at least one head keeps (a row without a layer is for the whole model), A − B, {}",
+        with_unit(measure.title, measure.share()));
     return table;
 }
 

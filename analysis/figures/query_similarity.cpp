@@ -246,7 +246,8 @@ Table matrix_numbers(const trace::Reader& reader, const FigureOptions& options) 
 Table mean_numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Choice choice = chosen(reader, options, Source::mean_by_layer);
     SubjectTable table(
-        "query-similarity", "Mean cosine similarity of different window queries; rows without a head: mean over heads",
+        "query-similarity",
+        "Mean cosine similarity of different window queries. A row without a head is the mean over heads",
         {SubjectKey::layer, SubjectKey::head, Column{"mean_cosine", "Mean cosine", "", ColumnType::real, 4}});
     for (const int layer : choice.layers) {
         const std::vector<double> means = head_means(reader, options.prompt, layer, choice);

@@ -48,7 +48,8 @@ inline KeptSets entry_sets(const trace::Kept& kept, size_t n_tokens) {
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
 
-/// Whether attention kept and recall are defined: not for runs that merge tokens or keep all of them in another form.
+/// Whether the measures "attention kept" and "recall" are defined. They are not if a run merges tokens or keeps all of
+/// them in another form.
 bool can_measure_kept_tokens(const trace::RunAttributes& run, const KeptSets& kept);
 
 /// Provides the kept sets of a run that is not in a trace. `record` must outlive this object.

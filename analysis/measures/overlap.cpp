@@ -30,7 +30,7 @@ Row row_of(const KeptSets& kept, size_t layer, size_t row) {
     return found;
 }
 
-/// Sums, over all tokens, the smaller part (the intersection) and the larger part (the union).
+/// Sums, over all tokens, the smaller of both rows' shares (the intersection) and the larger (the union).
 Counts compare(const Row& a, const Row& b) {
     Counts counts;
     for (size_t i = 0, j = 0; i < a.tokens.size() || j < b.tokens.size();) {

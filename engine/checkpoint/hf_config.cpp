@@ -226,9 +226,10 @@ void read_sliding_window(const JsonFields& config, const Family& family, ModelCo
         // transformers 5 ignores a Llama model's window in the prefill, but not during decoding.
         const int64_t window = config.integer("sliding_window").value_or(0);
         if (window > 0 && window < c.context_length)
-            config.fail("sliding_window is " + std::to_string(window) +
-                        " in a model of type llama, whose layers have no window; expected null or no such field. " +
-                        supported_models());
+            config.fail(
+                "sliding_window is " + std::to_string(window) +
+                " in a model of type llama, whose layers have no window; expected null, or that the field is absent. " +
+                supported_models());
         // transformers ignores a Llama model's layer types, but vLLM applies them.
         if (slides && std::find(slides->begin(), slides->end(), true) != slides->end())
             config.fail(

@@ -215,8 +215,9 @@ void refuse_fields(const JsonFields& fields, const Names& refused, std::string_v
     for (const std::string& name : refused) {
         const json* value = fields.find(name.c_str());
         if (value == nullptr || is_neutral(*value)) continue;
-        fields.fail(fmt::format("{}{} is {}, which kvscope does not support; expected {}, or no such field. {}", where,
-                                name, JsonFields::shown(*value), neutral, supported_models()));
+        fields.fail(
+            fmt::format("{}{} is {}, which kvscope does not support; expected {}, or that the field is absent. {}",
+                        where, name, JsonFields::shown(*value), neutral, supported_models()));
     }
 }
 

@@ -12,7 +12,7 @@
 
 namespace kvscope::engine {
 
-/// Returns the devices of this machine, the processor first. Takes some tenths of a second.
+/// Returns the devices of this machine, the processor first. Takes a few tenths of a second.
 std::vector<DeviceChoice> devices();
 
 /// Returns why no card can be used, for example "no NVIDIA driver: …"; empty if one may be usable.

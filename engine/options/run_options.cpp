@@ -61,7 +61,7 @@ std::vector<RunOption> declared() {
             .recorded()
             .row("temperature"),
         Option(&RunOptions::top_p, "top_p", "--top-p",
-               "Nucleus sampling: draw from the fewest most likely tokens whose probabilities reach this sum")
+               "Nucleus sampling: draw from the smallest set of most likely tokens whose probabilities reach this sum")
             .number({.low = 0, .high = 1, .low_open = true}, "top-p must be above 0 and at most 1")
             .recorded()
             .row("top-p"),

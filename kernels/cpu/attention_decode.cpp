@@ -90,7 +90,7 @@ size_t tile_floats(const DecodeRow& row, int head_dim) {
            row.entries->scratch_floats(row.n_queries);
 }
 
-/// Computes attention over computed entries in f32, for any type of the queries.
+/// Computes attention over entries that were rebuilt in f32, for any type of the queries.
 void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float scale, float* keys) {
     const DecodeRow& row = *segment.row;
     const int key_dim = key_dim_of(row, head_dim);

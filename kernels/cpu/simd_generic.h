@@ -98,7 +98,7 @@ struct SimdGeneric {
             }
     }
 
-    /// First step of sum_each(): folds four vectors into one.
+    /// First step of summing each of several vectors: folds four vectors into one. join_folded() is the second step.
     static vec fold(vec a, vec b, vec c, vec d) {
         vec x[4] = {a, b, c, d};
         transpose(x);

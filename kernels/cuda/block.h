@@ -145,7 +145,8 @@ class DeviceBlock {
 
 #else
 
-/// The same interface on the host. Threads run in either order, so that tests notice missing barriers.
+/// The same interface on the host. A test runs the threads of a block in ascending and in descending order, and so
+/// notices missing barriers.
 template <int n_threads>
 class HostBlock {
  public:

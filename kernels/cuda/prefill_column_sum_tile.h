@@ -229,7 +229,7 @@ struct ColumnTile {
         }
     }
 
-    /// Adds the sums of lanes that hold other queries of the same keys, and writes the results.
+    /// Adds the sums over lanes (each lane has other queries and the same keys), and writes the results.
     KVSCOPE_DEVICE static void write(Block& block, const Shared& shared) {
         const QueriesOfKeys<T>& of = shared.of_keys;
         const PrefillAttention& p = *of.problem;

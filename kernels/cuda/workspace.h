@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-/// Divides a call's workspace into arrays of the kernels and data from the host, which are copied to the device
-/// together. A layout without memory only computes the size.
+/// Divides a call's workspace into arrays for the kernels and data from the host. One copy moves all data to the
+/// device. If a layout has no memory, it only computes the size.
 namespace kvscope::kernels::cuda {
 
 inline constexpr size_t kWorkspaceAlignment = 256;

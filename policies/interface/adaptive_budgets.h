@@ -16,6 +16,7 @@ std::vector<int64_t> adaptive_budgets(const Scores<float>& scores, int rows, int
 std::vector<int64_t> with_safeguard(std::vector<int64_t> counts, int64_t c, double alpha);
 
 /// Multiplies each row's first n_prefix scores by the sum of the c largest of these scores, divided by the sum of all.
+/// A row without a positive score stays unchanged.
 void weigh_by_concentration(float* scores, int rows, int64_t n_prefix, int64_t row_stride, int64_t c);
 
 }  // namespace kvscope::policies

@@ -20,7 +20,7 @@ Parameter kernel_parameter() {
 
 Parameter reduce_parameter() {
     return choice_parameter("reduce", {"mean", "max", "sum"}, "mean",
-                            "Reduction of the scores of the query heads that share a KV head to one score.");
+                            "How the scores of the query heads that share a KV head become one score.");
 }
 
 Parameter granularity_parameter() {

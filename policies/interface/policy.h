@@ -67,7 +67,8 @@ struct Needs {
     /// Attention of the full cache's answer. The policy selects entries only after this answer.
     bool answer_attention = false;
     bool own_cache = false;  ///< the prompt is read through the policy's own cache; requires PassPlan::chunk
-    /// Gradient of each chunk's loss for the cached keys, by another forward and backward pass. Needs `own_cache`.
+    /// Requests the gradient of each chunk's loss with respect to the cached keys. Costs another forward and backward
+    /// pass. Requires `own_cache`.
     bool key_gradients = false;
 };
 

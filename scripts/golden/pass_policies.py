@@ -172,7 +172,10 @@ def gemfilter(reference, observation, p, budget, seed):
 
 
 def merged_values(values, attention, kept, p, budget, layer, seed):
-    """Returns CaM's values (G, N, d), with evicted values merged at random into later kept ones, and the smallest draw margin."""
+    """Returns CaM's values (G, N, d), and the smallest distance of a random number from its threshold.
+
+    Evicted values are merged at random into later kept ones.
+    """
     result, closest = values.copy(), 1.0
     n = values.shape[1]
     recent = budget // 2 if p["recent"] is None else p["recent"]

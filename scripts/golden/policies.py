@@ -419,8 +419,10 @@ class Selector:
 
 
 def near_ties(decision, relative):
-    """Returns, per layer and row, the positions whose score is within `relative` of the lowest kept score. Rows whose near
-    positions all have equal scores have none, because their ties are decided by position."""
+    """Returns, per layer and row, the positions whose score is within `relative` of the lowest kept score.
+
+    A row has no such positions if all these scores are equal, because positions decide such ties.
+    """
     result = []
     for scores, counts in zip(decision.ranked, decision.counts):
         layer = []

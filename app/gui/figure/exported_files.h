@@ -8,7 +8,7 @@
 
 namespace kvscope::gui {
 
-/// Returns the dialog's question before the files are replaced; empty without files.
+/// Returns the question whether these existing files may be replaced, or an empty text if there are none.
 std::string files_in_the_way(const std::vector<std::filesystem::path>& there);
 
 /// Returns why the extension cannot be used, or an empty text. @param is_picture false if the output is only a table

@@ -61,8 +61,8 @@ class Tasks {
         return {std::static_pointer_cast<const T>(result.value), result.error, result.current};
     }
 
-    /// Runs work exactly once on its own thread, e.g. an export, even if the app is closed meanwhile. deliver() calls
-    /// `ended` with the message that `work` returned, or with its error.
+    /// Runs `work` (e.g. an export) exactly once on a separate thread, even if the app is closed meanwhile. deliver()
+    /// calls `ended` with the message that `work` returned, or with its error.
     void once(std::function<std::string()> work, std::function<void(const std::string& said, bool is_error)> ended);
     /// Calls `ended` of all finished work. Returns the messages of exceptions that `ended` threw.
     [[nodiscard]] std::vector<std::string> deliver();

@@ -296,9 +296,10 @@ std::vector<StartCard> App::start_cards() {
              "Enter a text and a question, then choose policies and budgets. Use the bundled model or your own.",
              "Write a prompt (Ctrl+R)", [this] { views_.show_alone(*find_view_kind("run")); }});
     }
-    cards.push_back({"Open a trace",
-                     "Open a file that kvscope run, this app or a script has written. You can also drop files here.",
-                     "Browse… (Ctrl+O)", [this] { ask_for_trace(dialog_, opener_); }});
+    cards.push_back(
+        {"Open a trace",
+         "Open a trace of a run, from this app, the command line or a script. You can also drop files here.",
+         "Browse… (Ctrl+O)", [this] { ask_for_trace(dialog_, opener_); }});
     if (engine_) {
         cards.push_back({"Choose a model",
                          "Load a GGUF file or a Hugging Face directory, then write a prompt and choose policies.",

@@ -164,7 +164,7 @@ void OpenViews::show_alone(const ViewKind& kind) {
         alone_next_ = shown.id();
         return;
     }
-    // A layout behind the start cards is not drawn yet. Drawing it may bring another view to the front.
+    // While the start cards cover the layout, no view is drawn. The first drawing may bring another view to the front.
     if (!shown.is_drawn) shown.focus = was_in_front;
     wanted_maximised_ = shown.id();
     is_alone_ = true;

@@ -108,7 +108,8 @@ nlohmann::json OpenViews::state() const {
     for (const auto& open : views_) {
         const ImGuiWindow* window = open->is_drawn ? ImGui::FindWindowByName(open->title().c_str()) : nullptr;
         views.push_back(state_of(*open));
-        // A view that was never drawn, e.g. behind the start cards, counts as in front if it has requested the focus.
+        // The start cards can cover a view, so that it was never drawn. Such a view is in front if it requested the
+        // focus.
         const bool is_tab = window && window->DockIsActive;
         const bool is_floating = window && window->DockId == 0;
         views.back()["in_front"] = is_tab ? window->DockTabIsVisible : is_floating || open->focus;

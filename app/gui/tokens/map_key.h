@@ -13,7 +13,7 @@ void draw_color_patch(const Theme& theme, ImU32 color, const std::string& label)
 /// Returns the colors of counts from `least` to `most`. Smaller counts have the background color.
 MapColors count_colors(const Theme& theme, float least, float most);
 
-/// Returns the colors of differences from −most (B has more) to most (A has more). Zero has the background color.
+/// Returns the colors for differences between −most (B has more) and +most (A has more). Zero has the background color.
 MapColors difference_colors(const Theme& theme, float most);
 
 }  // namespace kvscope::gui

@@ -45,7 +45,7 @@ class Actions {
     const std::string& last() const { return last_; }
     void start(const Action& action);
     std::function<void(const std::string& name)> before_start;
-    /// Called with the message of an exception that an action throws. If it is empty, the exception propagates.
+    /// Called with the message of an exception that an action throws. Without on_failure, the exception propagates.
     std::function<void(const std::string& name, const std::string& message)> on_failure;
 
  private:

@@ -225,7 +225,7 @@ class AnswersView : public View {
             ImGui::TableSetupColumn("what");
             ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch);
             row("tokens",
-                fmt::format("{}, of which the context has {}; policies saw {}",
+                fmt::format("{} in the prompt, {} in the context; policies saw {}",
                             analysis::format_count(attributes.n_tokens), analysis::format_count(attributes.n_context),
                             analysis::format_count(attributes.visible_tokens())));
             row("cut", attributes.truncated ? "yes, in the middle of the context" : "no");

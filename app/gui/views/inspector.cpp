@@ -107,7 +107,8 @@ class InspectorView : public View {
         if (const auto shown_table = table()) draw_table_menu(context, *this, "inspector", *shown_table);
     }
 
-    /// Returns the table under the mouse: a layer's heads, a head's border, or otherwise where the token is kept.
+    /// Returns the table under the mouse: the heads of a layer, the entries at a head's cut-off, or (elsewhere) the
+    /// runs that keep the token.
     std::optional<Table> table() const override {
         const Table& pointed_at = tables_[pointed_at_];
         const Table& shown = pointed_at.rows.empty() ? tables_[0] : pointed_at;

@@ -156,7 +156,8 @@ class WhatIfView : public View {
 
     bool is_of_bytes() const { return what_if_.budget_of() == policies::BudgetOf::bytes; }
 
-    /// Draws the field for the budget in entries, or in percent of the full cache's bytes. @param most all entries
+    /// Draws the field for the budget in entries, or in percent of the full cache's bytes. @param most number of
+    /// entries in the full cache
     void edit_budget(int64_t least, int64_t most) {
         if (!is_of_bytes()) {
             if (ImGui::InputScalar("##budget number", ImGuiDataType_S64, &what_if_.budget()))

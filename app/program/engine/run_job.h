@@ -67,7 +67,7 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
 /// Removes the `.part` folder of a trace without results, which would block a corrected command.
 void remove_begun_trace(const std::filesystem::path& output);
 
-/// Removes the same folder after a stopped job, unless the folder contains a prefilled prompt.
+/// Removes the `.part` folder of a stopped job, unless the folder contains a prefilled prompt.
 void remove_empty_trace(const std::filesystem::path& output);
 
 /// Checks before the weights are loaded that prompts fit context and memory, policies support their budgets, and the
