@@ -4,7 +4,7 @@
 
 namespace kvscope::analysis {
 
-std::optional<ComparedSteps> compared_steps(const trace::Reader& reader, int prompt, int run) {
+std::optional<ComparedSteps> read_step_divergence(const trace::Reader& reader, int prompt, int run) {
     namespace schema = trace::schema;
     const auto place = trace::Place::of_run(prompt, run);
     if (!reader.has(place, schema::run::step_kl) || !reader.has(place, schema::run::step_agreement))

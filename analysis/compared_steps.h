@@ -15,6 +15,6 @@ struct ComparedSteps {
 };
 
 /// Returns nullopt for a run that was not compared. @throws trace::DamagedTrace if the data sets differ in length
-std::optional<ComparedSteps> compared_steps(const trace::Reader& reader, int prompt, int run);
+std::optional<ComparedSteps> read_step_divergence(const trace::Reader& reader, int prompt, int run);
 
 }  // namespace kvscope::analysis

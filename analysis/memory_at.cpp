@@ -7,7 +7,7 @@
 
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
-#include "policies/interface/recorded_policy.h"
+#include "policies/interface/policy_from_record.h"
 #include "policies/interface/registry.h"
 
 namespace kvscope::analysis {
@@ -30,7 +30,7 @@ policies::CacheSize cache_size(const CacheShape& shape, std::int64_t n_tokens) {
 /// Converts a run's `share` of bytes, measured at `n_tokens` tokens, to the other model and length.
 double share_of_bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
     try {
-        const auto spec = policies::recorded_policy(run.policy, run.parameters_json);
+        const auto spec = policies::policy_from_record(run.policy, run.parameters_json);
         if (!spec.definition->needed_share) return share;
         // Uses the recorded budget: PolicySpec::own_share may need a file that no longer exists.
         const auto needed = [&](const CacheShape& shape, std::int64_t n) {

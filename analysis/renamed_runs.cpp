@@ -27,7 +27,7 @@ std::vector<std::pair<std::string, std::string>> settings_in(const std::vector<t
         for (const std::string& task : reader.result_tasks()) {
             const auto rows = reader.results(task);
             if (rows.empty()) continue;
-            for (const TaskGroup& group : task_groups(rows))
+            for (const TaskGroup& group : group_results_by_setting_and_budget(rows))
                 settings.emplace_back(group.setting, group.setting + " @ " + group.budget);
         }
     return settings;

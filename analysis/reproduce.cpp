@@ -17,7 +17,7 @@
 #include "analysis/shell_command.h"
 #include "engine/options/run_options.h"
 #include "json/bounded_json.h"
-#include "policies/interface/recorded_policy.h"
+#include "policies/interface/policy_from_record.h"
 #include "trace/answer_length.h"
 
 namespace kvscope::analysis {

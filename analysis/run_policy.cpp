@@ -4,13 +4,13 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/run_style.h"
-#include "policies/interface/recorded_policy.h"
+#include "policies/interface/policy_from_record.h"
 
 namespace kvscope::analysis {
 
 policies::PolicySpec run_policy(const trace::RunAttributes& run) {
     try {
-        return policies::recorded_policy(run.policy, run.parameters_json);
+        return policies::policy_from_record(run.policy, run.parameters_json);
     } catch (const policies::ParameterError& error) {
         throw NothingToShow(fmt::format("{}: {}", run_label(run), error.what()));
     }

@@ -125,7 +125,7 @@ std::string_view text_of(const TokenTexts& texts, TokenSpan span) {
 }
 
 bool is_short(const std::string& text) {
-    return terminal_columns(terminal_text(text, Lines::one)) < shortest_ranked_sentence;
+    return terminal_display_width(terminal_text(text, Lines::one)) < shortest_ranked_sentence;
 }
 
 bool is_fragment(const TokenTexts& texts, TokenSpan span) { return is_short(trimmed_text(texts, span)); }
@@ -247,7 +247,7 @@ std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens) {
     return parts;
 }
 
-std::vector<TokenSpan> ranked_sentences(const TokenTexts& texts, size_t n_tokens, bool has_template) {
+std::vector<TokenSpan> split_into_sentences_to_rank(const TokenTexts& texts, size_t n_tokens, bool has_template) {
     std::vector<std::vector<TokenSpan>> between_headers(1);
     bool is_before_user = has_template;
     for (const TokenSpan span : whole_sentences(texts, n_tokens)) {

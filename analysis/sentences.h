@@ -23,7 +23,7 @@ std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens);
 
 /// Returns the sentences that are ranked. Short ones are joined with a neighbor; control tokens are omitted.
 /// @param has_template whether a chat template was used; text before the user's turn is then omitted
-std::vector<TokenSpan> ranked_sentences(const TokenTexts& texts, size_t n_tokens, bool has_template);
+std::vector<TokenSpan> split_into_sentences_to_rank(const TokenTexts& texts, size_t n_tokens, bool has_template);
 
 /// Returns the text of a span without surrounding white space.
 std::string trimmed_text(const TokenTexts& texts, TokenSpan span);

@@ -131,7 +131,8 @@ Table layer_similarity_numbers(const trace::Reader& reader, const FigureOptions&
     return table.take();
 }
 
-Figure make_head_similarity(const trace::Reader& reader, const FigureOptions& options, const std::vector<int>& layers) {
+Figure make_head_similarity_figure(const trace::Reader& reader, const FigureOptions& options,
+                                   const std::vector<int>& layers) {
     const Cosines cosines = within_layers(reader, options);
     const std::vector<int> heads = numbered(cosines.n);
     Figure figure;

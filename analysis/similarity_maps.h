@@ -11,7 +11,8 @@ Table layer_similarity_numbers(const trace::Reader& reader, const FigureOptions&
 
 /// Draws a map of KV heads × KV heads for each layer: keys above, values below.
 /// @throws NothingToShow if `full/head_similarity` is missing or the model has one KV head
-Figure make_head_similarity(const trace::Reader& reader, const FigureOptions& options, const std::vector<int>& layers);
+Figure make_head_similarity_figure(const trace::Reader& reader, const FigureOptions& options,
+                                   const std::vector<int>& layers);
 Table head_similarity_numbers(const trace::Reader& reader, const FigureOptions& options,
                               const std::vector<int>& layers);
 

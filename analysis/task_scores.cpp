@@ -14,7 +14,7 @@
 
 #include "analysis/figure_definition.h"
 #include "policies/interface/budget.h"
-#include "policies/interface/recorded_policy.h"
+#include "policies/interface/policy_from_record.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -29,7 +29,7 @@ std::string named(std::span<const std::string> samples) {
 
 std::string setting_of(const trace::ResultRow& row) {
     try {
-        return policies::recorded_policy(row.policy, row.parameters_json).label();
+        return policies::policy_from_record(row.policy, row.parameters_json).label();
     } catch (const policies::ParameterError&) {
         return row.policy;
     }
@@ -37,7 +37,7 @@ std::string setting_of(const trace::ResultRow& row) {
 
 bool counts_bytes(const trace::ResultRow& row) {
     try {
-        return policies::recorded_policy(row.policy, row.parameters_json).definition->budget_of ==
+        return policies::policy_from_record(row.policy, row.parameters_json).definition->budget_of ==
                policies::BudgetOf::bytes;
     } catch (const policies::ParameterError&) {
         return false;
@@ -103,7 +103,7 @@ std::string budget_text(const AskedBudget& asked, const std::vector<double>& sha
 
 }  // namespace
 
-std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows) {
+std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows) {
     if (rows.empty()) throw FigureError("there are no results, because no sample has finished");
     std::vector<TaskGroup> groups;
     std::vector<AskedBudget> budgets;
@@ -195,7 +195,7 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
                  {"failed", "Failed", "", ColumnType::integer},
                  {"budget_of", "Budget of", ""}},
                 {}};
-    for (const auto& group : task_groups(rows)) {
+    for (const auto& group : group_results_by_setting_and_budget(rows)) {
         Row row{{group.setting,
                  group.budget,
                  static_cast<int64_t>(group.answered.size()),
@@ -218,7 +218,7 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
 }
 
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
-    const auto groups = task_groups(rows);
+    const auto groups = group_results_by_setting_and_budget(rows);
     const auto budgets = budgets_of(groups);
     Table table{"task_scores", "Mean scores in per cent, with 95 % intervals", {{"policy", "Policy", ""}}, {}};
     for (const auto& budget : budgets)
@@ -244,7 +244,7 @@ Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
 
 std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows) {
     std::vector<std::string> failures;
-    for (const auto& group : task_groups(rows)) {
+    for (const auto& group : group_results_by_setting_and_budget(rows)) {
         const auto n_samples = static_cast<size_t>(group.n_failed) + group.answered.size();
         for (const auto& [reason, samples] : group.failures) {
             const std::string which = samples.size() == n_samples ? fmt::format("all {} samples", n_samples)
@@ -279,8 +279,8 @@ std::string wrong_answers(const TaskGroup& full, double mean) {
 
 }  // namespace
 
-std::string task_verdict(std::span<const trace::ResultRow> rows) {
-    const auto groups = task_groups(rows);
+std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
+    const auto groups = group_results_by_setting_and_budget(rows);
     const auto mean = [](const TaskGroup& group) { return bootstrap_mean(group.scores()).mean; };
     const TaskGroup* full = nullptr;
     const TaskGroup* random = nullptr;
@@ -309,7 +309,7 @@ std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows
     std::map<std::string, std::pair<size_t, size_t>>
         by_budget;  // number of samples without dropped tokens and of all samples, by budget
     std::vector<std::string> budgets;
-    for (const auto& group : task_groups(rows)) {
+    for (const auto& group : group_results_by_setting_and_budget(rows)) {
         if (group.policy == "full" || group.budget.ends_with('%')) continue;
         const auto [place, is_new] = by_budget.try_emplace(group.budget);
         if (is_new) budgets.push_back(group.budget);
@@ -341,7 +341,7 @@ std::string task_windows(std::span<const trace::ResultRow> rows) {
     std::map<int64_t, std::set<std::string>> policies_by_window;
     for (const auto& row : rows) {
         try {
-            const auto spec = policies::recorded_policy(row.policy, row.parameters_json);
+            const auto spec = policies::policy_from_record(row.policy, row.parameters_json);
             if (spec.values.has("window")) policies_by_window[spec.values.integer("window")].insert(row.policy);
         } catch (const policies::ParameterError&) {
             // The policy belongs to another program, or its parameters to another version.

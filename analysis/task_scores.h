@@ -45,7 +45,7 @@ struct TaskGroup {
 };
 
 /// Groups results by setting and budget. Groups refer to `rows`. @throws FigureError if there are no rows
-std::vector<TaskGroup> task_groups(std::span<const trace::ResultRow> rows);
+std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows);
 
 /// Returns the distinct budgets without `full`: entries ascending, then bytes, then shares; "all" if there are none.
 std::vector<std::string> budgets_of(std::span<const TaskGroup> groups);
@@ -62,7 +62,7 @@ std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 
 /// Returns a sentence that says whether the results are valid: at least 60 samples, `full` right in at least 90 % of
 /// them, and `random` in at most 10 % at its smallest budget. Also warns if most wrong answers of `full` were cut off.
-std::string task_verdict(std::span<const trace::ResultRow> rows);
+std::string assess_task_validity(std::span<const trace::ResultRow> rows);
 
 /// Returns a remark about prompts that fit into the budget, so that nothing was dropped; empty if there are none.
 std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows);

@@ -16,7 +16,7 @@
 #include "analysis/run_style.h"
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
-#include "policies/interface/recorded_policy.h"
+#include "policies/interface/policy_from_record.h"
 #include "policies/interface/scoring_policy.h"
 
 namespace kvscope::analysis {
@@ -37,7 +37,7 @@ const trace::RunAttributes& finished_run(const trace::Reader& reader, int prompt
 /// Returns the first position that the policy keeps regardless of its score; N if there is none.
 int64_t ranked_before(const trace::RunAttributes& run, int64_t n_tokens) {
     try {
-        const auto spec = policies::recorded_policy(run.policy, run.parameters_json);
+        const auto spec = policies::policy_from_record(run.policy, run.parameters_json);
         const int64_t recent = policies::recent_entries(spec.values, run.budget);
         return n_tokens - std::min({recent, run.budget, n_tokens});
     } catch (const policies::ParameterError&) {
@@ -229,7 +229,7 @@ std::string TokenReport::sentence(size_t layer, size_t row) const {
         return fmt::format("{}: score {} is rank {} of {}, none of which is kept", what, format_number(d.score),
                            count(d.rank), count(d.n_candidates));
     }
-    const int digits = digits_apart(d.score, d.cut_off);
+    const int digits = count_distinguishing_digits(d.score, d.cut_off);
     return fmt::format("{}: score {} is rank {} of {}; {} of them are kept, the cut-off is {}", what,
                        format_number(d.score, digits), count(d.rank), count(d.n_candidates), count(d.n_candidates_kept),
                        format_number(d.cut_off, digits));

@@ -7,7 +7,7 @@
 #include "engine/cache/storage_error.h"
 #include "engine/calibration.h"
 #include "engine/common/stopwatch.h"
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/inference/recorded_measures.h"
 #include "engine/model/projection_of_model.h"
 #include "policies/interface/feasibility.h"

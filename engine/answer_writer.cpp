@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/answer_record.h"
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/inference/answer_attention.h"
 
 namespace kvscope::engine {

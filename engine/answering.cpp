@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/common/stopwatch.h"
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/kl_attention_lost.h"
 
@@ -101,7 +101,7 @@ FullReference Answering::reference(AnswerStart& full, const Generation& answer, 
     const Stopwatch watch;
     const auto mark = full.cache.mark();
     full.cache.reserve(static_cast<int64_t>(answer.ids.size()));
-    auto reference = reference_of(transformer(), full.sequence(), full.logits, answer.ids, progress);
+    auto reference = compute_full_reference(transformer(), full.sequence(), full.logits, answer.ids, progress);
     if (attention) *attention = answer_attention(transformer(), full.cache, reference, n_context);
     for (int layer = 0; options_.record && layer < full.cache.n_layers(); ++layer)
         reference.later_keys.push_back(keys_from(transformer(), full.cache, layer, n_context));

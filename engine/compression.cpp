@@ -7,7 +7,7 @@
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
 #include "engine/decisions.h"
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/inference/gradient_alignment.h"
 #include "engine/inference/look_ahead.h"
 #include "engine/inference/prefill.h"

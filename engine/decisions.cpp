@@ -38,7 +38,7 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
         }
     };
     for (;;) {
-        kernels::in_team(kernels::threads(), choose);
+        kernels::run_on_thread_team(kernels::threads(), choose);
         for (const auto& failure : failures)
             if (failure) std::rethrow_exception(failure);
         if (!is_stopped) return;

@@ -10,7 +10,7 @@ namespace kvscope::engine {
 
 /// Completes the pending decisions of all runs, in parallel if there are enough runs.
 /// @returns the seconds of parallel selection; 0 if runs selected one after the other
-/// @throws exceptions that concern all runs (engine/device/guarded.h)
+/// @throws exceptions that concern all runs (engine/device/failure_of_run.h)
 double finish_decisions(std::span<ActiveRun* const> runs, const kernels::Backend& backend, const Progress& progress);
 
 }  // namespace kvscope::engine

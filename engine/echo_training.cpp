@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "engine/common/engine_error.h"
-#include "engine/echo_moments.h"
+#include "engine/echo_least_squares.h"
 #include "engine/inference/prefill.h"
 
 namespace kvscope::engine {
@@ -56,7 +56,7 @@ class Reading {
     const EchoMoments& read(std::string_view phase) {
         const auto sequence = static_cast<size_t>(options_.sequence);
         const auto total = static_cast<int64_t>((ids_.size() + sequence - 1) / sequence);
-        const auto parts = parts_of(moments_);
+        const auto parts = moments_as_bytes(moments_);
         const int64_t before = state_.resume(parts, total, "sequences", progress_);
         progress_.begin(phase, total - before, "sequences");
         for (int64_t done = before; done < total; ++done) {
@@ -187,8 +187,9 @@ EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const 
     return training;
 }
 
-std::map<int, EchoError> echo_errors(const Model& model, const EchoMaps& maps, std::span<const int32_t> ids,
-                                     const EchoTrainingOptions& options, Progress& progress) {
+std::map<int, EchoError> measure_echokv_map_errors(const Model& model, const EchoMaps& maps,
+                                                   std::span<const int32_t> ids, const EchoTrainingOptions& options,
+                                                   Progress& progress) {
     EchoTrainingOptions anew = options;
     anew.state.clear();
     Reading reading(model, maps.layout, ids, anew, progress);

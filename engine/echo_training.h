@@ -48,7 +48,8 @@ EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const 
                         Progress& progress);
 
 /// Returns the maps' errors on another text. @throws UsageError if the text is too short
-std::map<int, EchoError> echo_errors(const Model& model, const policies::EchoMaps& maps, std::span<const int32_t> ids,
-                                     const EchoTrainingOptions& options, Progress& progress);
+std::map<int, EchoError> measure_echokv_map_errors(const Model& model, const policies::EchoMaps& maps,
+                                                   std::span<const int32_t> ids, const EchoTrainingOptions& options,
+                                                   Progress& progress);
 
 }  // namespace kvscope::engine

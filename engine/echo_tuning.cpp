@@ -10,11 +10,11 @@
 #include <numbers>
 #include <optional>
 
+#include "engine/adamw_linear_map.h"
 #include "engine/common/engine_error.h"
 #include "engine/echo_training.h"
 #include "engine/inference/prefill.h"
 #include "engine/resumable_state.h"
-#include "engine/tuned_map.h"
 #include "policies/interface/seeded_random.h"
 
 namespace kvscope::engine {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/common/progress.h"
-#include "engine/echo_losses.h"
+#include "engine/echokv_tuning_losses.h"
 #include "engine/model/model.h"
 #include "policies/interface/echo_maps.h"
 

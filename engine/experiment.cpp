@@ -18,7 +18,7 @@
 #include "engine/common/memory.h"
 #include "engine/common/stopwatch.h"
 #include "engine/compression.h"
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/device/tensor_memory.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/recorded_measures.h"

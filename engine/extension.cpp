@@ -14,7 +14,7 @@
 #include "engine/recipe_entries.h"
 #include "json/bounded_json.h"
 #include "policies/interface/feasibility.h"
-#include "policies/interface/recorded_policy.h"
+#include "policies/interface/policy_from_record.h"
 #include "trace/storable_text.h"
 #include "trace/trace_errors.h"
 
@@ -78,7 +78,7 @@ std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry, const std::
         return one;
     };
     try {
-        RunPlan plan{policies::recorded_policy(entry.at("policy").get<std::string>(), entry.at("parameters").dump()),
+        RunPlan plan{policies::policy_from_record(entry.at("policy").get<std::string>(), entry.at("parameters").dump()),
                      policies::parse_budget(entry.at("budget").get<std::string>())};
         const nlohmann::json own = recipe_entry_without_files(plan);
         if (without_files(entry) != own) return std::nullopt;
@@ -123,7 +123,7 @@ std::string with_render_times(const std::string& recipe_json, std::span<const Pr
 
 void require_recorded_files(const std::filesystem::path& output, std::span<const RunPlan> plans) {
     for (const RunPlan& plan : plans) {
-        const policies::Parameter* file = policies::file_parameter(plan.spec);
+        const policies::Parameter* file = policies::find_file_parameter(plan.spec);
         if (plan.stored_entry.empty() || !file) continue;
         std::error_code error;
         const auto path = std::filesystem::absolute(plan.spec.values.text(file->name), error);

@@ -99,7 +99,7 @@ void require_possible_run(const Model& model, const Prompt& prompt, std::span<co
     const policies::UnreadPrompt ahead{shape_of(model.config()), model.fingerprint(), prompt.n_visible()};
     std::vector<std::string> obstacles{""};  // none for the full run
     for (const RunPlan& plan : plans.subspan(1)) {
-        obstacles.push_back(policies::obstacle_to(plan.spec, plan.budget, ahead));
+        obstacles.push_back(policies::infeasible_budget_reason(plan.spec, plan.budget, ahead));
         if (obstacles.back().empty()) return;  // one possible run is enough
     }
     require_possible_run(prompt, plans, obstacles);

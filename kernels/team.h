@@ -31,7 +31,7 @@ using Threads = ThreadsOf<&threads, &set_threads>;
 void run_team(int n_threads, void (*call)(void* context, int member), void* context);
 
 template <class Body>
-void in_team(int n_threads, const Body& body) {
+void run_on_thread_team(int n_threads, const Body& body) {
     run_team(
         n_threads, [](void* context, int member) { (*static_cast<const Body*>(context))(member); },
         const_cast<void*>(static_cast<const void*>(&body)));
@@ -45,7 +45,7 @@ void over_parts(int n_threads, int64_t n, int64_t together, const Body& body) {
         return;
     }
     std::atomic<int64_t> unclaimed{0};
-    in_team(n_threads, [&](int member) {
+    run_on_thread_team(n_threads, [&](int member) {
         for (int64_t begin = unclaimed.fetch_add(together); begin < n; begin = unclaimed.fetch_add(together))
             body(begin, begin + together < n ? begin + together : n, member);
     });

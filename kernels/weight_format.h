@@ -15,7 +15,7 @@ struct WeightBlock {
     size_t bytes = 0;  ///< bytes per block
 };
 
-constexpr WeightBlock block_of(WeightFormat format) {
+constexpr WeightBlock quantization_block_of(WeightFormat format) {
     switch (format) {
         case WeightFormat::f32:
             return {1, 4};
@@ -48,7 +48,7 @@ constexpr WeightBlock block_of(WeightFormat format) {
 
 /// Returns the bytes of a row of n weights. n must be a multiple of the block size.
 constexpr size_t row_bytes(WeightFormat format, int64_t n) {
-    const WeightBlock block = block_of(format);
+    const WeightBlock block = quantization_block_of(format);
     return static_cast<size_t>(n / block.n) * block.bytes;
 }
 

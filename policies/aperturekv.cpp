@@ -65,7 +65,7 @@ class ApertureKv : public WindowPolicy {
     Scores<double> scores_of(LayerObservations& observations) const {
         const std::vector<float>& attention = observations.window_attention(window(), lambda_, SoftmaxRange::prefix);
         const std::vector<double> means =
-            scores_by_row<double>(context().shape, granularity(), reduction_, attention.data(), n_prefix());
+            reduce_scores_by_head<double>(context().shape, granularity(), reduction_, attention.data(), n_prefix());
         require_scores(observations.layer, means, rows(), n_prefix(), n_prefix());
         std::vector<double> scores = no_scores<double>(rows(), n_tokens());
         kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {

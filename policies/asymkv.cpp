@@ -68,7 +68,7 @@ class AsymKv : public MergingPolicy {
                             i, head));
                 }
         gradients.take(by_entry, [&](int64_t n_looks) {
-            return observations.behind_prompt ? 0.0 : 1.0 / static_cast<double>(n_looks + 1);
+            return observations.after_prompt ? 0.0 : 1.0 / static_cast<double>(n_looks + 1);
         });
     }
 

@@ -43,8 +43,9 @@ class DapQ : public ScoringPolicy {
 
  protected:
     std::vector<float> score(LayerObservations& observations) override {
-        return scores_by_row<float>(context().shape, granularity(), reduction_, observations.appended_attention(),
-                                    context().n_tokens, static_cast<float>(observations.n_appended()));
+        return reduce_scores_by_head<float>(context().shape, granularity(), reduction_,
+                                            observations.appended_attention(), context().n_tokens,
+                                            static_cast<float>(observations.n_appended()));
     }
 
     std::string shared_as() const override {

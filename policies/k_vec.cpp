@@ -9,7 +9,7 @@
 
 #include "kernels/parallel.h"
 #include "policies/interface/row_scores.h"
-#include "policies/interface/score_spread.h"
+#include "policies/interface/score_dispersion.h"
 #include "policies/interface/window_policy.h"
 
 namespace kvscope::policies {
@@ -93,8 +93,8 @@ class KVec : public WindowPolicy {
     /// Returns the mean attention P of the last `window` queries (G, N; Eq. 8).
     std::vector<float> mean_attention(LayerObservations& observations, int window) const {
         const std::vector<float>& attention = observations.window_attention(window, 0.0f, SoftmaxRange::visible);
-        std::vector<float> mean =
-            scores_by_row<float>(context().shape, Granularity::kv_head, reduction_, attention.data(), n_tokens());
+        std::vector<float> mean = reduce_scores_by_head<float>(context().shape, Granularity::kv_head, reduction_,
+                                                               attention.data(), n_tokens());
         require_scores(observations.layer, mean, rows(), n_prefix(), n_tokens());
         return mean;
     }

@@ -119,7 +119,7 @@ class PublishedWeights {
                         const std::vector<std::vector<double>>& alpha) {
         Layer& layer = layers_[static_cast<size_t>(observations.layer)];
         layer.averages.resize(observations.n_entries);
-        const int64_t number = observations.n_chunks + (observations.behind_prompt ? 1 : 0);
+        const int64_t number = observations.n_chunks + (observations.after_prompt ? 1 : 0);
         if (std::exchange(layer.last_look, number) == number) return layer.averages;
         std::vector<float> now(static_cast<size_t>(observations.n_entries) * heads.size(), 0.0f);
         for (size_t g = 0; g < heads.size(); ++g) {
@@ -133,7 +133,7 @@ class PublishedWeights {
                 now[i * heads.size() + g] = static_cast<float>(alpha[g][i] * (1 - 2 * alpha[g][i]) * distance);
             }
         }
-        const double share = observations.behind_prompt ? 0.0 : 1 / std::max(1.0, static_cast<double>(number));
+        const double share = observations.after_prompt ? 0.0 : 1 / std::max(1.0, static_cast<double>(number));
         layer.averages.take(now, [&](int64_t) { return share; });
         return layer.averages;
     }

@@ -73,7 +73,8 @@ class LongCache : public Policy {
             fmt::format("longcache {} {}", static_cast<int>(reduction_), static_cast<int>(granularity_));
         return observations.shared<Scores<float>>(key, [&] {
             const std::vector<float>& attention = observations.window_attention(1, 0.0f, SoftmaxRange::visible);
-            return scores_by_row<float>(context_.shape, granularity_, reduction_, attention.data(), context_.n_tokens);
+            return reduce_scores_by_head<float>(context_.shape, granularity_, reduction_, attention.data(),
+                                                context_.n_tokens);
         });
     }
 

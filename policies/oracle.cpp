@@ -18,8 +18,8 @@ class Oracle : public ScoringPolicy {
 
  protected:
     std::vector<float> score(LayerObservations& observations) override {
-        return scores_by_row<float>(context().shape, granularity(), reduction_, observations.answer_attention.data(),
-                                    context().n_tokens);
+        return reduce_scores_by_head<float>(context().shape, granularity(), reduction_,
+                                            observations.answer_attention.data(), context().n_tokens);
     }
 
  private:

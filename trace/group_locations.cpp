@@ -159,7 +159,7 @@ void Source::find_in_folder() {
         if (runs == parts.runs.end()) continue;
         for (const int run : runs->second) {
             place.runs.push_back(
-                {path / run_part(place.number, run), fmt::format("{}/runs/{}", place.group, run), run});
+                {path / part_file_name_of_run(place.number, run), fmt::format("{}/runs/{}", place.group, run), run});
         }
     }
     for (const auto& [task, batches] : parts.results) {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/parallel_with.h"
+#include "kernels/parallel_with_scratch.h"
 #include "trace/chunk_layout.h"
 #include "trace/hdf5.h"
 
@@ -112,7 +112,7 @@ class ChunkRow {
         unclaimed_ = 0;
         while (chunks_.size() < count) chunks_.emplace_back();
         for (ChunkInWork& chunk : chunks_) chunk.is_packed = false;
-        kernels::in_team(members_for(count), [&](int member) { take_part(member == 0); });
+        kernels::run_on_thread_team(members_for(count), [&](int member) { take_part(member == 0); });
         write_those_packed();
     }
 
@@ -185,11 +185,12 @@ Fetched over_chunks(hid_t data_set, const ChunkLayout& layout, const Block* bloc
             const Fetched fetched = fetch(data_set, layout, offset, packed[i], action);
             if (fetched != Fetched::whole) return fetched;
         }
-        kernels::parallel_with<ChunkUnpacker>(static_cast<std::int64_t>(count), [&](std::int64_t at, auto& unpacker) {
-            const auto i = static_cast<std::size_t>(at);
-            if (!use(unpacker, first + i, packed[i].bytes()))
-                throw Failure(fmt::format("cannot {}: one of its chunks is damaged", action), false);
-        });
+        kernels::parallel_with_scratch<ChunkUnpacker>(
+            static_cast<std::int64_t>(count), [&](std::int64_t at, auto& unpacker) {
+                const auto i = static_cast<std::size_t>(at);
+                if (!use(unpacker, first + i, packed[i].bytes()))
+                    throw Failure(fmt::format("cannot {}: one of its chunks is damaged", action), false);
+            });
     }
     return Fetched::whole;
 }

@@ -143,7 +143,7 @@ void link_shared(hid_t file, const std::string& from, const std::string& to,
 void share_scores(const PromptPlace& place, hid_t file) {
     for (const GroupPlace& run : place.runs) {
         const h5::Handle group = h5::open_group(file, run.group);
-        const auto source = load_scores_of(group.get(), run.file.string());
+        const auto source = load_score_source_run(group.get(), run.file.string());
         if (!source) continue;
         const std::string holder = fmt::format("{}/runs/{}", place.group, *source);
         if (!h5::exists(file, fmt::format("{}/{}", holder, schema::run::scores.path)))
@@ -213,7 +213,7 @@ void join(Source& parts, OutputFile& joined, h5::Guard& guard) {
 
 }  // namespace
 
-std::optional<FileIdentity> identity_of(const std::filesystem::path& path) {
+std::optional<FileIdentity> read_file_identity(const std::filesystem::path& path) {
     struct stat found {};
     if (::stat(path.c_str(), &found) != 0) return std::nullopt;
     constexpr std::int64_t ns_per_second = 1'000'000'000;
@@ -232,7 +232,7 @@ void join_parts(const std::filesystem::path& folder, const std::filesystem::path
         join(parts, *joined, guard);
         joined->close();
     }
-    const auto found = identity_of(output);
+    const auto found = read_file_identity(output);
     if (found && found != replaced)
         throw OutputExists(fmt::format(
             "another program replaced {0} while this trace was written; kvscope leaves {0} unchanged. All finished "

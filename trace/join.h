@@ -20,7 +20,7 @@ struct FileIdentity {
     bool operator==(const FileIdentity&) const = default;
 };
 /// Returns the identity of the file at `path`, following links, or nullopt if there is no file.
-std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
+std::optional<FileIdentity> read_file_identity(const std::filesystem::path& path);
 
 /// Joins the parts in `folder` into one file, syncs it, and renames it to `output` with complete = 1. The caller holds
 /// the folder's lock but no h5::Guard. `replaced` identifies the file at `output` when the caller began.

@@ -152,7 +152,7 @@ RunAttributes load_run(hid_t group, const std::string& where) {
     return out;
 }
 
-std::optional<int> load_scores_of(hid_t run_group, const std::string& where) {
+std::optional<int> load_score_source_run(hid_t run_group, const std::string& where) {
     std::optional<int> run;
     LoadAttribute{run_group, where}(schema::run::scores_of_attribute.data(), run);
     return run;

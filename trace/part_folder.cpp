@@ -114,12 +114,12 @@ std::optional<fs::path> joined_trace(const fs::path& folder) {
 std::string base_part() { return "base.h5"; }
 std::string model_part() { return "model.h5"; }
 std::string prompt_part(int prompt) { return fmt::format("prompt-{}.h5", prompt); }
-std::string run_part(int prompt, int run) { return fmt::format("run-{}-{}.h5", prompt, run); }
+std::string part_file_name_of_run(int prompt, int run) { return fmt::format("run-{}-{}.h5", prompt, run); }
 std::string results_part(std::string_view task, int batch) { return fmt::format("results-{}-{}.h5", task, batch); }
 
 fs::path file_of_run(const fs::path& folder, int prompt, int run) {
     std::error_code error;
-    const fs::path own = folder / run_part(prompt, run), base = folder / base_part();
+    const fs::path own = folder / part_file_name_of_run(prompt, run), base = folder / base_part();
     return !fs::exists(own, error) && fs::exists(base, error) ? base : own;
 }
 

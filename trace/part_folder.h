@@ -39,7 +39,7 @@ std::optional<std::filesystem::path> joined_trace(const std::filesystem::path& f
 std::string base_part();
 std::string model_part();
 std::string prompt_part(int prompt);
-std::string run_part(int prompt, int run);
+std::string part_file_name_of_run(int prompt, int run);
 std::string results_part(std::string_view task, int batch);
 
 /// Returns the file that holds a run: the run's own part, or the trace that the folder extends.

@@ -63,13 +63,13 @@ T value_at(const char* bytes) {
 }
 
 template <class Integer>
-PeekValue exact(Integer value) {
+DataSetValue exact(Integer value) {
     constexpr auto limit = Integer{1} << 53;
     const bool fits = value <= limit && (std::is_unsigned_v<Integer> || value >= Integer{0} - limit);
-    return fits ? PeekValue(static_cast<double>(value)) : PeekValue(std::to_string(value));
+    return fits ? DataSetValue(static_cast<double>(value)) : DataSetValue(std::to_string(value));
 }
 
-PeekValue value_of(const char* bytes, hid_t type, Shown shown) {
+DataSetValue value_of(const char* bytes, hid_t type, Shown shown) {
     switch (shown) {
         case Shown::number:
             return value_at<double>(bytes);
@@ -94,11 +94,11 @@ PeekValue value_of(const char* bytes, hid_t type, Shown shown) {
     return {};
 }
 
-std::vector<PeekValue> read_block(hid_t data_set, const Block& block, hid_t stored, const std::string* column) {
+std::vector<DataSetValue> read_block(hid_t data_set, const Block& block, hid_t stored, const std::string* column) {
     const std::size_t count =
         std::accumulate(block.count.begin(), block.count.end(), std::size_t{1}, std::multiplies<>());
     const Shown shown = shown_as(stored);
-    std::vector<PeekValue> out(count);
+    std::vector<DataSetValue> out(count);
     if (count == 0 || shown == Shown::nothing) return out;
     const h5::Handle memory = memory_type(stored, shown);
     const std::size_t size = H5Tget_size(memory.get());
@@ -174,7 +174,7 @@ class Window {
         out_.n_columns = std::min(max_columns, extents_[row + 1] - out_.first_column);
     }
 
-    Peek read() {
+    DataSetBlock read() {
         if (n_members_ >= 0) {
             out_.values.resize(out_.n_rows * out_.n_columns);
             for (std::size_t column = 0; column < out_.n_columns; ++column) read_column(column);
@@ -193,13 +193,13 @@ class Window {
         const h5::Handle type = as_handle(H5Tget_member_type(type_.get(), member));
         out_.names.push_back(storable_text(name));
         out_.column_types.push_back(h5::type_name(type.get()));
-        std::vector<PeekValue> values = read_rows(type.get(), &name);
+        std::vector<DataSetValue> values = read_rows(type.get(), &name);
         for (std::size_t row = 0; row < out_.n_rows; ++row) {
             out_.values[row * out_.n_columns + column] = std::move(values[row]);
         }
     }
 
-    std::vector<PeekValue> read_rows(hid_t type, const std::string* column) const {
+    std::vector<DataSetValue> read_rows(hid_t type, const std::string* column) const {
         Block block;
         const std::size_t rank = out_.shape.size();
         const std::size_t row = extents_.size() - 2;
@@ -212,7 +212,7 @@ class Window {
         if (rank == 0 && out_.n_rows == 0) return {};
         if (files_.size() == 1) return read_block(open_part(files_.front()).get(), block, type, column);
 
-        std::vector<PeekValue> out;
+        std::vector<DataSetValue> out;
         std::size_t skipped = block.first[0], wanted = block.count[0];
         for (const auto& file : files_) {
             const h5::Handle part = open_part(file);
@@ -221,7 +221,7 @@ class Window {
             block.count[0] = std::min(wanted, length - block.first[0]);
             skipped -= block.first[0];
             wanted -= block.count[0];
-            std::vector<PeekValue> values = read_block(part.get(), block, type, column);
+            std::vector<DataSetValue> values = read_block(part.get(), block, type, column);
             std::move(values.begin(), values.end(), std::back_inserter(out));
         }
         return out;
@@ -238,7 +238,7 @@ class Window {
     h5::Handle type_;
     int n_members_ = -1;  ///< number of a table's columns, or -1
     std::vector<std::size_t> extents_, first_;
-    Peek out_;
+    DataSetBlock out_;
 };
 
 bool lies_in(const std::string& data_set, const std::string& group) { return data_set.starts_with(group + "/"); }
@@ -270,8 +270,8 @@ bool is_data_set(hid_t file, const std::string& path) {
 
 }  // namespace
 
-Peek peek(const std::filesystem::path& path, const std::string& data_set, const std::vector<std::size_t>& first,
-          std::size_t max_rows, std::size_t max_columns) {
+DataSetBlock read_data_set_block(const std::filesystem::path& path, const std::string& data_set,
+                                 const std::vector<std::size_t>& first, std::size_t max_rows, std::size_t max_columns) {
     const h5::Guard guard;
     const std::string where = fmt::format("{}: {}", path.string(), data_set);
     try {

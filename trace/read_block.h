@@ -11,20 +11,20 @@
 namespace kvscope::trace {
 
 /// One value: a number; a text, also for names of enumerations and for large integers; or monostate for other types.
-using PeekValue = std::variant<std::monostate, double, std::string>;
+using DataSetValue = std::variant<std::monostate, double, std::string>;
 
 /// A two-dimensional block of a data set: the last dimension (or a table's columns) gives the columns, the one before
 /// the rows. All other dimensions stay at one index. A one-dimensional data set is one column.
-struct Peek {
+struct DataSetBlock {
     std::string type;                       ///< type name, as in TreeNode
     std::vector<std::size_t> shape;         ///< shape of the whole data set; empty for a single value
     std::vector<std::string> names;         ///< names of the table columns in the block; empty if not a table
     std::vector<std::string> column_types;  ///< types of the table columns in the block
     std::size_t first_row = 0, n_rows = 0;  ///< first row, and number of rows: at most the requested number
     std::size_t first_column = 0, n_columns = 0;
-    std::vector<PeekValue> values;  ///< (n_rows, n_columns), row-major
+    std::vector<DataSetValue> values;  ///< (n_rows, n_columns), row-major
 
-    [[nodiscard]] const PeekValue& at(std::size_t row, std::size_t column) const {
+    [[nodiscard]] const DataSetValue& at(std::size_t row, std::size_t column) const {
         return values[row * n_columns + column];
     }
 };
@@ -32,7 +32,7 @@ struct Peek {
 /// Reads only the requested block, which starts at `first` (missing indices are 0). In a `.part` folder, all batches of
 /// a task's results form one table. Throws as Reader does; std::invalid_argument if the data set does not exist;
 /// std::out_of_range if `first` lies outside.
-Peek peek(const std::filesystem::path& path, const std::string& data_set, const std::vector<std::size_t>& first,
-          std::size_t max_rows, std::size_t max_columns);
+DataSetBlock read_data_set_block(const std::filesystem::path& path, const std::string& data_set,
+                                 const std::vector<std::size_t>& first, std::size_t max_rows, std::size_t max_columns);
 
 }  // namespace kvscope::trace

@@ -165,7 +165,7 @@ const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet
     if (!source_.is_folder || place.run < 0 || &data_set != &schema::run::scores) return nullptr;
     const auto number = guarded(own, [&] {
         const h5::Handle run = h5::open_group(source_.open(own.file).get(), own.group);
-        return load_scores_of(run.get(), place_name(own));
+        return load_score_source_run(run.get(), place_name(own));
     });
     const auto& runs = source_.prompts[static_cast<std::size_t>(place.prompt)].runs;
     const auto index = number ? index_of(runs, *number) : std::nullopt;

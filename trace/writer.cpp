@@ -101,7 +101,7 @@ Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const
     }
 }
 
-ReadFailed still_there(const ReadFailed& failure) {
+ReadFailed with_file_kept(const ReadFailed& failure) {
     return ReadFailed(
         fmt::format("{}; kvscope keeps the file, because its contents may be sound. Run the same command again "
                     "when the file is readable, or move the file elsewhere to make it again",
@@ -109,7 +109,7 @@ ReadFailed still_there(const ReadFailed& failure) {
 }
 
 /// Returns the value as text, e.g. "16", or an empty string if the text is too long for a message.
-std::string in_a_word(const nlohmann::json& value) {
+std::string shorten_json_value(const nlohmann::json& value) {
     constexpr size_t most_characters = 40;
     const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     return text.size() > most_characters ? "" : text;
@@ -118,8 +118,9 @@ std::string in_a_word(const nlohmann::json& value) {
 /// Describes a JSON Patch operation on `there`, e.g. "new_tokens: existing 16, requested 32", or names only the key.
 std::string change_in_words(const nlohmann::json& there, const nlohmann::json& change) {
     const std::string path = change.at("path"), operation = change.at("op");
-    const std::string is = operation == "add" ? "nothing" : in_a_word(there.at(nlohmann::json::json_pointer(path)));
-    const std::string wanted = operation == "remove" ? "nothing" : in_a_word(change.at("value"));
+    const std::string is =
+        operation == "add" ? "nothing" : shorten_json_value(there.at(nlohmann::json::json_pointer(path)));
+    const std::string wanted = operation == "remove" ? "nothing" : shorten_json_value(change.at("value"));
     const bool is_behind_the_last = path.ends_with("/-");
     const std::string name = path.substr(1, path.size() - (is_behind_the_last ? 3 : 1));
     return is.empty() || wanted.empty() ? name : fmt::format("{}: existing {}, requested {}", name, is, wanted);
@@ -332,7 +333,7 @@ struct Writer::Impl {
     Impl(fs::path output, std::string recipe_json, const WriterOptions& options)
         : path(linked_output(output)),
           folder(part_folder_of(path)),
-          replaced(identity_of(path)),
+          replaced(read_file_identity(path)),
           shared_scores(folder) {
         const nlohmann::json recipe = parse_recipe(recipe_json);
         const Found file = require_usable_output(path, recipe, options);
@@ -342,7 +343,7 @@ struct Writer::Impl {
         }
         make_folder(folder);
         lock = FolderLock(folder);
-        if (identity_of(path) != replaced)
+        if (read_file_identity(path) != replaced)
             throw OutputExists(
                 fmt::format("another kvscope has just replaced {}; run the same command again", path.string()));
         open_folder(recipe, std::move(recipe_json), options, file == Found::part && !options.force);
@@ -445,7 +446,7 @@ struct Writer::Impl {
                 }
                 return true;
             } catch (const ReadFailed& failure) {
-                throw still_there(failure);
+                throw with_file_kept(failure);
             } catch (const TraceError& damage) {
                 set_aside.push_back(set_damaged_part_aside(file, damage.what()));
                 return false;
@@ -461,17 +462,17 @@ struct Writer::Impl {
         });
         for (auto& [i, runs] : parts.runs) {
             std::erase_if(runs, [&, prompt = i](int j) {
-                return !readable(run_part(prompt, j), [&](hid_t file, const std::string& where) {
+                return !readable(part_file_name_of_run(prompt, j), [&](hid_t file, const std::string& where) {
                     const h5::Handle group = h5::open_group(file, fmt::format("/prompts/{}/runs/{}", prompt, j));
                     load_run(group.get(), where);
-                    shared_scores.add_part(prompt, j, load_scores_of(group.get(), where));
+                    shared_scores.add_part(prompt, j, load_score_source_run(group.get(), where));
                 });
             });
             std::set<int> there = runs;
             if (const auto held = base.runs.find(i); held != base.runs.end())
                 there.insert(held->second.begin(), held->second.end());
             for (const int orphan : shared_scores.forget_orphans(i, there)) {
-                set_aside.push_back(set_damaged_part_aside(folder / run_part(i, orphan),
+                set_aside.push_back(set_damaged_part_aside(folder / part_file_name_of_run(i, orphan),
                                                            "its scores are in another run's part, which is missing"));
                 runs.erase(orphan);
             }
@@ -612,7 +613,7 @@ void Writer::write_run(int prompt, int run, const RunRecord& record) {
         const h5::Guard guard;
         found = impl_->shared_scores.find(prompt, run, record);
     }
-    impl_->write_part(run_part(prompt, run), [&](hid_t file) {
+    impl_->write_part(part_file_name_of_run(prompt, run), [&](hid_t file) {
         store_run(file, fmt::format("/prompts/{}/runs/{}", prompt, run), record, model, attributes, shares,
                   found.source);
     });
@@ -643,7 +644,7 @@ void Writer::finish() {
     } catch (const h5::Failure& failure) {
         throw WriteFailed(fmt::format("cannot write {}: {}", impl_->path.string(), failure.what()));
     } catch (const ReadFailed& failure) {
-        throw still_there(failure);
+        throw with_file_kept(failure);
     }
     impl_->finished = true;
     try {

@@ -172,7 +172,7 @@ std::string caption_of(const CurveAxes& axes, const Curves& curves) {
     std::string text = fmt::format(
         "{} of the whole model {}. At each point, the entries are selected from the recorded scores of one prefill. "
         "Circles are recorded runs.",
-        words_of(axes.measure).first,
+        axis_title_and_unit(axes.measure).first,
         axes.over == over_budget ? std::string("over the budget") : fmt::format("over the parameter {}", axes.over));
     if (!curves.left_out.empty())
         text += fmt::format(" Omitted because their selection cannot be repeated from the trace: {}.",

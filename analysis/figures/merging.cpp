@@ -123,7 +123,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     for (const Run& run : runs_that_merge(reader, options))
         for (const int layer : chosen_layers(reader, options))
             for (size_t row = 0; row < run.kept->n_rows; ++row)
-                for (const auto& entry : merged_entries(*run.kept, static_cast<size_t>(layer), row, n_tokens))
+                for (const auto& entry : list_merged_entries(*run.kept, static_cast<size_t>(layer), row, n_tokens))
                     table.add(Subject{.run = run.index, .layer = layer, .head = static_cast<int>(row)},
                               {run.label, int64_t{entry.first}, int64_t{entry.last}, double{entry.cardinality}});
     return table.take();

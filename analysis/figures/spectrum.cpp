@@ -6,9 +6,9 @@
 #include <limits>
 #include <set>
 
-#include "analysis/alignment_scatter.h"
 #include "analysis/axes.h"
 #include "analysis/figure_definition.h"
+#include "analysis/gradient_alignment_scatter.h"
 #include "analysis/run_choice.h"
 #include "analysis/similarity_maps.h"
 #include "analysis/subject_table.h"
@@ -38,7 +38,7 @@ Source source_from_name(const std::string& name) {
         fmt::format("the figure spectrum has no source '{}'; it has {}", name, fmt::join(kSources, ", ")));
 }
 
-bool is_of_model(Source source) { return source == Source::eigenvalues || source == Source::cumulative; }
+bool can_inspect_as_model(Source source) { return source == Source::eigenvalues || source == Source::cumulative; }
 
 void require_spectra(const trace::Reader& reader, const schema::DataSet& data_set) {
     if (reader.has_model() && !reader.has(Place::of_model(), data_set) && trace::has_kept_spectra(reader.model()))
@@ -48,7 +48,7 @@ void require_spectra(const trace::Reader& reader, const schema::DataSet& data_se
 
 /// Checks that the prompt exists. A trace without prompts can have spectra of its model.
 void check_subject(const trace::Reader& reader, const FigureOptions& options, Source source) {
-    if (!is_of_model(source) || options.prompt != 0 || reader.n_prompts() > 0) {
+    if (!can_inspect_as_model(source) || options.prompt != 0 || reader.n_prompts() > 0) {
         check_prompt(reader, options.prompt);
     } else {
         require_spectra(reader, schema::model::spectrum_q);
@@ -90,7 +90,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
         head_similarity_numbers(reader, options, shown_layers(reader, options, false));
     if (source == Source::alignment) alignment_numbers(reader, options, shown_layers(reader, options, false));
     for (const Projection& projection : projections()) {
-        if (is_of_model(source))
+        if (can_inspect_as_model(source))
             require_spectra(reader, of_heads ? projection.of_heads : projection.whole);
         else if (source == Source::adjacent || source == Source::contribution)
             require_data(reader, Place::of_prompt(options.prompt),
@@ -380,7 +380,7 @@ Figure make_source(const trace::Reader& reader, const FigureOptions& options, So
         case Source::layer_similarity:
             return make_layer_similarity(reader, options);
         case Source::head_similarity:
-            return make_head_similarity(reader, options, shown_layers(reader, options, false));
+            return make_head_similarity_figure(reader, options, shown_layers(reader, options, false));
         case Source::alignment:
             return make_alignment(reader, options, shown_layers(reader, options, false));
         default:
@@ -485,7 +485,7 @@ FigureDefinition spectrum_figure() {
         numbers,
         "KVSlimmer, Figures 2, 3 and 8 to 14"};
     definition.is_of_prompt = [](const FigureOptions& options) {
-        return !is_of_model(source_from_name(options.source));
+        return !can_inspect_as_model(source_from_name(options.source));
     };
     return definition;
 }

@@ -41,7 +41,7 @@ struct Run {
 
 /// Returns nullopt if the run was not compared with the full run.
 std::optional<Run> read_run(const ShownRun& shown) {
-    auto steps = compared_steps(*shown.part->reader, shown.part->options.prompt, shown.index);
+    auto steps = read_step_divergence(*shown.part->reader, shown.part->options.prompt, shown.index);
     if (!steps) return std::nullopt;
     return Run{shown, std::move(steps->kl), std::move(steps->agreement)};
 }

@@ -101,7 +101,7 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
     scores.labels = options.setting_labels;
     scores.task = tasks.front();
     scores.rows = reader.results(scores.task);
-    const auto all = task_groups(scores.rows);
+    const auto all = group_results_by_setting_and_budget(scores.rows);
     for (const auto& group : all) {
         if (!is_chosen(group, options)) continue;
         scores.groups.push_back(group);
@@ -421,7 +421,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     std::set<std::string> samples;
     for (const auto& row : scores.rows) samples.insert(row.sample_id);
     constexpr std::string_view not_usable = "Not usable: ";
-    const std::string verdict = task_verdict(scores.rows);
+    const std::string verdict = assess_task_validity(scores.rows);
     figure.caption =
         fmt::format("Mean scores over {} samples of {}{}. {}", samples.size(), scores.task,
                     source == Source::depths

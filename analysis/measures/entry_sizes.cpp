@@ -19,7 +19,7 @@ std::vector<float> shaded_entry_sizes(const trace::Kept& kept, size_t n_tokens) 
     std::vector<float> sizes = entry_sizes(kept, n_tokens);
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {
         bool is_odd = false;
-        for (const EntryTokens& entry : merged_entries(kept, layer, 0, n_tokens)) {
+        for (const EntryTokens& entry : list_merged_entries(kept, layer, 0, n_tokens)) {
             for (uint32_t token = entry.first; is_odd && token <= entry.last; ++token)
                 sizes[layer * n_tokens + token] *= 0.8f;
             is_odd = !is_odd;
@@ -28,7 +28,7 @@ std::vector<float> shaded_entry_sizes(const trace::Kept& kept, size_t n_tokens) 
     return sizes;
 }
 
-std::vector<EntryTokens> merged_entries(const trace::Kept& kept, size_t layer, size_t row, size_t n_tokens) {
+std::vector<EntryTokens> list_merged_entries(const trace::Kept& kept, size_t layer, size_t row, size_t n_tokens) {
     std::vector<EntryTokens> entries;
     if (!kept.merges()) return entries;
     for (uint32_t token = 0; token < n_tokens; ++token) {

@@ -19,6 +19,6 @@ struct EntryTokens {
     float cardinality = 1;
 };
 
-std::vector<EntryTokens> merged_entries(const trace::Kept& kept, size_t layer, size_t row, size_t n_tokens);
+std::vector<EntryTokens> list_merged_entries(const trace::Kept& kept, size_t layer, size_t row, size_t n_tokens);
 
 }  // namespace kvscope::analysis

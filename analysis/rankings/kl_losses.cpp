@@ -58,7 +58,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const TokenTexts texts = token_texts(reader.token_text(options.prompt));
     RankingRows rows(table_of(reader, options.prompt, of.runs));
     for (const TokenSpan span :
-         ranked_sentences(texts, of.lost[0].size(), !reader.prompt(options.prompt).chat_template.empty())) {
+         split_into_sentences_to_rank(texts, of.lost[0].size(), !reader.prompt(options.prompt).chat_template.empty())) {
         std::vector<Cell> cells = {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last),
                                    trimmed_text(texts, span)};
         std::vector<Cell> of_runs;

@@ -47,7 +47,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
          Column{"attention_lost", "Lost, A − B", "", ColumnType::real, 5},
          Column{"kl_attention_lost", "Lost × KL, A − B", "nats", ColumnType::real, 4}}));
     for (const TokenSpan span :
-         ranked_sentences(texts, of.kept[0].size(), !reader.prompt(options.prompt).chat_template.empty())) {
+         split_into_sentences_to_rank(texts, of.kept[0].size(), !reader.prompt(options.prompt).chat_template.empty())) {
         const auto n = static_cast<double>(span.last - span.first + 1);
         const double a = sum_of(of.kept[0], range_of(span)) / n;
         const double b = sum_of(of.kept[1], range_of(span)) / n;

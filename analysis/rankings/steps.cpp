@@ -32,7 +32,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
          Column{"kl", "KL", "nats", ColumnType::real, 4}, Column{"same_token", "Same token", "", ColumnType::text}}));
     size_t n_compared = 0;
     for (const int run : runs) {
-        const auto compared = compared_steps(reader, options.prompt, run);
+        const auto compared = read_step_divergence(reader, options.prompt, run);
         if (!compared) continue;
         ++n_compared;
         for (size_t step = 0; step < compared->kl.size(); ++step) {

@@ -19,7 +19,7 @@ size_t longest_word(std::string_view text) {
     size_t longest = 0;
     while (!text.empty()) {
         const size_t end = std::min(text.find(' '), text.size());
-        longest = std::max(longest, terminal_columns(text.substr(0, end)));
+        longest = std::max(longest, terminal_display_width(text.substr(0, end)));
         text.remove_prefix(std::min(end + 1, text.size()));
     }
     return longest;
@@ -30,7 +30,7 @@ size_t fitting(std::string_view text, size_t width) {
     size_t columns = 0;
     while (at < text.size()) {
         const size_t bytes = std::max<size_t>(utf8_character(text, at).bytes, 1);
-        columns += terminal_columns(text.substr(at, bytes));
+        columns += terminal_display_width(text.substr(at, bytes));
         if (columns > width && at > 0) break;
         at += bytes;
     }
@@ -69,10 +69,10 @@ class Layout {
  private:
     ColumnWidths widths_of(size_t column) const {
         const std::string& heading = cells_[0][column];
-        ColumnWidths widths{terminal_columns(heading), longest_word(heading)};
+        ColumnWidths widths{terminal_display_width(heading), longest_word(heading)};
         size_t widest = 0, word = 0;
         for (size_t line = 1; line < cells_.size(); ++line) {
-            widest = std::max(widest, terminal_columns(cells_[line][column]));
+            widest = std::max(widest, terminal_display_width(cells_[line][column]));
             word = std::max(word, longest_word(cells_[line][column]));
         }
         widths.natural = std::max(widths.natural, widest);
@@ -145,7 +145,7 @@ class Layout {
                 std::string row;
                 for (size_t i = 0; i < columns.size(); ++i) {
                     const std::string text = h < broken[i].size() ? broken[i][h] : "";
-                    const size_t length = terminal_columns(text);
+                    const size_t length = terminal_display_width(text);
                     const std::string fill(widths[i] > length ? widths[i] - length : 0, ' ');
                     row += (i > 0 ? std::string(gap, ' ') : "") + (is_number_[columns[i]] ? fill + text : text + fill);
                 }
@@ -167,7 +167,7 @@ class Layout {
 std::vector<std::string> broken_lines(const std::string& text, size_t width) {
     std::vector<std::string> lines;
     std::string_view rest = text;
-    while (terminal_columns(rest) > width) {
+    while (terminal_display_width(rest) > width) {
         size_t end = fitting(rest, width);
         if (end == rest.size()) break;
         size_t next = end;

@@ -20,7 +20,7 @@ std::string format_number(double value, int digits) {
     return (value < 0 ? "-" : "") + text;
 }
 
-int digits_apart(double a, double b) {
+int count_distinguishing_digits(double a, double b) {
     constexpr int most = 17;
     for (int digits = 3; digits < most; ++digits) {
         if (a == b || format_number(a, digits) != format_number(b, digits)) return digits;

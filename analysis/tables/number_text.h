@@ -11,7 +11,7 @@ namespace kvscope::analysis {
 std::string format_number(double value, int digits = 3);
 
 /// Returns the number of significant digits that two numbers need to look different: at least 3, at most 17.
-int digits_apart(double a, double b);
+int count_distinguishing_digits(double a, double b);
 
 /// Formats a share as "12.3 %", a small one as "0.0031 %". Shares below 1 never become "100.0 %". NaN becomes "–".
 std::string format_share(double share);

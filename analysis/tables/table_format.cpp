@@ -161,7 +161,7 @@ std::vector<std::vector<bool>> best_cells(const Table& table) {
 }
 
 std::string padded(const std::string& text, size_t width, bool right) {
-    const size_t length = terminal_columns(text);
+    const size_t length = terminal_display_width(text);
     const std::string fill(width > length ? width - length : 0, ' ');
     return right ? fill + text : text + fill;
 }
@@ -169,7 +169,7 @@ std::string padded(const std::string& text, size_t width, bool right) {
 std::vector<size_t> widths(const TextCells& lines, size_t n_columns) {
     std::vector<size_t> width(n_columns, 0);
     for (const auto& line : lines) {
-        for (size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], terminal_columns(line[c]));
+        for (size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], terminal_display_width(line[c]));
     }
     return width;
 }

@@ -59,7 +59,7 @@ std::string terminal_text(std::string_view text, Lines lines) {
     return out;
 }
 
-size_t terminal_columns(std::string_view text) {
+size_t terminal_display_width(std::string_view text) {
     size_t columns = 0;
     for (size_t at = 0; at < text.size();) {
         const Utf8Character character = utf8_character(text, at);

@@ -16,6 +16,6 @@ enum class Lines {
 std::string terminal_text(std::string_view text, Lines lines);
 
 /// Returns the width of a text on a terminal: 0 columns per combining character, 2 per wide character.
-size_t terminal_columns(std::string_view text);
+size_t terminal_display_width(std::string_view text);
 
 }  // namespace kvscope::analysis

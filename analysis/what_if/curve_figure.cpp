@@ -28,7 +28,7 @@ constexpr std::array measures = {
 };
 
 double height_of(const CurvePoint& point, const CurveAxes& axes) {
-    return per_cent(measured(point, axes.measure), axes.measure, axes.full_bytes);
+    return to_axis_percent(measured(point, axes.measure), axes.measure, axes.full_bytes);
 }
 
 Axis across(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
@@ -60,7 +60,7 @@ Axis upwards(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
     for (const DrawnCurve& curve : curves)
         for (const CurvePoint& point : curve.points)
             if (const double value = height_of(point, axes); std::isfinite(value)) largest = std::max(largest, value);
-    const auto [title, unit] = words_of(axes.measure);
+    const auto [title, unit] = axis_title_and_unit(axes.measure);
     Axis axis;
     axis.title = title;
     axis.unit = unit;
@@ -116,13 +116,13 @@ std::string name_of(CurveMeasure measure) {
     return {};
 }
 
-std::pair<std::string, std::string> words_of(CurveMeasure measure) {
+std::pair<std::string, std::string> axis_title_and_unit(CurveMeasure measure) {
     for (const MeasureWords& each : measures)
         if (each.measure == measure) return {each.title, each.unit};
     return {};
 }
 
-double per_cent(double value, CurveMeasure measure, double full_bytes) {
+double to_axis_percent(double value, CurveMeasure measure, double full_bytes) {
     return 100 * (measure == CurveMeasure::bytes ? value / std::max(full_bytes, 1.0) : value);
 }
 

@@ -21,7 +21,7 @@ struct DrawnCurve {
 };
 
 /// Converts a value of measured() to a percentage for the axis.
-double per_cent(double value, CurveMeasure measure, double full_bytes);
+double to_axis_percent(double value, CurveMeasure measure, double full_bytes);
 
 struct CurveAxes {
     CurveMeasure measure = CurveMeasure::coverage;
@@ -39,7 +39,7 @@ CurveMeasure curve_measure(const std::string& name);
 std::string name_of(CurveMeasure measure);
 
 /// Returns title and unit of the axis: "Coverage", "% of tokens".
-std::pair<std::string, std::string> words_of(CurveMeasure measure);
+std::pair<std::string, std::string> axis_title_and_unit(CurveMeasure measure);
 
 /// Draws all curves, points of recorded runs and the threshold. The caller adds name, title, caption and recipe.
 Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes);

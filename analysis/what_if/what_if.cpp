@@ -219,13 +219,13 @@ std::vector<policies::Selection> WhatIf::select(const policies::PolicySpec& spec
     context.shape = shape_of(model_);
     context.n_tokens = n_tokens_;
     context.budget = budget;
-    context.budget_share = share_of_budget(budget, recorded_budget_, recorded_share_, n_tokens_);
+    context.budget_share = budget_as_share_of_full_cache(budget, recorded_budget_, recorded_share_, n_tokens_);
     context.seed = seed_;
     context.token_ids = token_ids_;
     return policies::reselect(*spec.definition, spec.values, context, scores_);
 }
 
-double share_of_budget(int64_t budget, int64_t recorded_budget, double recorded_share, int64_t n_tokens) {
+double budget_as_share_of_full_cache(int64_t budget, int64_t recorded_budget, double recorded_share, int64_t n_tokens) {
     if (budget == recorded_budget) return recorded_share;
     return std::min(static_cast<double>(budget) / static_cast<double>(std::max<int64_t>(n_tokens, 1)), 1.0);
 }
@@ -249,9 +249,10 @@ trace::RunRecord WhatIf::operator()(const policies::ParameterValues& values, int
             definition().name, policies::joined(names)));
     }
     const policies::PolicySpec spec{recorded_.definition, values};
-    trace::RunRecord record = record_of(model_, n_tokens_, spec, budget,
-                                        share_of_budget(budget, recorded_budget_, recorded_share_, n_tokens_),
-                                        select(spec, budget), window_attention_);
+    trace::RunRecord record =
+        record_of(model_, n_tokens_, spec, budget,
+                  budget_as_share_of_full_cache(budget, recorded_budget_, recorded_share_, n_tokens_),
+                  select(spec, budget), window_attention_);
     record.seed = seed_;
     return record;
 }

@@ -46,7 +46,7 @@ class WhatIf {
 };
 
 /// Returns a budget as a share of the full cache, at most 1. The recorded budget keeps its exact recorded share.
-double share_of_budget(int64_t budget, int64_t recorded_budget, double recorded_share, int64_t n_tokens);
+double budget_as_share_of_full_cache(int64_t budget, int64_t recorded_budget, double recorded_share, int64_t n_tokens);
 
 /// Returns why selections of this policy cannot be repeated: "it reads …". Empty if they can be repeated.
 std::string obstacle_to_what_if(const policies::PolicySpec& spec);

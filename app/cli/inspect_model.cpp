@@ -38,7 +38,7 @@ bool is_model(const std::filesystem::path& path) {
     return extension == ".gguf" || extension == ".safetensors" || begin_of(path) == "GGUF";
 }
 
-bool is_of_model(const std::filesystem::path& path) {
+bool can_inspect_as_model(const std::filesystem::path& path) {
     // A trace may have any extension, so its first bytes decide.
     if (is_model(path) || (has_extension_of_model(path) && begin_of(path) != "\x89HDF")) return true;
     std::error_code error;

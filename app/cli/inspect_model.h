@@ -10,7 +10,7 @@ namespace kvscope::cli {
 bool is_model(const std::filesystem::path& path);
 
 /// Whether inspect_model() handles the path: a model, or other model files, for which it throws an explanation.
-bool is_of_model(const std::filesystem::path& path);
+bool can_inspect_as_model(const std::filesystem::path& path);
 
 /// Checks a model's files, then prints the tensors and, as text, the configuration. @throws checkpoint::CheckpointError
 int inspect_model(const std::filesystem::path& path, const OutputFormat& format);

@@ -178,11 +178,11 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
     std::string text = fmt::format(
         "\nscores of {}\n{}", one_line(task),
         analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
-    if (const auto what = policy_observations(reader, rows); !what.empty()) text += what + "\n";
+    if (const auto what = describe_policy_observations(reader, rows); !what.empty()) text += what + "\n";
     for (const auto& failure : analysis::task_failures(rows)) text += one_line(failure) + "\n";
     if (const auto untouched = analysis::describe_uncompressed_samples(rows); !untouched.empty())
         text += untouched + "\n";
-    return text + analysis::task_verdict(rows) + "\n";
+    return text + analysis::assess_task_validity(rows) + "\n";
 }
 
 std::string describe(const trace::Reader& reader, bool whole_text, const MemoryColumns& memory, Problems& problems) {
@@ -336,7 +336,7 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryC
 
 }  // namespace
 
-std::string policy_observations(const trace::Reader& reader, std::span<const trace::ResultRow> rows) {
+std::string describe_policy_observations(const trace::Reader& reader, std::span<const trace::ResultRow> rows) {
     std::string text = analysis::task_windows(rows);
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     const auto prompt = nlohmann::json::json_pointer("/prompts/0/query_aware");

@@ -22,7 +22,7 @@ int inspect_trace(const std::filesystem::path& path, const OutputFormat& format,
                   const MemoryColumns& memory = {});
 
 /// Returns what the policies observed in a task: "policies saw the question; windows: 32 of h2o, snapkv".
-std::string policy_observations(const trace::Reader& reader, std::span<const trace::ResultRow> rows);
+std::string describe_policy_observations(const trace::Reader& reader, std::span<const trace::ResultRow> rows);
 
 /// Returns the questions, tables of runs and answers of the first eight prompts.
 std::string results_text(const trace::Reader& reader);

@@ -110,6 +110,6 @@ std::string read_prompt(const fs::path& path) {
                     path.string(), path.string(), longest));
 }
 
-std::string name_of_text(const fs::path& path) { return path == "-" ? "standard input" : path.string(); }
+std::string display_name_of_input(const fs::path& path) { return path == "-" ? "standard input" : path.string(); }
 
 }  // namespace kvscope::program

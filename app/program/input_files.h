@@ -18,6 +18,6 @@ std::string read_text(const std::filesystem::path& path);
 /// Reads a file with one prompt. @throws as read_text; std::runtime_error for files of JSON records (.jsonl, .ndjson)
 std::string read_prompt(const std::filesystem::path& path);
 
-std::string name_of_text(const std::filesystem::path& path);
+std::string display_name_of_input(const std::filesystem::path& path);
 
 }  // namespace kvscope::program

@@ -13,7 +13,7 @@
 #include "engine/checkpoint/gguf_config.h"
 #include "engine/files/gguf_file.h"
 #include "engine/files/half.h"
-#include "kernels/parallel_with.h"
+#include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -293,7 +293,7 @@ class GgufCheckpoint : public Checkpoint {
         const GgufTensor& tensor = *at.tensor;
         const auto rows_per_task = static_cast<int64_t>(std::max<uint64_t>(1, bytes_per_task / tensor.row_bytes));
         const int64_t n_tasks = (n_rows + rows_per_task - 1) / rows_per_task;
-        kernels::parallel_with<Scratch>(n_tasks, [&](int64_t task, Scratch& scratch) {
+        kernels::parallel_with_scratch<Scratch>(n_tasks, [&](int64_t task, Scratch& scratch) {
             const int64_t first = task * rows_per_task;
             const int64_t count = std::min(rows_per_task, n_rows - first);
             scratch.raw.resize(static_cast<uint64_t>(count) * tensor.row_bytes);

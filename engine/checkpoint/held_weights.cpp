@@ -34,7 +34,7 @@ kernels::WeightFormat held_format(const std::string& stored_type, int64_t column
         {"q5_K", WeightFormat::q5_k}, {"q6_K", WeightFormat::q6_k}};
     const WeightFormat plain = kernels::format_of(dtype);
     const auto found = known.find(stored_type);
-    if (found == known.end() || columns % kernels::block_of(found->second).n != 0) return plain;
+    if (found == known.end() || columns % kernels::quantization_block_of(found->second).n != 0) return plain;
     return kernels::row_bytes(found->second, columns) < kernels::row_bytes(plain, columns) ? found->second : plain;
 }
 

@@ -77,7 +77,7 @@ void TorchBackend::download(void* to, const void* from, size_t bytes) const {
     host(to, n, at::kByte).copy_(array(from, {n}, {1}, at::kByte));
 }
 
-bool TorchBackend::reads(kernels::WeightFormat format) const { return kernels::block_of(format).n == 1; }
+bool TorchBackend::reads(kernels::WeightFormat format) const { return kernels::quantization_block_of(format).n == 1; }
 
 at::Tensor TorchBackend::array(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
                                at::ScalarType type) const {

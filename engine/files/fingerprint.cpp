@@ -8,7 +8,7 @@
 #include "engine/files/cache_entry.h"
 #include "engine/files/file.h"
 #include "engine/files/sha256.h"
-#include "kernels/parallel_with.h"
+#include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -22,7 +22,7 @@ std::string hash_file(const fs::path& path) {
     const InputFile file(path);
     const auto n_blocks = static_cast<int64_t>((file.size() + block_bytes - 1) / block_bytes);
     std::vector<XXH128_canonical_t> hashes(static_cast<size_t>(n_blocks));
-    kernels::parallel_with<std::vector<std::byte>>(n_blocks, [&](int64_t i, std::vector<std::byte>& buffer) {
+    kernels::parallel_with_scratch<std::vector<std::byte>>(n_blocks, [&](int64_t i, std::vector<std::byte>& buffer) {
         const uint64_t begin = static_cast<uint64_t>(i) * block_bytes;
         buffer.resize(std::min(block_bytes, file.size() - begin));
         file.read_at(begin, buffer);

@@ -11,7 +11,7 @@
 #include "engine/files/content_kind.h"
 #include "engine/files/half.h"
 #include "engine/files/json_text.h"
-#include "kernels/parallel_with.h"
+#include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -152,7 +152,7 @@ template <typename Convert>
 void read_pieces(const InputFile& file, const SafetensorsEntry& entry, int64_t n, size_t element_bytes,
                  Convert&& convert) {
     const int64_t n_tasks = (n + elements_per_task - 1) / elements_per_task;
-    kernels::parallel_with<std::vector<std::byte>>(n_tasks, [&](int64_t task, std::vector<std::byte>& buffer) {
+    kernels::parallel_with_scratch<std::vector<std::byte>>(n_tasks, [&](int64_t task, std::vector<std::byte>& buffer) {
         const int64_t first = task * elements_per_task;
         const int64_t count = std::min(elements_per_task, n - first);
         buffer.resize(static_cast<size_t>(count) * element_bytes);
@@ -164,7 +164,7 @@ void read_pieces(const InputFile& file, const SafetensorsEntry& entry, int64_t n
 template <typename T>
 void read_verbatim(const InputFile& file, const SafetensorsEntry& entry, std::span<T> out) {
     const auto n = static_cast<int64_t>(out.size());
-    kernels::parallel_with<char>((n + elements_per_task - 1) / elements_per_task, [&](int64_t task, char&) {
+    kernels::parallel_with_scratch<char>((n + elements_per_task - 1) / elements_per_task, [&](int64_t task, char&) {
         const int64_t first = task * elements_per_task;
         const int64_t count = std::min(elements_per_task, n - first);
         file.read_at(entry.begin + static_cast<uint64_t>(first) * sizeof(T),

@@ -8,7 +8,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/inference/key_gradients.h"
 #include "policies/interface/validation.h"
 
@@ -144,9 +144,9 @@ class ChunkReader {
 };
 
 /// Computes chunks through all layers without changing the caches, to get their losses.
-class LookPass : ChunkReader {
+class ChunkAttentionPass : ChunkReader {
  public:
-    LookPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk*> chunks)
+    ChunkAttentionPass(const Transformer& model, std::span<const int32_t> ids, std::vector<Chunk*> chunks)
         : ChunkReader(model), chunks_(std::move(chunks)) {
         for (const Chunk* chunk : chunks_) first_rows_.push_back(add_row(*chunk, ids));
         embed_rows();
@@ -329,7 +329,7 @@ class ChunkPass : ChunkReader {
         observations.attention = attention;
         observations.outputs = {mean.const_data_ptr<float>(), static_cast<size_t>(mean.numel())};
         observations.n_chunks = attended.chunk->first / run.chunk;
-        observations.behind_prompt = attended.n_after == 0;
+        observations.after_prompt = attended.n_after == 0;
         observations.key_gradients = gradients;
         const int64_t n_merges = entries.size() - run.budget;
         const Stopwatch watch;
@@ -381,7 +381,7 @@ void look_by_gradients(const Transformer& model, std::span<const int32_t> ids, s
     for (Chunk& chunk : chunks)
         if (chunk.by_gradients && chunk.looks_first()) looking.push_back(&chunk);
     if (looking.empty()) return;
-    LookPass pass(model, ids, looking);
+    ChunkAttentionPass pass(model, ids, looking);
     for (int layer = 0; layer < model.shape().n_layers; ++layer) {
         if (progress.cancelled()) throw Cancelled();
         pass.run_layer(layer);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/common/engine_error.h"
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/inference/sampler.h"
 #include "kernels/index_of_largest.h"
 #include "kernels/log_softmax.h"
@@ -127,8 +127,8 @@ Comparison comparison_of_full(const Transformer& model, const FullReference& ref
             std::vector<float>(static_cast<size_t>(shape.n_layers * shape.n_heads), 0.0f)};
 }
 
-FullReference reference_of(const Transformer& model, Sequence full, std::span<const float> first_logits,
-                           std::span<const int32_t> tokens, Progress& progress) {
+FullReference compute_full_reference(const Transformer& model, Sequence full, std::span<const float> first_logits,
+                                     std::span<const int32_t> tokens, Progress& progress) {
     const auto n = static_cast<int64_t>(tokens.size());
     const int64_t vocabulary = model.config().vocab_size;
     progress.begin("reference", n, "tokens");

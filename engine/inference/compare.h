@@ -35,8 +35,8 @@ struct Comparison {
 Comparison comparison_of_full(const Transformer& model, const FullReference& reference);
 
 /// Reads the full run's answer into its cache, which must end with the prompt. @throws RunError for NaN in the logits
-FullReference reference_of(const Transformer& model, Sequence full, std::span<const float> first_logits,
-                           std::span<const int32_t> tokens, Progress& progress);
+FullReference compute_full_reference(const Transformer& model, Sequence full, std::span<const float> first_logits,
+                                     std::span<const int32_t> tokens, Progress& progress);
 
 /// Reads the full run's answer into all caches, which must end with the prompt. Failed comparisons contain an error.
 std::vector<Comparison> compare(const Transformer& model, const FullReference& reference,

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/common/engine_error.h"
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/generate.h"
 

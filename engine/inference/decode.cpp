@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/inference/decode_merging.h"
 #include "engine/inference/feed_on_device.h"
 #include "policies/interface/validation.h"

@@ -6,7 +6,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/device/tensor_memory.h"
 
 namespace kvscope::engine {

@@ -10,7 +10,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/inference/key_gradients.h"
-#include "kernels/parallel_with.h"
+#include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::engine {
 namespace {
@@ -90,7 +90,7 @@ void add_means(const Transformer& model, const LayerRead& read, const at::Tensor
     const auto shape = model.shape();
     const int64_t d = shape.head_dim, h = shape.n_heads, n = read.queries.size(0);
     std::vector<CosineSums> of_queries(static_cast<size_t>(h * n));
-    kernels::parallel_with<EntryProducts>(h * n, [&](int64_t i, EntryProducts& products) {
+    kernels::parallel_with_scratch<EntryProducts>(h * n, [&](int64_t i, EntryProducts& products) {
         const int64_t head = i / n, query = i % n, at = (query * h + head) * d;
         const int64_t first = read.first_keys.empty() ? 0 : read.first_keys[static_cast<size_t>(query)];
         const int64_t entry = (head / shape.group() * n + first) * d;

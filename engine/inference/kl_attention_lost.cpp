@@ -9,7 +9,7 @@
 
 #include "engine/common/engine_error.h"
 #include "kernels/linear.h"
-#include "kernels/parallel_with.h"
+#include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::engine {
 namespace {
@@ -162,7 +162,7 @@ std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, cons
                                      .x = kl.data(),
                                      .weight = found[q].const_data_ptr(),
                                      .y = seen.data() + q * n_runs * n_context});
-                kernels::parallel_with<char>(n_runs, [&](int64_t i, char&) {
+                kernels::parallel_with_scratch<char>(n_runs, [&](int64_t i, char&) {
                     for (int64_t q = 0; q < shape.group(); ++q)
                         add_lost(runs[static_cast<size_t>(i)], layer, first_head + static_cast<size_t>(q), n_heads,
                                  std::span(seen).subspan(static_cast<size_t>((q * n_runs + i) * n_context), n),

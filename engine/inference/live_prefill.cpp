@@ -118,7 +118,7 @@ std::vector<policies::Selection> LivePrefill::select(const policies::PolicySpec&
     std::vector<policies::Selection> selections(layers_.size());
     kernels::LowestFailure failure;
     std::atomic<size_t> unclaimed{0};
-    kernels::in_team(kernels::threads(), [&](int) {
+    kernels::run_on_thread_team(kernels::threads(), [&](int) {
         std::unique_ptr<policies::Policy> policy;
         for (size_t layer = unclaimed++; layer < layers_.size(); layer = unclaimed++) {
             failure.guard(static_cast<int64_t>(layer), [&] {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/common/engine_error.h"
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/sampler.h"
 

@@ -11,7 +11,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/files/cache_entry.h"
-#include "kernels/parallel_with.h"
+#include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::engine {
 namespace {
@@ -41,7 +41,7 @@ std::vector<float> layer_modes(const Transformer& model, int layer) {
     const int64_t d = model.shape().head_dim, n_heads = heads_of(model.shape());
     const at::Tensor weight = model.on_processor().weights().layers[static_cast<size_t>(layer)].qkv.numbers();
     std::vector<float> modes(static_cast<size_t>(n_heads * d * d));
-    kernels::parallel_with<NothingBeside>(n_heads, [&](int64_t head, NothingBeside&) {
+    kernels::parallel_with_scratch<NothingBeside>(n_heads, [&](int64_t head, NothingBeside&) {
         solve_head(weight.narrow(0, head * d, d), modes.data() + head * d * d);
     });
     return modes;

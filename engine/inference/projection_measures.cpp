@@ -8,7 +8,7 @@
 #include "kernels/bf16.h"
 #include "kernels/cosine.h"
 #include "kernels/neighbour_products.h"
-#include "kernels/parallel_with.h"
+#include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::engine {
 namespace {
@@ -111,7 +111,7 @@ void ProjectionMeasures::finish_layer() {
     const auto modes =
         all_modes_.empty() ? std::span(solved) : all_modes_.subspan(static_cast<size_t>(layer_) * each, each);
     std::vector<double> contributions(static_cast<size_t>(n_heads_ * d));
-    kernels::parallel_with<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
+    kernels::parallel_with_scratch<NoScratch>(n_heads_, [&](int64_t head, NoScratch&) {
         // A head's modes are an orthogonal basis, which preserves cosines.
         kernels::quadratic_forms(neighbours_.data() + head * d * d, modes.data() + head * d * d, d, d,
                                  contributions.data() + head * d);
@@ -150,7 +150,7 @@ void ProjectionMeasures::compare_layers(const std::vector<std::vector<float>>& s
                                         std::vector<float>& similarities) const {
     const int64_t n_layers = model_.shape().n_layers, newest = static_cast<int64_t>(samples.size()) - 1;
     const auto vectors = static_cast<double>(sampled_.size()) * model_.shape().n_kv_heads;
-    kernels::parallel_with<NoScratch>(newest + 1, [&](int64_t other, NoScratch&) {
+    kernels::parallel_with_scratch<NoScratch>(newest + 1, [&](int64_t other, NoScratch&) {
         const auto& a = samples[static_cast<size_t>(other)];
         const float mean =
             as_cosine(kernels::dot(a.data(), samples.back().data(), static_cast<int64_t>(a.size())) / vectors);

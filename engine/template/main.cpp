@@ -75,7 +75,7 @@ int main() {
     }
     try {
         using namespace kvscope::chat_template;
-        const Reply reply = interpret(request_of(read_all(STDIN_FILENO)));
+        const Reply reply = interpret(parse_request(read_all(STDIN_FILENO)));
         _exit(write_all(STDOUT_FILENO, to_bytes(reply)) ? 0 : 1);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "kvscope-chat-template: %s\n", error.what());

@@ -60,7 +60,7 @@ std::string to_bytes(const Request& request) {
     return bytes;
 }
 
-Request request_of(std::string_view all) {
+Request parse_request(std::string_view all) {
     Bytes bytes(all);
     Request request;
     request.source = bytes.text();

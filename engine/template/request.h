@@ -35,7 +35,7 @@ struct Reply {
 constexpr int exit_out_of_memory = 3;
 
 std::string to_bytes(const Request& request);
-Request request_of(std::string_view bytes);
+Request parse_request(std::string_view bytes);
 
 std::string to_bytes(const Reply& reply);
 std::optional<Reply> parse_reply(std::string_view bytes);

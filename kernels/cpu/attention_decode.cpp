@@ -171,7 +171,7 @@ void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype
     float* const tiles =
         static_cast<float*>(tile_workspace.reserve(static_cast<size_t>(n_threads) * of_tile * sizeof(float)));
     std::atomic<size_t> unclaimed{0};
-    in_team(n_threads, [&](int member) {
+    run_on_thread_team(n_threads, [&](int member) {
         // Each thread claims its next segment early and prefetches its keys.
         for (size_t i = unclaimed.fetch_add(1); i < segments.size();) {
             const size_t next = unclaimed.fetch_add(1);

@@ -127,7 +127,7 @@ void linear(const Linear& problem) {
         throw std::invalid_argument("linear: sizes must be positive");
     if (problem.n_rows == 0) return;
     if (!problem.x || !problem.weight || !problem.y) throw std::invalid_argument("linear: an array is null");
-    if (problem.format && problem.in % block_of(*problem.format).n != 0)
+    if (problem.format && problem.in % quantization_block_of(*problem.format).n != 0)
         throw std::invalid_argument("linear: the row length is not a multiple of the format's block size");
     const LevelKernels& level = level_kernels();
     const LinearKernel& kernel = problem.dtype == DType::bf16 ? level.linear_bf16 : level.linear_f32;

@@ -29,7 +29,7 @@ void window_attention(const WindowAttention& problem) {
     Turns turns(static_cast<size_t>(problem.n_kv_heads));
     std::atomic<int64_t> next{0};
 
-    in_team(n_threads, [&](int member) {
+    run_on_thread_team(n_threads, [&](int member) {
         char* own = scratch + per_thread * static_cast<size_t>(member);
         for (int64_t i = next.fetch_add(1); i < n_tasks; i = next.fetch_add(1)) {
             const int64_t kv_head = i % problem.n_kv_heads, turn = i / problem.n_kv_heads;

@@ -84,7 +84,7 @@ bool decode(std::span<const DecodeRow> rows, int head_dim, float scale, const Ca
         if (all.n_blocks > kMostBlocks) return call.refuse(kName, "too many entries");
     Workspace layout;
     plan.place(layout, head_dim, scale);
-    Staging staging = call.staging(layout.told_bytes());
+    Staging staging = call.staging(layout.host_bytes());
     Workspace workspace(call.workspace, staging.place());
     const DecodePlan::Placed placed = plan.place(workspace, head_dim, scale);
     if (!call.upload(kName, workspace, staging)) return false;

@@ -211,9 +211,9 @@ struct DecodeMatrixPiece : PieceOfRow {
         KVSCOPE_UNROLL
         for (int i = 0; i < 2 * kBatches; ++i) {
             const float first = scores[t][i][0], second = scores[t][i][1];
-            const uint32_t rounded = pair_of(first, second);
+            const uint32_t rounded = pack_bf16_pair(first, second);
             const uint32_t rest =
-                pair_of(first - bits_to_float(rounded << 16), second - bits_to_float(rounded & 0xffff0000u));
+                pack_bf16_pair(first - bits_to_float(rounded << 16), second - bits_to_float(rounded & 0xffff0000u));
             place_of(t, i, shared) = bits_to_float(kTwice && column_of(t) >= 4 ? rest : rounded);
             if (!kTwice) place_of(t, 2 * kBatches + i, shared) = bits_to_float(rest);
         }

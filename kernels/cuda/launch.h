@@ -28,8 +28,8 @@ struct Call {
         return false;
     }
 
-    /// Creates the staging for at most `told_bytes` of host data, which also fit into the workspace.
-    Staging staging(size_t told_bytes) const { return {told_bytes, queue()}; }
+    /// Creates the staging for at most `host_bytes` of host data, which also fit into the workspace.
+    Staging staging(size_t host_bytes) const { return {host_bytes, queue()}; }
     Staging staging() const { return staging(workspace_bytes); }
 
     bool fits(const char* kernel, const Workspace& layout) const {
@@ -43,7 +43,8 @@ struct Call {
     bool upload(const char* kernel, const Workspace& layout, Staging& staging) const {
         if (!fits(kernel, layout)) return false;
         if (layout.host().empty()) return true;
-        return staging.send(kernel, layout.host_place(), layout.host().data(), layout.host().size(), error, error_size);
+        return staging.send(kernel, layout.host_copy_or_device(), layout.host().data(), layout.host().size(), error,
+                            error_size);
     }
 
     /// Lets a kernel use dynamic shared memory for a Shared, above the default limit.

@@ -22,7 +22,7 @@ const char* reason_against(const Linear& p, WeightFormat format) {
     if (p.dtype == DType::f16 || p.y_dtype == DType::f16) return "expected f32 or bf16, found f16";
     if (p.n_rows < 0 || p.in <= 0 || p.out <= 0) return "sizes must be positive";
     if (p.n_rows > 0 && (!p.x || !p.weight || !p.y)) return "an array is null";
-    if (p.in % block_of(format).n != 0 || p.in % kWeightsAtOnce != 0)
+    if (p.in % quantization_block_of(format).n != 0 || p.in % kWeightsAtOnce != 0)
         return "the row length is not a multiple of the format's block size, or of 8";
     const bool aligned =
         p.dtype == DType::f32 ? is_aligned<float>(p.x, p.x_stride, p.in) : is_aligned<bf16>(p.x, p.x_stride, p.in);
@@ -60,7 +60,7 @@ bool run_linear(const Linear& p, const Call& call) {
 
 bool run_expand(const char* name, WeightFormat format, DType dtype, const ExpandProblem& p, const Call& call) {
     if (dtype == DType::f16) return call.refuse(name, "expected f32 or bf16, found f16");
-    if (p.in <= 0 || p.in % block_of(format).n != 0 || p.in % kWeightsAtOnce != 0)
+    if (p.in <= 0 || p.in % quantization_block_of(format).n != 0 || p.in % kWeightsAtOnce != 0)
         return call.refuse(name, "the row length is not a multiple of the format's block size, or of 8");
     if (p.n_rows == 0) return true;
     if (!p.table || !p.out || reinterpret_cast<uintptr_t>(p.table) % 16 != 0)

@@ -39,7 +39,8 @@ void launch_linear_bf16(WeightFormat format, const LinearProblem& p, cudaStream_
         if (p.n_rows <= 16) return launch<f, 2, 1>(p, stream);
         // Formats whose loaded weights need more registers use fewer registers for sums.
         constexpr bool is_large = f == WeightFormat::f32;
-        constexpr int R = !is_large && (is_number(f) || (loads_parts(f) && block_of(f).bytes <= 22)) ? 2 : 1;
+        constexpr int R =
+            !is_large && (is_number(f) || (loads_parts(f) && quantization_block_of(f).bytes <= 22)) ? 2 : 1;
         if (p.n_rows <= 32 || is_large) return launch<f, 4, R>(p, stream);
         if constexpr (loads_parts(f))
             launch<f, 7, R, 1>(p, stream);

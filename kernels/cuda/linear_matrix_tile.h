@@ -50,7 +50,7 @@ struct LinearMatrixTile {
 
     /// Returns the index of a lane's 32 weights within their block.
     KVSCOPE_DEVICE static int part_of(int t, int first) {
-        return kHasBlocks ? element_of(t, first, 0) % static_cast<int>(block_of(format).n) / 32 : 0;
+        return kHasBlocks ? element_of(t, first, 0) % static_cast<int>(quantization_block_of(format).n) / 32 : 0;
     }
 
     /// Multiplies part by part to save registers. `is_whole`: all warps have a full group, so loads need no condition.
@@ -107,7 +107,7 @@ struct LinearMatrixTile {
     /// Loads the stored weights at `at`, or zeros past the last element.
     template <bool is_whole>
     KVSCOPE_DEVICE Source block_at(int t, int r, int at) const {
-        constexpr WeightBlock stored = block_of(format);
+        constexpr WeightBlock stored = quantization_block_of(format);
         if (!is_whole && at >= p.in) return {};
         return load_part<format>(row_of(t, r) + static_cast<size_t>(at / stored.n) * stored.bytes,
                                  static_cast<int>(at % stored.n / 32));
@@ -122,7 +122,8 @@ struct LinearMatrixTile {
     }
 
     KVSCOPE_DEVICE static Four packed(const Weights& x) {
-        return {{pair_of(x[0], x[1]), pair_of(x[2], x[3]), pair_of(x[4], x[5]), pair_of(x[6], x[7])}};
+        return {{pack_bf16_pair(x[0], x[1]), pack_bf16_pair(x[2], x[3]), pack_bf16_pair(x[4], x[5]),
+                 pack_bf16_pair(x[6], x[7])}};
     }
 
     /// Loads from row 8 m + lane / 4. The last row is repeated past the end, and repeated rows are not written.
@@ -168,7 +169,7 @@ struct LinearMatrixTile {
         for (int e = 0; e < 4; ++e) {
             const int64_t row = first_row + piece / R * 8 + 2 * (lane % 4) + e % 2;
             const int64_t output = first_output + piece % R * 16 + lane / 4 + e / 2 * 8;
-            if (row < p.n_rows && output < p.out) write_sum(p, row, output, sums[e]);
+            if (row < p.n_rows && output < p.out) write_linear_output(p, row, output, sums[e]);
         }
     }
 };

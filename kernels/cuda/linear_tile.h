@@ -23,7 +23,7 @@ struct LinearProblem {
     int64_t y_stride;
 };
 
-KVSCOPE_DEVICE void write_sum(const LinearProblem& p, int64_t row, int64_t output, float sum) {
+KVSCOPE_DEVICE void write_linear_output(const LinearProblem& p, int64_t row, int64_t output, float sum) {
     if (p.bias) sum += p.bias[output];
     if (p.y_dtype == DType::f32)
         static_cast<float*>(p.y)[row * p.y_stride + output] = sum;
@@ -87,7 +87,7 @@ struct LinearTile {
             KVSCOPE_UNROLL
             for (int r = 0; r < R; ++r) {
                 if (first_row + m >= p.n_rows || output + r >= p.out) continue;
-                write_sum(p, first_row + m, output + r, sums[m * R + r]);
+                write_linear_output(p, first_row + m, output + r, sums[m * R + r]);
             }
         }
     }

@@ -283,7 +283,7 @@ struct PrefillTile {
                     KVSCOPE_UNROLL
                     for (int i = 0; i < 4; ++i) {
                         const auto& weights = threads[t].scores[piece][key / 8 + i / 2];
-                        a[t][piece][i] = pair_of(weights[i % 2 * 2], weights[i % 2 * 2 + 1]);
+                        a[t][piece][i] = pack_bf16_pair(weights[i % 2 * 2], weights[i % 2 * 2 + 1]);
                     }
                 }
             });
@@ -356,7 +356,7 @@ struct PrefillTile {
         to[1] = high;
     }
     KVSCOPE_DEVICE static void store_pair(bf16* to, float low, float high) {
-        const uint32_t pair = pair_of(low, high);
+        const uint32_t pair = pack_bf16_pair(low, high);
 #ifdef __CUDACC__
         *reinterpret_cast<uint32_t*>(to) = pair;
 #else

@@ -243,7 +243,7 @@ KVSCOPE_DEVICE void store_aligned(T* p, const Loaded<T>& x) {
 #endif
 }
 
-KVSCOPE_DEVICE uint32_t pair_of(float low, float high) {
+KVSCOPE_DEVICE uint32_t pack_bf16_pair(float low, float high) {
 #ifdef __CUDACC__
     uint32_t pair;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));

@@ -73,7 +73,7 @@ constexpr bool has_fifth(WeightFormat format) { return format == WeightFormat::q
 
 constexpr int stored_words(WeightFormat format) {
     if (is_number(format)) return format == WeightFormat::f32 ? 8 : 4;
-    return block_of(format).n == 32 ? (has_fifth(format) ? 4 : 3) : 6;
+    return quantization_block_of(format).n == 32 ? (has_fifth(format) ? 4 : 3) : 6;
 }
 
 /// Eight weights as loaded, before any computation: plain numbers, or factors, offset and packed bits.
@@ -235,13 +235,13 @@ KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
 /// Whether a thread can hold 32 loaded weights. False for blocks of 256 whose bits are in several places.
 constexpr bool loads_parts(WeightFormat format) {
     return !is_number(format) &&
-           (block_of(format).n == 32 || format == WeightFormat::q2_k || format == WeightFormat::q4_k);
+           (quantization_block_of(format).n == 32 || format == WeightFormat::q2_k || format == WeightFormat::q4_k);
 }
 
 /// 32 weights loaded word by word: a block of 32, or an eighth of a block of 256.
 template <WeightFormat format>
 struct StoredPart {
-    static constexpr bool kIsSmall = block_of(format).n == 32;
+    static constexpr bool kIsSmall = quantization_block_of(format).n == 32;
     Stored<format> head;  ///< factors and offset; weights() adds the bits
     uint32_t scales[2];   ///< scales of each half of the part, for blocks of 256
     Numbers<uint32_t, format == WeightFormat::q8_0 || !kIsSmall ? 8 : 4> bits;
@@ -291,7 +291,7 @@ KVSCOPE_DEVICE Stored<format> load_stored(const uint8_t* row, int64_t at) {
     } else if constexpr (is_number(format)) {
         return load_once(reinterpret_cast<const kernels::bf16*>(row) + at);
     } else {
-        constexpr WeightBlock block = block_of(format);
+        constexpr WeightBlock block = quantization_block_of(format);
         const uint8_t* p = row + static_cast<size_t>(at / block.n) * block.bytes;
         if constexpr (block.n == 32)
             return load_small<format>(p, static_cast<int>(at % 32));
@@ -313,7 +313,7 @@ KVSCOPE_DEVICE Weights weights_of(const Stored<format>& stored, int64_t at) {
     } else if constexpr (format == WeightFormat::f16) {
         KVSCOPE_UNROLL
         for (int i = 0; i < 8; ++i) x[i] = half_number(stored[i / 2] >> i % 2 * 16 & 0xffffu);
-    } else if constexpr (block_of(format).n == 32) {
+    } else if constexpr (quantization_block_of(format).n == 32) {
         x = weights_of_small<format>(stored, static_cast<int>(at % 32));
     } else {
         x = weights_of_large<format>(stored, static_cast<int>(at % 256));

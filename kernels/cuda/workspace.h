@@ -18,9 +18,9 @@ constexpr size_t aligned_bytes(size_t bytes) {
 class Workspace {
  public:
     Workspace() = default;
-    /// `told`: device memory for the host's data, or nullptr to use the workspace.
-    explicit Workspace(void* device, char* told = nullptr)
-        : has_memory_(true), device_(static_cast<char*>(device)), told_(told) {}
+    /// `host_copy`: device memory for the host's data, or nullptr to use the workspace.
+    explicit Workspace(void* device, char* host_copy = nullptr)
+        : has_memory_(true), device_(static_cast<char*>(device)), host_copy_(host_copy) {}
 
     template <class T>
     T* place(size_t n) {
@@ -31,27 +31,27 @@ class Workspace {
 
     template <class T>
     T* place(std::span<const T> contents) {
-        if (told_bytes_ == 0) host_begin_ = bytes_;
+        if (host_bytes_ == 0) host_begin_ = bytes_;
         const size_t begin = bytes_ - host_begin_;
         T* at = place<T>(contents.size());
-        told_bytes_ = bytes_ - host_begin_;
+        host_bytes_ = bytes_ - host_begin_;
         if (!has_memory_) return at;
-        host_.resize(told_bytes_);
+        host_.resize(host_bytes_);
         if (!contents.empty()) std::memcpy(host_.data() + begin, contents.data(), contents.size_bytes());
-        return told_ ? reinterpret_cast<T*>(told_ + begin) : at;
+        return host_copy_ ? reinterpret_cast<T*>(host_copy_ + begin) : at;
     }
 
     size_t bytes() const { return bytes_; }
-    size_t told_bytes() const { return told_bytes_; }
+    size_t host_bytes() const { return host_bytes_; }
 
     std::span<const char> host() const { return host_; }
-    char* host_place() const { return told_ ? told_ : device_ + host_begin_; }
+    char* host_copy_or_device() const { return host_copy_ ? host_copy_ : device_ + host_begin_; }
 
  private:
     bool has_memory_ = false;
     char* device_ = reinterpret_cast<char*>(kWorkspaceAlignment);  ///< non-null, so that offsets can be added
-    char* told_ = nullptr;
-    size_t bytes_ = 0, host_begin_ = 0, told_bytes_ = 0;
+    char* host_copy_ = nullptr;
+    size_t bytes_ = 0, host_begin_ = 0, host_bytes_ = 0;
     std::vector<char> host_;
 };
 

@@ -28,7 +28,7 @@ std::vector<float> AttentionSumPolicy::score(LayerObservations& observations) {
         throw std::logic_error("the attention sums of layer " + std::to_string(observations.layer) +
                                " were not observed");
     }
-    return scores_by_row<float>(context().shape, granularity(), reduction_, sums.data(), context().n_tokens);
+    return reduce_scores_by_head<float>(context().shape, granularity(), reduction_, sums.data(), context().n_tokens);
 }
 
 }  // namespace kvscope::policies

@@ -17,7 +17,7 @@ EchoPolicy::EchoPolicy(std::string name, const ParameterValues& values)
       switches_(values.text("switches")) {}
 
 void EchoPolicy::begin(const RunContext& context) {
-    switching_ = switching_of(form_, switches_);
+    switching_ = parse_switching(form_, switches_);
     const EchoMaps maps = echo_maps_of(name_, path_, context);
     layout_ = maps.layout;
     n_tokens_ = context.n_tokens;

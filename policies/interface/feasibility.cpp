@@ -51,14 +51,14 @@ Refusal refusal_of(const PolicySpec& spec, const Budget& budget, const UnreadPro
 
 }  // namespace
 
-const Parameter* file_parameter(const PolicySpec& spec) {
+const Parameter* find_file_parameter(const PolicySpec& spec) {
     if (!spec.definition->needs_file) return nullptr;
     for (const auto& parameter : spec.values.declared())
         if (parameter.kind == ParameterKind::text) return &parameter;
     return nullptr;
 }
 
-std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt) {
+std::string infeasible_budget_reason(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt) {
     return refusal_of(spec, budget, prompt).reason;
 }
 

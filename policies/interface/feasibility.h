@@ -16,10 +16,10 @@ struct UnreadPrompt {
 };
 
 /// Returns the parameter for the policy's file (its first text), or nullptr if the policy needs no file.
-const Parameter* file_parameter(const PolicySpec& spec);
+const Parameter* find_file_parameter(const PolicySpec& spec);
 
 /// Returns the error message of Policy::begin or Policy::plan for this budget, or an empty text. Does not throw.
-std::string obstacle_to(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt);
+std::string infeasible_budget_reason(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt);
 
 /// Returns the smallest accepted count above `refused`, or nullopt if there is none or the budget is in bytes.
 std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const UnreadPrompt& prompt);

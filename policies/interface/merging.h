@@ -26,7 +26,7 @@ struct MergeObservations {
     std::span<const float> outputs;  ///< (H, d) mean attention output over the queries
     int64_t n_chunks = 0;            ///< number of prompt chunks read before the queries' own chunk
     /// Whether the only query is the prompt's last one, whose chunk is already among the entries.
-    bool behind_prompt = false;
+    bool after_prompt = false;
     /// (G, n, d) gradient of the mean next-token loss of the queries' chunk with respect to the keys. Empty after a
     /// merge in the layer, and for a chunk without a loss.
     std::span<const float> key_gradients;

@@ -16,8 +16,9 @@ int n_rows(const ModelShape& shape, Granularity granularity) {
 }
 
 template <class Out>
-std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
-                               const HeadRows& in, int64_t columns, float factor) {
+std::vector<Out> reduce_scores_by_head(const ModelShape& shape, Granularity granularity,
+                                       kernels::HeadReduction reduction, const HeadRows& in, int64_t columns,
+                                       float factor) {
     const int rows = n_rows(shape, granularity);
     std::vector<Out> out(static_cast<size_t>(rows * columns));
     kernels::reduce_heads(reduction, in.data, in.stride, rows, shape.n_heads / rows, columns, out.data(), columns,
@@ -26,9 +27,9 @@ std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity,
 }
 
 template <class Out>
-std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
-                               const float* in, int64_t columns) {
-    return scores_by_row<Out>(shape, granularity, reduction, HeadRows{in, columns}, columns);
+std::vector<Out> reduce_scores_by_head(const ModelShape& shape, Granularity granularity,
+                                       kernels::HeadReduction reduction, const float* in, int64_t columns) {
+    return reduce_scores_by_head<Out>(shape, granularity, reduction, HeadRows{in, columns}, columns);
 }
 
 template <class Score>
@@ -108,14 +109,14 @@ std::vector<int64_t> best_by_row(const Scores<Score>& scores, int rows, int64_t 
     return counts;
 }
 
-template std::vector<float> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const float*,
-                                          int64_t);
-template std::vector<double> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const float*,
-                                           int64_t);
-template std::vector<float> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const HeadRows&,
-                                          int64_t, float);
-template std::vector<double> scores_by_row(const ModelShape&, Granularity, kernels::HeadReduction, const HeadRows&,
-                                           int64_t, float);
+template std::vector<float> reduce_scores_by_head(const ModelShape&, Granularity, kernels::HeadReduction, const float*,
+                                                  int64_t);
+template std::vector<double> reduce_scores_by_head(const ModelShape&, Granularity, kernels::HeadReduction, const float*,
+                                                   int64_t);
+template std::vector<float> reduce_scores_by_head(const ModelShape&, Granularity, kernels::HeadReduction,
+                                                  const HeadRows&, int64_t, float);
+template std::vector<double> reduce_scores_by_head(const ModelShape&, Granularity, kernels::HeadReduction,
+                                                   const HeadRows&, int64_t, float);
 template std::vector<float> no_scores(int, int64_t);
 template std::vector<double> no_scores(int, int64_t);
 template void require_scores(int, const std::vector<float>&, int, int64_t, int64_t);

@@ -14,13 +14,14 @@ int n_rows(const ModelShape& shape, Granularity granularity);
 
 /// Returns scores per KV head (reduced over its query heads) or per query head, from scores `in` (H, columns).
 template <class Out>
-std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
-                               const float* in, int64_t columns);
+std::vector<Out> reduce_scores_by_head(const ModelShape& shape, Granularity granularity,
+                                       kernels::HeadReduction reduction, const float* in, int64_t columns);
 
 /// Like the function above, for rows with a stride. Multiplies each score by `factor`.
 template <class Out>
-std::vector<Out> scores_by_row(const ModelShape& shape, Granularity granularity, kernels::HeadReduction reduction,
-                               const HeadRows& in, int64_t columns, float factor = 1.0f);
+std::vector<Out> reduce_scores_by_head(const ModelShape& shape, Granularity granularity,
+                                       kernels::HeadReduction reduction, const HeadRows& in, int64_t columns,
+                                       float factor = 1.0f);
 
 /// Returns (R, n_tokens) scores, all NaN.
 template <class Score>

@@ -39,7 +39,7 @@ HeadRows SnapKvFamily::window_attention(LayerObservations& observations) const {
 
 Scores<float> SnapKvFamily::pooled(int layer, const HeadRows& attention) const {
     const std::vector<float> scores =
-        scores_by_row<float>(context().shape, granularity(), reduction_, attention, n_tokens());
+        reduce_scores_by_head<float>(context().shape, granularity(), reduction_, attention, n_tokens());
     // Pooling would spread or hide a NaN.
     require_scores(layer, scores, rows(), n_prefix(), n_tokens());
     return pooled_prefix(pooling_, kernel_, scores, rows(), n_prefix(), n_tokens());

@@ -27,13 +27,13 @@ std::vector<Parameter> switching_parameters() {
         "switches", "",
         "Decode steps after which the cache changes between compressed and full, counted from 0 and separated by /, "
         "such as 16/40. A full cache has whole keys and values, rebuilt from the compressed ones.");
-    switches.check_text = [](const std::string& text) { switching_of("compressed", text); };
+    switches.check_text = [](const std::string& text) { parse_switching("compressed", text); };
     return {choice_parameter("form", {"compressed", "full"}, "compressed",
                              "Form of the cache at the end of the prompt. `switches` changes it during decoding."),
             switches};
 }
 
-Switching switching_of(std::string_view form, const std::string& text) {
+Switching parse_switching(std::string_view form, const std::string& text) {
     Switching switching{.begins_full = form == "full"};
     for (const char* next = text.data(); next < text.data() + text.size();) {
         int64_t step = -1;

@@ -25,6 +25,6 @@ struct Switching {
 
 std::vector<Parameter> switching_parameters();
 
-Switching switching_of(std::string_view form, const std::string& switches);
+Switching parse_switching(std::string_view form, const std::string& switches);
 
 }  // namespace kvscope::policies

@@ -19,7 +19,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 size_t widest(const std::string& text) {
     size_t width = 0;
-    for (const auto& line : lines_of(text)) width = std::max(width, terminal_columns(line));
+    for (const auto& line : lines_of(text)) width = std::max(width, terminal_display_width(line));
     return width;
 }
 

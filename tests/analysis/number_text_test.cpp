@@ -16,9 +16,9 @@ TEST_CASE("numbers have three significant digits, or as many as are needed to di
     CHECK(format_number(12345.6) == "12,346");
     CHECK(format_number(0.0000123456) == "1.23e-05");
     CHECK(format_number(NAN) == "–");
-    CHECK(digits_apart(0.1, 0.2) == 3);
-    CHECK(digits_apart(0.1, 0.1) == 3);
-    CHECK(digits_apart(0.100001, 0.100002) == 6);
+    CHECK(count_distinguishing_digits(0.1, 0.2) == 3);
+    CHECK(count_distinguishing_digits(0.1, 0.1) == 3);
+    CHECK(count_distinguishing_digits(0.100001, 0.100002) == 6);
     CHECK(format_number(0.100001, 6) != format_number(0.100002, 6));
 }
 

@@ -92,7 +92,7 @@ TEST_CASE("text of a chat template is not ranked") {
     const auto ranked = [](const Texts& tokens, bool has_template) {
         const TokenTexts texts = token_texts(tokens);
         Texts said;
-        for (const TokenSpan span : ranked_sentences(texts, tokens.size(), has_template))
+        for (const TokenSpan span : split_into_sentences_to_rank(texts, tokens.size(), has_template))
             said.emplace_back(whole_characters(texts, span.first, span.last));
         return said;
     };
@@ -144,7 +144,7 @@ TEST_CASE("fragments are joined with a neighbor on their line") {
         for (const char c : text) tokens.emplace_back(1, c);
         const TokenTexts texts = token_texts(tokens);
         Texts said;
-        for (const TokenSpan span : ranked_sentences(texts, tokens.size(), false))
+        for (const TokenSpan span : split_into_sentences_to_rank(texts, tokens.size(), false))
             said.emplace_back(whole_characters(texts, span.first, span.last));
         return said;
     };

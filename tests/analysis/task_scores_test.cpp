@@ -109,7 +109,7 @@ TEST_CASE("wrong answers that end within a sentence are explained by too few tok
     const auto says = [&](const std::string& answer) {
         for (auto& one : rows)
             if (one.policy == "full" && one.score < 0.5) one.prediction = answer;
-        return task_verdict(rows);
+        return assess_task_validity(rows);
     };
     CHECK_THAT(says("The special magic number of the ladder is 48"),
                Contains("83.3 %") && Contains("10 of its 10 wrong answers end within") && Contains("-n"));
@@ -129,12 +129,13 @@ TEST_CASE("failed runs are counted and excluded from the mean", "[task-scores]")
 TEST_CASE("a table that is not usable gives the reason", "[task-scores]") {
     using Catch::Matchers::Contains;
     using Catch::Matchers::StartsWith;
-    CHECK_THAT(task_verdict(results(3, 2)), StartsWith("Usable: 60 samples; full is right in 95.0 %"));
-    CHECK_THAT(task_verdict(results(10, 2)), StartsWith("Not usable") && Contains("83.3 %"));
-    CHECK_THAT(task_verdict(results(0, 10)), StartsWith("Not usable") && Contains("random at 64 is right in 16.7 %"));
+    CHECK_THAT(assess_task_validity(results(3, 2)), StartsWith("Usable: 60 samples; full is right in 95.0 %"));
+    CHECK_THAT(assess_task_validity(results(10, 2)), StartsWith("Not usable") && Contains("83.3 %"));
+    CHECK_THAT(assess_task_validity(results(0, 10)),
+               StartsWith("Not usable") && Contains("random at 64 is right in 16.7 %"));
     auto few = results(0, 0);
     few.resize(40);
-    CHECK_THAT(task_verdict(few), StartsWith("Not usable") && Contains("10 samples"));
+    CHECK_THAT(assess_task_validity(few), StartsWith("Not usable") && Contains("10 samples"));
 }
 
 TEST_CASE("the windows of a task's policies are listed, including defaults", "[task-scores]") {
@@ -163,7 +164,7 @@ TEST_CASE("a share is shown as it was given, whatever number of entries it is in
         std::vector<trace::ResultRow> rows;
         for (const auto& some : all) rows.insert(rows.end(), some.begin(), some.end());
         std::vector<std::string> found;
-        for (const auto& group : task_groups(rows)) found.push_back(group.budget);
+        for (const auto& group : group_results_by_setting_and_budget(rows)) found.push_back(group.budget);
         return found;
     };
     using Names = std::vector<std::string>;
@@ -186,7 +187,7 @@ TEST_CASE("a share is shown as it was given, whatever number of entries it is in
     CHECK(budgets({counts, bytes}) == Names{"128", "bytes of 128"});
     std::vector<trace::ResultRow> both = counts;
     both.insert(both.end(), bytes.begin(), bytes.end());
-    CHECK(budgets_of(task_groups(both)) == Names{"128", "bytes of 128"});
+    CHECK(budgets_of(group_results_by_setting_and_budget(both)) == Names{"128", "bytes of 128"});
     const Table table = task_scores(both);
     CHECK(test::cell(table, 0, "budget_of") == Cell("entries"));
     CHECK(test::cell(table, 1, "budget_of") == Cell("bytes"));

@@ -40,9 +40,9 @@ TEST_CASE("output of any bytes contains no control characters") {
 }
 
 TEST_CASE("width of texts on a terminal") {
-    CHECK(terminal_columns("snapkv") == 6);
-    CHECK(terminal_columns("Käse") == 4);
-    CHECK(terminal_columns("ka\u0308se") == 4);
-    CHECK(terminal_columns("猫です") == 6);
-    CHECK(terminal_columns("\xFF") == 1);
+    CHECK(terminal_display_width("snapkv") == 6);
+    CHECK(terminal_display_width("Käse") == 4);
+    CHECK(terminal_display_width("ka\u0308se") == 4);
+    CHECK(terminal_display_width("猫です") == 6);
+    CHECK(terminal_display_width("\xFF") == 1);
 }

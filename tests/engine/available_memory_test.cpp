@@ -13,7 +13,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
-#include "engine/device/guarded.h"
+#include "engine/device/failure_of_run.h"
 #include "engine/run_requirements.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/sanitized.h"

@@ -87,7 +87,7 @@ TEST_CASE("the maps of least squares have the reference's errors, on the text an
         const auto training = engine::train_echo(model, ids, options, progress);
         REQUIRE(training.maps.layout == layout);
         CHECK(training.n_tokens == static_cast<int64_t>(ids.size()));
-        const auto other = engine::echo_errors(model, training.maps, held_out, options, progress);
+        const auto other = engine::measure_echokv_map_errors(model, training.maps, held_out, options, progress);
         const auto layers = one["layers"].get<std::vector<int>>();
         REQUIRE(training.errors.size() == layers.size());
         for (size_t i = 0; i < layers.size(); ++i) {
@@ -324,7 +324,7 @@ TEST_CASE("gradient descent on keys and values approaches the loss of least squa
             CHECK(steps.back().loss < steps.front().loss);
             CHECK(maps.facts.at("stage1").find("AdamW on keys-values") == 0);
         }
-        return engine::echo_errors(model, maps, ids, whole, progress);
+        return engine::measure_echokv_map_errors(model, maps, ids, whole, progress);
     };
     const auto begun = after(0), some = after(40), many = after(400);
     for (const auto& [layer, least] : solved.errors) {

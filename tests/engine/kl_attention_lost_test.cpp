@@ -33,7 +33,7 @@ Read read_answer(const engine::Model& model) {
     const auto mark = cache.mark();
     engine::SilentProgress progress;
     engine::Sequence sequence{&cache, n_visible + n_question};
-    auto reference = engine::reference_of(transformer, sequence, logits, answer, progress);
+    auto reference = engine::compute_full_reference(transformer, sequence, logits, answer, progress);
     auto attention = engine::mean_over_groups(engine::answer_attention(transformer, cache, reference, n_visible),
                                               transformer.shape(), n_visible);
     for (int layer = 0; layer < cache.n_layers(); ++layer)

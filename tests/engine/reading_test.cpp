@@ -172,7 +172,8 @@ TEST_CASE("the comparison depends neither on other runs nor on the number of tok
             engine::SilentProgress progress;
             auto full = cache_of(transformer, ids, {.whole = true});
             const std::vector<float> logits(static_cast<size_t>(transformer.config().vocab_size), 0.5f);
-            const auto reference = engine::reference_of(transformer, {&full, n_read}, logits, answer, progress);
+            const auto reference =
+                engine::compute_full_reference(transformer, {&full, n_read}, logits, answer, progress);
             const auto compare = [&](const std::vector<Kind>& with) {
                 std::vector<engine::RunCache> caches;
                 for (const auto& kind : with) caches.push_back(cache_of(transformer, ids, kind));

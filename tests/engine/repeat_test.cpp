@@ -1,9 +1,8 @@
-#include "engine/repeat.h"
-
 #include <catch2/catch.hpp>
 #include <map>
 
 #include "engine/common/engine_error.h"
+#include "engine/rerun_recorded_runs.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/policies/echo_maps_file.h"
@@ -96,8 +95,8 @@ TEST_CASE("runs of a trace are repeated from its tokens, and their caches answer
     const bool answers = GENERATE(true, false);
     CAPTURE(templated, query_aware, answers);
     std::map<size_t, std::vector<int32_t>> streamed;
-    const auto repeated = engine::repeat_runs(tiny_model(), reader, prompt, runs, answers, progress,
-                                              [&](size_t i, int32_t id) { streamed[i].push_back(id); });
+    const auto repeated = engine::rerun_recorded_runs(tiny_model(), reader, prompt, runs, answers, progress,
+                                                      [&](size_t i, int32_t id) { streamed[i].push_back(id); });
     REQUIRE(repeated.size() == runs.size());
     std::vector<engine::Conversation*> caches;
     std::vector<engine::Reply> expected;
@@ -153,8 +152,8 @@ TEST_CASE("a what-if with a recorded run's settings answers the same with that r
     const int runs[] = {0, 1, 2, 0};
     engine::SilentProgress progress;
     std::map<size_t, std::vector<int32_t>> streamed;
-    const auto again = engine::repeat_runs(tiny_model(), reader, 0, runs, true, progress,
-                                           [&](size_t i, int32_t id) { streamed[i].push_back(id); });
+    const auto again = engine::rerun_recorded_runs(tiny_model(), reader, 0, runs, true, progress,
+                                                   [&](size_t i, int32_t id) { streamed[i].push_back(id); });
     CHECK(streamed[1] == recorded.output_ids);
     CHECK(streamed[2] == recorded.output_ids);
     CHECK(streamed[3] == streamed[0]);
@@ -233,13 +232,13 @@ TEST_CASE("a run is not repeated with different maps") {
     const int runs[] = {0, 1, 2};
     engine::SilentProgress progress;
     const bool answers = GENERATE(true, false);
-    const auto again = engine::repeat_runs(tiny_model(), reader, 0, runs, answers, progress);
+    const auto again = engine::rerun_recorded_runs(tiny_model(), reader, 0, runs, answers, progress);
     for (const auto& one : again) CHECK(one.cache != nullptr);
     for (const bool gone : {false, true}) {
         CAPTURE(answers, gone);
         std::filesystem::remove(path);
         if (!gone) std::ofstream(path, std::ios::binary) << tiny_maps(4);
-        const auto others = engine::repeat_runs(tiny_model(), reader, 0, runs, answers, progress);
+        const auto others = engine::rerun_recorded_runs(tiny_model(), reader, 0, runs, answers, progress);
         CHECK(others[0].cache != nullptr);
         CHECK(others[2].cache != nullptr);
         CHECK(others[1].cache == nullptr);

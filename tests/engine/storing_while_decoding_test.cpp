@@ -24,7 +24,7 @@ class StoresTail : public throwaway::KeepFirst {
  public:
     explicit StoresTail(const ParameterValues& values)
         : whole_{values.integer("first"), values.integer("last")},
-          switching_(switching_of(values.text("form"), values.text("switches"))),
+          switching_(parse_switching(values.text("form"), values.text("switches"))),
           fault_(values.text("fault")) {}
 
     Needs needs() const override {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 #include "app/gui/view/file_dialog.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"

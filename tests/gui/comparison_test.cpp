@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/gui/figure/export_dialog.h"
-#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/step_plot.h"
 #include "app/gui/session/answer_reference.h"
 #include "tests/gui/driven_window.h"

@@ -11,7 +11,7 @@
 #include "app/gui/session/parse_selection.h"
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/session/session_state.h"
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/two_traces.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/color_map.h"
-#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/figure_job.h"
 #include "app/gui/inspector/token_question.h"
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/session/session_state.h"

@@ -65,10 +65,10 @@ TEST_CASE("a map that is dragged beyond its end stays as wide, and a notch of th
 }
 
 TEST_CASE("in a low plot the title of the y axis and the label of a line stay where they can be read") {
-    CHECK(lower_end_of_title(5, 65, 40, 0, 105) == 55);      // centered if there is space
-    CHECK(lower_end_of_title(5, 65, 100, 0, 105) == 100);    // lower if it would begin above the window
-    CHECK(lower_end_of_title(45, 105, 100, 0, 110) == 110);  // higher if it would end below the window
-    CHECK(lower_end_of_title(5, 65, 200, 0, 105) == 200);    // too long: its end is at the upper edge
+    CHECK(lower_end_of_y_axis_title(5, 65, 40, 0, 105) == 55);      // centered if there is space
+    CHECK(lower_end_of_y_axis_title(5, 65, 100, 0, 105) == 100);    // lower if it would begin above the window
+    CHECK(lower_end_of_y_axis_title(45, 105, 100, 0, 110) == 110);  // higher if it would end below the window
+    CHECK(lower_end_of_y_axis_title(5, 65, 200, 0, 105) == 200);    // too long: its end is at the upper edge
     PlotFrame frame;
     frame.min = {0, 10};
     frame.max = {100, 70};

@@ -10,7 +10,7 @@
 #include <random>
 
 #include "app/gui/session/engine_session.h"
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/small_model.h"
 #include "tests/gui/two_traces.h"

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/figure_job.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

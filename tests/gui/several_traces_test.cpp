@@ -7,7 +7,7 @@
 #include "analysis/token_report.h"
 #include "app/figures/figure_format.h"
 #include "app/gui/figure/export_dialog.h"
-#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/figure_job.h"
 #include "app/gui/view/run_label.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/run_places.h"
@@ -214,7 +214,7 @@ TEST_CASE("however short a run's label is made, it is never that of another trac
         for (float width = 400; width > 10; width -= 10) {
             CAPTURE(width);
             const std::string shown = label_that_fits(first, width);
-            const std::string alone = run_that_fits(first.run, width);
+            const std::string alone = shorten_run_label(first.run, width);
             CHECK((shown == alone || shown != label_that_fits(second, width)));
             CHECK((shown == alone || ImGui::CalcTextSize(shown.c_str()).x <= width));
         }

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/figure_job.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/session/trace_names.h"
 #include "app/gui/view/run_label.h"
@@ -73,7 +73,7 @@ TEST_CASE("a trace with a long file name is called by its badge where there is n
     driven.settle();
     const Session& session = driven.session();
     const Document& document = *session.documents().at(1);
-    CHECK(badge_of(document) == "2");
+    CHECK(trace_badge_of(document) == "2");
     CHECK(title_of(session, document) == "[2]");
     CHECK(title_of(session, *session.documents().at(0)) == "[1] one.h5");
     driven.drive([&](ImGuiTestContext&) {
@@ -90,7 +90,7 @@ TEST_CASE("a badge belongs to one trace of the session, whichever others are clo
     for (const char* name : {"one.h5", "two.h5", "three.h5"}) trace::sample::write(folder / name);
     Tasks tasks{[] {}};
     Session session(tasks);
-    const auto open = [&](const char* name) { return badge_of(session.open(folder / name)); };
+    const auto open = [&](const char* name) { return trace_badge_of(session.open(folder / name)); };
     const auto close = [&](const char* name) { session.close(session.open(folder / name).id()); };
     CHECK(open("one.h5") == "1");
     CHECK(open("two.h5") == "2");
@@ -105,9 +105,9 @@ TEST_CASE("a badge belongs to one trace of the session, whichever others are clo
         Session later(tasks);
         CHECK(restore_session(later, saved, folder.path()).empty());
         REQUIRE(later.documents().size() == 2);
-        CHECK(badge_of(*later.documents()[0]) == "2");
-        CHECK(badge_of(*later.documents()[1]) == "4");
-        CHECK(badge_of(later.open(folder / "three.h5")) == "5");
+        CHECK(trace_badge_of(*later.documents()[0]) == "2");
+        CHECK(trace_badge_of(*later.documents()[1]) == "4");
+        CHECK(trace_badge_of(later.open(folder / "three.h5")) == "5");
     }
     SECTION("a badge of the workspace that another trace has had is not given again") {
         Session other(tasks);
@@ -115,8 +115,8 @@ TEST_CASE("a badge belongs to one trace of the session, whichever others are clo
         other.close(other.open(folder / "one.h5").id());
         CHECK(restore_session(other, saved, folder.path()).empty());
         REQUIRE(other.documents().size() == 3);
-        CHECK(badge_of(*other.documents()[1]) == "3");  // two.h5, because 2 was the badge of one.h5
-        CHECK(badge_of(*other.documents()[2]) == "4");
+        CHECK(trace_badge_of(*other.documents()[1]) == "3");  // two.h5, because 2 was the badge of one.h5
+        CHECK(trace_badge_of(*other.documents()[2]) == "4");
     }
     SECTION("a workspace's badges that are no such numbers are replaced") {
         nlohmann::json damaged = saved;
@@ -125,8 +125,8 @@ TEST_CASE("a badge belongs to one trace of the session, whichever others are clo
         Session later(tasks);
         CHECK(restore_session(later, damaged, folder.path()).empty());
         REQUIRE(later.documents().size() == 2);
-        CHECK(badge_of(*later.documents()[0]) == "1");
-        CHECK(badge_of(*later.documents()[1]) == "2");
+        CHECK(trace_badge_of(*later.documents()[0]) == "1");
+        CHECK(trace_badge_of(*later.documents()[1]) == "2");
     }
 }
 

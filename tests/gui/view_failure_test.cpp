@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 #include "app/gui/view/view.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"

@@ -57,10 +57,10 @@ void decode_emulated(std::span<const DecodeRow> rows, int head_dim, float scale,
     REQUIRE(refused == "");
     cuda::Workspace size;
     plan.place(size, head_dim, scale);
-    std::vector<char> memory(size.bytes() + 1, 'x'), told(size.told_bytes());
+    std::vector<char> memory(size.bytes() + 1, 'x'), told(size.host_bytes());
     cuda::Workspace workspace(memory.data(), backwards ? told.data() : nullptr);  // either place of the host's data
     const auto placed = plan.place(workspace, head_dim, scale);
-    std::memcpy(workspace.host_place(), workspace.host().data(), workspace.host().size());
+    std::memcpy(workspace.host_copy_or_device(), workspace.host().data(), workspace.host().size());
     run_passes<T, 1>(plan.of_kinds[0], placed.passes[0], placed.arrays, backwards);
     run_passes<T, 2>(plan.of_kinds[1], placed.passes[1], placed.arrays, backwards);
     run_passes<T, 4>(plan.of_kinds[2], placed.passes[2], placed.arrays, backwards);

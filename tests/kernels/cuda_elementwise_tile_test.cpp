@@ -103,7 +103,7 @@ void copy_emulated(std::span<const RowCopy> copies) {
     char* const begin = memory.data() + 16 - reinterpret_cast<uintptr_t>(memory.data()) % 16;
     cuda::Workspace workspace(begin);
     const cuda::CopyPlan plan(copies, workspace);
-    std::memcpy(workspace.host_place(), workspace.host().data(), workspace.host().size());
+    std::memcpy(workspace.host_copy_or_device(), workspace.host().data(), workspace.host().size());
     Block block;
     const auto stage = [&](const cuda::CopyPlan::Stage& of, const cuda::RowCopyPart* parts) {
         for (int64_t i = of.n_blocks - 1; i >= 0; --i)

@@ -29,7 +29,7 @@ void prefill_emulated(std::span<const PrefillAttention> problems, bool backwards
     std::vector<char> memory(size.bytes() + 1, 'x');
     cuda::Workspace workspace(memory.data());
     const auto placed = plan.place(workspace);
-    std::memcpy(workspace.host_place(), workspace.host().data(), workspace.host().size());
+    std::memcpy(workspace.host_copy_or_device(), workspace.host().data(), workspace.host().size());
 
     Block block(backwards);
     const auto shared = std::make_unique<cuda::PrefillShared<T, D>>();

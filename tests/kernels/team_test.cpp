@@ -108,7 +108,7 @@ TEST_CASE("the caller gets a member's exception after all members ended, and the
     for (int round = 0; round < 200; ++round) {
         std::atomic<int> inside{0};
         const auto loop = [&](bool of_caller) {
-            in_team(3, [&](int member) {
+            run_on_thread_team(3, [&](int member) {
                 ++inside;
                 std::this_thread::yield();
                 --inside;

@@ -13,7 +13,7 @@ namespace {
 /// attention.
 struct Layer {
     std::vector<float> keys, gradients{};
-    bool behind_prompt = false;
+    bool after_prompt = false;
 
     std::vector<float> values{}, masses{}, attention{}, outputs{0, 0};
 
@@ -32,7 +32,7 @@ struct Layer {
         seen.n_queries = 1;
         seen.attention = attention;
         seen.outputs = outputs;
-        seen.behind_prompt = behind_prompt;
+        seen.after_prompt = after_prompt;
         seen.key_gradients = gradients;
         return seen;
     }
@@ -92,7 +92,7 @@ TEST_CASE("after the prompt, new entries use their chunk's gradient and others k
     const auto policy = begun();
     merged(*policy, {{0, 0, 0, 0, 0, 0}, {4, 4, 1, 1, 2, -2}});
     Layer last{{0, 0, 10, 10, 20, 20}, {100, 100, 100, 100, 1, 3}};
-    last.behind_prompt = true;
+    last.after_prompt = true;
     const Merges merges = merged(*policy, last);
     CHECK(merges.keys[0] == Approx((9 * 10 + 1 * 20) / 10.0));
     CHECK(merges.keys[1] == Approx((1 * 10 + 9 * 20) / 10.0));

@@ -134,8 +134,8 @@ TEST_CASE("a rolling budget must hold the protected entries, even for short prom
 }
 
 TEST_CASE("a cache's form follows its switches", "[switching]") {
-    const Switching never = switching_of("compressed", ""), once = switching_of("full", "3"),
-                    often = switching_of("compressed", "0/2/5");
+    const Switching never = parse_switching("compressed", ""), once = parse_switching("full", "3"),
+                    often = parse_switching("compressed", "0/2/5");
     for (const int64_t step : {0, 1, 7}) CHECK_FALSE(never.is_full_at(step));
     CHECK(once.is_full_at(-1));
     CHECK(once.is_full_at(2));
@@ -155,6 +155,6 @@ TEST_CASE("a cache's form follows its switches", "[switching]") {
     CHECK(asked.steps == std::vector<int64_t>{0, 2, 9});
     for (const char* text : {"a", "1/", "/1", "1//2", "2/1", "2/2", "-1", "1,2", "1.5", "99999999999999999999", " 1"}) {
         CAPTURE(text);
-        CHECK_THROWS_AS(switching_of("compressed", text), ParameterError);
+        CHECK_THROWS_AS(parse_switching("compressed", text), ParameterError);
     }
 }

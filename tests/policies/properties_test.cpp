@@ -244,7 +244,7 @@ TEST_CASE("data gathered for one run after the other suffice to select in parall
             }
             observations->keys.data = nullptr;  // no device is needed any more
             std::atomic<size_t> next = 0;
-            kvscope::kernels::in_team(7, [&](int) {
+            kvscope::kernels::run_on_thread_team(7, [&](int) {
                 for (size_t i = next++; i < runs.size(); i = next++)
                     runs[i].found.back() = runs[i].policy->select(*observations);
             });

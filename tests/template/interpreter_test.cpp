@@ -66,7 +66,7 @@ TEST_CASE("requests and replies are transmitted as bytes") {
     Request sent = request(std::string("{{ 'a\0b' }}", 11));
     sent.special_tokens = {{"bos_token", "<s>"}, {"eos_token", ""}};
     sent.now = -5;
-    const Request got = request_of(to_bytes(sent));
+    const Request got = parse_request(to_bytes(sent));
     CHECK(got.source == sent.source);
     CHECK(got.special_tokens == sent.special_tokens);
     CHECK(got.messages == sent.messages);
@@ -74,8 +74,8 @@ TEST_CASE("requests and replies are transmitted as bytes") {
     CHECK(got.now == sent.now);
     const std::string bytes = to_bytes(sent);
     for (size_t size = 0; size < bytes.size(); ++size)
-        CHECK_THROWS_AS(request_of(bytes.substr(0, size)), std::runtime_error);
-    CHECK_THROWS_AS(request_of(bytes + "x"), std::runtime_error);
+        CHECK_THROWS_AS(parse_request(bytes.substr(0, size)), std::runtime_error);
+    CHECK_THROWS_AS(parse_request(bytes + "x"), std::runtime_error);
 
     CHECK(parse_reply(to_bytes({Reply::Kind::refused, "why"}))->text == "why");
     CHECK_FALSE(parse_reply(""));

@@ -378,7 +378,7 @@ TEST_CASE("a part with a chunk that is damaged, missing or of another size is se
     const sample::TemporaryFolder folder;
     Writer writer(folder / "t.h5", sample::recipe);
     sample::write_parts(writer);
-    const fs::path part = folder.path() / "t.h5.part" / run_part(0, 2);
+    const fs::path part = folder.path() / "t.h5.part" / part_file_name_of_run(0, 2);
     const std::string name = "/prompts/0/runs/2/scores";
     const auto change = GENERATE(0, 1, 2);
     {

@@ -75,7 +75,7 @@ std::map<std::string, std::string> contents_of(const fs::path& path) {
             if (attribute.name != "created_utc") text += fmt::format("\n{}={}", attribute.name, attribute.value);
         if (!node.is_group && node.link_to.empty()) {
             const std::vector<size_t> first(std::max<size_t>(node.shape.size(), 1), 0);
-            for (const auto& value : peek(path, node.path, first, 100000, 100000).values)
+            for (const auto& value : read_data_set_block(path, node.path, first, 100000, 100000).values)
                 std::visit(
                     [&](const auto& one) {
                         using T = std::decay_t<decltype(one)>;

@@ -35,7 +35,7 @@ std::string scores_path(int prompt, int run) {
 
 bool has_scores_of_its_own(const fs::path& folder, int run) {
     const h5::Guard guard;
-    const h5::Handle file = open_input_file(folder / run_part(0, run));
+    const h5::Handle file = open_input_file(folder / part_file_name_of_run(0, run));
     return h5::exists(file.get(), scores_path(0, run));
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("a resumed trace shares the scores of existing parts and makes runs of
         writer.finish();
     }
     SECTION("without the part that stores them") {
-        fs::remove(parts / run_part(0, 1));
+        fs::remove(parts / part_file_name_of_run(0, 1));
         Writer writer(path, sample::recipe);
         CHECK(!writer.has_run(0, 1));
         CHECK(!writer.has_run(0, 2));
@@ -173,7 +173,7 @@ TEST_CASE(
     {
         Writer writer(path, sample::recipe);
         write_all(writer);
-        const fs::path part = parts / run_part(0, 1);
+        const fs::path part = parts / part_file_name_of_run(0, 1);
         SECTION("a packed chunk") {
             std::uint64_t at = 0;
             hsize_t size = 0;

@@ -100,7 +100,7 @@ std::function<int()> declare(CLI::App& app) {
         }
         const bool of_maps = is_maps(found);
         const bool is_of_hub = !joined && found != *path;
-        const bool of_model = !of_maps && (is_of_hub || is_of_model(found));
+        const bool of_model = !of_maps && (is_of_hub || can_inspect_as_model(found));
         for (const CLI::Option* option : of_traces)
             if ((of_maps || of_model) && option->count() > 0)
                 throw std::invalid_argument(

@@ -28,9 +28,9 @@ void declare_needles(CLI::App& app, NeedleVariables variables) {
 std::string haystack_text(const std::filesystem::path& file) {
     if (file.empty()) return {};
     std::string text = program::read_text(file);
-    engine::require_utf8(text, program::name_of_text(file));
+    engine::require_utf8(text, program::display_name_of_input(file));
     if (text.find_first_not_of(" \t\r\n") == std::string::npos)
-        throw std::invalid_argument(program::name_of_text(file) +
+        throw std::invalid_argument(program::display_name_of_input(file) +
                                     ": the haystack is empty: give a text, or omit --haystack for the built-in "
                                     "haystack");
     return text;

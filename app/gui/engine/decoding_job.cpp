@@ -13,7 +13,7 @@ void decode(const DecodingJob& job, const engine::Model& model, engine::Progress
     for (const auto& what_if : job.what_ifs) runs.push_back(what_if.run);
     std::vector<std::vector<int32_t>> ids(runs.size());
     const auto repeated =
-        engine::repeat_runs(model, *job.reader, job.prompt, runs, true, progress, [&](size_t i, int32_t id) {
+        engine::rerun_recorded_runs(model, *job.reader, job.prompt, runs, true, progress, [&](size_t i, int32_t id) {
             ids[i].push_back(id);
             events.on_text(job.what_ifs[i], job.reader->run(job.prompt, runs[i]).label, model.answer_text(ids[i]));
         });

@@ -8,7 +8,7 @@
 #include "app/gui/session/run_selection.h"
 #include "engine/common/progress.h"
 #include "engine/model/model.h"
-#include "engine/repeat.h"
+#include "engine/rerun_recorded_runs.h"
 #include "trace/reader.h"
 
 namespace kvscope::gui {
@@ -30,7 +30,8 @@ struct DecodingEvents {
     std::function<void(const DecodingJob::WhatIf&, const engine::RepeatedRun&)> on_decoded;
 };
 
-/// Decodes what-ifs as one batch. Throws like engine::repeat_runs, or std::runtime_error with names of failed what-ifs.
+/// Decodes what-ifs as one batch. Throws like engine::rerun_recorded_runs, or std::runtime_error with names of failed
+/// what-ifs.
 void decode(const DecodingJob& job, const engine::Model& model, engine::Progress& progress,
             const DecodingEvents& events);
 

@@ -35,7 +35,7 @@
 #include "engine/common/memory.h"
 #include "engine/inference/conversation.h"
 #include "engine/model/device.h"
-#include "engine/repeat.h"
+#include "engine/rerun_recorded_runs.h"
 #include "engine/spectra.h"
 #include "kernels/types.h"
 #include "trace/kept_spectra.h"

@@ -34,7 +34,7 @@ void make_again(QuestionJob& job, const engine::Model& model, engine::Progress& 
     if (missing.empty()) return;
     // If policies saw the question, a further question comes after the run's own answer.
     const bool needs_answers = lacks_answer && job.reader->prompt(job.prompt).query_aware;
-    const auto repeated = engine::repeat_runs(model, *job.reader, job.prompt, runs, needs_answers, progress);
+    const auto repeated = engine::rerun_recorded_runs(model, *job.reader, job.prompt, runs, needs_answers, progress);
     for (size_t i = 0; i < missing.size(); ++i) {
         missing[i]->cache = repeated[i].cache;
         events.on_made_again(*missing[i], repeated[i]);

@@ -9,7 +9,7 @@
 #include "engine/common/progress.h"
 #include "engine/inference/conversation.h"
 #include "engine/model/model.h"
-#include "engine/repeat.h"
+#include "engine/rerun_recorded_runs.h"
 #include "trace/reader.h"
 
 namespace kvscope::gui {

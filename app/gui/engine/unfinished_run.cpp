@@ -7,9 +7,9 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "engine/repeat.h"
+#include "engine/rerun_recorded_runs.h"
 #include "json/bounded_json.h"
-#include "policies/interface/recorded_policy.h"
+#include "policies/interface/policy_from_record.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 
@@ -39,7 +39,7 @@ UnfinishedRun unfinished_run(const std::filesystem::path& output) {
         unfinished.job.experiment.isolated = recipe.at("mode") == "isolated";
         for (const auto& run : recipe.at("runs"))
             unfinished.plans.push_back(
-                {policies::recorded_policy(run.at("policy").get<std::string>(), run.at("parameters").dump()),
+                {policies::policy_from_record(run.at("policy").get<std::string>(), run.at("parameters").dump()),
                  policies::parse_budget(run.at("budget").get<std::string>())});
         return unfinished;
     } catch (const nlohmann::json::exception&) {

@@ -19,7 +19,7 @@ namespace {
 using analysis::CurveMeasure;
 using analysis::DrawnCurve;
 
-std::string title_of(CurveMeasure measure) { return analysis::words_of(measure).first; }
+std::string title_of(CurveMeasure measure) { return analysis::axis_title_and_unit(measure).first; }
 
 const char* definition_of(CurveMeasure measure) {
     switch (measure) {
@@ -207,7 +207,8 @@ void CurvePlot::draw_plot(Context& context, const LiveCurvesNow& now, LiveWhatIf
     look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
         if (!at) return;
         draw_column_mark(frame, list, *at, packed(context.theme.accent));
-        const double y = analysis::per_cent(measured_now(what_if, settings_.measure), settings_.measure, full_bytes_);
+        const double y =
+            analysis::to_axis_percent(measured_now(what_if, settings_.measure), settings_.measure, full_bytes_);
         if (!own || !std::isfinite(y)) return;
         const ImVec2 place{frame.x_of(*at), frame.y_of(y)};
         list->AddCircleFilled(place, 4 * context.scale, packed(context.theme.panel));
@@ -235,7 +236,7 @@ void CurvePlot::draw_tooltip(const Context& context, const LiveCurvesNow& now, c
             under->points.begin(), under->points.end(),
             [&](const auto& a, const auto& b) { return std::abs(a.x - hit.x) < std::abs(b.x - hit.x); });
         const double value =
-            analysis::per_cent(analysis::measured(*nearest, settings_.measure), settings_.measure, full_bytes_);
+            analysis::to_axis_percent(analysis::measured(*nearest, settings_.measure), settings_.measure, full_bytes_);
         ImGui::TextUnformatted(under->label.c_str());
         ImGui::Text("%s: %.1f %%", title_of(settings_.measure).c_str(), value);
         ImGui::TextUnformatted(text_at(nearest->x, over, what_if.n_tokens()).c_str());

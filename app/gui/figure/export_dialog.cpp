@@ -7,7 +7,7 @@
 #include "analysis/tables/table_format.h"
 #include "app/figures/export_figure.h"
 #include "app/gui/figure/exported_files.h"
-#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/figure_job.h"
 #include "app/gui/view/image_clipboard.h"
 #include "app/program/version.h"
 
@@ -29,7 +29,8 @@ void ask_for(Session& session, const std::string& suggestion, const std::string&
     question.answer = [&session, what, may_have_pages, notice](const std::filesystem::path& path) {
         const figures::ExportOptions options{300, std::string("kvscope ") + program::version(), session.csv_safe};
         const auto confirmed = figures::files_to_replace(path, may_have_pages);
-        session.tasks.once([=] { return written_in_words(write_exported(what, path, options, confirmed)); }, notice);
+        session.tasks.once([=] { return describe_written_files(write_exported(what, path, options, confirmed)); },
+                           notice);
     };
     files.ask(std::move(question));
 }

@@ -73,7 +73,7 @@ std::vector<fs::path> write_exported(const figures::Exported& what, const fs::pa
     }
 }
 
-std::string written_in_words(const std::vector<fs::path>& files) {
+std::string describe_written_files(const std::vector<fs::path>& files) {
     if (files.size() == 1) return files.front().string() + " written";
     return fmt::format("{} pages written: {} to {}", files.size(), files.front().string(),
                        files.back().filename().string());

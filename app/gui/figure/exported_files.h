@@ -21,7 +21,7 @@ std::vector<std::filesystem::path> write_exported(const figures::Exported& what,
                                                   const std::vector<std::filesystem::path>& confirmed);
 
 /// Returns "x.pdf written", or the number of pages with the first and last file. @param files must not be empty
-std::string written_in_words(const std::vector<std::filesystem::path>& files);
+std::string describe_written_files(const std::vector<std::filesystem::path>& files);
 
 /// Returns the table with tabs between cells. Tabs and line breaks in cells become spaces.
 std::string tab_separated(const analysis::Table& table);

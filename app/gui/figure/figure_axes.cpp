@@ -49,7 +49,7 @@ float widest_label(const analysis::Ticks& ticks) {
     return width;
 }
 
-float lower_end_of_title(float from, float to, float length, float top, float bottom) {
+float lower_end_of_y_axis_title(float from, float to, float length, float top, float bottom) {
     return std::max(std::min((from + to + length) / 2, bottom), top + length);
 }
 
@@ -97,7 +97,8 @@ void draw_ticks(const Context& context, const PlotFrame& frame, bool x_labels, b
         ImGui::PushFont(nullptr, ImGui::GetStyle().FontSizeBase * small_text);
         const float length = ImGui::CalcTextSize(title.c_str()).x;
         const float top = ImGui::GetWindowPos().y;
-        const float bottom = lower_end_of_title(frame.min.y, frame.max.y, length, top, top + ImGui::GetWindowHeight());
+        const float bottom =
+            lower_end_of_y_axis_title(frame.min.y, frame.max.y, length, top, top + ImGui::GetWindowHeight());
         ImPlot::AddTextVertical(list, {y_title_x, std::round(bottom)}, ink, title.c_str());
         ImGui::PopFont();
     }

@@ -24,7 +24,7 @@ analysis::Ticks y_ticks(const analysis::Axis& axis, float height);
 float widest_label(const analysis::Ticks& ticks);
 
 /// Returns the lower end of a vertical title, centered between `from` and `to` but kept between `top` and `bottom`.
-float lower_end_of_title(float from, float to, float length, float top, float bottom);
+float lower_end_of_y_axis_title(float from, float to, float length, float top, float bottom);
 
 void draw_ticks(const Context& context, const PlotFrame& frame, bool x_labels, bool y_labels, float y_title_x);
 void draw_grid_lines(const Theme& theme, const PlotFrame& frame, ImDrawList* list);

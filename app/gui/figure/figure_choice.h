@@ -4,7 +4,7 @@
 #include <string>
 
 #include "analysis/figure_definition.h"
-#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/figure_job.h"
 
 namespace kvscope::gui {
 

@@ -11,7 +11,7 @@
 #include "app/figures/export_figure.h"
 #include "app/figures/whole_file.h"
 #include "app/gui/figure/exported_files.h"
-#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/figure_job.h"
 #include "trace/interruption.h"
 
 namespace kvscope::gui {
@@ -82,7 +82,7 @@ struct FigureExport::Job {
             if (!left_out.empty()) text += fmt::format("; omitted: {}", fmt::join(left_out, ", "));
             notice(text, false);
         } else if (!written.empty()) {
-            notice(written_in_words(written.front()), false);
+            notice(describe_written_files(written.front()), false);
         } else if (is_cancelled) {
             notice("Export cancelled: 0 of 1 figures written", false);
         }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "app/gui/figure/figure_hit.h"
+#include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_shapes.h"
-#include "app/gui/figure/figure_source.h"
 #include "app/gui/tokens/token_map.h"
 
 namespace kvscope::gui {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/figure_job.h"
 
 namespace kvscope::gui {
 

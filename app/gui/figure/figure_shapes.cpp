@@ -274,7 +274,7 @@ void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 
     list->AddLine({at, frame.min.y}, {at, frame.max.y}, color);
 }
 
-void draw_layer_marks(const Theme& theme, const PlotFrame& frame, ImDrawList* list, int selected, int hovered) {
+void highlight_layers(const Theme& theme, const PlotFrame& frame, ImDrawList* list, int selected, int hovered) {
     if (selected >= 0) draw_column_mark(frame, list, selected, packed(theme.accent, 0.7f));
     if (hovered >= 0) draw_column_mark(frame, list, hovered, packed(theme.hover, 0.3f));
 }

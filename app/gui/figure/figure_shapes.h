@@ -42,7 +42,7 @@ std::string title_of(const analysis::Axis& axis);
 void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 color);
 
 /// Draws column marks for the selected and the hovered layer; −1 for none.
-void draw_layer_marks(const Theme& theme, const PlotFrame& frame, ImDrawList* list, int selected, int hovered);
+void highlight_layers(const Theme& theme, const PlotFrame& frame, ImDrawList* list, int selected, int hovered);
 
 void draw_cell_mark(const PlotFrame& frame, ImDrawList* list, double x, double y, ImU32 color);
 

@@ -2,8 +2,8 @@
 
 #include <memory>
 
+#include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_plot.h"
-#include "app/gui/figure/figure_source.h"
 #include "app/gui/session/comparison.h"
 #include "app/gui/view/view.h"
 

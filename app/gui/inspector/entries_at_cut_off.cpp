@@ -104,7 +104,7 @@ Table draw_border(Context& context, const TaskSlot<Border>& slot, const PromptTe
     ImGui::TableHeadersRow();
     const double cut_off = at_border.kept.empty() ? TokenDecision::nothing : at_border.kept.back().score;
     const double best_loser = at_border.dropped.empty() ? TokenDecision::nothing : at_border.dropped.front().score;
-    const int digits = analysis::digits_apart(cut_off, best_loser);
+    const int digits = analysis::count_distinguishing_digits(cut_off, best_loser);
     for (const auto& entry : at_border.kept) draw_entry(context, prompt, asked, entry, cut_off, digits, true);
     ImGui::TableNextRow(ImGuiTableRowFlags_None, 3);
     ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, packed(context.theme.accent, 0.7f));

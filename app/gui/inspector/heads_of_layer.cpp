@@ -53,7 +53,7 @@ void draw_heads_of_layer(Context& context, const Document& document, const Token
         d.kept ? list->AddRectFilled(from, to, color) : list->AddRectFilled(middle, {to.x, middle.y + 2}, color);
         list->AddText({to.x + 0.6f * side, at.y}, packed(context.theme.ink), std::to_string(row).c_str());
         ImGui::PushFont(context.fonts.mono, 0.9f * ImGui::GetStyle().FontSizeBase);
-        const int digits = analysis::digits_apart(d.score, d.cut_off);
+        const int digits = analysis::count_distinguishing_digits(d.score, d.cut_off);
         ImGui::TableNextColumn();
         ImGui::TextUnformatted(analysis::format_number(d.score, digits).c_str());
         ImGui::TableNextColumn();

@@ -75,7 +75,7 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     list->PushClipRect(label, {heads_at - ImGui::GetStyle().ItemSpacing.x, FLT_MAX}, true);
     const ImVec4& ink = report.n_keeping_any > 0 ? context.theme.ink : context.theme.ink_quiet;
     const float room = heads_at - label.x - ImGui::GetStyle().ItemSpacing.x;
-    list->AddText(label, packed(ink), run_that_fits(look.run, room).c_str());
+    list->AddText(label, packed(ink), shorten_run_label(look.run, room).c_str());
     list->PopClipRect();
     list->AddText({heads_at, label.y}, packed(context.theme.ink_quiet), heads.c_str());
     if (ImGui::IsItemHovered()) {

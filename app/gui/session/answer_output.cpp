@@ -77,7 +77,7 @@ std::vector<StepPlace> joined_marks(const std::vector<StepPlace>& places, const 
 AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference) {
     AnswerOutput out;
     out.text = of.attributes().output_text;
-    out.words = words_of(out.text);
+    out.words = split_words(out.text);
     const std::vector<int32_t> ids = ids_of(of);
     if (!ids.empty()) out.steps = analysis::answer_places(*of.reader, of.prompt, out.text, ids);
     out.kl = kl_of(of);

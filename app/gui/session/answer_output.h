@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/session/answer_text.h"
 #include "app/gui/session/session.h"
+#include "app/gui/session/text_diff.h"
 
 namespace kvscope::gui {
 

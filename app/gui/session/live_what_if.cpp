@@ -154,8 +154,8 @@ void LiveWhatIf::compute(Session& session) {
         result_slot_, "", fmt::format("{} {} {}", session.stamp(source_), settings, by_trace ? 0 : prefill_->number),
         [trace, prefill = prefill_, reader, key = source_, settings, seed = settings_->seed,
          spec = policies::PolicySpec{settings_->recorded.definition, settings_->values}, budget = settings_->budget,
-         share = analysis::share_of_budget(settings_->budget, settings_->recorded_budget, settings_->recorded_share,
-                                           settings_->n_tokens)] {
+         share = analysis::budget_as_share_of_full_cache(settings_->budget, settings_->recorded_budget,
+                                                         settings_->recorded_share, settings_->n_tokens)] {
             const auto start = std::chrono::steady_clock::now();
             Computed computed;
             computed.record = trace ? (*trace)(spec.values, budget)

@@ -42,7 +42,7 @@ std::string without_options(std::string text) {
 }
 
 std::string file_problem(const policies::PolicySpec& spec) {
-    const policies::Parameter* parameter = policies::file_parameter(spec);
+    const policies::Parameter* parameter = policies::find_file_parameter(spec);
     if (!parameter) return {};
     const std::string& path = spec.values.text(parameter->name);
     if (path.empty())
@@ -61,14 +61,16 @@ std::optional<int64_t> least_instead_of(const policies::PolicySpec& spec, const 
                                         const policies::UnreadPrompt& prompt) {
     if (spec.definition->budget_of != BudgetOf::entries) return std::nullopt;
     if (!refused.is_share) return policies::least_entries(spec, refused.count, prompt);
-    return policies::obstacle_to(spec, {.count = 1}, prompt).empty() ? 1 : policies::least_entries(spec, 1, prompt);
+    return policies::infeasible_budget_reason(spec, {.count = 1}, prompt).empty()
+               ? 1
+               : policies::least_entries(spec, 1, prompt);
 }
 
 void check_budgets(const policies::PolicySpec& spec, const std::vector<Budget>& budgets,
                    const policies::UnreadPrompt& prompt, RefusedRuns::Row& row) {
     std::optional<int64_t> least;
     for (const Budget& budget : budgets) {
-        const std::string reason = policies::obstacle_to(spec, budget, prompt);
+        const std::string reason = policies::infeasible_budget_reason(spec, budget, prompt);
         if (reason.empty()) continue;
         ++row.n_refused;
         if (!least) least = least_instead_of(spec, budget, prompt);
@@ -89,7 +91,7 @@ RefusedRuns::Row check_row(const PolicyRow& of, const std::vector<Budget>& budge
     const auto share = reason.empty() ? of.spec.own_share() : std::nullopt;
     if (share) {
         row.n_runs = 1;
-        reason = policies::obstacle_to(of.spec, {.is_share = true, .share = *share}, prompt);
+        reason = policies::infeasible_budget_reason(of.spec, {.is_share = true, .share = *share}, prompt);
     }
     if (!reason.empty()) {
         row.n_runs = std::max(row.n_runs, 1);
@@ -257,7 +259,7 @@ std::string stamp_of_refused_runs(const RunForm& form, const std::optional<Token
     std::string stamp = fmt::format("{}|{}|{}", form.request.budgets, prompt.n_tokens, prompt.model_fingerprint);
     for (const PolicyRow& row : form.rows) {
         stamp += fmt::format("|{} {} {}", row.id, row.ticked, row.spec.label());
-        const policies::Parameter* file = policies::file_parameter(row.spec);
+        const policies::Parameter* file = policies::find_file_parameter(row.spec);
         if (!file || row.spec.values.text(file->name).empty()) continue;
         std::error_code error;
         const auto written = fs::last_write_time(row.spec.values.text(file->name), error);

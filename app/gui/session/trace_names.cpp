@@ -2,9 +2,9 @@
 
 namespace kvscope::gui {
 
-std::string badge_of(const Document& document) { return std::to_string(document.id()); }
+std::string trace_badge_of(const Document& document) { return std::to_string(document.id()); }
 
-std::string badge_in_text(const Document& document) { return "[" + badge_of(document) + "]"; }
+std::string badge_in_text(const Document& document) { return "[" + trace_badge_of(document) + "]"; }
 
 std::string title_of(const Session& session, const Document& document) {
     constexpr size_t most_characters = 24;

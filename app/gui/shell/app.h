@@ -29,9 +29,9 @@
 #include "app/gui/shell/view_picker.h"
 #include "app/gui/shell/view_picture.h"
 #include "app/gui/shell/window.h"
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 #include "app/gui/view/file_dialog.h"
-#include "app/gui/view/rename_dialog.h"
+#include "app/gui/view/rename_run_dialog.h"
 
 namespace kvscope::gui {
 

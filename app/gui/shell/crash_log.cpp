@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-#include "app/gui/shell/symbol_table.h"
+#include "app/gui/shell/elf_symbol_table.h"
 #include "app/program/version.h"
 
 namespace kvscope::gui {

@@ -73,7 +73,7 @@ void sort_tabs(ImGuiID dock_space, const std::map<ImGuiID, int>& order) {
     sort_tabs(ImGui::DockBuilderGetNode(dock_space), order);
 }
 
-std::string describe_places(ImGuiID dock_space) {
+std::string stamp_of_dock_places(ImGuiID dock_space) {
     std::string text;
     describe_node(ImGui::DockBuilderGetNode(dock_space), text);
     return text;

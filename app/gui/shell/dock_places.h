@@ -15,7 +15,7 @@ namespace kvscope::gui {
 std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::vector<Cut>& cuts);
 
 /// Returns a text that changes whenever a splitter or the order of tabs changes.
-std::string describe_places(ImGuiID dock_space);
+std::string stamp_of_dock_places(ImGuiID dock_space);
 
 /// Sorts the tabs of all places by `order` (position by ImGuiWindow::ID). Windows that `order` lacks come last.
 void sort_tabs(ImGuiID dock_space, const std::map<ImGuiID, int>& order);

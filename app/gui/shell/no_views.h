@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/drawing/theme.h"
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 
 namespace kvscope::gui {
 

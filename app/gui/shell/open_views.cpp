@@ -112,13 +112,13 @@ OpenView& OpenViews::show(const ViewKind& kind) {
     return shown;
 }
 
-void OpenViews::call(const std::string& id, const std::string& command) {
+void OpenViews::run_command(const std::string& id, const std::string& command) {
     const auto found = std::find_if(views_.begin(), views_.end(), [&](const auto& open) { return open->id() == id; });
     if (found == views_.end()) return;
     start_dismissed_ = true;
     in_front_.clear();
     give_keyboard(**found);
-    (*found)->view->call(command);
+    (*found)->view->request_command(command);
 }
 
 void OpenViews::give_keyboard(OpenView& view) {
@@ -306,7 +306,7 @@ void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture)
 }
 
 std::string OpenViews::places() const {
-    std::string text = describe_places(dock_space_);
+    std::string text = stamp_of_dock_places(dock_space_);
     for (const auto& open : views_) {
         const ImGuiWindow* window = ImGui::FindWindowByName(open->title().c_str());
         if (window && !window->DockIsActive)

@@ -35,7 +35,7 @@ class OpenViews {
     /// Gives the keyboard to the first view of this kind. Opens one if there is none. Hides the start cards.
     OpenView& show(const ViewKind& kind);
     /// Brings a view to the front and calls one of its commands. A hidden view cannot execute commands.
-    void call(const std::string& id, const std::string& command);
+    void run_command(const std::string& id, const std::string& command);
     /// Brings the tab of this kind to the front once the layout has settled. The keyboard focus does not change.
     void bring_to_front(const ViewKind& kind);
     /// Calls View::start if a view of this kind has the keyboard. Otherwise shows the view.

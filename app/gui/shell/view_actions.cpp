@@ -190,7 +190,7 @@ void offer_commands(std::vector<Action>& actions, const OpenView& of, OpenViews&
         actions.push_back({fmt::format("{}: {}", title.substr(0, title.find("##")), command),
                            "View",
                            0,
-                           [&views, id = of.id(), command] { views.call(id, command); },
+                           [&views, id = of.id(), command] { views.run_command(id, command); },
                            {},
                            {},
                            false});

@@ -5,7 +5,7 @@
 
 #include "app/gui/drawing/theme.h"
 #include "app/gui/shell/open_views.h"
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 
 namespace kvscope::gui {
 

@@ -219,7 +219,7 @@ const std::vector<Word>& FurtherQuestions::words(const std::pair<int, int>& id, 
                                                  const std::string& full) {
     Compared& compared = compared_[id];
     if (compared.words.empty() || compared.text != answer.text || compared.reference != full) {
-        compared = {answer.text, full, words_of(answer.text)};
+        compared = {answer.text, full, split_words(answer.text)};
         if (answer.finished && !full.empty()) mark_differences(answer.text, compared.words, full);
     }
     return compared.words;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/session/answer_text.h"
+#include "app/gui/session/text_diff.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {

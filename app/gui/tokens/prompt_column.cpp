@@ -194,7 +194,7 @@ PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<P
     // The lines of the previously shown prompt do not match this one.
     if (out.lines && out.lines->prompt != out.prompt->number) out.lines.reset();
     if (key.valid()) {
-        const auto answer = prompt_counts(session, key);
+        const auto answer = token_retention_counts(session, key);
         out.counts = answer.value;
         out.error = answer.error;
     }
@@ -221,7 +221,7 @@ void draw_prompt_column(Context& context, const PromptColumn& one, const PromptG
     const size_t layers = reader.has_model() ? static_cast<size_t>(reader.model().n_layers) : 1;
     const size_t rows = one.counts ? one.counts->kept->n_rows : 1;
     const size_t most = grid.by_heads ? layers * rows : layers;
-    const auto in = [&](const std::shared_ptr<const PromptCounts>& of, size_t token) {
+    const auto in = [&](const std::shared_ptr<const TokenRetentionCounts>& of, size_t token) {
         if (!of) return 0.0;
         const auto& counts = grid.by_heads ? of->heads : of->layers;
         return token < counts.size() ? counts[token] : 0.0;
@@ -231,7 +231,8 @@ void draw_prompt_column(Context& context, const PromptColumn& one, const PromptG
     const float below = std::round((grid.line - ImGui::GetFontSize()) / 2);
     const auto ground_of = [&](const PlacedToken& piece) {
         const double value = in(one.counts, piece.token) - in(one.less, piece.token);
-        if (one.less && value != 0) return color_of(colors, drawn_difference(static_cast<float>(value), colors.max));
+        if (one.less && value != 0)
+            return color_of(colors, scale_difference_to_color(static_cast<float>(value), colors.max));
         return value > 0 ? color_of(colors, static_cast<float>(value)) : ImU32{0};
     };
     for (size_t i = first; i < last; ++i) {

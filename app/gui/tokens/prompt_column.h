@@ -8,9 +8,9 @@
 #include <string>
 
 #include "app/gui/session/prompt_text.h"
-#include "app/gui/tokens/prompt_counts.h"
 #include "app/gui/tokens/prompt_lines.h"
 #include "app/gui/tokens/prompt_search.h"
+#include "app/gui/tokens/token_retention_counts.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -21,9 +21,9 @@ struct PromptColumn {
     const Document* document = nullptr;
     std::shared_ptr<const PromptText> prompt;
     std::shared_ptr<const PromptLines> lines;
-    std::shared_ptr<const PromptCounts> counts;
-    std::shared_ptr<const PromptCounts> less;  ///< counts of another run to subtract; nullptr: none
-    std::string error;                         ///< why the prompt or its counts cannot be read; empty: no error
+    std::shared_ptr<const TokenRetentionCounts> counts;
+    std::shared_ptr<const TokenRetentionCounts> less;  ///< counts of another run to subtract; nullptr: none
+    std::string error;                                 ///< why the prompt or its counts cannot be read; empty: no error
     TokenSpans marks;
     const std::set<int64_t>* pins = nullptr;
     float x = 0;  ///< left edge, pixels on the screen

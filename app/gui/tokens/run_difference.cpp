@@ -71,7 +71,8 @@ Pyramid make_map(const RunPair& pair, int layer, bool classes) {
         add_kept(pair, *pair.b, static_cast<size_t>(layer), false, b.data());
     }
     const float most = all_layers ? static_cast<float>(pair.n_rows) : 1.0f;
-    for (size_t i = 0; i < a.size(); ++i) a[i] = classes ? class_of(a[i], b[i]) : drawn_difference(a[i] - b[i], most);
+    for (size_t i = 0; i < a.size(); ++i)
+        a[i] = classes ? class_of(a[i], b[i]) : scale_difference_to_color(a[i] - b[i], most);
     return make_pyramid(std::move(a), rows, n, classes ? Reduce::maximum : Reduce::largest_magnitude);
 }
 
@@ -88,7 +89,7 @@ double RunPair::entries(const trace::Kept& kept, size_t layer, uint32_t token) c
     return sum;
 }
 
-float drawn_difference(float difference, float most) {
+float scale_difference_to_color(float difference, float most) {
     const float size = std::abs(difference);
     if (size < 1e-5f) return std::numeric_limits<float>::quiet_NaN();  // sums of fractions have rounding errors
     return std::copysign(0.25f * most * std::min(size, 1.0f) + 0.75f * size, difference);

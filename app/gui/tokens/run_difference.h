@@ -26,7 +26,7 @@ struct RunPair {
 /// Differences between the kept sets of runs A and B.
 struct RunDifference {
     RunPair pair;
-    Pyramid map;                  ///< (L, N), or (R, N) for one layer: drawn_difference() or classes
+    Pyramid map;                  ///< (L, N), or (R, N) for one layer: scale_difference_to_color() or classes
     std::vector<double> overlap;  ///< (L) overlap of the kept sets in each layer
     double overlap_total = 0;
 };
@@ -38,6 +38,6 @@ RunDifference compare_runs(const RunAt& a, const RunAt& b, int layer, bool class
 
 /// Maps a difference in heads to a color value: one head is clearly different from none, and fractions are graded.
 /// Returns NaN for zero, which has the background color.
-float drawn_difference(float difference, float most);
+float scale_difference_to_color(float difference, float most);
 
 }  // namespace kvscope::gui

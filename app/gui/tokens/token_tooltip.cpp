@@ -36,7 +36,7 @@ std::vector<RunKey> told_first(const PromptColumn& one, std::vector<RunKey> runs
 void draw_where_kept(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token) {
     bool any = false;
     for (size_t i = 0; i < std::min(runs.size(), most_runs); ++i) {
-        const auto answer = prompt_counts(context.session, runs[i]);
+        const auto answer = token_retention_counts(context.session, runs[i]);
         if (!answer.value) continue;
         const RunLook look = context.session.look(runs[i]);
         const bool is_pointed_at = runs[i] == one.run;

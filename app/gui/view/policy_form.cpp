@@ -55,7 +55,7 @@ std::vector<std::string> extensions_of(const std::string& parameter) {
 }
 
 void ask_for_file(const Context& context, const Lifetime& asker, RunForm& form, const PolicyRow& row) {
-    const policies::Parameter& file = *policies::file_parameter(row.spec);
+    const policies::Parameter& file = *policies::find_file_parameter(row.spec);
     context.host.files.ask(
         {.kind = file.name == "model" ? FileDialog::Kind::open_folder_or_file : FileDialog::Kind::open,
          .title = fmt::format("{}: {}", row.spec.definition->title, file.name),
@@ -80,7 +80,7 @@ Wanted draw_row(const Theme& theme, PolicyRow& row, const RefusedRuns::Row* chec
     const float buttons = ImGui::GetContentRegionMax().x - 2.5f * ImGui::GetFrameHeight();
     const float mark = buttons - 1.2f * ImGui::GetFrameHeight();
     const float room = (is_marked ? mark : buttons) - ImGui::GetCursorPosX() - ImGui::GetTreeNodeToLabelSpacing();
-    const bool open = ImGui::TreeNodeEx(fmt::format("{}###{}", run_that_fits(title, room), definition.name).c_str(),
+    const bool open = ImGui::TreeNodeEx(fmt::format("{}###{}", shorten_run_label(title, room), definition.name).c_str(),
                                         ImGuiTreeNodeFlags_SpanAvailWidth | ImGuiTreeNodeFlags_AllowOverlap);
     ImGui::SetItemTooltip("%s: %s\n%s%s%s", definition.name.c_str(), definition.summary.c_str(),
                           definition.remark.c_str(), definition.remark.empty() ? "" : "\n", definition.paper.c_str());
@@ -93,7 +93,7 @@ Wanted draw_row(const Theme& theme, PolicyRow& row, const RefusedRuns::Row* chec
     if (ImGui::SmallButton("−")) wanted = Wanted::none;
     ImGui::SetItemTooltip("removes this row if the policy has another row");
     if (!open) return wanted;
-    const policies::Parameter* file = policies::file_parameter(row.spec);
+    const policies::Parameter* file = policies::find_file_parameter(row.spec);
     for (const auto& parameter : definition.parameters) {
         ParameterField field;
         if (file && file->name == parameter.name) field.browse = browse;

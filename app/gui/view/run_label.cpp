@@ -35,7 +35,7 @@ std::string without_middle(const std::string& text, const Fits& fits) {
 
 }  // namespace
 
-std::string run_that_fits(const std::string& label, float width) {
+std::string shorten_run_label(const std::string& label, float width) {
     if (fits(label, width)) return label;
     const size_t budget = std::min(label.rfind(" @ "), label.size());
     const std::string end = label.substr(budget);
@@ -45,7 +45,7 @@ std::string run_that_fits(const std::string& label, float width) {
 }
 
 std::string label_that_fits(const RunLook& look, float width) {
-    if (look.trace.empty()) return run_that_fits(look.label, width);
+    if (look.trace.empty()) return shorten_run_label(look.label, width);
     const std::string badge = look.badge + " ";
     if (fits(badge + look.label, width)) return badge + look.label;
     const std::filesystem::path name(look.trace);
@@ -53,8 +53,8 @@ std::string label_that_fits(const RunLook& look, float width) {
     if (fits(badge + without_extension, width)) return badge + without_extension;
     if (fits(badge + look.run, width)) return badge + look.run;
     if (fits(look.run, width)) return look.run;
-    const std::string shortened = badge + run_that_fits(look.run, width - ImGui::CalcTextSize(badge.c_str()).x);
-    return fits(shortened, width) ? shortened : run_that_fits(look.run, width);
+    const std::string shortened = badge + shorten_run_label(look.run, width - ImGui::CalcTextSize(badge.c_str()).x);
+    return fits(shortened, width) ? shortened : shorten_run_label(look.run, width);
 }
 
 std::string text_that_fits(const std::string& text, float width) {

@@ -78,7 +78,7 @@ void badge_button(const Context& context, const Document& document, const ImRect
     const KeptCursor kept(window);
     window.DC.CursorPos = place.Min;
     ImGui::PushID(document.id());
-    const std::string badge = badge_of(document);
+    const std::string badge = trace_badge_of(document);
     constexpr ImGuiButtonFlags either = ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight;
     if (ImGui::InvisibleButton((badge + "##badge").c_str(), place.GetSize(), either)) ImGui::OpenPopup("trace menu");
     const ImGuiCol color = ImGui::IsItemActive()    ? ImGuiCol_ButtonActive
@@ -108,7 +108,7 @@ bool is_word(const std::string& text, size_t begin, size_t length) {
 void draw_trace_badge(const Context& context, const Document& document) {
     ImGuiWindow* window = ImGui::GetCurrentWindow();
     if (window->SkipItems) return;
-    const ImVec2 text = ImGui::CalcTextSize(badge_of(document).c_str());
+    const ImVec2 text = ImGui::CalcTextSize(trace_badge_of(document).c_str());
     const ImVec2 size{text.x + 2 * ImGui::GetStyle().FramePadding.x, text.y};
     ImVec2 at = window->DC.CursorPos;
     at.y += window->DC.CurrLineTextBaseOffset;  // same baseline as text

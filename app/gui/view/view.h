@@ -82,7 +82,7 @@ class View {
     /// Returns the labels of the commands for the palette. draw() handles each with command_button() or takes_call().
     virtual std::vector<std::string> commands() const { return {}; }
     /// Requests a command, which the next draw() executes.
-    void call(const std::string& command) { called_ = command; }
+    void request_command(const std::string& command) { called_ = command; }
     /// Reports a requested command that is not available. Call after draw().
     void end_call(const ViewHost& host);
 
@@ -96,7 +96,7 @@ class View {
     void put_away() { lifetime.begin_anew(); }
 
  protected:
-    /// Draws a button for a command. Returns whether it was pressed, or was enabled and requested by call().
+    /// Draws a button for a command. Returns whether it was pressed, or was enabled and requested by request_command().
     bool command_button(const char* label);
     /// Returns true once if this command was requested. Call only while the command is available.
     bool takes_call(std::string_view command);

@@ -330,7 +330,7 @@ class AnswersView : public View {
                                      float line) {
         AnswerOutput so_far;
         so_far.text = answer.text + (answer.has_ended ? "" : " …");
-        so_far.words = words_of(so_far.text);
+        so_far.words = split_words(so_far.text);
         ImGui::LogText("%s\n", so_far.text.c_str());
         return draw_answer_words(context, so_far, at, width, line, [](int) {});
     }
@@ -372,7 +372,7 @@ class AnswersView : public View {
              context.theme.warning);
         AnswerOutput so_far;
         so_far.text = answer.text + (answer.has_ended ? "" : " …");
-        so_far.words = words_of(so_far.text);
+        so_far.words = split_words(so_far.text);
         ImGui::LogText("%s\n", so_far.text.c_str());
         return draw_answer_words(context, so_far, at, width, line, [](int) {});
     }

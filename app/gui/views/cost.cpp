@@ -367,7 +367,7 @@ class CostView : public View {
         ImGui::SetCursorPosX(ImGui::GetCursorPosX() + 1.6f * side);
         ImGui::PushStyleColor(ImGuiCol_Text, visible ? context.theme.ink : context.theme.ink_quiet);
         const std::string label = label_of(session, row.run);
-        const std::string fitting = run_that_fits(label, ImGui::GetContentRegionAvail().x);
+        const std::string fitting = shorten_run_label(label, ImGui::GetContentRegionAvail().x);
         if (ImGui::Selectable((fitting + "##cost row").c_str(), row.run == session.cursor().run,
                               ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap))
             session.selection.select_run(row.run);

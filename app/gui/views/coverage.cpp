@@ -40,7 +40,7 @@ class CoverageView : public FigureView {
         FigureLook look;
         look.weight = weight_of_runs(session, *shown);
         look.overlay = [&](size_t panel, const PlotFrame& frame, ImDrawList* list) {
-            if (panel == 0) draw_layer_marks(context.theme, frame, list, session.cursor().layer, session.hover().layer);
+            if (panel == 0) highlight_layers(context.theme, frame, list, session.cursor().layer, session.hover().layer);
         };
         const FigureHit hit = plot_.draw(context, "coverage plot", {0, 0}, shown, look);
         if (hit.panel >= 0) take_mouse(context, *shown, hit, pairs);

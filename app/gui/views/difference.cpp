@@ -19,7 +19,7 @@
 #include "app/gui/tokens/overlap_bars.h"
 #include "app/gui/tokens/run_difference.h"
 #include "app/gui/tokens/token_map.h"
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
 
@@ -127,7 +127,8 @@ class DifferenceView : public View {
             return;
         }
         const auto color = [&](int difference) {
-            return color_of(colors, drawn_difference(static_cast<float>(difference), static_cast<float>(most)));
+            return color_of(colors,
+                            scale_difference_to_color(static_cast<float>(difference), static_cast<float>(most)));
         };
         ImGui::TextDisabled("%s", fmt::format("B keeps more  −{}", most).c_str());
         ImGui::SameLine(0, 0.25f * ImGui::GetFontSize());

@@ -12,8 +12,8 @@
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/measure_definitions.h"
+#include "app/gui/view/side_by_side_traces.h"
 #include "app/gui/view/tooltip_beside.h"
-#include "app/gui/view/trace_cells.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -162,7 +162,7 @@ class HeadDivergenceView : public View {
             if (titles.size() > 1 && figure && bar.color_scales.front().of.empty())
                 titles[i].text += " · " + figure->figure.color_scales.front().of;
         }
-        draw_trace_cells(context, "divergence", {0, room.y - below}, titles, [&](size_t i) {
+        draw_panel_per_trace(context, "divergence", {0, room.y - below}, titles, [&](size_t i) {
             if (i >= answer.value->size()) return;
             const MadeFigure& made = answer.value->at(i);
             const bool is_asked_for = made.figure && (request.difference ? made.figure->sides == sides_of(request)

@@ -172,7 +172,7 @@ class MergingView : public View {
     }
 
     static std::optional<analysis::EntryTokens> entry_at(const EntrySizes& sizes, int layer, int64_t token) {
-        const auto entries = analysis::merged_entries(*sizes.kept, static_cast<size_t>(layer), 0, sizes.n_tokens);
+        const auto entries = analysis::list_merged_entries(*sizes.kept, static_cast<size_t>(layer), 0, sizes.n_tokens);
         const auto found = std::find_if(entries.begin(), entries.end(), [&](const analysis::EntryTokens& entry) {
             return int64_t{entry.first} <= token && token <= int64_t{entry.last};
         });

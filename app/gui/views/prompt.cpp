@@ -17,12 +17,12 @@
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/prompt_column.h"
-#include "app/gui/tokens/prompt_counts.h"
 #include "app/gui/tokens/prompt_search.h"
 #include "app/gui/tokens/reading_place.h"
 #include "app/gui/tokens/span_answers.h"
+#include "app/gui/tokens/token_retention_counts.h"
 #include "app/gui/tokens/token_tooltip.h"
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/trace_badge.h"
@@ -301,7 +301,7 @@ class PromptView : public View {
             PromptColumn& column = all.emplace_back(prompt_column(session, key, lines_, grid));
             column.x = grid.origin.x + grid.column * static_cast<float>(i);
             if (both) {
-                const auto less = prompt_counts(session, both->second);
+                const auto less = token_retention_counts(session, both->second);
                 column.less = less.value;
                 if (column.error.empty()) column.error = less.error;
                 if (!column.less) column.counts.reset();  // the counts of a single run are not a difference
@@ -314,8 +314,8 @@ class PromptView : public View {
         return all;
     }
 
-    double farthest_of(const std::shared_ptr<const PromptCounts>& a,
-                       const std::shared_ptr<const PromptCounts>& b) const {
+    double farthest_of(const std::shared_ptr<const TokenRetentionCounts>& a,
+                       const std::shared_ptr<const TokenRetentionCounts>& b) const {
         if (farthest_pair_ != std::pair{a, b}) farthest_seen_ = farthest_difference(*a, *b);
         farthest_pair_ = {a, b};
         return farthest_seen_;
@@ -582,7 +582,8 @@ class PromptView : public View {
     }
 
     Color color_ = Color::layers;
-    mutable std::pair<std::shared_ptr<const PromptCounts>, std::shared_ptr<const PromptCounts>> farthest_pair_;
+    mutable std::pair<std::shared_ptr<const TokenRetentionCounts>, std::shared_ptr<const TokenRetentionCounts>>
+        farthest_pair_;
     mutable double farthest_seen_ = 1;  ///< largest difference of A and B
     bool selected_only_ = false;
     double least_ = 1;     ///< see PromptGrid::least

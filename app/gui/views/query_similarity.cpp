@@ -11,8 +11,8 @@
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/session/prompt_text.h"
+#include "app/gui/view/side_by_side_traces.h"
 #include "app/gui/view/tooltip_beside.h"
-#include "app/gui/view/trace_cells.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -121,7 +121,7 @@ class QuerySimilarityView : public View {
         auto means = curve_answer.value ? curve_answer.value->figure : nullptr;
         if (means && means->sides != sides_of(curve)) means.reset();
         const ImVec2 maps{stacked ? 0 : means ? share * room.x : room.x, stacked && means ? share * room.y : room.y};
-        draw_trace_cells(context, "similarity", maps, titles, [&](size_t i) {
+        draw_panel_per_trace(context, "similarity", maps, titles, [&](size_t i) {
             if (i >= large_answer.value->size()) return;
             const MadeFigure& large = large_answer.value->at(i);
             if (!large.figure) {
@@ -227,7 +227,7 @@ class QuerySimilarityView : public View {
         Session& session = context.session;
         FigureLook look;
         look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
-            draw_layer_marks(context.theme, frame, list, session.cursor().layer, session.hover().layer);
+            highlight_layers(context.theme, frame, list, session.cursor().layer, session.hover().layer);
         };
         const FigureHit hit = curve_.draw(context, "mean by layer", size, figure, look);
         if (hit.panel < 0) return;

@@ -22,7 +22,7 @@
 #include "app/gui/session/share_of_bytes.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/token_map.h"
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 

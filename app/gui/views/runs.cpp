@@ -13,7 +13,7 @@
 #include "app/gui/session/renaming.h"
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/session/share_of_bytes.h"
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/trace_badge.h"
@@ -192,7 +192,7 @@ class RunsView : public View {
             ImGui::CalcTextSize("AB").x + 4 * ImGui::GetStyle().FramePadding.x + 2 * gap;  // as in letter()
         const std::string label = analysis::run_label(session.attributes(key)) + (failed ? " (failed)" : "");
         const float room = ImGui::GetContentRegionAvail().x - buttons;
-        const std::string fitting = run_that_fits(label, room);
+        const std::string fitting = shorten_run_label(label, room);
         const std::string shown = fitting == label ? label : fitting + "##" + label;
         if (ImGui::Selectable(shown.c_str(), key == session.cursor().run, ImGuiSelectableFlags_AllowOverlap, {room, 0}))
             session.selection.select_run(key);

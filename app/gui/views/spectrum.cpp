@@ -72,8 +72,8 @@ class SpectrumView : public FigureView {
     }
 
     bool has_all_layers() const { return source_ == "adjacent" || source_ == "layer-similarity"; }
-    bool has_heads() const { return is_of_model() || source_ == "contribution"; }
-    bool is_of_model() const { return source_ == "eigenvalues" || source_ == "cumulative"; }
+    bool has_heads() const { return can_inspect_as_model() || source_ == "contribution"; }
+    bool can_inspect_as_model() const { return source_ == "eigenvalues" || source_ == "cumulative"; }
     bool is_maps() const { return source_ == "layer-similarity" || source_ == "head-similarity"; }
 
     /// Returns the selected query head or those that read the selected KV head; empty if the trace has no selected
@@ -107,7 +107,7 @@ class SpectrumView : public FigureView {
         const Session& session = context.session;
         choose_source("spectrum", analysis::figure_definition("spectrum"), source_);
         if (has_all_layers()) return;
-        if (is_of_model()) draw_missing(context, request);
+        if (can_inspect_as_model()) draw_missing(context, request);
         ImGui::SameLine();
         ImGui::Checkbox("all layers##spectrum", &all_layers_);
         if (has_heads()) {
@@ -194,7 +194,7 @@ class SpectrumView : public FigureView {
             };
         }
         look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
-            if (by_layer) draw_layer_marks(context.theme, frame, list, selected.layer, hover.layer);
+            if (by_layer) highlight_layers(context.theme, frame, list, selected.layer, hover.layer);
         };
         const FigureHit hit = plot_.draw(context, "spectra", {0, 0}, shown, look);
         if (hit.shape < 0) return;

@@ -18,8 +18,8 @@
 namespace kvscope::gui {
 namespace {
 
-using trace::Peek;
-using trace::PeekValue;
+using trace::DataSetBlock;
+using trace::DataSetValue;
 using trace::TreeNode;
 
 constexpr size_t rows_a_block = 256;  // values are read in blocks of rows, at most three blocks at a time
@@ -57,7 +57,7 @@ Contents read_contents(const std::filesystem::path& path) {
     return contents;
 }
 
-std::string shown_value(const PeekValue& value) {
+std::string shown_value(const DataSetValue& value) {
     if (const auto* number = std::get_if<double>(&value)) return fmt::format("{:.7g}", *number);
     if (const auto* text = std::get_if<std::string>(&value)) return *text;
     return "–";
@@ -282,7 +282,7 @@ class TraceView : public View {
             return;
         }
         if (answer.current) shown_of_ = place;
-        const Peek& peek = *answer.value;
+        const DataSetBlock& peek = *answer.value;
         const bool is_table = !peek.column_types.empty() && !peek.names.empty();
         const size_t n_rows = n_dimensions == 0 ? 1 : node.shape[n_dimensions >= 2 ? n_dimensions - 2 : 0];
         const size_t n_columns =
@@ -292,8 +292,8 @@ class TraceView : public View {
         draw_values(context, peek, n_rows);
     }
 
-    TaskResult<Peek> ask_values(Context& context, const Document& document, const TreeNode& node,
-                                size_t n_leading) const {
+    TaskResult<DataSetBlock> ask_values(Context& context, const Document& document, const TreeNode& node,
+                                        size_t n_leading) const {
         std::vector<size_t> first;
         for (size_t d = 0; d < n_leading; ++d) first.push_back(static_cast<size_t>(index_[d]));
         const size_t block = visible_row_ / rows_a_block;
@@ -304,7 +304,7 @@ class TraceView : public View {
         for (const size_t at : first) stamp += fmt::format(" {}", at);
         const auto path = document.file()->path();  // the folder of an unfinished trace
         return context.session.tasks.ask(values_, std::to_string(document_), stamp, [path, name = node.path, first] {
-            return trace::peek(path, name, first, 3 * rows_a_block, most_columns);
+            return trace::read_data_set_block(path, name, first, 3 * rows_a_block, most_columns);
         });
     }
 
@@ -318,13 +318,13 @@ class TraceView : public View {
         first_column_ = std::clamp(at, 0, static_cast<int>(n_columns) - 1);
     }
 
-    static void draw_summary(const Peek& peek) {
+    static void draw_summary(const DataSetBlock& peek) {
         double least = 0;
         double most = 0;
         double sum = 0;
         size_t n = 0;
         size_t n_nan = 0;
-        for (const PeekValue& value : peek.values) {
+        for (const DataSetValue& value : peek.values) {
             const auto* number = std::get_if<double>(&value);
             if (!number) continue;
             if (std::isnan(*number)) {
@@ -346,7 +346,7 @@ class TraceView : public View {
         ImGui::PopTextWrapPos();
     }
 
-    void draw_values(Context& context, const Peek& peek, size_t n_rows) {
+    void draw_values(Context& context, const DataSetBlock& peek, size_t n_rows) {
         if (peek.n_columns == 0 || n_rows == 0) {
             ImGui::TextDisabled("empty");
             return;
@@ -380,7 +380,7 @@ class TraceView : public View {
         ImGui::PopFont();
     }
 
-    static void draw_row(const Peek& peek, size_t row) {
+    static void draw_row(const DataSetBlock& peek, size_t row) {
         ImGui::TableNextRow();
         ImGui::TableNextColumn();
         ImGui::TextDisabled("%zu", row);
@@ -408,7 +408,7 @@ class TraceView : public View {
     }
 
     TaskSlot<Contents> contents_;
-    TaskSlot<Peek> values_;
+    TaskSlot<DataSetBlock> values_;
     int document_ = -1;
     bool chosen_ = false;  ///< whether the user chose a file; otherwise the file of the selected run is shown
     std::string selected_ = "/";

@@ -128,7 +128,7 @@ namespace {
 
 /// Refuses a policy without its file before the model is loaded, because all runs of the policy would fail.
 void require_file(const policies::PolicySpec& spec) {
-    const policies::Parameter* file = policies::file_parameter(spec);
+    const policies::Parameter* file = policies::find_file_parameter(spec);
     if (file && spec.values.text(file->name).empty())
         throw std::invalid_argument(fmt::format("--policy {0} needs the parameter {1}, as in {0}:{1}=PATH. {1}: {2}",
                                                 spec.definition->name, file->name, file->help));

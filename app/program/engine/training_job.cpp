@@ -18,7 +18,7 @@ std::vector<int32_t> tokens_of(const engine::Model& model, std::vector<std::file
     std::vector<int32_t> ids;
     for (const auto& path : texts) {
         const std::string text = read_text(path);
-        engine::require_utf8(text, name_of_text(path));
+        engine::require_utf8(text, display_name_of_input(path));
         const auto of_text = model.tokenizer().encode(text, false, false);
         ids.insert(ids.end(), of_text.begin(), of_text.end());
     }
@@ -105,7 +105,7 @@ constexpr double overfitted = 1.5;  // ratio of held-out error to training error
 void check_on_held_out(const engine::Model& model, const policies::EchoMaps& maps, std::span<const int32_t> held_out,
                        const std::optional<MeanError>& of_text, const TrainingJob& job, engine::Progress& progress) {
     if (static_cast<int64_t>(held_out.size()) <= job.options.skipped) return;
-    const auto errors = engine::echo_errors(model, maps, held_out, job.options, progress);
+    const auto errors = engine::measure_echokv_map_errors(model, maps, held_out, job.options, progress);
     engine::EchoTuningOptions options = job.tuning;
     options.loss = engine::EchoLoss::outputs;
     options.sequence = std::min(options.sequence, static_cast<int64_t>(held_out.size()));

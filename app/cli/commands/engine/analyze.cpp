@@ -50,8 +50,8 @@ MeasuredQueries queries_of(const Arguments& arguments, engine::Progress& progres
     std::vector<Text> texts;
     if (!arguments.prompt.empty()) texts.push_back({"prompt", arguments.prompt, "-p"});
     for (const auto& file : arguments.prompt_files)
-        texts.push_back(
-            {std::filesystem::path(file).stem().string(), program::read_prompt(file), program::name_of_text(file)});
+        texts.push_back({std::filesystem::path(file).stem().string(), program::read_prompt(file),
+                         program::display_name_of_input(file)});
     if (texts.empty())
         throw std::invalid_argument("no prompt to compare pseudo tokens with: give a text with -p or a file with -f");
     const auto model = arguments.model.open(progress);

@@ -59,8 +59,9 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
         return;
     }
     std::string text;
-    for (const std::string& said : {policy_observations(reader, rows), failures,
-                                    analysis::describe_uncompressed_samples(rows), analysis::task_verdict(rows)})
+    for (const std::string& said :
+         {describe_policy_observations(reader, rows), failures, analysis::describe_uncompressed_samples(rows),
+          analysis::assess_task_validity(rows)})
         if (!said.empty()) text += "\n" + said + (said.ends_with('\n') ? "" : "\n");
     print(text);
 }

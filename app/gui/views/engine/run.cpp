@@ -10,7 +10,7 @@
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/refused_runs.h"
 #include "app/gui/session/run_form.h"
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 #include "app/gui/view/copy_command.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/policy_form.h"

@@ -1,4 +1,4 @@
-#include "engine/echo_losses.h"
+#include "engine/echokv_tuning_losses.h"
 
 #include <ATen/Functions.h>
 #include <torch/csrc/autograd/autograd.h>

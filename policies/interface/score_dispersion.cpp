@@ -1,4 +1,4 @@
-#include "policies/interface/score_spread.h"
+#include "policies/interface/score_dispersion.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "policies/interface/recorded_policy.h"
+#include "policies/interface/policy_from_record.h"
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace kvscope::policies {
 
-PolicySpec recorded_policy(std::string_view name, std::string_view parameters_json) {
+PolicySpec policy_from_record(std::string_view name, std::string_view parameters_json) {
     const Definition* definition = find_definition(name);
     if (!definition) throw ParameterError("this version of kvscope has no policy '" + std::string(name) + "'");
     try {
@@ -26,7 +26,7 @@ std::optional<Budget> recorded_budget(const PolicySpec& spec, int64_t budget, do
 
 bool set_recorded_switches(PolicySpec& spec, std::span<const std::uint32_t> steps, int64_t n_ids) {
     if (!spec.values.has("switches")) return false;
-    const auto scheduled = switching_of("compressed", spec.values.text("switches")).steps;
+    const auto scheduled = parse_switching("compressed", spec.values.text("switches")).steps;
     const bool agrees = steps.size() <= scheduled.size() && std::equal(steps.begin(), steps.end(), scheduled.begin());
     if (agrees && (steps.size() == scheduled.size() || scheduled[steps.size()] >= n_ids - 1)) return false;
     std::string text;

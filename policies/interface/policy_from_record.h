@@ -11,7 +11,7 @@
 namespace kvscope::policies {
 
 /// Returns the policy of a recorded run. @throws ParameterError if this version has no such policy or parameters
-PolicySpec recorded_policy(std::string_view name, std::string_view parameters_json);
+PolicySpec policy_from_record(std::string_view name, std::string_view parameters_json);
 
 /// Returns the budget that reproduces a recorded run, or nullopt if the parameters determine it.
 std::optional<Budget> recorded_budget(const PolicySpec& spec, int64_t budget, double budget_fraction);

@@ -1,4 +1,4 @@
-#include "engine/echo_moments.h"
+#include "engine/echo_least_squares.h"
 
 #include <Eigen/Cholesky>
 #include <algorithm>
@@ -62,7 +62,7 @@ double Moments::error(const policies::Matrix& map) const {
     return whole > 0 ? std::sqrt(std::max(missed, 0.0) / whole) : 0.0;
 }
 
-ResumableState::Parts parts_of(EchoMoments& moments) {
+ResumableState::Parts moments_as_bytes(EchoMoments& moments) {
     ResumableState::Parts parts;
     for (auto& [layer, of_layer] : moments) {
         parts.push_back(std::as_writable_bytes(of_layer.keys.sums()));

@@ -14,7 +14,7 @@
 namespace kvscope::gui {
 
 /// Numbers of layers and heads of one run that keep each token.
-struct PromptCounts {
+struct TokenRetentionCounts {
     std::shared_ptr<const trace::Kept> kept;
     std::vector<double> layers;  ///< (N) number of layers that keep the token, analysis::layers_keeping
     std::vector<double> heads;   ///< (N) number of heads in all layers that keep the token, analysis::heads_keeping
@@ -22,10 +22,10 @@ struct PromptCounts {
     double least_layers = 1, least_heads = 1;
 };
 
-TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key);
+TaskResult<TokenRetentionCounts> token_retention_counts(Session& session, const RunKey& key);
 
 /// Returns the largest difference between A and B in the number of layers that keep a token; 1 if all are equal.
-double farthest_difference(const PromptCounts& a, const PromptCounts& b);
+double farthest_difference(const TokenRetentionCounts& a, const TokenRetentionCounts& b);
 
 /// Describes where a token is kept, e.g. "2 of 30 layers, 3 of 90 heads: 0, 4".
 std::string where_kept(const trace::Kept& kept, int64_t token);

@@ -1,4 +1,4 @@
-#include "app/gui/tokens/prompt_counts.h"
+#include "app/gui/tokens/token_retention_counts.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 namespace kvscope::gui {
 namespace {
 
-PromptCounts read_counts(const RunAt& run) {
-    PromptCounts counts;
+TokenRetentionCounts read_counts(const RunAt& run) {
+    TokenRetentionCounts counts;
     counts.kept = run.kept();
     const auto n = static_cast<size_t>(run.reader->prompt(run.prompt).visible_tokens());
     const auto sets = analysis::kept_sets(*counts.kept, n);
@@ -38,12 +38,12 @@ std::string ranges(const std::vector<size_t>& numbers) {
 
 }  // namespace
 
-TaskResult<PromptCounts> prompt_counts(Session& session, const RunKey& key) {
-    static const TaskSlot<PromptCounts> slot;
+TaskResult<TokenRetentionCounts> token_retention_counts(Session& session, const RunKey& key) {
+    static const TaskSlot<TokenRetentionCounts> slot;
     return session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] { return read_counts(at); });
 }
 
-double farthest_difference(const PromptCounts& a, const PromptCounts& b) {
+double farthest_difference(const TokenRetentionCounts& a, const TokenRetentionCounts& b) {
     double farthest = 0;
     for (size_t t = 0; t < std::min(a.layers.size(), b.layers.size()); ++t)
         farthest = std::max(farthest, std::abs(a.layers[t] - b.layers[t]));

@@ -17,7 +17,7 @@ struct CellTitle {
 std::vector<CellTitle> cell_titles(const Session& session, const FigureRequest& request);
 
 /// Draws a child window for each title, side by side, or stacked if there is more height than width.
-void draw_trace_cells(const Context& context, const char* id, ImVec2 size, const std::vector<CellTitle>& titles,
-                      const std::function<void(size_t)>& draw);
+void draw_panel_per_trace(const Context& context, const char* id, ImVec2 size, const std::vector<CellTitle>& titles,
+                          const std::function<void(size_t)>& draw);
 
 }  // namespace kvscope::gui

@@ -1,4 +1,4 @@
-#include "app/gui/session/answer_text.h"
+#include "app/gui/session/text_diff.h"
 
 #include <catch2/catch.hpp>
 
@@ -9,7 +9,7 @@ namespace kvscope::gui {
 namespace {
 
 std::vector<std::string> differing(std::string_view text, std::string_view reference) {
-    const auto words = words_of(text);
+    const auto words = split_words(text);
     const Difference difference = word_difference(text, words, reference);
     std::vector<std::string> out;
     for (size_t i = 0; i < words.size(); ++i) {
@@ -151,7 +151,7 @@ TEST_CASE("unknown tokens are placed at words if the numbers agree, and never wi
 }
 
 TEST_CASE("words count the line breaks before them") {
-    const auto words = words_of("one\n\n two");
+    const auto words = split_words("one\n\n two");
     REQUIRE(words.size() == 2);
     CHECK(words[1].line_breaks == 2);
     CHECK(words[1].begin == 6);
@@ -159,13 +159,13 @@ TEST_CASE("words count the line breaks before them") {
 
 TEST_CASE("scripts without spaces have one word per character, but Korean has not") {
     const std::string_view text = "in 東京, 한국어";
-    const auto words = words_of(text);
+    const auto words = split_words(text);
     std::vector<std::string> found;
     for (const Word& word : words) found.emplace_back(text.substr(word.begin, word.end - word.begin));
     CHECK(found == Strings{"in", "東", "京", ",", "한국어"});
     CHECK_FALSE(words[1].glued);
     CHECK(words[2].glued);
-    CHECK(words_of(std::string(100, 'x')).size() == 4);
+    CHECK(split_words(std::string(100, 'x')).size() == 4);
 }
 
 TEST_CASE("decode steps are placed at their tokens, and unknown tokens share the text between them") {

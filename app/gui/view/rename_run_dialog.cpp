@@ -1,4 +1,4 @@
-#include "app/gui/view/rename_dialog.h"
+#include "app/gui/view/rename_run_dialog.h"
 
 #include <fmt/format.h>
 #include <imgui.h>

@@ -1,4 +1,4 @@
-#include "engine/repeat.h"
+#include "engine/rerun_recorded_runs.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "engine/common/engine_error.h"
 #include "json/bounded_json.h"
-#include "policies/interface/recorded_policy.h"
+#include "policies/interface/policy_from_record.h"
 #include "trace/answer_length.h"
 #include "trace/schema.h"
 
@@ -123,7 +123,7 @@ ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
 RunPlan recorded_plan(const trace::RunAttributes& run) {
     RunPlan plan;
     try {
-        plan.spec = policies::recorded_policy(run.policy, run.parameters_json);
+        plan.spec = policies::policy_from_record(run.policy, run.parameters_json);
     } catch (const policies::ParameterError& error) {
         throw UsageError(fmt::format("{}: {}", run.label, error.what()));
     }
@@ -134,9 +134,9 @@ RunPlan recorded_plan(const trace::RunAttributes& run) {
     return plan;
 }
 
-std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& reader, int prompt,
-                                     std::span<const int> runs, bool answers, Progress& progress,
-                                     const std::function<void(size_t, int32_t)>& on_token) {
+std::vector<RepeatedRun> rerun_recorded_runs(const Model& model, const trace::Reader& reader, int prompt,
+                                             std::span<const int> runs, bool answers, Progress& progress,
+                                             const std::function<void(size_t, int32_t)>& on_token) {
     ExperimentOptions options = recorded_options(reader, prompt);
     options.keep_caches = true;
     options.compare = options.record = answers;

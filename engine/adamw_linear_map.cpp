@@ -1,4 +1,4 @@
-#include "engine/tuned_map.h"
+#include "engine/adamw_linear_map.h"
 
 #include <ATen/Functions.h>
 

@@ -29,8 +29,8 @@ struct RepeatedRun {
 /// Repeats runs of a trace's prompt from its recorded token ids, with one prefill. Returns one result for each run.
 /// @param answers whether to decode answers and record all measures; if false, only the caches are valid
 /// @throws UsageError if another model made the trace or no run can be repeated
-std::vector<RepeatedRun> repeat_runs(const Model& model, const trace::Reader& reader, int prompt,
-                                     std::span<const int> runs, bool answers, Progress& progress,
-                                     const std::function<void(size_t, int32_t)>& on_token = nullptr);
+std::vector<RepeatedRun> rerun_recorded_runs(const Model& model, const trace::Reader& reader, int prompt,
+                                             std::span<const int> runs, bool answers, Progress& progress,
+                                             const std::function<void(size_t, int32_t)>& on_token = nullptr);
 
 }  // namespace kvscope::engine

@@ -1,9 +1,10 @@
 // Blocks of data sets, in the schema or not.
+#include "trace/read_block.h"
+
 #include <catch2/catch.hpp>
 
 #include "tests/trace/sample_trace.h"
 #include "trace/hdf5.h"
-#include "trace/read_block.h"
 #include "trace/reader.h"
 
 using namespace kvscope::trace;
@@ -11,8 +12,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-double real(const PeekValue& value) { return std::get<double>(value); }
-const std::string& text(const PeekValue& value) { return std::get<std::string>(value); }
+double real(const DataSetValue& value) { return std::get<double>(value); }
+const std::string& text(const DataSetValue& value) { return std::get<std::string>(value); }
 
 // A user-defined data set in a finished trace.
 void add(const std::filesystem::path& path, const char* name, hid_t type, const std::vector<hsize_t>& shape,
@@ -50,7 +51,7 @@ TEST_CASE("a block of a data set equals the reader's values", "[trace]") {
     const auto path = finished ? folder / "t.h5" : folder / "t.h5.part";
     const Reader reader(path);
 
-    const Peek attention = peek(path, "/prompts/0/full/window_attention", {1, 2, 40}, 5, 100);
+    const DataSetBlock attention = read_data_set_block(path, "/prompts/0/full/window_attention", {1, 2, 40}, 5, 100);
     CHECK(attention.type == "f32");
     CHECK(attention.shape == std::vector<std::size_t>{3, 4, 48});
     CHECK(attention.first_row == 2);
@@ -64,28 +65,28 @@ TEST_CASE("a block of a data set equals the reader's values", "[trace]") {
         }
     }
 
-    const Peek pieces = peek(path, "/prompts/0/token_text", {5}, 3, 4);
+    const DataSetBlock pieces = read_data_set_block(path, "/prompts/0/token_text", {5}, 3, 4);
     CHECK(pieces.type == "text");
     REQUIRE(pieces.n_rows == 3);
     REQUIRE(pieces.n_columns == 1);
     CHECK(text(pieces.at(0, 0)) == " \u00e9t\u00e9");
     CHECK(text(pieces.at(1, 0)) == " w6");
 
-    const Peek offsets = peek(path, "/prompts/0/runs/1/kept_offsets", {}, 100, 100);
+    const DataSetBlock offsets = read_data_set_block(path, "/prompts/0/runs/1/kept_offsets", {}, 100, 100);
     CHECK(offsets.type == "u64");
     REQUIRE(offsets.values.size() == 7);
     CHECK(real(offsets.values[2]) == 32);
-    CHECK(real(peek(path, "/model/spectrum/q", {}, 1, 1).at(0, 0)) ==
+    CHECK(real(read_data_set_block(path, "/model/spectrum/q", {}, 1, 1).at(0, 0)) ==
           reader.read<float>(Place::of_model(), schema::model::spectrum_q)[0]);
 
-    CHECK(peek(path, "/prompts/0/full/window_attention", {2, 4, 48}, 5, 5).values.empty());
-    CHECK(peek(path, "/prompts/0/token_text", {0}, 0, 0).values.empty());
-    CHECK_THROWS_AS(peek(path, "/prompts/0/full/window_attention", {3, 0, 0}, 5, 5), std::out_of_range);
-    CHECK_THROWS_AS(peek(path, "/prompts/0/token_text", {0, 0, 0}, 5, 5), std::out_of_range);
+    CHECK(read_data_set_block(path, "/prompts/0/full/window_attention", {2, 4, 48}, 5, 5).values.empty());
+    CHECK(read_data_set_block(path, "/prompts/0/token_text", {0}, 0, 0).values.empty());
+    CHECK_THROWS_AS(read_data_set_block(path, "/prompts/0/full/window_attention", {3, 0, 0}, 5, 5), std::out_of_range);
+    CHECK_THROWS_AS(read_data_set_block(path, "/prompts/0/token_text", {0, 0, 0}, 5, 5), std::out_of_range);
     for (const char* name : {"/prompts/0", "/prompts/0/nothing", "/prompts/9/token_ids", "token_ids", "", "/"}) {
-        CHECK_THROWS_WITH(peek(path, name, {}, 5, 5), Contains("no data set with this name"));
+        CHECK_THROWS_WITH(read_data_set_block(path, name, {}, 5, 5), Contains("no data set with this name"));
     }
-    CHECK_THROWS_AS(peek(folder / "u.h5", "/model/spectrum/q", {}, 5, 5), NotATrace);
+    CHECK_THROWS_AS(read_data_set_block(folder / "u.h5", "/model/spectrum/q", {}, 5, 5), NotATrace);
 }
 
 TEST_CASE("a block of a table in one file or in batches", "[trace]") {
@@ -98,7 +99,7 @@ TEST_CASE("a block of a table in one file or in batches", "[trace]") {
     if (finished) writer.finish();
     const auto path = finished ? folder / "t.h5" : folder / "t.h5.part";
 
-    const Peek table = peek(path, "/results/niah", {4, 2}, 30, 3);
+    const DataSetBlock table = read_data_set_block(path, "/results/niah", {4, 2}, 30, 3);
     CHECK(table.type == "table");
     CHECK(table.shape == std::vector<std::size_t>{3 * batches});
     CHECK(table.names == std::vector<std::string>{"policy", "parameters_json", "budget"});
@@ -108,8 +109,8 @@ TEST_CASE("a block of a table in one file or in batches", "[trace]") {
         CHECK(text(table.at(row, 0)) == "snapkv");
         CHECK(real(table.at(row, 2)) == 10.0 * static_cast<double>(4 + row));
     }
-    CHECK(text(peek(path, "/results/niah", {3 * batches - 1}, 9, 1).at(0, 0)) == "sample 59");
-    CHECK(peek(path, "/results/niah", {3 * batches}, 9, 9).n_rows == 0);
+    CHECK(text(read_data_set_block(path, "/results/niah", {3 * batches - 1}, 9, 1).at(0, 0)) == "sample 59");
+    CHECK(read_data_set_block(path, "/results/niah", {3 * batches}, 9, 9).n_rows == 0);
 }
 
 TEST_CASE("data sets that are not in the schema", "[trace]") {
@@ -119,18 +120,18 @@ TEST_CASE("data sets that are not in the schema", "[trace]") {
 
     const std::uint64_t large[] = {7, (1ULL << 53) + 1, ~0ULL};
     add(path, "large", H5T_NATIVE_UINT64, {3}, large);
-    const Peek integers = peek(path, "/large", {}, 9, 9);
+    const DataSetBlock integers = read_data_set_block(path, "/large", {}, 9, 9);
     CHECK(real(integers.values[0]) == 7);
     CHECK(text(integers.values[1]) == "9007199254740993");
     CHECK(text(integers.values[2]) == "18446744073709551615");
     const std::int64_t least[] = {-3, std::numeric_limits<std::int64_t>::min()};
     add(path, "least", H5T_NATIVE_INT64, {2}, least);
-    CHECK(real(peek(path, "/least", {}, 9, 9).values[0]) == -3);
-    CHECK(text(peek(path, "/least", {}, 9, 9).values[1]) == "-9223372036854775808");
+    CHECK(real(read_data_set_block(path, "/least", {}, 9, 9).values[0]) == -3);
+    CHECK(text(read_data_set_block(path, "/least", {}, 9, 9).values[1]) == "-9223372036854775808");
 
     const double one = 0.5;
     add(path, "scalar", H5T_NATIVE_DOUBLE, {}, &one);
-    const Peek scalar = peek(path, "/scalar", {}, 9, 9);
+    const DataSetBlock scalar = read_data_set_block(path, "/scalar", {}, 9, 9);
     CHECK(scalar.shape.empty());
     REQUIRE(scalar.values.size() == 1);
     CHECK(real(scalar.values[0]) == 0.5);
@@ -140,7 +141,7 @@ TEST_CASE("data sets that are not in the schema", "[trace]") {
     H5Tenum_insert(flags.get(), "FALSE", &values[0]);
     H5Tenum_insert(flags.get(), "TRUE", &values[1]);
     add(path, "flags", flags.get(), {3}, values);
-    const Peek names = peek(path, "/flags", {}, 9, 9);
+    const DataSetBlock names = read_data_set_block(path, "/flags", {}, 9, 9);
     CHECK(text(names.values[1]) == "TRUE");
     CHECK(text(names.values[2]) == "?");
 
@@ -148,14 +149,14 @@ TEST_CASE("data sets that are not in the schema", "[trace]") {
     const h5::Handle pair(H5Tarray_create2(H5T_NATIVE_INT32, 1, &two), H5Tclose);
     const std::int32_t pairs[] = {1, 2, 3, 4};
     add(path, "pairs", pair.get(), {2}, pairs);
-    const Peek unknown = peek(path, "/pairs", {}, 9, 9);
+    const DataSetBlock unknown = read_data_set_block(path, "/pairs", {}, 9, 9);
     CHECK(unknown.type == "another type");
     REQUIRE(unknown.n_rows == 2);
     CHECK(std::holds_alternative<std::monostate>(unknown.values[0]));
 
     const h5::Handle broken = h5::text_type(4);
     add(path, "broken", broken.get(), {2}, "ab\xff\0abcd");
-    const Peek texts = peek(path, "/broken", {}, 9, 9);
+    const DataSetBlock texts = read_data_set_block(path, "/broken", {}, 9, 9);
     CHECK(text(texts.values[0]) == "ab\uFFFD");
     CHECK(text(texts.values[1]) == "abcd");
 }

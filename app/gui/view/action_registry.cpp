@@ -1,4 +1,4 @@
-#include "app/gui/view/actions.h"
+#include "app/gui/view/action_registry.h"
 
 #include <imcmd_fuzzy_search.h>
 #include <imgui_internal.h>

@@ -1,4 +1,4 @@
-#include "app/gui/view/trace_cells.h"
+#include "app/gui/view/side_by_side_traces.h"
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -26,8 +26,8 @@ std::vector<CellTitle> cell_titles(const Session& session, const FigureRequest& 
     return titles;
 }
 
-void draw_trace_cells(const Context& context, const char* id, ImVec2 size, const std::vector<CellTitle>& titles,
-                      const std::function<void(size_t)>& draw) {
+void draw_panel_per_trace(const Context& context, const char* id, ImVec2 size, const std::vector<CellTitle>& titles,
+                          const std::function<void(size_t)>& draw) {
     const ImVec2 room = ImGui::GetContentRegionAvail();
     if (size.x <= 0) size.x = room.x;
     if (size.y <= 0) size.y = room.y;

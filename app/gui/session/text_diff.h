@@ -21,7 +21,7 @@ struct Word {
 };
 
 /// Splits a text at spaces, around each Chinese or Japanese character, and after 32 characters.
-std::vector<Word> words_of(std::string_view text);
+std::vector<Word> split_words(std::string_view text);
 
 /// Difference between two sequences of words or tokens, from their longest common subsequence.
 struct Difference {

@@ -1,4 +1,4 @@
-#include "app/gui/shell/symbol_table.h"
+#include "app/gui/shell/elf_symbol_table.h"
 
 #include <elf.h>
 #include <fcntl.h>

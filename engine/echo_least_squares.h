@@ -45,6 +45,6 @@ struct LayerMoments {
 };
 using EchoMoments = std::map<int, LayerMoments>;
 
-ResumableState::Parts parts_of(EchoMoments& moments);
+ResumableState::Parts moments_as_bytes(EchoMoments& moments);
 
 }  // namespace kvscope::engine

@@ -1,4 +1,4 @@
-#include "app/gui/figure/figure_source.h"
+#include "app/gui/figure/figure_job.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -9,9 +9,9 @@ namespace kvscope::kernels {
 
 /// Calls body(i, scratch) for i in [0, count), with one scratch per thread of the team. Throws the first exception.
 template <typename Scratch, typename Body>
-void parallel_with(int64_t count, Body&& body) {
+void parallel_with_scratch(int64_t count, Body&& body) {
     std::atomic<int64_t> unclaimed{0};
-    in_team(count > 1 ? threads() : 1, [&](int) {
+    run_on_thread_team(count > 1 ? threads() : 1, [&](int) {
         try {
             Scratch scratch{};
             for (int64_t i = unclaimed++; i < count; i = unclaimed++) body(i, scratch);

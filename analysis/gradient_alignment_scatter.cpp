@@ -1,4 +1,4 @@
-#include "analysis/alignment_scatter.h"
+#include "analysis/gradient_alignment_scatter.h"
 
 #include <fmt/format.h>
 

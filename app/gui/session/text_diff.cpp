@@ -1,4 +1,4 @@
-#include "app/gui/session/answer_text.h"
+#include "app/gui/session/text_diff.h"
 
 #include <utf8proc.h>
 
@@ -81,7 +81,7 @@ Difference difference_of(size_t n_all, size_t m_all, const Alike& are_alike) {
 
 }  // namespace
 
-std::vector<Word> words_of(std::string_view text) {
+std::vector<Word> split_words(std::string_view text) {
     std::vector<Word> words;
     size_t i = 0;
     while (i < text.size()) {
@@ -102,7 +102,7 @@ std::vector<Word> words_of(std::string_view text) {
 }
 
 Difference word_difference(std::string_view text, const std::vector<Word>& words, std::string_view reference) {
-    const std::vector<Word> others = words_of(reference);
+    const std::vector<Word> others = split_words(reference);
     return difference_of(words.size(), others.size(),
                          [&](size_t i, size_t j) { return at(text, words[i]) == at(reference, others[j]); });
 }
