@@ -99,7 +99,7 @@ class ApertureKv : public WindowPolicy {
         if (sharpen_ != "none") kernels::softmax(scores, n_prefix(), sharpen_ == "temperature" ? tau_ : 1.0, scores);
     }
 
-    /// Returns the prefix columns of scores (R, N). Without a second softmax, each row is divided by its sum.
+    /// Returns the scores (R, N) of the prefix as distributions. Without a second softmax, divides each row by its sum.
     std::vector<double> as_distributions(const Scores<double>& s) const {
         std::vector<double> rows_of_s(static_cast<size_t>(rows() * n_prefix()));
         kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
@@ -179,21 +179,22 @@ Definition aperturekv_definition() {
             {
                 window_parameter(8),
                 lambda_parameter(0.45),
-                boolean_parameter("qd", true,
-                                  "Whether the window queries are diversified (Eq. 9-11); off equals lambda = 0."),
+                boolean_parameter(
+                    "qd", true,
+                    "Whether the window queries are diversified (Eq. 9-11). Off has the same effect as lambda = 0."),
                 acting_after_scores(
                     boolean_parameter("raba", true,
-                                      "Whether the heads' budgets are reallocated by their distinctiveness (Eq. "
-                                      "15-17); off keeps the initial budgets of Eq. 14.")),
+                                      "Whether the heads' budgets are reallocated by how distinctive the heads are "
+                                      "(Eq. 15-17). With off, heads keep the initial budgets of Eq. 14.")),
                 choice_parameter("sharpen", {"softmax", "none", "temperature"}, "softmax",
                                  "Second normalization of the mean attention: softmax (Eq. 13, as published), none, or "
                                  "softmax with temperature tau."),
                 real_parameter("tau", 1.0, {.low = 0.0, .low_open = true},
                                "Temperature of the second softmax if sharpen=temperature. Values below 1 sharpen the "
                                "distribution."),
-                acting_after_scores(choice_parameter(
-                    "divergence", {"jsd", "kl", "cross-entropy"}, "jsd",
-                    "Divergence that measures how distinctive a head is (Eq. 15; compared in Table 5).")),
+                acting_after_scores(choice_parameter("divergence", {"jsd", "kl", "cross-entropy"}, "jsd",
+                                                     "Divergence that measures how distinctive a head is (Eq. 15). "
+                                                     "Table 5 of the paper compares the divergences.")),
                 pooling_parameter("none"),
                 kernel_parameter(),
                 reduce_parameter(),

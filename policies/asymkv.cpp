@@ -10,8 +10,8 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Weights KVSlimmer's pairs of keys by the squared gradient of the loss, averaged over the chunks that attended to an
-/// entry. After the prompt, the last chunk's entries use the gradient of their own chunk.
+/// Merges KVSlimmer's pairs with weights from the squared mean gradient of the loss. The mean covers the chunks that
+/// attended to an entry. After the prompt, the last chunk's entries use the gradient of their own chunk.
 class AsymKv : public MergingPolicy {
  public:
     explicit AsymKv(const ParameterValues& values) : MergingPolicy(values) {}

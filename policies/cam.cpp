@@ -79,18 +79,19 @@ Definition cam_definition() {
             "Zhang et al., CaM: Cache Merging for Memory-efficient LLMs Inference, ICML 2024, "
             "proceedings.mlr.press/v235/zhang24n.html",
         .summary =
-            "Evicts the same entries as H2O. With a probability that grows with its attention, an evicted value is "
-            "divided by m and added to the next m kept values.",
+            "Evicts the same entries as H2O. With a probability that grows with the entry's attention, the value of an "
+            "evicted entry is divided by m and added to the next m kept values.",
         .parameters =
             {
                 recent_parameter(),
                 integer_parameter("merge", 32, {.low = 1},
                                   "Number m of following kept values that each receive 1 / m of an evicted value."),
-                choice_parameter("denominator", {"max", "mean"}, "max",
-                                 "Divisor of an evicted entry's attention, which gives the merging probability: the "
-                                 "largest attention of the first 4 and the recent entries (max, as in the authors' "
-                                 "code), or the mean attention of the m entries (mean, as in the paper). With mean, "
-                                 "merged values outweigh the kept ones if a whole prompt is evicted in one step."),
+                choice_parameter(
+                    "denominator", {"max", "mean"}, "max",
+                    "The probability of merging is the attention of the evicted entry divided by this number. With max "
+                    "(as in the authors' code), the number is the largest attention of the first 4 entries and the "
+                    "recent entries. With mean (as in the paper), the number is the mean attention of the m entries. "
+                    "Merged values then outweigh the kept values if a whole prompt is evicted in one step."),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),

@@ -34,7 +34,7 @@ double most_latents_of(int n_layers, int64_t n_tokens, int layer_step, int64_t n
     return shared + std::min(own, most);
 }
 
-/// Returns the share of bytes that latents need if `rank` is given, else `asked`.
+/// Returns the share of bytes that the latents need if `rank` is given. Returns `asked` otherwise.
 double needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
     const auto rank = values.automatic_integer("rank");
     const ModelShape& shape = size.shape;
@@ -427,7 +427,7 @@ class CommonKv : public Policy {
     std::vector<float> common_;                ///< (stride, hidden) S^1/2 V^T of the group being observed
     std::vector<std::vector<float>> latents_;  ///< latents (N, stride) of each undecided layer
     std::vector<LayerMaps> maps_;              ///< maps of each undecided layer
-    /// For each group, whether each layer stores its own latent of a token (N).
+    /// For each group and token (N), whether each layer stores its own latent.
     std::vector<std::vector<bool>> own_;
     Block shared_;  ///< block of the group being decided; nullptr if no latents are shared
     double n_stored_ = 0;
@@ -448,20 +448,20 @@ Definition commonkv_definition() {
         .parameters =
             {
                 integer_parameter("layer_step", 4, {.low = 1}, "Number of adjacent layers in a group."),
-                automatic_integer_parameter(
-                    "rank", "the largest rank that fits into the budget, a share of the full cache's bytes", {.low = 1},
-                    "Numbers per latent. The latents must fit into the budget. For tokens with a latent in each layer, "
-                    "ranks above 2 G d (keys and values of all KV heads) take more memory than the full cache."),
+                automatic_integer_parameter("rank", "the largest rank that fits into the budget", {.low = 1},
+                                            "Length of a latent. The latents must fit into the budget. For tokens with "
+                                            "a latent in each layer, a rank above 2 G d (the length of the keys and "
+                                            "values of all KV heads) takes more memory than the full cache."),
                 integer_parameter("sinks", 4, {.low = 0},
                                   "Number of first tokens for which each layer keeps its own latent."),
                 integer_parameter("recent", 128, {.low = 0},
                                   "Number of last prompt tokens for which each layer keeps its own latent."),
                 real_parameter("unlike", 0.4, {.low = 0.0, .high = 1.0},
-                               "Share of tokens for which each layer keeps its own latent. These are the tokens with "
-                               "the least similar latents in a group's first and last layer."),
+                               "Share of tokens for which each layer keeps its own latent. These tokens have the least "
+                               "similar latents in the first and last layer of a group."),
                 choice_parameter("scope", {"model", "group"}, "model",
-                                 "Tokens to which the share `unlike` refers: the tokens of all groups together (model, "
-                                 "as in the published code) or of each group (group)."),
+                                 "Whether `unlike` is a share of the tokens of all groups together (model, as in the "
+                                 "published code) or of each group's tokens (group)."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<CommonKv>(values);

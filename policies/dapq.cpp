@@ -57,7 +57,7 @@ class DapQ : public ScoringPolicy {
         SeededRandom random(context.seed);
         std::vector<int32_t> ids;
         if (content_ == "fixed-phrase") {
-            // The phrase repeats as running text (Table 1), where a trailing space belongs to the next word's token.
+            // Repeats the phrase as running text (Table 1). A trailing space becomes part of the next word's token.
             std::string text;
             const char* between = phrase_.empty() || phrase_.back() == ' ' ? "" : " ";
             for (int64_t i = 0; i < n_pseudo_; ++i) text += phrase_ + between;
@@ -106,8 +106,9 @@ Definition dapq_definition() {
             "Where Matters More Than What: Decoding-aligned KV Cache Compression via Position-Aware Pseudo-Queries, "
             "anonymous, under review",
         .summary =
-            "Appends pseudo tokens to the prompt at the positions of the future answer and keeps the entries that they "
-            "attend to most. The pseudo tokens' own entries are dropped. No window is protected.",
+            "Appends pseudo tokens to the prompt at the positions of the future answer and keeps the entries to which "
+            "the pseudo tokens attend most. The entries of the pseudo tokens are dropped. The last prompt entries are "
+            "not protected.",
         .parameters =
             {
                 integer_parameter("pseudo_tokens", 32, {.low = 1, .high = 1 << 20},
@@ -115,18 +116,18 @@ Definition dapq_definition() {
                 choice_parameter("content",
                                  {"first-last", "random-tokens", "random-span", "fixed-phrase", "vocabulary"},
                                  "first-last",
-                                 "Content of the pseudo tokens (Fig. 6a): the prompt's first and last tokens, single "
-                                 "tokens or a span drawn from the prompt, a repeated phrase, or tokens drawn from the "
-                                 "vocabulary (Fig. 2a). A prompt that is too short is repeated."),
+                                 "Content of the pseudo tokens (Fig. 2a and 6a): the prompt's first and last tokens, "
+                                 "random tokens of the prompt, a random span of the prompt, a repeated phrase, or "
+                                 "random tokens of the vocabulary. A prompt that is too short is repeated."),
                 integer_parameter("first", 4, {.low = 0, .high = 1 << 20},
-                                  "For first-last: number of tokens from the start of the prompt."),
-                automatic_integer_parameter("last", "the rest of pseudo_tokens", {.low = 0, .high = 1 << 20},
-                                            "For first-last: number of tokens from the end of the prompt."),
+                                  "Number of tokens from the start of the prompt, for content=first-last."),
+                automatic_integer_parameter("last", "pseudo_tokens minus `first`", {.low = 0, .high = 1 << 20},
+                                            "Number of tokens from the end of the prompt, for content=first-last."),
                 text_parameter("phrase", "Sorry, I don't know. ",
-                               "For fixed-phrase: the phrase that is repeated, separated by spaces (Table 1)."),
+                               "Phrase for content=fixed-phrase (Table 1). Its repetitions are separated by spaces."),
                 integer_parameter("offset", 0, {},
                                   "Position of the first pseudo token, counted from the end of the prompt (Fig. 2b). "
-                                  "With 0, the pseudo tokens start where the answer starts."),
+                                  "With offset 0, the pseudo tokens start where the answer starts."),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),

@@ -9,8 +9,8 @@ namespace kvscope::policies {
 
 namespace {
 
-/// The first layer of a group stores all D = G d numbers of a token's keys (before RoPE) and values, the other layers
-/// the first D_local. Trained linear maps predict the rest. The first `sinks` and last `recent` tokens stay exact.
+/// The first layer of a group stores all D = G d numbers of a token's keys (before RoPE) and values. Other layers store
+/// D_local numbers, and trained maps predict the rest. The first `sinks` and last `recent` tokens stay exact.
 class EchoKv : public EchoPolicy {
  public:
     explicit EchoKv(const ParameterValues& values)
@@ -86,18 +86,19 @@ Definition echokv_definition() {
             "github.com/noforit/EchoKV",
         .summary =
             "Keeps every token. Layers form groups. The first layer of a group stores whole keys and values. The other "
-            "layers store a part of them, and maps trained for the model rebuild the rest.",
+            "layers store a part of their keys and values. Maps that were trained for the model rebuild the rest.",
         .parameters =
             {
                 text_parameter("maps", "",
-                               "Safetensors file with maps from `kvscope train-echo`. Required; the maps determine the "
-                               "compression ratio."),
+                               "Safetensors file with EchoKV's maps, written by `kvscope train-echo`. The file is "
+                               "required and determines the compression ratio."),
                 integer_parameter("sinks", 4, {.low = 0}, "Number of first tokens that stay exact."),
                 integer_parameter("recent", 128, {.low = 0},
-                                  "Number of last tokens that stay exact. They need memory in addition to the ratio. "
-                                  "Decoded tokens are compressed when they are no longer among them."),
+                                  "Number of last tokens that stay exact. The ratio does not include their memory. A "
+                                  "decoded token is compressed when it is no longer one of the last tokens."),
                 choice_parameter("rebuild", {"both", "keys", "values"}, "both",
-                                 "Whether keys, values or both are rebuilt. All others stay exact in all layers."),
+                                 "Whether keys, values or both are rebuilt. With keys, values stay exact in all "
+                                 "layers. With values, keys stay exact."),
                 switching_parameters()[0],
                 switching_parameters()[1],
             },

@@ -70,7 +70,7 @@ class EchoKvHybrid : public EchoPolicy {
             heads.push_back(best_channels(std::span(scores).subspan(head * d, d), n_channels_));
     }
 
-    /// Returns the storage without the numbers of the keys.
+    /// Returns the storage. The keys' parts list channels and contain no numbers.
     StoredLayer described(int layer, const std::vector<uint32_t>& positions, const EntriesView&,
                           const EntriesView& values, int64_t first) override {
         StoredLayer stored;
@@ -101,19 +101,19 @@ Definition echokv_hybrid_definition() {
             "Wang et al., EchoKV: Efficient KV Cache Compression via Similarity-Based Reconstruction, 2026, "
             "github.com/noforit/EchoKV; keys as in Xu et al., ThinK, ICLR 2025, arXiv:2407.21018",
         .summary =
-            "Keeps every token. Keys keep the channels that ThinK selects, and values are stored as in EchoKV. Both "
-            "use the ratio of EchoKV's maps.",
+            "Keeps every token. Keys keep the channels that ThinK selects, and values are stored as in EchoKV. The "
+            "ratio of EchoKV's maps applies to keys and values.",
         .parameters =
             {
                 text_parameter("maps", "",
-                               "Safetensors file with EchoKV's maps from `kvscope train-echo`. Required; the maps "
-                               "determine the compression ratio."),
+                               "Safetensors file with EchoKV's maps, written by `kvscope train-echo`. The file is "
+                               "required and determines the compression ratio."),
                 integer_parameter("window", 32, {.low = 1},
                                   "Number of last prompt tokens whose queries rank the key channels."),
                 integer_parameter("sinks", 4, {.low = 0}, "Number of first tokens that stay exact."),
                 integer_parameter("recent", 128, {.low = 0},
-                                  "Number of last tokens that stay exact. They need memory in addition to the ratio. "
-                                  "Decoded tokens are compressed when they are no longer among them."),
+                                  "Number of last tokens that stay exact. The ratio does not include their memory. A "
+                                  "decoded token is compressed when it is no longer one of the last tokens."),
                 switching_parameters()[0],
                 switching_parameters()[1],
             },

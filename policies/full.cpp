@@ -35,7 +35,7 @@ Definition full_definition() {
         .name = "full",
         .title = "Full cache",
         .paper = "",
-        .summary = "Keeps every entry at any budget. It is the reference for all other policies.",
+        .summary = "Keeps every entry at any budget. The full cache is the reference for all other policies.",
         .parameters = {},
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<Full>(values);

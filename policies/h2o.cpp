@@ -69,7 +69,7 @@ class H2o : public AttentionSumPolicy {
         return reduction() == kernels::HeadReduction::mean ? value / static_cast<double>(sums.size()) : value;
     }
 
-    /// Drops excess entries with the lowest sums, but no recent entries and no entries of a question.
+    /// Drops the entries with the lowest sums until the budget is met. Keeps recent entries and entries of a question.
     void evict(const StepObservations& observations, size_t row, std::vector<std::vector<double>>& sums,
                std::vector<uint32_t>& evicted) const {
         const DecodeRow entries(context(), observations, observations.rows[row].positions);

@@ -9,7 +9,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// SnapKV with an equal part of the prefix entries for each head. Importance determines the rest.
+/// SnapKV with a budget for each head. All heads get an equal minimum, and importance divides the other entries.
 class HeadKv : public SnapKvFamily {
  public:
     explicit HeadKv(const ParameterValues& values)
@@ -37,8 +37,8 @@ class HeadKv : public SnapKvFamily {
     }
 
  private:
-    /// Returns the quota of each row, (L, R): c - b + S b L R. To compute S, the importance (L, H) is raised to the
-    /// power `temperature`, normalized over the model, and summed over the row's query heads.
+    /// Returns the quota c - b + S b L R of each row (L, R). S is the row's part of the importance (L, H), which is
+    /// raised to the power `temperature`, normalized over the model and summed over query heads.
     std::vector<double> quotas(const std::vector<double>& importance) const {
         const double most = *std::max_element(importance.begin(), importance.end());
         const size_t n = static_cast<size_t>(context().shape.n_layers * rows());
@@ -72,22 +72,21 @@ Definition headkv_definition() {
             "Fu et al., Not All Heads Matter: A Head-Level KV Cache Compression Method with Integrated Retrieval and "
             "Reasoning, ICLR 2025, arXiv:2410.19258",
         .summary =
-            "Ranks the prefix as SnapKV does. The budgets of all heads in the model depend on their importance for "
-            "retrieval and reasoning, which is read from a file.",
+            "Ranks the prefix as SnapKV does. The budget of each head depends on the head's importance for retrieval "
+            "and reasoning. A file contains the importance of all heads.",
         .parameters = snapkv_family_parameters({
             acting_after_scores(
                 text_parameter("importance", "",
                                "JSON file with the importance of each query head, {\"layer-head\": [score, ...]}, as "
-                               "written by `kvscope profile-heads` or published for HeadKV. Required.")),
-            acting_after_scores(real_parameter(
-                "temperature", 1.0, {.low = 0.0},
-                "Exponent of the importances: values above 1 increase their differences, 0 makes them equal.")),
+                               "written by `kvscope profile-heads` or published for HeadKV. The file is required.")),
+            acting_after_scores(real_parameter("temperature", 1.0, {.low = 0.0},
+                                               "Exponent of each head's importance. Values above 1 increase the "
+                                               "differences between heads, and 0 makes all heads equal.")),
             acting_after_scores(real_parameter(
                 "beta", 1.2, {.low = 1.0, .low_open = true},
-                "Divisor that sets how many entries are distributed by importance: each head gives up floor(c / beta) "
-                "of its c prefix entries. With values near 1, almost all entries are distributed; with large values, "
-                "heads keep nearly equal numbers. Published results use the best of 1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 "
-                "and 10.")),
+                "Each head gives up floor(c / beta) of its c prefix entries, which are then distributed by importance. "
+                "With values near 1, almost all entries are distributed. With large values, heads keep nearly equal "
+                "numbers of entries. Published results use the best of 1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 and 10.")),
         }),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<HeadKv>(values);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr float kPreserved = 1.0f;
 
-/// Maps a sum to a score below kPreserved, in the same order. Sums above 1/2 are compressed.
+/// Maps a sum to a score below kPreserved and preserves the order of sums. Only sums above 1/2 change.
 float below_preserved(double sum) { return static_cast<float>(sum > 0.5 ? 1.0 - 0.25 / sum : sum); }
 
 /// SnapKV's scores with two additions: the least focused heads use a longer window, and important tokens that few lower
@@ -99,7 +99,7 @@ class KVec : public WindowPolicy {
         return mean;
     }
 
-    /// Recomputes the rows of the delta least focused heads with the extended window (Algorithm 1, lines 3-7).
+    /// Recomputes the attention of the `delta` least focused heads with the extended window (Algorithm 1, lines 3-7).
     void widen_unfocused(LayerObservations& observations, std::vector<float>& attention) const {
         std::vector<double> focus(static_cast<size_t>(rows()));
         kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
@@ -162,9 +162,10 @@ class KVec : public WindowPolicy {
 };
 
 Parameter cross_layer_parameter() {
-    Parameter parameter = boolean_parameter("cross_layer", true,
-                                            "Whether scores include cross-layer coverage: the focus term (Eq. 12-15) "
-                                            "and the preserved tokens (Eq. 16). Off ranks by attention alone.");
+    Parameter parameter =
+        boolean_parameter("cross_layer", true,
+                          "Whether scores include cross-layer coverage: the focus term (Eq. 12-15) and the preserved "
+                          "tokens (Eq. 16). With off, attention alone ranks the tokens.");
     parameter.binds_scores_to_budget = true;
     return parameter;
 }
@@ -178,15 +179,16 @@ Definition k_vec_definition() {
         .paper =
             "Coverage-Driven KV Cache Eviction for Efficient and Improved Inference of LLM, anonymous, under review",
         .summary =
-            "Extends SnapKV to cover more tokens: the least focused heads of a layer use a longer window, and tokens "
-            "that few earlier layers kept get higher scores. The scores are P' of Algorithm 1, with 1 for preserved "
-            "tokens. Other scores above 1/2 are recorded as 1 - 1 / (4 P'), which is below 1 and keeps their order.",
+            "Extends SnapKV to cover more tokens. The least focused heads of a layer use a longer window, and tokens "
+            "that few earlier layers kept get higher scores. The recorded scores are P' of Algorithm 1. Preserved "
+            "tokens have score 1. Other scores above 1/2 are recorded as 1 - 1 / (4 P'), so that they stay below 1 and "
+            "in the same order.",
         .parameters =
             {
                 window_parameter(16),
-                integer_parameter(
-                    "extended_window", 32, {.low = 1},
-                    "Number of last queries that rank the prefix in the least focused heads (O', Eq. 11)."),
+                integer_parameter("extended_window", 32, {.low = 1},
+                                  "Number of last prompt tokens whose queries rank the prefix in the least focused "
+                                  "heads (O', Eq. 11)."),
                 integer_parameter("delta", 3, {.low = 1},
                                   "Number of heads per layer that use the extended window, at most all but one."),
                 choice_parameter("criterion", {"sd", "entropy"}, "sd",
@@ -197,8 +199,8 @@ Definition k_vec_definition() {
                     "Whether the least focused heads use the extended window (cross-head coverage, Eq. 10-11)."),
                 cross_layer_parameter(),
                 real_parameter("lambda", 1.0, {.low = 0.0, .high = 10.0},
-                               "Weight of the focus term: a token's importance times the share of earlier layers that "
-                               "did not keep the token (Eq. 15)."),
+                               "Weight of the focus term. The term is a token's importance times the share of earlier "
+                               "layers that did not keep the token (Eq. 15)."),
                 real_parameter("beta", 0.25, {.low = 0.0, .high = 1.0},
                                "Share of the budget for the tokens with the most attention, regardless of the focus "
                                "term (Eq. 16)."),

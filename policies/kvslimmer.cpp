@@ -46,7 +46,7 @@ struct PairWeights {
     bool outside() const { return first < 0 || second < 0; }
 };
 
-/// Returns the weights (|c11| - |c12|) and (|c22| - |c12|) with sum 1, or equal weights if both are 0.
+/// Returns the weights |c11| - |c12| and |c22| - |c12|, scaled to sum 1. The weights are equal if both are 0.
 PairWeights weights_of(const MergeObservations& observations, const HeadObservations& head, size_t first) {
     double c11 = 0, c22 = 0, c12 = 0;  // squared norms
     for (size_t c = 0; c < head.output.size(); ++c) {
@@ -114,7 +114,7 @@ class PublishedWeights {
         return alpha;
     }
 
-    /// Adds a chunk's h to the averages once, also if the chunk takes several rounds of merging.
+    /// Adds the h of a chunk to the averages. Later rounds of merging in the same chunk do not add it again.
     EntryAverages& look(const MergeObservations& observations, const std::vector<HeadObservations>& heads,
                         const std::vector<std::vector<double>>& alpha) {
         Layer& layer = layers_[static_cast<size_t>(observations.layer)];
@@ -203,10 +203,10 @@ std::vector<Parameter> parameters() {
     std::vector<Parameter> all = merging_parameters();
     all.push_back(
         choice_parameter("weights", {"exact", "published"}, "exact",
-                         "Weights of merged keys: those of Eq. 33 (exact) or of the published code (published)."));
-    all.push_back(boolean_parameter(
-        "size_factor", true,
-        "Whether pairs of entries with more tokens are merged later. The published code never does so (off)."));
+                         "Weights of merged keys, from Eq. 33 (exact) or from the published code (published)."));
+    all.push_back(boolean_parameter("size_factor", true,
+                                    "Whether pairs of entries that cover more tokens are merged later. The published "
+                                    "code ignores the number of tokens (off)."));
     all.push_back(
         boolean_parameter("decode_merge", false,
                           "Whether earlier entries are merged down to the budget after every `chunk` decoded tokens, "
@@ -231,7 +231,7 @@ Definition kvslimmer_definition() {
             return std::make_unique<KvSlimmer>(values);
         },
         .remark =
-            "Reading a prompt takes longer than with the full cache, because each chunk is read twice once the cache "
+            "Reading a prompt takes longer than with the full cache, because each chunk is read twice when the cache "
             "is full.",
     };
 }

@@ -14,7 +14,7 @@ constexpr int64_t kMostSinks = 128;
 
 int64_t divided_up(int64_t dividend, int64_t divisor) { return (dividend + divisor - 1) / divisor; }
 
-/// Keeps neighboring entries of each run of tokens, at places that move from layer to layer like a ladder's rungs.
+/// Splits the middle entries into runs and keeps neighbors in each run. Their place in a run moves from layer to layer.
 class LaCache : public Policy {
  public:
     explicit LaCache(const ParameterValues& values)
@@ -59,7 +59,7 @@ class LaCache : public Policy {
     Positions positions() const override { return positions_; }
 
  private:
-    /// Cuts the middle runs once, oldest first, until `excess` entries are cut. Returns the number of cut entries.
+    /// Cuts each middle run once, oldest first, until `excess` entries are dropped. Returns how many were dropped.
     int64_t cut_runs(int layer, int64_t excess, std::vector<uint32_t>& kept) const {
         const int64_t n_layers = context_.shape.n_layers;
         const int64_t run = 1 + divided_up(std::max<int64_t>(n_layers - span_, 0), step_);
@@ -102,9 +102,10 @@ Definition lacache_definition() {
             "Models, ICML 2025, arXiv:2507.14204",
         .summary =
             "Keeps the sinks and as many last entries as the model has layers. The entries in between are divided into "
-            "stretches. Each stretch keeps a few neighbors, whose place moves from layer to layer like a ladder. "
-            "Stretches are cut repeatedly, oldest first, until the budget is met. If none can be cut (a span of all "
-            "layers), the oldest entries are dropped. The choice depends on positions alone, so there are no scores.",
+            "stretches of equal length. Each stretch keeps a few neighboring entries. Their place in the stretch moves "
+            "from layer to layer like the rungs of a ladder. Stretches are cut repeatedly, oldest first, until the "
+            "budget is met. If no stretch can be cut, as with a span of all layers, the oldest entries after the sinks "
+            "are dropped. The choice depends on positions alone, so there are no scores.",
         .parameters =
             {
                 acting_after_scores(automatic_integer_parameter(

@@ -17,9 +17,10 @@ class Laq : public LookaheadPolicy {
 }  // namespace
 
 Definition laq_definition() {
-    return lookahead_q_cache_definition<Laq>("laq", "LAQ",
-                                             "Generates a few tokens from a cache compressed like SnapKV's. Their "
-                                             "queries then rank the full cache for the final compression.");
+    return lookahead_q_cache_definition<Laq>(
+        "laq", "LAQ",
+        "Generates a few tokens from a cache that is compressed as in SnapKV. The queries of these tokens then rank "
+        "the entries of the full cache for the final compression.");
 }
 
 }  // namespace kvscope::policies

@@ -32,9 +32,9 @@ class LaqPlusPlus : public LookaheadPolicy {
 }  // namespace
 
 Definition laq_plus_plus_definition() {
-    return lookahead_q_cache_definition<LaqPlusPlus>(
-        "laq++", "LAQ++",
-        "Like LAQ, but ranks the full cache by the queries of both the window and the generated tokens.");
+    return lookahead_q_cache_definition<LaqPlusPlus>("laq++", "LAQ++",
+                                                     "Works like LAQ, but ranks the entries of the full cache by the "
+                                                     "queries of both the window and the generated tokens.");
 }
 
 }  // namespace kvscope::policies

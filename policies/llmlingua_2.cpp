@@ -65,7 +65,7 @@ class LlmLingua2 : public Policy {
         return select_from_scores(observations.layer, {Granularity::kv_head, std::move(scores), {}});
     }
 
-    /// Keeps all tokens without a probability and fills the budget with the most probable ones.
+    /// Keeps all tokens that have no probability, and fills the budget with the tokens of highest probability.
     Selection select_from_scores(int layer, LayerScores scores) override {
         const auto n = static_cast<size_t>(context_.n_tokens);
         const auto rows = static_cast<size_t>(context_.shape.n_kv_heads);
@@ -116,15 +116,16 @@ Definition llmlingua_2_definition() {
             "kept.",
         .parameters =
             {
-                text_parameter("model", "",
-                               "Folder of the classifier, such as a download of "
-                               "microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank. Required."),
+                text_parameter(
+                    "model", "",
+                    "Folder of the classifier, such as a download of "
+                    "microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank. The folder is required."),
                 choice_parameter("token_to_word", {"mean", "first"}, "mean",
-                                 "Probability of a word: the mean over its tokens (mean) or the probability of its "
-                                 "first token (first)."),
+                                 "Probability of a word. With mean, it is the mean over the word's tokens. With first, "
+                                 "it is the probability of the word's first token."),
                 text_parameter("force_tokens", "",
-                               "Texts that get probability 1, separated by spaces. \\n means a line break, \\t a tab, "
-                               "\\s a space, \\c a comma."),
+                               "Texts that get probability 1, separated by spaces. Write \\n for a line break, \\t for "
+                               "a tab, \\s for a space and \\c for a comma."),
                 boolean_parameter("force_reserve_digit", false, "Whether tokens with a digit get probability 1."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {

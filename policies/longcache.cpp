@@ -139,11 +139,12 @@ Definition longcache_definition() {
             "Liu et al., Farewell to Length Extrapolation, a Training-Free Infinite Context with Finite Attention "
             "Scope, 2024, arXiv:2407.15176v1 (later ReAttention, ICLR 2025)",
         .summary =
-            "Keeps the first entries, the recent entries, and the chunks in between whose best entry gets the most "
-            "attention from the prompt's last query. If the budget ends within a chunk, its best entries are kept. The "
-            "original method evicts nothing, but chooses again at each step, by queries and keys before RoPE. The "
-            "published code uses 32 first entries, 4,096 or 8,192 recent entries and spans of 32 around the 1 to 4 "
-            "best entries. KVSlimmer's paper compares with this method and does not state the settings.",
+            "Keeps the first entries, the recent entries and the best chunks in between. Chunks are ranked by the "
+            "largest attention of the prompt's last query to one of their entries. If the budget ends within a chunk, "
+            "the best entries of this chunk are kept. The original method evicts nothing and selects entries again at "
+            "each step, by queries and keys before RoPE. The published code keeps 32 first entries, 4,096 or 8,192 "
+            "recent entries, and a span of 32 entries around each of the 1 to 4 best entries. KVSlimmer's paper "
+            "compares with this method, but does not state the settings.",
         .parameters =
             {
                 acting_after_scores(integer_parameter(
@@ -151,8 +152,8 @@ Definition longcache_definition() {
                 acting_after_scores(
                     automatic_integer_parameter("recent", "half of the budget without the sinks, rounded down",
                                                 {.low = 0}, "Number of last entries that are always kept.")),
-                acting_after_scores(integer_parameter("chunk", 32, {.low = 1},
-                                                      "Number of entries in a chunk; chunks start after the sinks.")),
+                acting_after_scores(integer_parameter(
+                    "chunk", 32, {.low = 1}, "Number of entries in a chunk. The first chunk starts after the sinks.")),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),

@@ -14,9 +14,9 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Layers form pairs, from the last layer down. For each token, the layers of a merged pair share the direction of the
-/// key (or value), interpolated at `t` from the shallower to the deeper layer. Each layer keeps its own length. The
-/// share `retained` of a head's vectors with the largest angles stays exact.
+/// Layers form pairs, from the last layer down. For each token, the layers of a merged pair share the directions of the
+/// key and the value. A shared direction is interpolated at `t` from the shallower to the deeper layer. Each layer
+/// keeps its own lengths. The share `retained` of a head's vectors with the largest angles stays exact.
 class MiniCache : public Policy {
  public:
     explicit MiniCache(const ParameterValues& values)
@@ -96,7 +96,7 @@ class MiniCache : public Policy {
     bool is_merged(int layer) const { return layer >= context_.shape.n_layers - 2 * n_pairs_; }
     bool is_deeper(int layer) const { return (context_.shape.n_layers - layer) % 2 == 1; }
 
-    /// Returns the share of the full cache's bytes. Two merged vectors need d + 2 numbers instead of 2 d.
+    /// Returns the share of the full cache's bytes that a run needs. Two merged vectors take d + 2 numbers, not 2 d.
     double bytes_share(int n_pairs) const {
         const double saved = (context_.shape.head_dim - 2.0) / context_.shape.head_dim *
                              static_cast<double>(context_.n_tokens - n_retained_);
@@ -156,7 +156,7 @@ class MiniCache : public Policy {
         return std::sqrt(squares);
     }
 
-    /// Interpolates between the directions of a and b at t, or uses the other direction if one vector is zero.
+    /// Interpolates between the directions of a and b at t. If one vector is zero, uses the other vector's direction.
     /// @returns the angle between a and b
     double share_direction(const std::vector<float>& a, const std::vector<float>& b, float* out) const {
         const double length_a = norm(a), length_b = norm(b);
@@ -195,7 +195,7 @@ class MiniCache : public Policy {
         return block;
     }
 
-    /// Returns a layer's keys or values: shared directions times the layer's lengths, or the exact vectors.
+    /// Stores keys or values as shared `directions` with a length per vector, or exactly if `directions` is nullptr.
     StoredVectors vectors(const Entries& entries, const Block& directions, const EntriesView& view, int head) const {
         const int d = context_.shape.head_dim;
         StoredPart part{.width = d, .block = directions};
@@ -213,7 +213,7 @@ class MiniCache : public Policy {
     double t_, retained_share_;
     RunContext context_;
     int n_pairs_ = 0;
-    int64_t n_retained_ = 0;                   ///< number of exact keys per head, and of exact values
+    int64_t n_retained_ = 0;                   ///< number of exact keys and of exact values, per head
     EntriesView deeper_keys_, deeper_values_;  ///< views of the pair to be decided next
     std::vector<Merged> merged_;               ///< one for each head (G), for the pair whose deeper layer is next
 };
@@ -233,15 +233,15 @@ Definition minicache_definition() {
         .parameters =
             {
                 automatic_integer_parameter(
-                    "pairs", "as many as the budget requires, a share of the full cache's bytes", {.low = 0},
+                    "pairs", "as many as the budget requires", {.low = 0},
                     "Number of layer pairs that are merged, from the last layers down. The paper merges the upper half "
-                    "of the layers. The result must fit into the budget."),
+                    "of the layers. The merged cache must fit into the budget."),
                 real_parameter("t", 0.6, {.low = 0.0, .high = 1.0},
                                "Position of the shared direction between the directions of the shallower layer (0) and "
                                "the deeper layer (1)."),
                 real_parameter("retained", 0.05, {.low = 0.0, .high = 1.0},
-                               "Share of each head's keys and values that stay exact: the vectors with the largest "
-                               "angles between the layers."),
+                               "Share of each head's keys and values that stay exact. These vectors have the largest "
+                               "angles between the two layers of a pair."),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<MiniCache>(values);

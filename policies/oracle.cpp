@@ -5,7 +5,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// An upper bound rather than a method, because the answer is known only afterwards.
+/// Upper bound for the quality of policies, which cannot know the answer in advance.
 class Oracle : public ScoringPolicy {
  public:
     explicit Oracle(const ParameterValues& values) : ScoringPolicy(values), reduction_(reduction_of(values)) {}
@@ -33,12 +33,12 @@ Definition oracle_definition() {
         .name = "oracle",
         .title = "Oracle",
         .paper =
-            "M_gold of Where Matters More Than What: Decoding-aligned KV Cache Compression via Position-Aware "
+            "Called M_gold in Where Matters More Than What: Decoding-aligned KV Cache Compression via Position-Aware "
             "Pseudo-Queries, anonymous, under review",
         .summary =
-            "Keeps the entries that the full cache's answer attends to most, summed over the answer's queries. With "
-            "several questions on one context, all answers count. It is an upper bound, since a policy cannot know the "
-            "answer.",
+            "Keeps the entries that receive the most attention in the full cache's answer, summed over the answer's "
+            "queries. With several questions on one context, the sum includes all answers. The oracle is an upper "
+            "bound for policies, which cannot know the answer.",
         .parameters = {reduce_parameter(), granularity_parameter(), positions_parameter()},
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<Oracle>(values);

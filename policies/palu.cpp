@@ -28,9 +28,9 @@ Whitening whitening_of(const ParameterValues& values) {
 Parameter whitening_parameter() {
     Parameter parameter = choice_parameter(
         "whitening", {"calibration", "prompt", "off"}, "calibration",
-        "Source of the directions. With calibration (as in the paper): the keys and values of a text "
-        "that the model reads once. With prompt (or `on`): the prompt's keys and values; these "
-        "directions are stored, and their bytes count as part of the cache. With off: the weights alone.");
+        "Source of the directions. With calibration (as in the paper), the source is the keys and values of a text "
+        "that the model reads once. With prompt (or `on`), the source is the prompt's keys and values, and the "
+        "directions count as part of the cache. With off, the source is the weights.");
     parameter.aliases = {{"on", "prompt"}};
     return parameter;
 }
@@ -206,7 +206,7 @@ class Palu : public Policy {
         return transposed;
     }
 
-    /// Returns the group's keys or values of the first n tokens without the bias: (n, D).
+    /// Returns the group's keys or values (n, D) of the first n tokens, without the bias.
     std::vector<float> vectors_of(const EntriesView& view, int64_t n, const Group& group,
                                   const std::vector<float>& bias) const {
         const auto width = static_cast<size_t>(group.width), d = static_cast<size_t>(context_.shape.head_dim);
@@ -227,7 +227,7 @@ class Palu : public Policy {
         return leading_directions(products, width, width);
     }
 
-    /// Returns all D directions of each group without a prompt's data. Runs at all budgets share them.
+    /// Returns all D directions of each group, computed without the prompt. Runs with any budget share the result.
     std::shared_ptr<const std::vector<Directions>> directions_of_model(int layer, Projected which) const {
         const bool is_off = whitening_ == Whitening::off;
         const auto key = fmt::format("palu {} {} of layer {}, groups of {}", is_off ? "weights" : "calibration",
@@ -281,7 +281,7 @@ class Palu : public Policy {
     std::map<std::pair<int, Projected>, std::vector<GroupDirections>> directions_;
 };
 
-/// Returns the share of bytes for the latents and, with whitening=prompt, the directions (rank, width) in f32.
+/// Returns the share of bytes that the latents need. With whitening=prompt, adds the directions (rank, width) in f32.
 double needed_share(const ParameterValues& values, double asked, const CacheSize& size) {
     const auto group_heads = static_cast<int>(values.integer("group_heads"));
     const auto n = static_cast<double>(size.n_tokens);
@@ -305,16 +305,17 @@ Definition palu_definition() {
         .title = "Palu",
         .paper = "Chang et al., Palu: KV-Cache Compression with Low-Rank Projection, ICLR 2025, arXiv:2407.21118",
         .summary =
-            "Keeps every token as its components along a few directions. Each group of heads has its own directions, "
-            "along which the keys and values of a calibration text are largest.",
+            "Keeps every token as its components along a few directions. Each group of heads has its own directions. "
+            "In these directions, the keys and values of a calibration text have the largest components.",
         .parameters =
             {
-                integer_parameter("group_heads", 4, {.low = 1},
-                                  "Number of KV heads whose keys (or values) are stored together."),
-                automatic_real_parameter("rank_share", "the budget, a share of the full cache's bytes",
+                integer_parameter(
+                    "group_heads", 4, {.low = 1},
+                    "Number of KV heads in a group. A group stores its keys together and its values together."),
+                automatic_real_parameter("rank_share", "the share that the budget requests",
                                          {.low = 0.0, .high = 1.0, .low_open = true},
-                                         "Share of a group's directions that are kept. Tokens then need the same share "
-                                         "of the full cache's bytes. It replaces the budget."),
+                                         "Share of a group's directions that are kept. Tokens need the same share of "
+                                         "the full cache's bytes. A given share replaces the budget."),
                 whitening_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
@@ -324,11 +325,11 @@ Definition palu_definition() {
         .own_share = [](const ParameterValues& values) { return values.automatic_real("rank_share"); },
         .needed_share = needed_share,
         .remark =
-            "On a CPU, decoding is slower than with the full cache, because keys are computed again at each "
-            "step. With whitening=prompt, the directions are stored with the prompt in f32 and counted. For N tokens "
-            "and groups of D numbers, this increases the requested share by a factor of 1 + 2 D / N in bf16 and 1 + D "
-            "/ N in f32 (by 9 % and 5 % at 4,096 tokens and D = 192). With whitening=off, models with few KV heads no "
-            "longer answer correctly.",
+            "On a CPU, decoding is slower than with the full cache, because keys are computed again at each step. With "
+            "whitening=prompt, the directions are stored with the prompt in f32, and their bytes count. For N tokens "
+            "and groups of D numbers, the directions increase the requested share by a factor of 1 + 2 D / N in bf16 "
+            "and 1 + D / N in f32 (by 9 % and 5 % at 4,096 tokens and D = 192). With whitening=off, models with few KV "
+            "heads no longer answer correctly.",
     };
 }
 

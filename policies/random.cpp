@@ -13,7 +13,7 @@ uint64_t mixed(uint64_t number) {
     return number ^ (number >> 31);
 }
 
-/// Scores are functions of seed, prompt, layer, row and position, and reproducible in any order of layers.
+/// A score depends on seed, prompt, layer, row and position alone, so that the order of layers does not matter.
 class Random : public ScoringPolicy {
  public:
     explicit Random(const ParameterValues& values) : ScoringPolicy(values), shared_(values.boolean("shared")) {}
@@ -57,14 +57,14 @@ Definition random_definition() {
         .paper = "",
         .summary =
             "Keeps uniformly random entries, drawn separately for each head, layer and prompt. The same seed gives the "
-            "same entries. It is a lower bound for useful policies.",
+            "same entries. A useful policy performs better than this one.",
         .parameters =
             {
                 acting_after_scores(
                     integer_parameter("recent", 0, {.low = 0}, "Number of last entries that are always kept.")),
                 boolean_parameter("shared", false,
-                                  "Whether all heads of all layers keep the same random tokens, as a lower bound for "
-                                  "policies that choose tokens."),
+                                  "Whether all heads of all layers keep the same random tokens, for comparison with "
+                                  "policies that select whole tokens."),
                 granularity_parameter(),
                 positions_parameter(),
             },

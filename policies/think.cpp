@@ -32,7 +32,7 @@ class Think : public Policy {
         const auto n = static_cast<double>(context.n_tokens);
         n_pruned_ = std::max<int64_t>(context.n_tokens - recent_, 0);
         const double share = context.share_of_bytes();
-        // The paper's code also rounds a given ratio down. The small terms compensate rounding errors.
+        // The paper's code also rounds a given ratio down. The small constants compensate for rounding errors.
         const double dropped = ratio_        ? std::floor(*ratio_ * d + 1e-6)
                                : share < 1.0 ? std::ceil(dropped_for(share) - 1e-6)
                                              : 0.0;
@@ -71,13 +71,13 @@ class Think : public Policy {
     bool stores_parts() const override { return n_dropped_ > 0 && n_pruned_ > 0; }
 
  private:
-    /// Returns the number of dropped channels for a share of bytes, with compensation for whole keys and indices.
+    /// Returns how many channels to drop for a share of bytes. The result accounts for whole keys and channel indices.
     double dropped_for(double share) const {
         const double d = context_.shape.head_dim, saved = 2.0 * (1.0 - share) * static_cast<double>(context_.n_tokens);
         return n_pruned_ > 0 ? d * (saved + 1.0) / (static_cast<double>(n_pruned_) + 1.0) : 0.0;
     }
 
-    /// Returns the smallest possible percentage, rounded up to a tenth: one channel and its index per pruned key.
+    /// Returns the smallest possible share in percent, rounded up to a tenth. Each pruned key then keeps one channel.
     double least_percent(double n, int d) const {
         const double saved = std::max(static_cast<double>(n_pruned_) * (d - 1) - 1.0, 0.0);
         return std::ceil(1000.0 * (1.0 - saved / (2.0 * n * d))) / 10.0;
@@ -120,16 +120,16 @@ Definition think_definition() {
         .paper = "Xu et al., ThinK: Thinner Key Cache by Query-Driven Pruning, ICLR 2025, arXiv:2407.21018",
         .summary =
             "Keeps every token. Keys keep only the channels that contribute most to the products with the window's "
-            "queries, chosen per KV head. The last keys and all values stay whole.",
+            "queries. The channels are chosen per KV head. The last keys and all values stay whole.",
         .parameters =
             {
                 integer_parameter("window", 32, {.low = 1},
                                   "Number of last prompt tokens whose queries rank the channels."),
                 acting_after_scores(automatic_real_parameter(
-                    "ratio", "the ratio that meets the budget, a share of the full cache's bytes",
-                    {.low = 0.0, .high = 1.0, .high_open = true},
-                    "Share of key channels that are dropped (0.4 in the paper). It replaces the budget: the cache "
-                    "needs 1 - ratio / 2 of the full cache's bytes, plus the dropped channels of the last keys.")),
+                    "ratio", "the ratio that meets the budget", {.low = 0.0, .high = 1.0, .high_open = true},
+                    "Share of key channels that are dropped (0.4 in the paper). A given ratio replaces the budget. The "
+                    "cache then needs 1 - ratio / 2 of the full cache's bytes, and more for the last keys, which keep "
+                    "all channels.")),
                 acting_after_scores(
                     integer_parameter("recent", 32, {.low = 0}, "Number of last prompt keys that keep all channels.")),
             },

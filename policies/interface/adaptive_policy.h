@@ -7,7 +7,7 @@
 
 namespace kvscope::policies {
 
-/// Ada-KV with SnapKV's scores: each layer keeps the best scores over all heads, with the safeguard alpha.
+/// Ada-KV with SnapKV's scores. Each layer keeps the best entries of all heads. `alpha` reserves entries for a head.
 class AdaptivePolicy : public SnapKvFamily {
  public:
     explicit AdaptivePolicy(const ParameterValues& values)

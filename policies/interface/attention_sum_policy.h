@@ -7,7 +7,7 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that rank entries by exact attention sums over all prompt queries (H2O). Also reads `reduce`.
+/// Base of policies that rank entries by attention summed over all prompt queries, such as H2O. Reads `reduce`.
 class AttentionSumPolicy : public ScoringPolicy {
  public:
     explicit AttentionSumPolicy(const ParameterValues& values);

@@ -11,16 +11,17 @@
 
 namespace kvscope::policies {
 
-/// Unit of a policy's budget: kept entries, or a share of the full cache's bytes (B / N for a count B).
+/// Unit of a policy's budget: kept entries, or bytes of the full cache. In bytes, a count B means the share B / N.
 enum class BudgetOf { entries, bytes };
 
-/// Entries kept per KV head and layer (with window and sinks), as a count or as a share of the prompt.
+/// Number of kept entries per KV head and layer, including window and sinks. It is a count or a share of the prompt.
 struct Budget {
     bool is_share = false;
     int64_t count = 0;   ///< used if `is_share` is false
     double share = 0.0;  ///< in (0, 1]; used if `is_share` is true
 
-    /// Returns B for a prompt of n tokens, rounded to nearest. @throws BudgetError if a share of entries rounds to 0
+    /// Returns B for a prompt of n tokens. Rounds to the nearest count. @throws BudgetError if a share of entries
+    /// rounds to 0
     int64_t resolve(int64_t n_tokens, BudgetOf of = BudgetOf::entries) const;
 
     /// Returns the budget in an exact form for parse_budget(): "128", "0.2".
@@ -29,7 +30,7 @@ struct Budget {
     /// Returns the budget for labels and messages, with rounded shares: "128", "20 %".
     std::string label() const;
 
-    /// Returns the kept and the removed part: "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)".
+    /// Returns a text such as "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)".
     /// @param needed PolicySpec::needed_share, added as ", 94.5 % including extra data (5.5 % saved)"
     /// @param count_text formats numbers of entries; plain digits if empty
     std::string describe(int64_t n_tokens, BudgetOf of = BudgetOf::entries, std::optional<double> needed = {},

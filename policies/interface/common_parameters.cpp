@@ -10,8 +10,8 @@ Parameter window_parameter(int64_t fallback) {
 
 Parameter pooling_parameter(std::string fallback) {
     return choice_parameter("pooling", {"max", "avg", "none"}, std::move(fallback),
-                            "Pooling of the scores along the prefix: maximum, average or none. It also raises the "
-                            "neighbors of a high score.");
+                            "Pooling of the scores along the prefix: maximum, average or none. Pooling also raises the "
+                            "scores next to a high score.");
 }
 
 Parameter kernel_parameter() {
@@ -24,41 +24,43 @@ Parameter reduce_parameter() {
 }
 
 Parameter granularity_parameter() {
-    return choice_parameter("granularity", {"kv_head", "query_head"}, "kv_head",
-                            "Heads that keep their own entries: each KV head, or each query head with K and V repeated "
-                            "(older reference code, r times the memory for r query heads per KV head).");
+    return choice_parameter(
+        "granularity", {"kv_head", "query_head"}, "kv_head",
+        "Heads that keep their own entries. With query_head (as in older reference code), each query head has its own "
+        "copies of keys and values. With r query heads per KV head, this takes r times the memory.");
 }
 
 Parameter positions_parameter() {
     return acting_after_scores(choice_parameter("positions", {"prompt", "cache"}, "prompt",
-                                                "Positions of kept keys: their original positions (prompt), or "
-                                                "consecutive positions after re-rotation (cache)."));
+                                                "Positions of kept keys. With prompt, keys keep their positions. With "
+                                                "cache, keys are rotated again to consecutive positions."));
 }
 
 Parameter lambda_parameter(double fallback) {
-    return real_parameter(
-        "lambda", fallback, {.low = 0.0, .high = 0.5},
-        "Strength of ApertureKV's query diversification, Q + lambda R (its Eq. 9-11); 0 switches it off.");
+    return real_parameter("lambda", fallback, {.low = 0.0, .high = 0.5},
+                          "Strength of the query diversification Q + lambda R (Eq. 9-11 of ApertureKV's paper). With "
+                          "0, queries stay unchanged.");
 }
 
 Parameter alpha_parameter(double fallback) {
     return acting_after_scores(real_parameter(
         "alpha", fallback, {.low = 0.0, .high = 1.0},
-        "Share of each head's entries that does not depend on scores (Ada-KV's safeguard): a head keeps n (1 - alpha) "
-        "+ alpha c entries, where n is its number by scores and c the mean over the heads."));
+        "Share of the budget that the heads get equally (Ada-KV's safeguard). A head keeps n (1 - alpha) + alpha c "
+        "entries, where n is the number that scores alone would give the head, and c is the mean over the heads."));
 }
 
 Parameter beta_parameter() {
-    return acting_after_scores(real_parameter("beta", 20.0, {.low = 1.0},
-                                              "Steepness of the pyramid (PyramidKV): with a mean of c prefix entries, "
-                                              "the last layer keeps c / beta and the first 2c - c / beta."));
+    return acting_after_scores(
+        real_parameter("beta", 20.0, {.low = 1.0},
+                       "Steepness of PyramidKV's pyramid. If layers keep c prefix entries on average, the last layer "
+                       "keeps c / beta entries and the first layer 2c - c / beta."));
 }
 
 Parameter schedule_parameter() {
     return acting_after_scores(choice_parameter(
         "schedule", {"exact", "reference"}, "exact",
-        "Rounding of the layer budgets. With exact, their sum is the exact total. With reference (the published code), "
-        "the step between layers is rounded down, so that the sum exceeds the total."));
+        "Rounding of the layer budgets. With exact, the budgets add up to the total. With reference (as in the "
+        "published code), the step between layers is rounded down, so that the sum exceeds the total."));
 }
 
 Parameter rolling_parameter() {

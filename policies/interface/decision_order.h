@@ -7,10 +7,10 @@
 
 namespace kvscope::policies {
 
-/// Tracks which layers can be decided after each observed layer (Policy::decided_at).
+/// Tracks the layers for which a policy can decide after each observed layer (Policy::decided_at).
 class DecisionOrder {
  public:
-    /// Returns the layers [first, end) that can be decided after `layer` was observed.
+    /// Returns the range [first, end) of layers for which the policy can decide once `layer` has been observed.
     /// @throws std::logic_error if the layers are not in order or `decided_at` returns an impossible layer
     std::pair<int, int> after(const Policy& policy, int layer, int n_layers);
 

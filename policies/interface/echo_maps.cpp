@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "safetensors files are
 constexpr int kMost = 4096;  // layers, heads or head size; their products fit into an int
 constexpr const char* kFormatName = "kvscope-echo-maps-";
 constexpr const char* kFormat = "kvscope-echo-maps-1";
-// Limit in bytes, because the app reads the header each time it needs the ratio.
+// Limit in bytes, because the app reads the header whenever it needs the ratio.
 constexpr uint64_t kLargestHeader = uint64_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
@@ -154,7 +154,7 @@ double EchoLayout::model_ratio() const {
 
 namespace {
 
-/// Tolerated difference, because the paper's layout for ratio 0.7 has ratio 0.6875.
+/// Tolerated difference between two ratios. The paper's layout for ratio 0.7 has ratio 0.6875.
 constexpr double kRatioTolerance = 0.015;
 
 }  // namespace

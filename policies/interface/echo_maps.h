@@ -17,7 +17,7 @@ class EchoMapsError : public BudgetError {
 };
 
 /// The layout of EchoKV's storage. In each group of S layers, the first layer stores all D = G d numbers of a token's
-/// keys (or values), the other layers the first `local` numbers.
+/// keys (or values). The other layers store the first `local` numbers.
 struct EchoLayout {
     int n_layers = 0;
     int n_kv_heads = 0;
@@ -37,12 +37,12 @@ struct EchoLayout {
 };
 
 /// Returns the layout for a share of the full cache's bytes, with the smallest possible S. D_local is a multiple of the
-/// head size, or of 16, 8, 4, 2 or 1 if the ratio would differ by more than 1.5 % of the bytes.
+/// head size, or of 16, 8, 4, 2 or 1 if larger multiples miss the ratio by more than 1.5 % of the bytes.
 /// @throws EchoMapsError if the ratio is outside (0, 1] or needs more layers per group than the model has
 EchoLayout echo_layout(double ratio, const ModelShape& shape);
 
-/// Linear maps that predict the D - D_local missing numbers of a layer's keys (before RoPE) and values from the D
-/// numbers of the group's first layer and the layer's own D_local.
+/// Linear maps for a layer's keys (before RoPE) and values. They predict the D - D_local missing numbers from the D
+/// numbers of the group's first layer and the D_local numbers of the layer.
 struct EchoMaps {
     struct Layer {
         Matrix keys, values;  ///< shape (D + D_local, D - D_local)
@@ -58,7 +58,7 @@ std::string to_safetensors(const EchoMaps& maps);
 /// Whether the file's metadata marks it as a file of EchoKV's maps, even if it is damaged.
 bool holds_echo_maps(const std::string& path);
 
-/// @throws EchoMapsError with the file, the expected and the found content
+/// @throws EchoMapsError that names the file, the expected content and the found content
 EchoMaps read_echo_maps(const std::string& path);
 
 /// Reads only the header and leaves `layers` empty. @throws EchoMapsError

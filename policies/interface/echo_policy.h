@@ -10,7 +10,7 @@
 
 namespace kvscope::policies {
 
-/// Base of policies with EchoKV's maps, which keep every token. `sinks` first and `recent` last tokens stay exact.
+/// Base of policies that keep every token and use EchoKV's maps. The first `sinks` and last `recent` tokens stay exact.
 class EchoPolicy : public Policy {
  public:
     void begin(const RunContext& context) final;
@@ -27,7 +27,7 @@ class EchoPolicy : public Policy {
     virtual void take(const EchoMaps& maps) = 0;
     /// Whether the layer stores parts of keys or values.
     virtual bool describes(int layer) const = 0;
-    /// Returns the storage of the tokens at `positions`, which start at index `first` in the views.
+    /// Returns the storage of the tokens at `positions`. Their entries start at index `first` of the views.
     virtual StoredLayer described(int layer, const std::vector<uint32_t>& positions,
                                   const EntriesView& keys_before_rope, const EntriesView& values, int64_t first) = 0;
 

@@ -17,14 +17,14 @@ class EchoStorage {
     EchoStorage() = default;
     EchoStorage(const EchoMaps& maps, Projected which);
 
-    /// Returns the storage of tokens [first, end) for each head, and adds shared blocks to `layer`. Requires the layers
-    /// of a group in ascending order with the same tokens.
+    /// Returns the storage of tokens [first, end) for each head, and adds shared blocks to `layer`. The layers of a
+    /// group must be stored in ascending order and with the same tokens.
     /// @param view (G, n, d) keys before RoPE, or values
     std::vector<StoredVectors> store(int layer_index, const EntriesView& view, int64_t first, int64_t end,
                                      StoredLayer& layer);
 
  private:
-    /// The d columns of a map for each head, with zeros for the columns that the head stores.
+    /// For each head, the d columns of a map that rebuild the head. Columns of numbers that the layer stores are 0.
     struct HeadMaps {
         std::vector<std::shared_ptr<const Matrix>> of_first;  ///< shape (D, d)
         std::vector<std::shared_ptr<const Matrix>> of_local;  ///< (D_local, d); empty if D_local = 0
@@ -41,10 +41,10 @@ class EchoStorage {
     std::shared_ptr<const StoredBlock> base_;  ///< block of the group's first layer
 };
 
-/// Whether this layer stores tokens in parts, because its group has a rebuilt layer.
+/// Whether the layer's group has a rebuilt layer, so that the layer stores tokens in parts.
 bool echo_stores(const EchoLayout& layout, int layer);
 
-/// Returns the share of the full cache's bytes for long prompts, or 1 if the maps cannot be read.
+/// Returns the share of the full cache's bytes that a long prompt needs, or 1 if the maps cannot be read.
 double echo_share(const std::string& path);
 
 /// Reads the maps for a run's model. @throws EchoMapsError if they are missing or made for another model

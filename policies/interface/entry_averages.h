@@ -8,7 +8,7 @@
 
 namespace kvscope::policies {
 
-/// Averages of per-entry numbers over the chunks that attended to an entry, or zero before the first chunk.
+/// Averages each entry's numbers over the chunks that attended to the entry. The averages are 0 before the first chunk.
 class EntryAverages {
  public:
     explicit EntryAverages(int64_t width = 0) : width_(static_cast<size_t>(width)) {}
@@ -18,7 +18,7 @@ class EntryAverages {
         numbers_.resize(n_chunks_.size() * width_, 0.0f);
     }
 
-    /// Adds a chunk's numbers (n, width), with weight share_of(k) after k earlier chunks, or 1 if k = 0.
+    /// Adds a chunk's numbers (n, width). Their weight is share_of(k) after k earlier chunks, and 1 if k = 0.
     template <class Share>
     void take(std::span<const float> given, Share share_of) {
         for (size_t entry = 0; entry < n_chunks_.size(); ++entry) {
@@ -29,7 +29,7 @@ class EntryAverages {
         }
     }
 
-    /// Replaces each pair by one entry with the merged numbers (pairs, width) and the larger count of chunks.
+    /// Replaces each pair by one entry. It has the numbers in `merged` (pairs, width) and the larger chunk count.
     void merge(std::span<const uint32_t> first, std::span<const float> merged) {
         std::vector<float> numbers;
         std::vector<int64_t> looks;

@@ -15,7 +15,7 @@ struct UnreadPrompt {
     int64_t n_tokens = 0;  ///< tokens that policies see; 0 if not counted yet
 };
 
-/// Returns the parameter for the policy's file (its first text), or nullptr if the policy needs no file.
+/// Returns the first text parameter, which names the policy's file. Returns nullptr if the policy needs no file.
 const Parameter* find_file_parameter(const PolicySpec& spec);
 
 /// Returns the error message of Policy::begin or Policy::plan for this budget, or an empty text. Does not throw.

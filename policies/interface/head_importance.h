@@ -15,7 +15,7 @@ class ImportanceError : public BudgetError {
 };
 
 /// Returns each query head's importance (L, H), the mean of its scores in JSON {"layer-head": [score, …], …}.
-/// @throws ImportanceError with the file, the expected and the found content
+/// @throws ImportanceError that names the file, the expected content and the found content
 std::vector<double> read_head_importance(const std::string& path, const ModelShape& shape);
 
 }  // namespace kvscope::policies

@@ -9,8 +9,8 @@
 
 namespace kvscope::policies {
 
-/// Entries of one layer of a merging cache, with the attention of some queries to these entries. All heads have the
-/// same entries. Each entry covers consecutive tokens.
+/// One layer's entries in a cache that merges entries, and the attention of the observing queries to these entries. All
+/// heads have the same entries. Each entry covers consecutive tokens.
 struct MergeObservations {
     int layer = 0;
     ModelShape shape;
@@ -21,20 +21,20 @@ struct MergeObservations {
     EntriesView values;             ///< (G, n, d) sums over the tokens of an entry
     std::span<const float> masses;  ///< (n) number of tokens in each entry
     int64_t n_queries = 0;          ///< number of observing queries
-    /// (H, n) mean over the queries of n_i exp(e_i) / sum n_j exp(e_j), where j covers all visible entries.
+    /// (H, n) attention n_i exp(e_i) / sum n_j exp(e_j), averaged over the queries. The sum covers all visible entries.
     std::span<const float> attention;
     std::span<const float> outputs;  ///< (H, d) mean attention output over the queries
     int64_t n_chunks = 0;            ///< number of prompt chunks read before the queries' own chunk
-    /// Whether the only query is the prompt's last one, whose chunk is already among the entries.
+    /// Whether the only query is the prompt's last query. Its chunk's entries are then in the cache.
     bool after_prompt = false;
-    /// (G, n, d) gradient of the mean next-token loss of the queries' chunk with respect to the keys. Empty after a
-    /// merge in the layer, and for a chunk without a loss.
+    /// (G, n, d) gradient of the mean next-token loss of the queries' chunk with respect to the keys. Empty if the
+    /// layer has merged entries since the gradient was computed, or if the chunk has no loss.
     std::span<const float> key_gradients;
 
     bool may_merge(int64_t first) const { return first + 1 < whole_begin || first >= whole_end; }
 };
 
-/// Pairs of neighboring entries to merge. A merged entry has the sum of both values and masses and the second position.
+/// Pairs of neighboring entries to merge. A merged entry has summed values, summed masses and the later position.
 struct Merges {
     std::vector<uint32_t> first;  ///< ascending, without overlap: entries first[i] and first[i] + 1 are merged
     std::vector<float> keys;      ///< (merges, G, d) the merged keys, before RoPE

@@ -9,7 +9,7 @@
 namespace kvscope::policies {
 namespace {
 
-/// Returns logarithms, because the scores overflow for many entries and a small gamma.
+/// Returns the logarithms of the scores, because the scores overflow for many entries and a small gamma.
 std::vector<double> pair_scores(const MergeObservations& observations, size_t sinks, double gamma, bool size_factor) {
     const auto n = static_cast<size_t>(observations.n_entries);
     std::vector<double> mass(n, 0.0);  // attention summed over all heads
@@ -101,10 +101,10 @@ std::vector<Parameter> merging_parameters() {
                        "attention, recent pairs are merged first. The published code uses 4096 / ln 512."),
         boolean_parameter("final_merge", true,
                           "Whether entries are merged down to the budget after the prompt, by the attention of the "
-                          "prompt's last query. It is off in the paper's tables."),
+                          "prompt's last query. The paper's tables use off."),
         automatic_integer_parameter(
-            "cap", "the true number", {.low = 1},
-            "Largest number of tokens that a merged entry counts for in attention, while its value remains the full "
+            "cap", "no limit", {.low = 1},
+            "Largest number of tokens for which a merged entry counts in attention. The entry's value remains the full "
             "sum. A cap makes positions smaller and outputs larger. The published code uses 5."),
     };
 }

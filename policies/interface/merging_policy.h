@@ -26,7 +26,7 @@ class MergingPolicy : public Policy {
  protected:
     explicit MergingPolicy(const ParameterValues& values);
 
-    /// Computes the keys of the pairs in `merges`, and `n_outside`.
+    /// Computes `keys` and `n_outside` of `merges`.
     virtual void merge_keys(const MergeObservations& observations, Merges& merges) = 0;
 
     int64_t sinks() const { return sinks_; }

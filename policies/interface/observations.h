@@ -51,8 +51,8 @@ struct HeadRows {
 /// Copies an entry as f32 to out (head_dim). @throws std::logic_error if the view has no data in host memory
 void read_entry(const EntriesView& view, int head, int64_t position, int head_dim, float* out);
 
-/// Observations of one layer's prefill. Runs share derived quantities, whose methods are thread-safe. The arrays belong
-/// to the caller and must outlive this object.
+/// Observations of one layer's prefill. Runs share derived quantities, and the methods that compute these quantities
+/// are thread-safe. The arrays belong to the caller and must outlive this object.
 class LayerObservations {
  public:
     int layer = 0;
@@ -69,13 +69,13 @@ class LayerObservations {
     std::span<const float> hidden_states;   ///< (N, hidden); empty if no policy needs them
     /// (N, hidden) normalized inputs of the projections, or empty if no policy needs them.
     std::span<const float> projection_inputs;
-    /// (N) probabilities from the token classifier, or empty without one. NaN for tokens outside the user's text.
+    /// (N) probabilities from the token classifier, NaN for tokens outside the user's text. Empty without a classifier.
     std::span<const float> token_probabilities;
     /// (H, N) attention summed over the queries of the full cache's answer, or empty if no policy needs it.
     std::span<const float> answer_attention;
 
     /// Returns the mean of softmax(q k / sqrt d) over the last `window` queries (at most N): (H, N) for `visible`, (H,
-    /// N - window) for `prefix`. With lambda > 0, applies ApertureKV's query diversification (its Eq. 9-11).
+    /// N - window) for `prefix`. With lambda > 0, applies ApertureKV's query diversification (Eq. 9-11 of its paper).
     /// @throws std::logic_error if fewer queries were observed
     const std::vector<float>& window_attention(int window, float lambda, SoftmaxRange range);
 
@@ -88,7 +88,7 @@ class LayerObservations {
     /// @param all_keys (G, N + K, d) keys of the prompt and these tokens, if they are contiguous
     void set_appended(std::span<const float> queries, EntriesView appended_keys, int n_queries, int n_keys,
                       EntriesView all_keys = {});
-    /// Frees all data about the appended tokens. Otherwise, the memory is reused for the same number of new tokens.
+    /// Frees all data about the appended tokens. Otherwise, an equal number of new tokens reuses the memory.
     void forget_appended();
     std::span<const float> appended_queries() const { return appended_queries_; }
     const EntriesView& appended_keys() const { return appended_keys_; }
@@ -104,7 +104,7 @@ class LayerObservations {
         bool appended_attention = false;
     };
     Asked asked();
-    /// Computes in advance the attentions that runs requested from another layer.
+    /// Computes attentions before runs request them. `of_another` lists the requests to another layer.
     void work_out(const Asked& of_another);
 
     /// Returns a value that several runs share (Memo::get). The value must not depend on the budget or on other layers.
@@ -124,7 +124,7 @@ class LayerObservations {
 
     EntriesView joined_keys();
     int observed_window(int window) const;
-    /// Returns the kernel's input for the last w prompt queries and all keys, without the output.
+    /// Returns the kernel's input for the last w prompt queries and all keys. Leaves the output unset.
     kernels::WindowAttention problem_of(int64_t w) const;
     using Kernel = void (kernels::Backend::*)(const kernels::WindowAttention&) const;
     static void run(Kernel kernel, const kernels::Backend& backend, const kernels::WindowAttention& problem,

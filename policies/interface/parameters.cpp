@@ -60,7 +60,7 @@ std::string expectation(const Parameter& parameter) {
     return text;
 }
 
-/// Limit for integers. The sum of two values fits into 32 bits.
+/// Limit for integers, so that the sum of two values fits into 32 bits.
 constexpr double most_integer = 1e9;
 
 [[noreturn]] void refuse(const Parameter& parameter, std::string_view found, std::string_view hint = "") {

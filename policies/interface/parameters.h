@@ -43,15 +43,15 @@ struct Parameter {
     ParameterValue fallback;
     Range range;                       ///< used for integers and reals
     std::vector<std::string> choices;  ///< used for choices
-    /// For choices: synonyms, each with its choice. JSON booleans match `on` and `off`.
+    /// Used for choices: pairs of a synonym and a choice. JSON booleans match the synonyms `on` and `off`.
     std::vector<std::pair<std::string, std::string>> aliases;
-    /// For texts: throws ParameterError if the policy cannot use the text. nullptr if any text is valid.
+    /// Used for texts: throws ParameterError if the policy cannot use the text. nullptr if any text is valid.
     void (*check_text)(const std::string& text) = nullptr;
     std::string help;       ///< one line, with the paper's equation or section
     std::string automatic;  ///< meaning of `auto` ("half of the budget"); empty if `auto` is not allowed
-    /// Whether the parameter only affects what happens after scoring. Its effect can then be shown without a prefill.
+    /// Whether the parameter only affects steps after scoring. A changed value then needs no new prefill.
     bool after_scores = false;
-    /// For booleans: whether the scores depend on the budget if the parameter is on.
+    /// Used for booleans: whether the scores depend on the budget if the parameter is on.
     bool binds_scores_to_budget = false;
 
     /// Reads a value from the command line. Booleans: on|off, true|false, yes|no, 1|0. @throws ParameterError
@@ -83,7 +83,7 @@ class ParameterValues {
     ParameterValues() = default;
     explicit ParameterValues(std::vector<Parameter> declared);  ///< all parameters have their defaults
 
-    /// Sets a parameter. Names ignore case, and '_' equals '-'. @throws ParameterError for unknown names and values
+    /// Sets a parameter. Ignores case and treats '_' like '-'. @throws ParameterError for unknown names and values
     void set(std::string_view name, std::string_view text);
     void set_value(std::string_view name, ParameterValue value);
     /// Sets a real or integer parameter. If the parameter is an integer, the fractional part of `number` is dropped.

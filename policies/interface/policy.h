@@ -25,11 +25,11 @@ namespace kvscope::policies {
 /// The prompt, budget and model of one run. Constant during the run.
 struct RunContext {
     ModelShape shape;
-    /// N, the number of prompt tokens that may be compressed: only the context if the policy does not see the question.
+    /// N, the number of prompt tokens that may be compressed. Excludes a question that the policy does not see.
     int64_t n_tokens = 0;
     /// B, the entries kept per KV head and layer, window and sinks included. B >= N keeps everything.
     int64_t budget = 0;
-    /// The requested share, if the budget is a share.
+    /// Requested share of entries or bytes. nullopt if the budget is a count.
     std::optional<double> budget_share;
     uint64_t seed = 0;
     std::string_view model_fingerprint{};  ///< identifies the model; empty if no model is loaded
@@ -59,12 +59,12 @@ struct Needs {
     int window_queries = 0;       ///< number of last prompt tokens whose post-RoPE queries are needed
     bool attention_sums = false;  ///< exact attention sums over all prompt queries (H2O)
     bool hidden_states = false;   ///< each layer's input (N, hidden)
-    /// Whether the policy reads keys and values. Policies that store parts or merge values always get them.
+    /// Whether the policy reads keys and values. Policies that store parts or merge values always do.
     bool entries = false;
     bool keys_before_rope = false;
     bool calibration = false;  ///< RunContext::calibration, which the engine then computes before it reads a prompt
     bool projection_inputs = false;  ///< each layer's input to its projections (N, hidden)
-    /// Attention of the full cache's answer. The policy selects entries only after this answer.
+    /// Attention of the full cache's answer. The engine generates this answer before the policy selects entries.
     bool answer_attention = false;
     bool own_cache = false;  ///< the prompt is read through the policy's own cache; requires PassPlan::chunk
     /// Requests the gradient of each chunk's loss with respect to the cached keys. Costs another forward and backward
@@ -78,14 +78,14 @@ struct PassPlan {
     std::vector<int32_t> appended_ids;
     std::vector<int64_t> appended_positions;  ///< same length as `appended_ids`
     /// Layer that filters the prompt, or -1. `select` is called only after this layer's prefill. The model then runs
-    /// again on the selected tokens, renumbered from 0, and every layer keeps these.
+    /// again on the selected tokens, renumbered from 0, and every layer keeps all of these tokens.
     int filter_layer = -1;
     /// Filters the prompt by a token classifier. `select` is called once, with only `token_probabilities`.
     std::optional<TokenClassification> classification;
-    /// Number of tokens generated greedily from the draft cache before the decision, or 0. `draft` selects the draft's
-    /// entries. `select` gets the generated tokens as the appended ones.
+    /// Number of tokens generated greedily from the draft cache before the decision, or 0. `draft` selects the entries
+    /// of the draft cache. `select` receives the generated tokens as appended tokens.
     int64_t lookahead = 0;
-    /// Number of tokens per chunk if the policy reads the prompt through its own cache, else 0. With chunks, `merge` is
+    /// Number of tokens per chunk if the policy reads the prompt through its own cache, or 0. With chunks, `merge` is
     /// called instead of `select`. If the cache holds more than B entries, the next chunk is read twice: first for its
     /// attention, by which `merge` chooses earlier entries, then to keep the chunk's entries.
     int64_t chunk = 0;
@@ -93,7 +93,7 @@ struct PassPlan {
     bool final_merge = true;
 };
 
-/// Recorded scores of one layer: R rows (G or H) of N. At most one of `scores` and `scores_f64` is filled.
+/// Recorded scores (R, N) of one layer, where R is G or H. At most one of `scores` and `scores_f64` is filled.
 struct LayerScores {
     Granularity granularity = Granularity::kv_head;
     Scores<float> scores;
@@ -104,8 +104,8 @@ struct LayerScores {
 /// The entries that one layer keeps, and the scores that ranked them.
 struct Selection {
     Granularity granularity = Granularity::kv_head;
-    std::vector<std::vector<uint32_t>> rows;  ///< R rows (G or H) of kept prompt positions, strictly ascending
-    /// (R, N) scores before any entry is forced in or out, NaN for non-candidates. A policy fills at most one vector.
+    std::vector<std::vector<uint32_t>> rows;  ///< kept prompt positions of each row (R is G or H), strictly ascending
+    /// (R, N) scores, NaN for entries that are not ranked. At most one of `scores` and `scores_f64` is filled.
     Scores<float> scores;
     Scores<double> scores_f64;
     std::vector<float> channel_scores;  ///< (R, d) scores of key channels; empty if the policy ranks no channels
@@ -136,7 +136,7 @@ struct ReducedTokens {
     int layer = 0;
     std::span<const uint32_t> positions{};  ///< (n) ascending
     EntriesView keys{};                     ///< (G, n, d) after RoPE
-    /// (G, n, d) f32, computed from the rounded `keys`.
+    /// (G, n, d) in f32, computed from `keys`, which are rounded to the model's type.
     EntriesView keys_before_rope{};
     EntriesView values{};  ///< shape (G, n, d)
 };
@@ -152,7 +152,7 @@ struct DecodeMerging {
 using StepEvictions = std::vector<std::vector<uint32_t>>;
 
 /// A KV-cache compression policy for one run. The engine calls plan, begin and prepare, then observe and select for the
-/// layers in ascending order, then step. Takes plain arrays, because the app also calls policies.
+/// layers in ascending order, then step. Policies take plain arrays, because the app also calls them.
 class Policy {
  public:
     virtual ~Policy() = default;
@@ -168,7 +168,7 @@ class Policy {
     /// Computes data that depend on a layer's weights alone, before a prompt is read. @throws ScoreError
     virtual void prepare(int /*layer*/) {}
 
-    /// Observes a layer before any run is decided there. The arrays are valid until these decisions are made.
+    /// Observes a layer before any run selects entries there. The arrays stay valid until the last of these selections.
     virtual void observe(LayerObservations&) {}
 
     /// Returns the layer whose observation triggers the decision for `layer`: the same or a later one, in ascending
@@ -185,7 +185,7 @@ class Policy {
 
     virtual Selection draft(LayerObservations&);
 
-    /// Chooses 1 to `n_merges` pairs of neighboring entries to merge. Called again if more merges are needed.
+    /// Chooses 1 to `n_merges` pairs of neighboring entries to merge. The engine repeats the call for further merges.
     virtual Merges merge(const MergeObservations&, int64_t n_merges);
 
     /// Whether a layer's decision depends on earlier layers.
@@ -222,7 +222,7 @@ class Policy {
         return acts_while_decoding() || stores_while_decoding() || decode_merging().every > 0;
     }
 
-    /// Whether kept keys keep their positions (prompt) or are re-rotated to consecutive ones (cache).
+    /// Whether kept keys keep their positions (prompt) or are rotated again to consecutive positions (cache).
     virtual Positions positions() const { return Positions::prompt; }
 };
 
@@ -243,9 +243,9 @@ struct Definition {
     /// Whether the scores depend on the budget.
     bool scores_follow_budget = false;
     BudgetOf budget_of = BudgetOf::entries;
-    /// Returns the share of the full cache's bytes that the parameters set, or nullopt. nullptr if they never set it.
+    /// Returns the share of the full cache's bytes that the parameters set. nullptr if no parameter can set the share.
     std::optional<double> (*own_share)(const ParameterValues&) = nullptr;
-    /// Returns the share of bytes that a run needs for the requested share. nullptr if it never needs more.
+    /// Returns the share of bytes that a run needs if `asked` is requested. nullptr if no run needs more than `asked`.
     double (*needed_share)(const ParameterValues&, double asked, const CacheSize&) = nullptr;
     bool needs_file = false;
     std::string remark{};

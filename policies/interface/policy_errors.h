@@ -10,7 +10,7 @@ class ParameterError : public std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-/// A budget that cannot be read, or that a policy cannot use, such as one that does not exceed the window.
+/// A budget that cannot be read, or that a policy cannot use, such as a budget that does not exceed the window.
 class BudgetError : public std::invalid_argument {
  public:
     using std::invalid_argument::invalid_argument;

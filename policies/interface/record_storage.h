@@ -6,7 +6,7 @@
 
 namespace kvscope::policies {
 
-/// Writes a run's storage into trace::RunRecord, a template parameter because policies may not depend on traces.
+/// Writes a run's storage into a trace::RunRecord. The type is a parameter, because policies may not use traces.
 template <class RunRecord>
 class StorageRecorder {
  public:

@@ -14,7 +14,7 @@ namespace kvscope::policies {
 /// Returns every policy of this build, from all policies/*.cpp.
 const std::vector<Definition>& definitions();
 
-/// Returns a policy by name, or nullptr. Names ignore case, and '_' equals '-'.
+/// Returns a policy by name, or nullptr. Ignores case and treats '_' like '-'.
 const Definition* find_definition(std::string_view name);
 
 /// Returns a policy by name. @throws ParameterError with similar names and all names
@@ -43,7 +43,7 @@ std::string run_label(const PolicySpec& spec, const Budget& budget);
 std::string_view label_without_budget(std::string_view label);
 /// Returns the share in a run's label, or nullopt if the budget is a count or missing.
 std::optional<double> share_in_label(std::string_view label);
-/// Whether two labels name the same run, with the share in any format: "think @ 75 %", "think @ 0.75", "think @ 75%".
+/// Whether two labels name the same run. The formats of a share are "think @ 75 %", "think @ 0.75" and "think @ 75%".
 bool same_run_label(std::string_view a, std::string_view b);
 
 /// Reads "name" or "name:parameter=value,parameter=value". A boolean name alone means `=on`. @throws ParameterError

@@ -17,7 +17,7 @@ template <class Out>
 std::vector<Out> reduce_scores_by_head(const ModelShape& shape, Granularity granularity,
                                        kernels::HeadReduction reduction, const float* in, int64_t columns);
 
-/// Like the function above, for rows with a stride. Multiplies each score by `factor`.
+/// Reads rows that are `in.stride` numbers apart, and multiplies each score by `factor`.
 template <class Out>
 std::vector<Out> reduce_scores_by_head(const ModelShape& shape, Granularity granularity,
                                        kernels::HeadReduction reduction, const HeadRows& in, int64_t columns,
@@ -37,12 +37,12 @@ void require_scores(int layer, const Scores<Score>& scores, int rows, int64_t n_
 template <class Score>
 void require_scores(int layer, const std::vector<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens);
 
-/// Returns, for each row, the `counts[row]` best of the first n_prefix positions and all later positions, ascending.
+/// Returns ascending positions for each row: the `counts[row]` best of the first n_prefix, and all later positions.
 template <class Score>
 std::vector<std::vector<uint32_t>> best_and_tail(const Scores<Score>& scores, std::span<const int64_t> counts,
                                                  int64_t n_prefix, int64_t n_tokens);
 
-/// Counts how many of the `count` best scores of all rows are in each row, among the first n_prefix positions.
+/// Ranks the first n_prefix scores of all rows together. Returns how many of the `count` best scores are in each row.
 template <class Score>
 std::vector<int64_t> best_by_row(const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
                                  int64_t count);

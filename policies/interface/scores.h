@@ -14,7 +14,7 @@
 
 namespace kvscope::policies {
 
-/// Immutable scores of a layer, row by row, with the interface of a vector. Copies share the memory.
+/// Immutable scores of a layer, stored row by row. The class has the interface of a vector. Copies share the memory.
 template <class T>
 class Scores {
  public:
@@ -49,7 +49,7 @@ class Scores {
 
     Values values() const { return held_ ? held_->values : nullptr; }
 
-    /// Returns the ranking of the scores as rows of n, or nullptr on the first request, when a selection is faster.
+    /// Returns the ranking of each row of n scores, or nullptr on the first request, because one selection is faster.
     const kernels::Ranking<T>* ranking(int64_t n) const {
         if (!are_rows_of(n)) return nullptr;
         const std::lock_guard lock(held_->mutex);
@@ -57,7 +57,7 @@ class Scores {
         held_->was_asked = true;
         return known(n);
     }
-    /// Announces a later ranking. The second announcement computes it while threads are idle.
+    /// Announces a later call of ranking(). The second announcement computes the ranking while threads are idle.
     void announce_ranking(int64_t n) const {
         if (!are_rows_of(n)) return;
         const std::lock_guard lock(held_->mutex);

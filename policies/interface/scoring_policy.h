@@ -9,7 +9,7 @@
 
 namespace kvscope::policies {
 
-/// Base of policies that keep the last `recent` entries and, in every row, equally many best-scored earlier entries.
+/// Base of policies that keep the last `recent` entries and the best earlier entries, the same number in every row.
 class ScoringPolicy : public Policy {
  public:
     void begin(const RunContext& context) override;
@@ -25,8 +25,8 @@ class ScoringPolicy : public Policy {
     /// Returns scores (R, N) of all positions. Entries with the highest scores are kept.
     virtual std::vector<float> score(LayerObservations& observations) = 0;
 
-    /// Returns a key for scores that runs share, or an empty text if runs share none. It contains the policy's name and
-    /// all parameters that affect the scores, but not the budget.
+    /// Returns the key under which runs share their scores, or an empty text if they share no scores. The key contains
+    /// the policy's name and all parameters that affect the scores, but not the budget.
     virtual std::string shared_as() const { return {}; }
 
     const RunContext& context() const { return context_; }

@@ -7,7 +7,7 @@
 
 namespace kvscope::policies {
 
-/// SnapKV and its variants. Ranks the prefix by the window's mean attention, reduced over the group and pooled.
+/// SnapKV and its variants. They rank the prefix by the window's mean attention, reduced to rows and then pooled.
 class SnapKvFamily : public WindowPolicy {
  public:
     explicit SnapKvFamily(const ParameterValues& values);

@@ -157,9 +157,9 @@ bool is_whole(const StoredVectors& vectors) {
 
 struct BlockUse {
     std::set<int> whole_columns;  ///< first columns of whole keys or values, d columns each
-    int n_users = 0;              ///< number of other keys and values
+    int n_users = 0;              ///< number of keys and values that are not whole
 
-    /// Returns the number of columns not used by whole keys or values, divided by the number of other keys and values.
+    /// Returns the number of columns without whole keys or values, divided evenly among the users.
     double width_of_user(const StoredBlock& block, int head_dim) const {
         return static_cast<double>(block.width - head_dim * static_cast<int>(whole_columns.size())) / n_users;
     }
@@ -195,7 +195,7 @@ Shared shared_of(const StoredLayer& layer, size_t element) {
     return shared;
 }
 
-/// Returns the numbers stored per entry, including a share of the blocks that several heads read.
+/// Returns the count of numbers per entry, including the entry's part of blocks that several heads read.
 double width_of(const StoredVectors& vectors, const StoredLayer& layer, const Shared& shared, int head_dim) {
     double width = 0;
     std::set<const StoredBlock*> used;

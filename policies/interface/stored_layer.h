@@ -25,39 +25,39 @@ struct StoredBlock {
     std::vector<float> numbers{};  ///< shape (n, width)
 };
 
-/// A summand of the keys or values of n entries, with `width` numbers per entry in the model's type.
+/// One term of the sum for the keys or values of n entries. Has `width` numbers per entry in the model's type.
 struct StoredPart {
     int width = 0;
-    /// (n, width). If `numbers` and `block` are empty, the part is the prompt's own keys or values on `channels`.
+    /// (n, width). If `numbers` and `block` are empty, the part consists of the prompt's keys or values in `channels`.
     std::vector<float> numbers{};
-    /// Replaces `numbers` by columns of a block of this or an earlier layer with the same n entries.
+    /// Contains the part's numbers if `numbers` is empty. A block of this or an earlier layer, with the same n entries.
     std::shared_ptr<const StoredBlock> block{};
     int first_column = 0;
-    /// (width) ascending channels of the numbers. Empty for all d channels, or with a map.
+    /// (width) channels of the numbers, ascending. Empty if the numbers cover all d channels or if there is a map.
     std::vector<uint16_t> channels{};
     /// (width, d) matrix that maps an entry's numbers to d channels, or nullptr if the numbers are channels.
     std::shared_ptr<const Matrix> map{};
-    /// (n) factor of each entry's part, in the model's type. Empty if all are 1.
+    /// (n) factors that multiply the entries' numbers, in the model's type. Empty if all factors are 1.
     std::vector<float> scales{};
 };
 
 struct StoredVectors {
     std::vector<StoredPart> parts{};
-    /// (d) added to each sum, such as a projection's bias. Empty for none. Its bytes do not count.
+    /// (d) vector that is added to each sum, such as a projection's bias. May be empty. Its bytes do not count.
     std::vector<float> offset{};
-    /// For keys: whether the sum is a key before RoPE, which is rotated whenever it is read.
+    /// Whether the sum is a key before RoPE. Such a key is rotated whenever it is read.
     bool before_rope = false;
 };
 
 struct StoredEntries {
     /// (n) ascending positions. A merged entry has the position of its last token.
     std::vector<uint32_t> positions{};
-    /// (n) tokens per entry, n_i in o = sum exp(e_i) v_i / sum n_i exp(e_i). Empty if all are 1.
+    /// (n) tokens n_i per entry. The output is o = sum exp(e_i) v_i / sum n_i exp(e_i). Empty if all n_i are 1.
     std::vector<float> masses{};
     StoredVectors keys{}, values{};
 };
 
-/// Storage of one row: the entries of `stored`, and whole keys and values at the positions `plain`.
+/// Storage of one row. `stored` describes entries, and `plain` lists the positions whose keys and values are whole.
 struct StoredRow {
     std::vector<StoredEntries> stored{};
     std::vector<uint32_t> plain{};
@@ -75,7 +75,7 @@ struct Selection;
 /// @throws SelectionError with the policy, layer and row if the selection's `stored` is set and invalid
 void require_stored(std::string_view policy, int layer, const ModelShape& shape, const Selection& selection);
 
-/// Bytes by content. Masses take four bytes, channel indices two.
+/// Bytes by content. A mass takes four bytes, and a channel index takes two.
 struct StoredBytes {
     size_t whole = 0;     ///< keys and values of d numbers each
     size_t channels = 0;  ///< subsets of key or value channels, with the channel indices
@@ -84,13 +84,13 @@ struct StoredBytes {
     size_t total() const { return whole + channels + mapped + masses; }
 };
 
-/// Returns one row's share of bytes that a layer stores once. Shares differ by at most one byte.
+/// Splits bytes that a layer stores once among its rows, and returns one row's part. Parts differ by at most one byte.
 size_t row_share(size_t bytes, size_t row, size_t n_rows);
 
-/// Returns the bytes of each row (R), including its share of data stored once per layer.
+/// Returns the bytes of each row (R), including the row's share of data that the layer stores once.
 std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element);
 
-/// Summary of a layer's storage for the trace: R rows, N tokens, and the entries of all rows in sequence.
+/// A layer's storage as the trace records it, for R rows and N tokens. Arrays of entries are sorted by row.
 struct StoredSummary {
     std::vector<uint8_t> key_channels;  ///< (R, d) 1 if every entry of the row has this channel of the key
     std::vector<int32_t> token_entry;   ///< (R, N) entry of each token within the row, or -1
@@ -98,8 +98,8 @@ struct StoredSummary {
     std::vector<uint8_t> whole;         ///< 1 for each entry whose key and value are whole
     std::vector<uint32_t> n_entries;    ///< (R) number of entries
     std::vector<uint32_t> n_stored;     ///< (R) number of entries that are not whole
-    /// (R) mean numbers per entry that is not whole, or d if all are whole. Keys and values that are not whole share
-    /// the columns of a block that no whole keys or values use.
+    /// (R) mean count of numbers per entry that is not whole, or d if all entries are whole. Columns of a block that
+    /// hold no whole keys or values are divided evenly among the other keys and values.
     std::vector<float> key_width, value_width;
     StoredBytes bytes;
     bool drops_channels = false;  ///< whether `key_channels` contains a 0

@@ -26,7 +26,7 @@ std::vector<Parameter> switching_parameters() {
     Parameter switches = text_parameter(
         "switches", "",
         "Decode steps after which the cache changes between compressed and full, counted from 0 and separated by /, "
-        "such as 16/40. A full cache has whole keys and values, rebuilt from the compressed ones.");
+        "such as 16/40. A full cache has whole keys and values, which are rebuilt from the compressed cache.");
     switches.check_text = [](const std::string& text) { parse_switching("compressed", text); };
     return {choice_parameter("form", {"compressed", "full"}, "compressed",
                              "Form of the cache at the end of the prompt. `switches` changes it during decoding."),

@@ -83,8 +83,9 @@ void require_merges(std::string_view policy, const MergeObservations& observatio
                                          merges.first.size() * width, merges.keys.size()));
     if (merges.n_outside < 0 ||
         merges.n_outside > static_cast<int64_t>(merges.first.size()) * observations.shape.n_kv_heads)
-        throw SelectionError(fmt::format("{}: expected at most one key outside its range per pair and head, found {}",
-                                         where, merges.n_outside));
+        throw SelectionError(
+            fmt::format("{}: expected at most one key with weights outside [0, 1] per pair and head, found {}", where,
+                        merges.n_outside));
     for (size_t i = 0; i < merges.keys.size(); ++i)
         if (!std::isfinite(merges.keys[i]))
             throw SelectionError(fmt::format("{}: expected finite keys, found {} in the pair of entry {}", where,

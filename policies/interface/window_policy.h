@@ -18,7 +18,7 @@ class WindowPolicy : public Policy {
     Positions positions() const override { return positions_; }
 
  protected:
-    /// Returns each layer's prefix entries per row, at most N - w. Their sum over layers is L c for c = B - w.
+    /// Returns each layer's number of prefix entries per row, at most N - w. The sum over layers is L (B - w).
     virtual std::vector<int64_t> layer_budgets(int64_t c) const;
 
     const RunContext& context() const { return context_; }
