@@ -91,7 +91,7 @@ Definition cam_definition() {
                     "The probability of merging is the attention of the evicted entry divided by this number. With max "
                     "(as in the authors' code), the number is the largest attention of the first 4 entries and the "
                     "recent entries. With mean (as in the paper), the number is the mean attention of the m entries. "
-                    "Merged values then outweigh the kept values if a whole prompt is evicted in one step."),
+                    "With mean, merged values outweigh the kept values if a whole prompt is evicted in one step."),
                 reduce_parameter(),
                 granularity_parameter(),
                 positions_parameter(),

@@ -123,8 +123,9 @@ Definition dapq_definition() {
                                   "Number of tokens from the start of the prompt, for content=first-last."),
                 automatic_integer_parameter("last", "pseudo_tokens minus `first`", {.low = 0, .high = 1 << 20},
                                             "Number of tokens from the end of the prompt, for content=first-last."),
-                text_parameter("phrase", "Sorry, I don't know. ",
-                               "Phrase for content=fixed-phrase (Table 1). Its repetitions are separated by spaces."),
+                text_parameter(
+                    "phrase", "Sorry, I don't know. ",
+                    "Phrase for content=fixed-phrase (Table 1). Repetitions of the phrase are separated by spaces."),
                 integer_parameter("offset", 0, {},
                                   "Position of the first pseudo token, counted from the end of the prompt (Fig. 2b). "
                                   "With offset 0, the pseudo tokens start where the answer starts."),

@@ -93,9 +93,10 @@ Definition echokv_definition() {
                                "Safetensors file with EchoKV's maps, written by `kvscope train-echo`. The file is "
                                "required and determines the compression ratio."),
                 integer_parameter("sinks", 4, {.low = 0}, "Number of first tokens that stay exact."),
-                integer_parameter("recent", 128, {.low = 0},
-                                  "Number of last tokens that stay exact. The ratio does not include their memory. A "
-                                  "decoded token is compressed when it is no longer one of the last tokens."),
+                integer_parameter(
+                    "recent", 128, {.low = 0},
+                    "Number of last tokens that stay exact. The ratio does not include the memory of these tokens. A "
+                    "decoded token is compressed when it is no longer one of the last tokens."),
                 choice_parameter("rebuild", {"both", "keys", "values"}, "both",
                                  "Whether keys, values or both are rebuilt. With keys, values stay exact in all "
                                  "layers. With values, keys stay exact."),

@@ -111,9 +111,10 @@ Definition echokv_hybrid_definition() {
                 integer_parameter("window", 32, {.low = 1},
                                   "Number of last prompt tokens whose queries rank the key channels."),
                 integer_parameter("sinks", 4, {.low = 0}, "Number of first tokens that stay exact."),
-                integer_parameter("recent", 128, {.low = 0},
-                                  "Number of last tokens that stay exact. The ratio does not include their memory. A "
-                                  "decoded token is compressed when it is no longer one of the last tokens."),
+                integer_parameter(
+                    "recent", 128, {.low = 0},
+                    "Number of last tokens that stay exact. The ratio does not include the memory of these tokens. A "
+                    "decoded token is compressed when it is no longer one of the last tokens."),
                 switching_parameters()[0],
                 switching_parameters()[1],
             },

@@ -104,8 +104,8 @@ Definition h2o_definition() {
             "Zhang et al., H2O: Heavy-Hitter Oracle for Efficient Generative Inference of Large Language Models, "
             "NeurIPS 2023, arXiv:2306.14048",
         .summary =
-            "Keeps the entries with the largest attention, summed over all prompt queries (heavy hitters), and the "
-            "most recent entries.",
+            "Keeps the most recent entries and the heavy hitters, which are the entries with the largest attention "
+            "summed over all prompt queries.",
         .parameters =
             {
                 recent_parameter(),

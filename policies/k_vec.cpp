@@ -190,7 +190,8 @@ Definition k_vec_definition() {
                                   "Number of last prompt tokens whose queries rank the prefix in the least focused "
                                   "heads (O', Eq. 11)."),
                 integer_parameter("delta", 3, {.low = 1},
-                                  "Number of heads per layer that use the extended window, at most all but one."),
+                                  "Number of heads per layer that use the extended window. At least one head keeps the "
+                                  "normal window."),
                 choice_parameter("criterion", {"sd", "entropy"}, "sd",
                                  "Criterion for the least focused heads: the lowest standard deviation (Eq. 10) or the "
                                  "highest entropy (Table 10f) of their scores."),

@@ -102,10 +102,10 @@ Definition lacache_definition() {
             "Models, ICML 2025, arXiv:2507.14204",
         .summary =
             "Keeps the sinks and as many last entries as the model has layers. The entries in between are divided into "
-            "stretches of equal length. Each stretch keeps a few neighboring entries. Their place in the stretch moves "
-            "from layer to layer like the rungs of a ladder. Stretches are cut repeatedly, oldest first, until the "
-            "budget is met. If no stretch can be cut, as with a span of all layers, the oldest entries after the sinks "
-            "are dropped. The choice depends on positions alone, so there are no scores.",
+            "stretches of equal length. Each stretch keeps a few neighboring entries. The place of these entries in "
+            "the stretch moves from layer to layer like the rungs of a ladder. Stretches are cut repeatedly, oldest "
+            "first, until the budget is met. If no stretch can be cut, as with a span of all layers, the oldest "
+            "entries after the sinks are dropped. The choice depends on positions alone, so there are no scores.",
         .parameters =
             {
                 acting_after_scores(automatic_integer_parameter(

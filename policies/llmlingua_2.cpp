@@ -121,8 +121,8 @@ Definition llmlingua_2_definition() {
                     "Folder of the classifier, such as a download of "
                     "microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank. The folder is required."),
                 choice_parameter("token_to_word", {"mean", "first"}, "mean",
-                                 "Probability of a word. With mean, it is the mean over the word's tokens. With first, "
-                                 "it is the probability of the word's first token."),
+                                 "Probability of a word. With mean, a word has the mean probability of its tokens. "
+                                 "With first, a word has the probability of its first token."),
                 text_parameter("force_tokens", "",
                                "Texts that get probability 1, separated by spaces. Write \\n for a line break, \\t for "
                                "a tab, \\s for a space and \\c for a comma."),

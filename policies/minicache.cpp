@@ -228,8 +228,8 @@ Definition minicache_definition() {
             "Liu et al., MiniCache: KV Cache Compression in Depth Dimension for Large Language Models, NeurIPS 2024, "
             "arXiv:2405.14366",
         .summary =
-            "Keeps every token. Pairs of adjacent layers, from the last layers down, share the directions of their "
-            "keys and values, but not their lengths. Vectors with the largest angles between the layers stay exact.",
+            "Keeps every token. Pairs of adjacent layers, from the last layers down, share the directions of keys and "
+            "values. Each layer keeps its own lengths. Vectors with the largest angles between the layers stay exact.",
         .parameters =
             {
                 automatic_integer_parameter(

@@ -30,7 +30,7 @@ Parameter whitening_parameter() {
         "whitening", {"calibration", "prompt", "off"}, "calibration",
         "Source of the directions. With calibration (as in the paper), the source is the keys and values of a text "
         "that the model reads once. With prompt (or `on`), the source is the prompt's keys and values, and the "
-        "directions count as part of the cache. With off, the source is the weights.");
+        "directions count as part of the cache. With off, the source is the model's weights.");
     parameter.aliases = {{"on", "prompt"}};
     return parameter;
 }

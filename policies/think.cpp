@@ -128,8 +128,8 @@ Definition think_definition() {
                 acting_after_scores(automatic_real_parameter(
                     "ratio", "the ratio that meets the budget", {.low = 0.0, .high = 1.0, .high_open = true},
                     "Share of key channels that are dropped (0.4 in the paper). A given ratio replaces the budget. The "
-                    "cache then needs 1 - ratio / 2 of the full cache's bytes, and more for the last keys, which keep "
-                    "all channels.")),
+                    "cache needs 1 - ratio / 2 of the full cache's bytes, and more for the last keys, which keep all "
+                    "channels.")),
                 acting_after_scores(
                     integer_parameter("recent", 32, {.low = 0}, "Number of last prompt keys that keep all channels.")),
             },

@@ -20,8 +20,7 @@ struct Budget {
     int64_t count = 0;   ///< used if `is_share` is false
     double share = 0.0;  ///< in (0, 1]; used if `is_share` is true
 
-    /// Returns B for a prompt of n tokens. Rounds to the nearest count. @throws BudgetError if a share of entries
-    /// rounds to 0
+    /// Returns B for a prompt of n tokens, rounded to the nearest count. @throws BudgetError if a share rounds to 0
     int64_t resolve(int64_t n_tokens, BudgetOf of = BudgetOf::entries) const;
 
     /// Returns the budget in an exact form for parse_budget(): "128", "0.2".

@@ -39,18 +39,19 @@ std::string accepted_values(const Parameter& parameter) {
 
 std::string policies_markdown(const std::vector<Definition>& definitions) {
     std::string page =
-        "# Policies\n\nThis page is generated from the policies' declarations with `kvscope policies --format md`; a "
-        "test checks that it is\nup to date. Select a policy with `--policy name:parameter=value,parameter=value`, and "
-        "several with\n`--policy snapkv:window=8,h2o`. `_` and `-` are interchangeable.\n\nA budget B is the number of "
-        "entries that are kept per KV head and layer. B includes the window and the sinks. For\npolicies that keep "
-        "every token, the budget is a share of the full cache's bytes, as noted below. The window is the last\nw "
-        "tokens of the prompt, and the prefix is the rest. A policy keeps c = B - w entries of the prefix.\n";
+        "# Policies\n\nThis page is generated from the policies' declarations with `kvscope policies --format md`. A "
+        "test checks that the page\nis up to date. Select a policy with `--policy "
+        "name:parameter=value,parameter=value`, and several with\n`--policy snapkv:window=8,h2o`. In names, `_` and "
+        "`-` are interchangeable.\n\nA budget B is the number of entries that are kept per KV head and layer. B "
+        "includes the window and the sinks. For\npolicies that keep every token, the budget is a share of the full "
+        "cache's bytes, as noted below. The window is the last\nw tokens of the prompt, and the prefix is the rest. A "
+        "policy keeps c = B - w entries of the prefix.\n";
     for (const Definition& definition : definitions) {
         page += "\n## " + definition.name + "\n\n" + definition.title + ". " + definition.summary +
                 (definition.remark.empty() ? "" : " " + definition.remark) + "\n";
         if (!definition.paper.empty()) page += "\n" + definition.paper + ".\n";
         if (definition.budget_of == BudgetOf::bytes)
-            page += "\nThis policy keeps every token. Its budget is a share of the full cache's bytes.\n";
+            page += "\nThis policy keeps every token, and its budget is a share of the full cache's bytes.\n";
         if (definition.parameters.empty()) continue;
         page += "\n| parameter | default | values | meaning |\n|---|---|---|---|\n";
         for (const Parameter& parameter : definition.parameters) {

@@ -50,10 +50,10 @@ Definition lookahead_q_cache_definition(std::string name, std::string title, std
             "Wang et al., Lookahead Q-Cache: Achieving More Consistent KV Cache Eviction via Pseudo Query, EMNLP 2025, "
             "arXiv:2505.20334",
         .summary = std::move(summary),
-        .parameters =
-            snapkv_family_parameters({integer_parameter("lookahead", 8, {.low = 1, .high = 1 << 20},
-                                                        "Number of tokens generated from the compressed cache. Their "
-                                                        "queries rank the entries of the full cache.")}),
+        .parameters = snapkv_family_parameters(
+            {integer_parameter("lookahead", 8, {.low = 1, .high = 1 << 20},
+                               "Number of tokens generated from the compressed cache. The queries of these tokens rank "
+                               "the entries of the full cache.")}),
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> { return std::make_unique<P>(values); },
         .scores_follow_budget = true,
     };

@@ -25,7 +25,7 @@ struct MergeObservations {
     std::span<const float> attention;
     std::span<const float> outputs;  ///< (H, d) mean attention output over the queries
     int64_t n_chunks = 0;            ///< number of prompt chunks read before the queries' own chunk
-    /// Whether the only query is the prompt's last query. Its chunk's entries are then in the cache.
+    /// Whether the only query is the prompt's last query. The entries of its chunk are then in the cache.
     bool after_prompt = false;
     /// (G, n, d) gradient of the mean next-token loss of the queries' chunk with respect to the keys. Empty if the
     /// layer has merged entries since the gradient was computed, or if the chunk has no loss.

@@ -95,17 +95,17 @@ std::vector<Parameter> merging_parameters() {
             "chunk", "a quarter of the budget, at most 512", {.low = 1},
             "Number of tokens read between two merges. The paper uses 512 at a budget of 2048."),
         integer_parameter("sinks", 32, {.low = 0},
-                          "Number of first entries that are never merged. They are part of the budget."),
+                          "Number of first entries that are never merged. These entries are part of the budget."),
         real_parameter("gamma", 4096 / std::log(512.0), {.low = 0, .low_open = true},
                        "Number of entries over which a pair's score falls by a factor of e. Of pairs with equal "
                        "attention, recent pairs are merged first. The published code uses 4096 / ln 512."),
         boolean_parameter("final_merge", true,
                           "Whether entries are merged down to the budget after the prompt, by the attention of the "
                           "prompt's last query. The paper's tables use off."),
-        automatic_integer_parameter(
-            "cap", "no limit", {.low = 1},
-            "Largest number of tokens for which a merged entry counts in attention. The entry's value remains the full "
-            "sum. A cap makes positions smaller and outputs larger. The published code uses 5."),
+        automatic_integer_parameter("cap", "no limit", {.low = 1},
+                                    "Largest number of tokens for which a merged entry counts in attention. The "
+                                    "entry's value remains the full sum. A cap makes distances between entries smaller "
+                                    "and attention outputs larger. The published code uses 5."),
     };
 }
 

@@ -12,7 +12,7 @@ namespace kvscope::policies {
 
 int n_rows(const ModelShape& shape, Granularity granularity);
 
-/// Returns scores per KV head (reduced over its query heads) or per query head, from scores `in` (H, columns).
+/// Converts query heads' scores `in` (H, columns) to rows. The row of a KV head combines the scores of its query heads.
 template <class Out>
 std::vector<Out> reduce_scores_by_head(const ModelShape& shape, Granularity granularity,
                                        kernels::HeadReduction reduction, const float* in, int64_t columns);
@@ -27,7 +27,7 @@ std::vector<Out> reduce_scores_by_head(const ModelShape& shape, Granularity gran
 template <class Score>
 std::vector<Score> no_scores(int rows, int64_t n_tokens);
 
-/// Returns (R, n_tokens) with the pooled first n_prefix values of each row of `in`, followed by NaN.
+/// Returns scores (R, n_tokens). Each row has the pooled first n_prefix values of a row of `in`, then NaN.
 std::vector<float> pooled_prefix(kernels::Pooling pooling, int64_t kernel, const std::vector<float>& in, int rows,
                                  int64_t n_prefix, int64_t n_tokens);
 

@@ -25,12 +25,12 @@ struct StoredBlock {
     std::vector<float> numbers{};  ///< shape (n, width)
 };
 
-/// One term of the sum for the keys or values of n entries. Has `width` numbers per entry in the model's type.
+/// One term of the sum that gives n keys or values. A term has `width` numbers per entry, in the model's type.
 struct StoredPart {
     int width = 0;
     /// (n, width). If `numbers` and `block` are empty, the part consists of the prompt's keys or values in `channels`.
     std::vector<float> numbers{};
-    /// Contains the part's numbers if `numbers` is empty. A block of this or an earlier layer, with the same n entries.
+    /// Contains the part's numbers if `numbers` is empty. The block belongs to this or an earlier layer.
     std::shared_ptr<const StoredBlock> block{};
     int first_column = 0;
     /// (width) channels of the numbers, ascending. Empty if the numbers cover all d channels or if there is a map.
