@@ -121,7 +121,7 @@ Definition dapq_definition() {
                                  "random tokens of the vocabulary. A prompt that is too short is repeated."),
                 integer_parameter("first", 4, {.low = 0, .high = 1 << 20},
                                   "Number of tokens from the start of the prompt, for content=first-last."),
-                automatic_integer_parameter("last", "pseudo_tokens minus `first`", {.low = 0, .high = 1 << 20},
+                automatic_integer_parameter("last", "pseudo_tokens minus first", {.low = 0, .high = 1 << 20},
                                             "Number of tokens from the end of the prompt, for content=first-last."),
                 text_parameter(
                     "phrase", "Sorry, I don't know. ",

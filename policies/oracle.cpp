@@ -5,7 +5,7 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Upper bound for the quality of policies, which cannot know the answer in advance.
+/// Upper bound for other policies, because they do not know the answer.
 class Oracle : public ScoringPolicy {
  public:
     explicit Oracle(const ParameterValues& values) : ScoringPolicy(values), reduction_(reduction_of(values)) {}
@@ -38,7 +38,7 @@ Definition oracle_definition() {
         .summary =
             "Keeps the entries that receive the most attention in the full cache's answer, summed over the answer's "
             "queries. With several questions on one context, the sum includes all answers. The oracle is an upper "
-            "bound for policies, which cannot know the answer.",
+            "bound, because other policies do not know the answer.",
         .parameters = {reduce_parameter(), granularity_parameter(), positions_parameter()},
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<Oracle>(values);

@@ -57,7 +57,7 @@ Definition random_definition() {
         .paper = "",
         .summary =
             "Keeps uniformly random entries, drawn separately for each head, layer and prompt. The same seed gives the "
-            "same entries. A useful policy performs better than this one.",
+            "same entries. A useful policy performs better than random selection.",
         .parameters =
             {
                 acting_after_scores(

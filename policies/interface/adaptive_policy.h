@@ -7,7 +7,7 @@
 
 namespace kvscope::policies {
 
-/// Ada-KV with SnapKV's scores. Each layer keeps the best entries of all heads. `alpha` reserves entries for a head.
+/// Ada-KV with SnapKV's scores. Each layer keeps the best entries of all heads. `alpha` reserves entries per head.
 class AdaptivePolicy : public SnapKvFamily {
  public:
     explicit AdaptivePolicy(const ParameterValues& values)

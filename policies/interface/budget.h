@@ -14,7 +14,7 @@ namespace kvscope::policies {
 /// Unit of a policy's budget: kept entries, or bytes of the full cache. In bytes, a count B means the share B / N.
 enum class BudgetOf { entries, bytes };
 
-/// Number of kept entries per KV head and layer, including window and sinks. It is a count or a share of the prompt.
+/// Number of kept entries per KV head and layer, window and sinks included, as a count or as a share of the prompt.
 struct Budget {
     bool is_share = false;
     int64_t count = 0;   ///< used if `is_share` is false

@@ -27,7 +27,7 @@ Parameter granularity_parameter() {
     return choice_parameter(
         "granularity", {"kv_head", "query_head"}, "kv_head",
         "Heads that keep their own entries. With query_head (as in older reference code), each query head has its own "
-        "copies of keys and values. With r query heads per KV head, this takes r times the memory.");
+        "copies of keys and values. With r query heads per KV head, query_head takes r times the memory.");
 }
 
 Parameter positions_parameter() {

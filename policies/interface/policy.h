@@ -59,7 +59,7 @@ struct Needs {
     int window_queries = 0;       ///< number of last prompt tokens whose post-RoPE queries are needed
     bool attention_sums = false;  ///< exact attention sums over all prompt queries (H2O)
     bool hidden_states = false;   ///< each layer's input (N, hidden)
-    /// Whether the policy reads keys and values. Policies that store parts or merge values always do.
+    /// Whether the policy reads keys and values. Policies that store parts or merge values always read them.
     bool entries = false;
     bool keys_before_rope = false;
     bool calibration = false;  ///< RunContext::calibration, which the engine then computes before it reads a prompt
