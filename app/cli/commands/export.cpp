@@ -140,7 +140,7 @@ void check_csv_safe(const Arguments& arguments) {
                         arguments.output.filename().string(), format.extension()));
 }
 
-/// Checks that each named figure supports every option. With `all`, one figure is enough.
+/// Checks that each named figure supports every option. For `all`, at least one figure must support the option.
 void check_arguments(const Arguments& arguments, const std::vector<const analysis::FigureDefinition*>& definitions) {
     const auto& options = arguments.options;
     if (!arguments.are_all()) {
@@ -166,7 +166,7 @@ void check_traces(const std::vector<fs::path>& traces) {
         for (size_t other = 0; other < i; ++other) {
             std::error_code missing;
             if (fs::equivalent(traces[i], traces[other], missing))
-                throw analysis::FigureError(fmt::format("{} and {} are the same trace: name it once",
+                throw analysis::FigureError(fmt::format("{} and {} are the same trace: give only one path",
                                                         traces[other].string(), traces[i].string()));
         }
 }
@@ -387,7 +387,7 @@ void declare_rankings(CLI::App& app, Arguments& arguments) {
     arguments.of_rankings.push_back(app.get_option("--format")->description("Format of a ranking on standard output"));
 }
 
-/// Declares --threshold and the options of single figures. The help states each option's meaning per figure.
+/// Declares --threshold and the options of single figures. The help lists an option's meaning in each figure.
 void declare_own_options(CLI::App& app, Arguments& arguments) {
     std::map<std::string, std::vector<std::string>> meanings;
     for (const auto& definition : analysis::figure_definitions())
@@ -423,8 +423,8 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--run,--runs", arguments->runs, "Run, by label, policy or number; repeatable")
         ->allow_extra_args(false);
     app.add_option("--rename", arguments->renames,
-                   "LABEL=NEW LABEL: new label of a run in figures and rankings; a policy, as in k-vec=K-VEC, renames "
-                   "all its runs; repeatable. The recipe keeps the original label")
+                   "LABEL=NEW LABEL: new label of a run in figures and rankings; a policy in place of LABEL, as in "
+                   "k-vec=K-VEC, renames all runs of the policy; repeatable. The recipe keeps the original label")
         ->allow_extra_args(false);
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
     const auto* heads = app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");

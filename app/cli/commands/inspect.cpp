@@ -70,8 +70,8 @@ std::function<int()> declare(CLI::App& app) {
         ->needs(commands_flag);
     const auto memory = std::make_shared<MemoryColumns>();
     auto* memory_at = app.add_option("--memory-at", memory->n_tokens,
-                                     "Text length in tokens for additional columns: the bytes of each cache, and how "
-                                     "many times smaller it is than the full cache")
+                                     "Text length in tokens, for which columns show the bytes of each cache and how "
+                                     "many times smaller the cache is than the full cache")
                           ->check(CLI::Range(int64_t{1}, analysis::most_tokens_at));
     std::vector<std::string> models;
     for (const auto& shape : analysis::known_cache_shapes()) models.push_back(shape.name);
@@ -79,7 +79,8 @@ std::function<int()> declare(CLI::App& app) {
                    "Model whose cache --memory-at describes, with 16-bit numbers (default: the trace's model)")
         ->transform(OneOf(models))
         ->needs(memory_at);
-    app.add_flag("--budgets-grow", memory->budgets_grow, "Scale budgets in entries with the text length of --memory-at")
+    app.add_flag("--budgets-grow", memory->budgets_grow,
+                 "Let budgets in entries grow in proportion to the text length of --memory-at")
         ->needs(memory_at);
     commands_flag->excludes(memory_at);
     const std::vector<const CLI::Option*> of_traces = {whole_text_flag, memory_at};
@@ -89,7 +90,7 @@ std::function<int()> declare(CLI::App& app) {
         std::error_code error;
         const bool is_there = fs::exists(*path, error);
         const bool is_unfinished = !is_there && fs::exists(path->string() + ".part", error);
-        // If the trace was finished in the meantime, the name of its former .part folder means the finished trace.
+        // After a trace is finished, the name of its .part folder still opens the trace.
         const auto joined = is_there ? std::nullopt : trace::joined_trace(*path);
         const fs::path found = joined ? *joined : is_unfinished ? *path : program::find_model(*path);
         checkpoint::refuse_dangling_link(found);

@@ -47,7 +47,7 @@ struct Arguments {
     bool quiet = false;
 };
 
-/// Prints the table of scores. Warnings follow the table in formats for people, else they go to stderr.
+/// Prints the table of scores. Warnings follow the table, or go to stderr if programs read the format.
 void show(const Arguments& arguments, const trace::Reader& reader) {
     const auto rows = reader.results(arguments.tasks);
     const bool is_for_people = arguments.format.is_for_people();
@@ -102,7 +102,7 @@ std::map<std::string, std::vector<trace::ResultRow>> finished_samples(const Argu
         if (!reader.complete() || !options.is_part_of_it(reader.recipe_json())) return samples;
         for (auto& row : reader.results(arguments.tasks)) samples[row.sample_id].push_back(std::move(row));
     } catch (const trace::TraceError&) {
-        // Not a trace: the writer refuses to replace the file.
+        // The file is not a trace, so the writer will refuse to replace it.
     }
     return samples;
 }

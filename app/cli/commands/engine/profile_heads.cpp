@@ -47,7 +47,7 @@ int act(Arguments& arguments) {
     const auto model = arguments.model.open(progress);
     const auto profile = measured(model, options, progress);
     figures::write_whole_file(arguments.output, engine::to_json(profile, model.transformer().shape()), arguments.force);
-    progress.message(fmt::format("{} written: {} of {} prompts were answered correctly and counted",
+    progress.message(fmt::format("{} written: {} of {} prompts had correct answers and were counted",
                                  arguments.output.string(), profile.n_right, profile.n_prompts));
     return 0;
 }
@@ -60,9 +60,9 @@ std::function<int()> declare(CLI::App& app) {
         ->required()
         ->check(NewFile())
         ->type_name("FILE.json");
-    app.add_option(
-           "--measure", arguments->measure,
-           "Importance measure: r for copying the needle, r2 for attention to a needle that needs a step of reasoning")
+    app.add_option("--measure", arguments->measure,
+                   "Importance measure: r rates how a head copies the needle, r2 how it attends to a needle that needs "
+                   "reasoning")
         ->transform(OneOf({"r", "r2"}))
         ->capture_default_str();
     declare_needles(app, {options.lengths, options.depths, options.n_seeds, options.n_new, arguments->haystack});

@@ -24,7 +24,7 @@ struct Arguments {
 
 bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
 
-/// Omits empty prompts. @returns their number @throws std::invalid_argument if all prompts are empty
+/// @returns the number of empty prompts, which are omitted @throws std::invalid_argument if all prompts are empty
 int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& prompts) {
     if (!arguments.prompt.empty())
         prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});
@@ -60,7 +60,7 @@ std::function<int()> declare(CLI::App& app) {
     auto& terminal = arguments->terminal;
     terminal.model.declare(app);
     app.add_option("-p,--prompt", arguments->prompt, "Text of the prompt")->type_name("TEXT");
-    app.add_option("--prompt-name", arguments->prompt_name, "Name of the -p text in the trace")
+    app.add_option("--prompt-name", arguments->prompt_name, "Name in the trace of the prompt given by -p")
         ->type_name("NAME")
         ->capture_default_str();
     app.add_option("-f,--prompt-file,--file", arguments->prompt_files, "Prompt file, - for standard input; repeatable")
@@ -72,8 +72,9 @@ std::function<int()> declare(CLI::App& app) {
     declare_run_options(app, job.experiment);
     app.get_option("--alignment")->excludes(app.get_option("--no-record"));
     auto* prompt_from =
-        app.add_option("--prompt-from", job.prompt_from,
-                       "Reuse prompts, questions and token ids of a trace, by prompt number (default: 0)")
+        app.add_option(
+               "--prompt-from", job.prompt_from,
+               "Reuse the prompts with these numbers (default: 0) of a trace, with their questions and token ids")
             ->type_name("TRACE.h5[:PROMPT[,PROMPT…]]");
     for (const char* other : {"-p", "-f", "--question", "--query-aware"}) prompt_from->excludes(app.get_option(other));
     app.add_option("-o,--output", job.output, "Trace to write; missing runs and prompts are added to an existing trace")

@@ -46,7 +46,7 @@ class Curve {
 
     static std::filesystem::path part_of(const std::filesystem::path& curve) { return curve.string() + ".part"; }
 
-    /// Whether a file may be replaced: it is absent, empty, or a table of losses.
+    /// Returns true if a file may be replaced, because it is absent, empty, or a table of losses.
     static bool is_own(const std::filesystem::path& file) {
         std::error_code error;
         if (!std::filesystem::exists(std::filesystem::symlink_status(file, error)) || error) return true;
@@ -154,7 +154,7 @@ int act(Arguments& arguments) {
     require_sense(arguments);
     arguments.job.set_output(arguments.output);
     TerminalProgress progress(
-        arguments.quiet, [] { return "stopped; the same command resumes from the state of at most a minute ago"; });
+        arguments.quiet, [] { return "stopped; the same command resumes from a state that is at most a minute old"; });
     try {
         train(arguments, progress);
     } catch (const engine::Cancelled&) {
@@ -180,10 +180,11 @@ void declare_stages(CLI::App& app, Arguments& arguments) {
            "Inputs of least squares: the stored numbers of the group's first layer, of the layer itself, or of both")
         ->transform(OneOf({"both", "first-layer", "own"}))
         ->capture_default_str();
-    arguments.steps = app.add_option("--steps", arguments.job.descent.steps, "Number of steps of --stage1 adamw")
-                          ->check(WholeNumber(1))
-                          ->needs(stage1)
-                          ->capture_default_str();
+    arguments.steps =
+        app.add_option("--steps", arguments.job.descent.steps, "Number of gradient descent steps with --stage1 adamw")
+            ->check(WholeNumber(1))
+            ->needs(stage1)
+            ->capture_default_str();
     auto* tune = app.add_option("--tune", arguments.job.tuning.steps,
                                 "Number of gradient descent steps on the attention after the first stage (1000 in the "
                                 "paper); 0 for none")
@@ -210,7 +211,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("texts", arguments->job.texts, "Texts to train on (default: the installed English prose)")
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
-    app.add_option("-o,--output", arguments->output, "File of maps to write")
+    app.add_option("-o,--output", arguments->output, "File for the trained maps")
         ->required()
         ->check(NewFile())
         ->type_name("FILE.safetensors");
@@ -222,12 +223,12 @@ std::function<int()> declare(CLI::App& app) {
         ->check(WholeNumber(0))
         ->capture_default_str();
     app.add_option("--sequence", options.sequence,
-                   "Number of tokens per pass, at most the model's context; gradient descent uses at most 512")
+                   "Number of tokens per pass, limited by the model's context and, for gradient descent, to 512")
         ->check(WholeNumber(8))
         ->capture_default_str();
     declare_stages(app, *arguments);
     app.add_option("--held-out", arguments->job.held_out,
-                   "Share of the text, at its end, that is kept out of training to measure errors")
+                   "Share of the text that is reserved for measuring errors, taken from the end")
         ->check(RealNumber(0, 0.9))
         ->capture_default_str();
     app.add_flag("--force", arguments->job.force, "Replace an existing output");

@@ -102,7 +102,7 @@ int view(const Arguments& arguments) {
     return 0;
 }
 
-/// Opens the app. Without a display, runs a requested demo in the terminal, else fails.
+/// Opens the app. Without a display, runs a requested demo in the terminal or throws NoDisplay with advice.
 int view_or_say_why(const Arguments& arguments) {
     try {
         return view(arguments);
@@ -114,9 +114,10 @@ int view_or_say_why(const Arguments& arguments) {
             return run_demo_in_terminal("kvscope-demo", false);
         }
 #endif
-        throw gui::NoDisplay(fmt::format(
-            "{}: start kvscope with a display, or use a command without one, such as kvscope inspect or kvscope export",
-            error.what()));
+        throw gui::NoDisplay(
+            fmt::format("{}: start kvscope with a display, or use a command that needs no display, such as kvscope "
+                        "inspect or kvscope export",
+                        error.what()));
     }
 }
 
