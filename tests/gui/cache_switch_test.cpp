@@ -197,7 +197,7 @@ TEST_CASE(
     const auto says_how = [&] {
         const std::string shown = driven.shown_text();
         CAPTURE(shown);
-        CHECK(shown.find("Decode in What-if generates one") != std::string::npos);
+        CHECK(shown.find("Decode in What-if generates an answer") != std::string::npos);
         CHECK(shown.find("the answer appears while it is decoded") == std::string::npos);
         CHECK(shown.find("Repeat the command that started it") == std::string::npos);
     };

@@ -46,7 +46,7 @@ class AnswersView : public View {
         if (prompt_open_) draw_prompt(context, *focus);
         const auto shown = outputs(context);
         if (shown.empty() && stopped_in(*focus).empty()) {
-            draw_nothing(context, "No run is visible. Select one in Runs, or press 0 to show all.");
+            draw_nothing(context, "No run is visible. Select a run in Runs, or press 0 to show all.");
             return;
         }
         const float em = ImGui::GetFontSize();
@@ -130,7 +130,7 @@ class AnswersView : public View {
             const std::optional<RunKey> reference = reference_.of(session, key);
             std::optional<RunAt> less;
             if (reference) less = source(*reference);
-            // Until the next output is ready, shows the previous output, which has the same reference.
+            // Until the next output is ready, shows the previous output with the same reference.
             const auto answer =
                 session.tasks.ask(outputs_, key.text() + (reference ? " less " + reference->text() : ""),
                                   session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),
@@ -313,7 +313,7 @@ class AnswersView : public View {
         const RunAt at = context.session.at(key);
         if (at.reader->is_in_file(at.prompt, at.run)) return "empty answer";
         if (context.session.document(key)->is_what_if(key.run))
-            return "a what-if run has no answer. Decode in What-if generates one";
+            return "a what-if run has no answer. Decode in What-if generates an answer";
         const bool is_under_way = context.engine && context.engine->status().state == EngineStatus::State::running;
         return is_under_way ? "the answer appears while it is decoded"
                             : "stopped before its answer. Repeat the command that started it to continue";
@@ -471,10 +471,10 @@ class AnswersView : public View {
     FurtherQuestions further_;
     std::string sent_;  ///< text of "Prompt as sent", from which parts can be copied
     std::shared_ptr<const PromptText> sent_of_;
-    float text_height_ = 0;  ///< height of the answers in the last frame, pixels
+    float text_height_ = 0;  ///< height of the answers in the last frame, in pixels
     RunKey seen_;            ///< run that was selected in the last frame
-    RunKey followed_;        ///< run to keep in view; invalid: none
-    RunKey answering_;       ///< first visible run whose answer is being decoded; invalid: none
+    RunKey followed_;        ///< run to keep in view, or invalid
+    RunKey answering_;       ///< first visible run whose answer is being decoded, or invalid
 };
 
 }  // namespace

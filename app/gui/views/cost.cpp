@@ -34,7 +34,7 @@ using analysis::Column;
 using analysis::ColumnType;
 using analysis::Table;
 
-/// Green and purple of Okabe and Ito, distinguishable with color blindness. Orange is used for warnings.
+/// The colors are Okabe and Ito's green and purple, which color-blind people can distinguish. Orange means a warning.
 ImVec4 color_of(Change change, const Theme& theme) {
     const float darker = theme.brightness == Brightness::light ? 0.78f : 1.12f;
     if (change == Change::better) return {0, darker * 0.62f, darker * 0.45f, 1};
@@ -134,7 +134,7 @@ class CostView : public View {
             });
     }
 
-    /// Adds the columns for the memory at another length or of another model, if enabled.
+    /// Adds the estimated memory for another text length or another model, if the user enabled the estimate.
     std::shared_ptr<const Table> with_memory(const std::shared_ptr<const TableOfRuns>& runs,
                                              const trace::ModelAttributes& model) const {
         const auto at = memory_.at(model);

@@ -33,7 +33,7 @@ PreparedFigure large_matrix(const PreparedFigure& all, int layer) {
     return large;
 }
 
-/// Returns the figure's sources without ordered heads. The check box selects the sources with ordered heads.
+/// Omits the sources with ordered heads, because a check box selects these sources.
 analysis::FigureDefinition plain_sources() {
     analysis::FigureDefinition definition = analysis::figure_definition("jsd");
     for (auto& option : definition.options)
@@ -60,7 +60,7 @@ class HeadDivergenceView : public View {
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
             ImGui::SetTooltip("%s", can_order ? "places heads with similar distributions next to each other, in a "
                                                 "separate order for each layer (average linkage)"
-                                              : "A − B needs the same order in both traces");
+                                              : "A − B needs the same order of heads in both traces");
 
         const auto request = figure(session);
         const bool of_runs = source_ == "scores";

@@ -31,7 +31,7 @@ using analysis::Table;
 using analysis::TokenDecision;
 using analysis::TokenReport;
 
-/// Returns by how many ranks a candidate is below the cut-off; 0 or less if it is kept.
+/// Returns the number of ranks between a dropped candidate and the cut-off. For kept candidates, returns 0 or less.
 double ranks_missing(const TokenDecision& d) {
     if (!d.candidate) return TokenDecision::nothing;
     return static_cast<double>(d.rank) - static_cast<double>(d.n_candidates_kept);
@@ -90,8 +90,8 @@ class InspectorView : public View {
             draw_token_heading(context, *prompt, asked);
             notes_.draw(context, document, asked);
             ImGui::TextWrapped(
-                "Policies did not see this token. It belongs to the question, whose entries are always kept and count "
-                "in no budget.");
+                "Policies did not see this token. The token is in the question, whose entries are always kept and "
+                "count in no budget.");
             return;
         }
         read(session, document, *prompt, asked);

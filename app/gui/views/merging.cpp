@@ -95,7 +95,7 @@ class MergingView : public View {
     void fit() override { fit_ = true; }
 
  private:
-    /// Whether a run merges tokens; nullopt: not known yet. Reads in a background job, as the file may be in use.
+    /// Returns whether a run merges tokens, or nullopt until a job has read the file.
     static std::optional<bool> merges(const Session& session, const RunKey& key) {
         static const TaskSlot<bool> slot;
         const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] {
@@ -225,12 +225,8 @@ class MergingView : public View {
 }  // namespace
 
 ViewKind merging_view() {
-    return {"merging",
-            "Merged entries",
-            "Tokens of a layer that were merged into one entry, for runs that merge, on a common token axis",
-            Dock::center,
-            Topic::tokens,
-            []() -> std::unique_ptr<View> { return std::make_unique<MergingView>(); },
+    return {"merging",    "Merged entries", "Tokens that share an entry in a layer, for each run that merges tokens",
+            Dock::center, Topic::tokens,    []() -> std::unique_ptr<View> { return std::make_unique<MergingView>(); },
             R"(
 ...###....####..
 ..#...#..#....#.

@@ -70,7 +70,8 @@ class PromptView : public View {
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {
             {"move the mouse", "a token's id, position and where it is kept; the token is highlighted in all views"},
-            {"click, drag, Shift-click", "select one token, a span, or all tokens up to the clicked one, with its run"},
+            {"click, drag, Shift-click",
+             "select a token, a span, or all tokens up to the clicked token, together with the run"},
             {"Ctrl+F, F3, Shift+F3", "search, next match, previous match"},
             {"P, right-click", "pin a token; open its menu"},
             {"F", "return to the start of the prompt"}};
@@ -138,7 +139,7 @@ class PromptView : public View {
         return runs;
     }
 
-    // Width of the color scale and its labels, in font sizes.
+    // Width of the color scale with its labels, in multiples of the font size.
     static constexpr float n_scale_sides = 5;
     static constexpr float scale_gap = 0.3f;
 
@@ -202,7 +203,7 @@ class PromptView : public View {
 
     std::string least_in_words() const { return least_ < 1 ? fmt::format("not kept  {:.2g}", least_) : "not kept  1"; }
 
-    /// Returns the label of the color scale's end, e.g. "30 layers". Names the traces if the runs' models differ.
+    /// Returns the label of the scale's upper end, e.g. "30 layers". If models differ, the label names the traces.
     std::string most_in_words(const Context& context, const std::vector<RunKey>& runs) const {
         const char* what = by_heads() ? "heads" : "layers";
         std::map<size_t, std::set<std::string>> traces;
@@ -352,7 +353,7 @@ class PromptView : public View {
         ImGui::EndChild();
     }
 
-    /// Draws the columns. Returns the column (nullptr: none) and the token under the mouse.
+    /// Draws the columns. Returns the column under the mouse, or nullptr, and the token under the mouse.
     std::pair<const PromptColumn*, int64_t> draw_texts(Context& context, const std::vector<PromptColumn>& all,
                                                        const PromptGrid& grid) {
         if (!ImGui::IsMouseDown(ImGuiMouseButton_Left) && !ImGui::IsMouseReleased(ImGuiMouseButton_Left))
@@ -563,8 +564,8 @@ class PromptView : public View {
         columns_ = std::move(runs);
     }
 
-    /// Scrolls to the column of a run that was selected in another view. With `rows`, scrolls to the column's beginning
-    /// if it ends above the visible part. Returns false if the column's lines are not known yet.
+    /// Scrolls to the column of a run that was selected in another view. With `rows`, also scrolls up to a column that
+    /// ends above the visible part. Returns false until the column's lines are known.
     bool follow_run(const Cursor& selected, const std::vector<PromptColumn>& all, const PromptGrid& grid, bool rows) {
         // In the first frame, the text starts at its left edge unless a token is selected.
         if (selected.run == seen_.run || (!seen_.run.valid() && !selected.has_tokens())) return true;
@@ -596,12 +597,12 @@ class PromptView : public View {
     std::set<RunKey> columns_;              ///< runs that had columns in the last frame
     Cursor seen_;                           ///< last selection that was scrolled to
     int seen_asked_ = 0;                    ///< Selection::n_asked() at the time of `seen_`
-    std::optional<std::string> seen_mark_;  ///< last mark that was scrolled to; nullopt: none yet
+    std::optional<std::string> seen_mark_;  ///< last mark that was scrolled to, or nullopt
     int64_t hovered_ = -1;
     int64_t wanted_token_ = -1;
     Cursor dragged_;           ///< selected span while dragging; without tokens while only one token is selected
     RunKey drag_run_;          ///< run in whose column the button was pressed
-    int64_t drag_token_ = -1;  ///< token on which the button was pressed; −1: none
+    int64_t drag_token_ = -1;  ///< token on which the button was pressed, or −1
     int64_t menu_token_ = -1;
     int menu_document_ = -1;
 };

@@ -193,7 +193,7 @@ class QuerySimilarityView : public View {
             return prompt && i < prompt->shown.size() ? prompt->shown[i] : std::string("…");
         };
         begin_tooltip_beside();
-        ImGui::Text(difference ? "A − B of cosines %+.3f" : "cosine %.3f", static_cast<double>(hit.value));
+        ImGui::Text(difference ? "difference of cosines (A − B) %+.3f" : "cosine %.3f", static_cast<double>(hit.value));
         ImGui::PushFont(context.fonts.mono, 0);
         ImGui::Text("%s · %s", token(a).c_str(), token(b).c_str());
         ImGui::PopFont();
@@ -243,8 +243,9 @@ class QuerySimilarityView : public View {
         session.set_hover(*over);
         begin_tooltip_beside();
         if (request.n_traces() > 1 && !request.difference) ImGui::TextUnformatted(line->label.c_str());
-        ImGui::Text(request.difference ? "layer %d: A − B of mean cosines %+.3f" : "layer %d: mean cosine %.3f", layer,
-                    line->y[at]);
+        ImGui::Text(
+            request.difference ? "layer %d: difference of mean cosines (A − B) %+.3f" : "layer %d: mean cosine %.3f",
+            layer, line->y[at]);
         if (!line->low.empty()) ImGui::Text("heads from %.3f to %.3f", line->low[at], line->high[at]);
         ImGui::TextDisabled("%s", measure_definition("mean_query_similarity"));
         end_tooltip_beside();

@@ -87,7 +87,7 @@ class RankingsView : public View {
     }
 
  private:
-    /// Returns the chosen ranking, or the first one if this version does not have it.
+    /// Returns the chosen ranking, or the first ranking if this version does not have the chosen ranking.
     const RankingDefinition& chosen() const {
         const auto& all = analysis::ranking_definitions();
         const auto find = [&](const std::string& name) {

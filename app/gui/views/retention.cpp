@@ -52,7 +52,7 @@ RetentionMap layers_map(const trace::Reader& reader, int prompt, int run) {
     return {analysis::retention(analysis::kept_sets(*kept, n)), kept->n_layers, n, kept};
 }
 
-/// Returns the map of one layer, (R, N): 1 if the head keeps the token, 1/n for an entry of n tokens.
+/// Returns the map of one layer, (heads, N): 1 for a kept token, 1/n for a token in an entry of n tokens.
 RetentionMap heads_map(const trace::Reader& reader, int prompt, int run, size_t layer) {
     const auto kept = reader.kept(prompt, run);
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
@@ -74,7 +74,7 @@ class RetentionView : public View {
                                       ? "Open a trace or run the demo to see which tokens survive."
                                   : session.focus() && session.focus()->reader()->n_prompts() == 0
                                       ? why_no_prompt(*session.focus())
-                                      : "No run is visible. Select one in Runs, or press 0 to show all.");
+                                      : "No run is visible. Select a run in Runs, or press 0 to show all.");
             return;
         }
         if (layer_ >= 0 && ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) &&
@@ -255,7 +255,7 @@ class RetentionView : public View {
 
     std::string map_name(const RunKey& key) const { return fmt::format("{} {}", key.text(), layer_); }
 
-    /// Returns nullptr while the map is being read and after an error. In the second case, also sets `error`.
+    /// Returns nullptr while the map is being read. After an error, returns nullptr and sets `error`.
     std::shared_ptr<const RetentionMap> ask_map(Context& context, const RunKey& key, std::string& error) const {
         // Models of two traces may have different numbers of layers.
         if (layer_ >= n_layers_of(context.session, key)) {
@@ -351,7 +351,7 @@ class RetentionView : public View {
             draw_token_overview(context, "overview", place, height, *context.session.document(key), *drawn, colors);
     }
 
-    int layer_ = -1;  ///< layer whose heads are shown; −1: all layers
+    int layer_ = -1;  ///< layer whose heads are shown, or −1 for all layers
     bool fit_ = false;
     float least_ = 1;         ///< smallest RetentionMap::least of the visible runs
     bool all_share_ = false;  ///< whether the tokens of all visible runs share entries
@@ -362,12 +362,8 @@ class RetentionView : public View {
 }  // namespace
 
 ViewKind retention_view() {
-    return {"retention",
-            "Retention",
-            "Tokens that each layer, or each head of a layer, keeps; all runs on a common token axis",
-            Dock::center,
-            Topic::tokens,
-            []() -> std::unique_ptr<View> { return std::make_unique<RetentionView>(); },
+    return {"retention",  "Retention",   "Tokens that each layer or head keeps, for all runs on a common token axis",
+            Dock::center, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<RetentionView>(); },
             R"(
 9300100300010099
 9200200410020099

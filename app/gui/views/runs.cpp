@@ -39,16 +39,15 @@ class RunsView : public View {
     }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
-        return {
-            {"click", "select a run"},
-            {"right click", "show only this run, budget or policy, together with the full cache; rename the run"},
-            {"the marker",
-             "show or hide the run in all views; with Ctrl, show only this run; keys for the first 27 runs: 1 … 9, "
-             "Shift+1 … 9, Ctrl+1 … 9"},
-            {"a prompt", "show the runs of that prompt; the selection, A and B move to the same runs"},
-            {"A, B",
-             "the two compared runs: O shows only these two, Space flickers between them, Esc stops that, D shows the "
-             "difference"}};
+        return {{"click", "select a run"},
+                {"right click", "show only this run, budget or policy, together with the full cache; rename the run"},
+                {"the marker",
+                 "show or hide the run in all views; with Ctrl, show only this run; keys for the first 27 runs: 1 … 9, "
+                 "Shift+1 … 9, Ctrl+1 … 9"},
+                {"a prompt", "show the runs of that prompt; the selection, A and B move to the same runs"},
+                {"A, B",
+                 "the two compared runs: O shows only these two, Space flickers between them, Esc stops the flicker, D "
+                 "shows the difference"}};
     }
 
  private:

@@ -183,7 +183,7 @@ class ScatterView : public FigureView {
         end_tooltip_beside();
     }
 
-    /// Returns the arrow under the mouse, or the arrow of the run's pair; nullptr: none.
+    /// Returns the arrow under the mouse, or the arrow to or from `run`. Returns nullptr if there is no arrow.
     static const analysis::Line* arrow_of(const PreparedFigure& shown, const analysis::Shape& hit, const RunKey& run,
                                           const Compared& pairs) {
         const auto* line = std::get_if<analysis::Line>(&hit);
@@ -198,7 +198,7 @@ class ScatterView : public FigureView {
         return nullptr;
     }
 
-    /// Draws labels that do not overlap. Of two runs with an arrow, only the run at its head has a label.
+    /// Draws labels that do not overlap. If an arrow joins two runs, only the run at the arrow's head has a label.
     template <class RunOf>
     static void draw_labels(const Context& context, const analysis::Panel& panel, const PlotFrame& frame,
                             ImDrawList* list, const RunOf& run_of, const Compared& pairs) {

@@ -76,8 +76,8 @@ class SpectrumView : public FigureView {
     bool can_inspect_as_model() const { return source_ == "eigenvalues" || source_ == "cumulative"; }
     bool is_maps() const { return source_ == "layer-similarity" || source_ == "head-similarity"; }
 
-    /// Returns the selected query head or those that read the selected KV head; empty if the trace has no selected
-    /// head.
+    /// Returns the selected query head, or the query heads of the selected KV head. The list is empty if the trace has
+    /// no selected head.
     static std::vector<int> query_heads(const Session& session, int document) {
         const Cursor selected = session.cursor();
         const Document* of = session.document(document);
@@ -244,7 +244,7 @@ class SpectrumView : public FigureView {
             ImGui::Text("layers %d and %d", hit.subject.layer, hit.other.layer);
         else
             ImGui::Text("KV heads %d and %d", hit.subject.head, hit.other.head);
-        ImGui::Text("%s %.4f", request.difference ? "A − B of mean cosines" : "mean cosine",
+        ImGui::Text("%s %.4f", request.difference ? "difference of mean cosines (A − B)" : "mean cosine",
                     static_cast<double>(hit.value));
         ImGui::TextDisabled("%s", measure_definition(source_));
         end_tooltip_beside();
@@ -281,8 +281,8 @@ class SpectrumView : public FigureView {
         begin_tooltip_beside();
         const std::string& title = shown.figure.panels[panel].title;
         if (by_layer) {
-            ImGui::Text("%s: %s %.4f", line->label.c_str(), request.difference ? "A − B of cosines" : "cosine",
-                        line->y[at]);
+            ImGui::Text("%s: %s %.4f", line->label.c_str(),
+                        request.difference ? "difference of cosines (A − B)" : "cosine", line->y[at]);
             if (!title.empty()) ImGui::TextUnformatted(title.c_str());
             ImGui::TextDisabled("layer %d, mean over neighboring tokens before RoPE", layer);
             ImGui::TextDisabled("%s", measure_definition(source_));

@@ -43,7 +43,7 @@ class WhatIfView : public View {
             draw_prefill_button(context);
             return;
         }
-        // While a slider is moved, nothing above the sliders may appear or disappear.
+        // Items above the sliders must not appear or disappear while the user moves a slider.
         draw_budget(context);
         draw_summary(context);
         draw_buttons(context);
@@ -63,10 +63,10 @@ class WhatIfView : public View {
             {"drag a slider", "let the policy choose tokens again with that value; all views show the resulting run"},
             {"Ctrl-click a slider", "type the number"},
             {"click a curve", "move the slider there; the curve of another run also selects that run"},
-            {"click a line below the curves", "move the slider to the place where the curve reaches that share"},
+            {"click a line below the curves", "move the slider to the place where the curve reaches the percentage"},
             {"F", "show the whole plot"},
             {"Decode", "runs the what-if to get its answer and its divergence from the full cache"},
-            {"Keep", "keeps this what-if; the next change starts another one"},
+            {"Keep", "keeps this what-if; the next change starts another what-if"},
             {"grey", "the parameter affects the scores themselves; repeat the prefill to change it"}};
     }
 
@@ -276,7 +276,7 @@ class WhatIfView : public View {
         const auto after = what_if_.changed_summary();
         const std::vector<SummaryLine> lines = summary_lines(*before, after);
         const float padding = ImGui::GetFontSize() / 4;
-        // A narrow view shows the recorded values only in tooltips.
+        // In a narrow view, only tooltips show the recorded values.
         const bool is_wide = ImGui::GetContentRegionAvail().x > summary_width(context, lines, padding);
         ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, {padding, 1});
         if (!ImGui::BeginTable("summary", is_wide ? 4 : 3, ImGuiTableFlags_SizingFixedFit)) {
@@ -332,7 +332,7 @@ class WhatIfView : public View {
         ImGui::BeginDisabled(!result.valid() || is_stale || is_kept);
         if (flowing_button("Keep",
                            "keeps this what-if among the runs, also when the trace is opened again;\nthe next change "
-                           "starts another one",
+                           "starts another what-if",
                            true))
             what_if_.keep(session);
         ImGui::EndDisabled();
@@ -349,7 +349,7 @@ class WhatIfView : public View {
         draw_decode_button(context, is_kept_one ? selected : is_stale ? RunKey{} : result);
         ImGui::BeginDisabled(!result.valid() || is_stale);
         if (flowing_button("Show both runs",
-                           "hides all runs except the recorded one and this one; key 0 shows all runs"))
+                           "hides all runs except the recorded run and this what-if; key 0 shows all runs"))
             show_alone(session, result);
         if (flowing_button("Copy command", "copies the command that makes these kept sets from the trace's tokens"))
             copy_command_of(context.session, result, context.host.notice);
@@ -387,7 +387,7 @@ class WhatIfView : public View {
 }  // namespace
 
 ViewKind what_if_view() {
-    return {"what_if",  "What-if",   "Other budgets and parameters, with the selection updated while a slider moves",
+    return {"what_if",  "What-if",   "Repeats a selection with other budgets and parameters while a slider moves",
             Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<WhatIfView>(); },
             R"(
 ------***-------

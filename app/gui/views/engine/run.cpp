@@ -49,7 +49,7 @@ class RunView : public View {
         const bool is_wide = ImGui::GetContentRegionAvail().x >= least_for_columns * ImGui::GetFontSize();
         draw_head(context, status, tokens, is_wide);
         if (std::exchange(was_wide_, is_wide) != is_wide) scroll_to_top_ = true;  // the parts have moved
-        // The queue and current answers reduce the form's height at its lower edge, so that its rows do not move.
+        // The queue and the answers are below the form. They shorten the form at its end, so that no row moves.
         const float height = -std::max(height_below_, 1.0f);
         is_wide ? draw_in_two_columns(context, status, tokens, height)
                 : draw_in_one_column(context, status, tokens, height);
@@ -122,7 +122,7 @@ class RunView : public View {
         ImGui::BeginChild(name, size);
     }
 
-    /// Keeps the height of a part while the mouse is over it, because rows of a part scrolled to its end would move.
+    /// Ends a part. While the mouse is over the part, its height does not shrink, because its rows could move.
     static void end_part(const Context& context, float& least_height) {
         const float height = ImGui::GetCursorPosY();
         if (!ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows | ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
@@ -161,7 +161,7 @@ class RunView : public View {
         ImGui::SameLine(0, gap);
         begin_part("form", {0, height});
         scroll_to_top_ = false;
-        // The budgets are above the long list of policies, so that they are always visible, and keep their height.
+        // The budgets are above the long list of policies, so that they are always visible. Their height is constant.
         draw_budgets(context.theme, form_, tokens, true);
         draw_policies(context, lifetime, form_, *check_);
         draw_budget_notes(context.theme, form_, tokens, *check_);  // below the list, so that the list does not move
@@ -178,15 +178,15 @@ class RunView : public View {
         is_checked_ = found.current;
     }
 
-    /// Returns the reason why the form cannot run; empty: none.
+    /// Returns the reason why the form cannot run, or an empty text.
     std::string problem(const std::optional<TokenCount>& tokens) const {
-        if (is_model_refused_) return "The chosen model cannot be used. Choose another one.";
+        if (is_model_refused_) return "The chosen model cannot be used. Choose another model.";
         if (std::string wrong = form_.problem(tokens); !wrong.empty()) return wrong;
-        if (is_in_queue()) return "This run is in progress or queued. Change the form to start another one.";
+        if (is_in_queue()) return "This run is in progress or queued. Change the form to start another run.";
         if (engine_ && !form_.request.output.empty() && engine_->is_taken(form_.request.output))
-            return fmt::format("An unfinished run writes {}. Choose another output.",
+            return fmt::format("An unfinished run is writing {}. Choose another output.",
                                form_.request.output.filename().string());
-        // Waits for the tokens, because a prompt that is shorter than every budget allows any budget.
+        // Waits for the number of tokens, because the prompt's length decides which budgets are valid.
         return is_checked_ && tokens && tokens->error.empty() ? check_->problem() : "";
     }
 
@@ -238,12 +238,12 @@ class RunView : public View {
     }
 
     const char* tooltip_of_run(bool is_busy) const {
-        if (is_in_queue()) return "This run is in progress or queued. Change the form to start another one.";
+        if (is_in_queue()) return "This run is in progress or queued. Change the form to start another run.";
         return is_busy ? "Ctrl+R: adds the run to the queue; it starts when the earlier jobs have finished"
                        : "Ctrl+R: reads the prompt once, applies every policy and decodes the answers";
     }
 
-    /// Draws the button also without a job, so that no other button takes its place. Cancelling is enabled half a
+    /// Draws the button even if there is no job, so that no other button takes its place. Cancelling is enabled half a
     /// second after a job starts, because a double click may have been meant for the previous job.
     void draw_cancel(EngineSession& engine, const EngineStatus& status) {
         constexpr double not_before_s = 0.5;
@@ -307,7 +307,7 @@ class RunView : public View {
         ImGui::EndChild();
     }
 
-    /// Returns the error of the last run of this form; empty after another run has started.
+    /// Returns the error of the run that this form started, until the form is changed.
     std::string error_of_run(const EngineSession& engine) {
         std::string error = engine.error_of(job_);
         if (error.empty() || form_.to_json() == run_form_) return error;
@@ -335,9 +335,10 @@ class RunView : public View {
         if (const int refused = is_checked_ ? check_->n_refused() : 0; refused > 0) {
             ImGui::PushStyleColor(ImGuiCol_Text, theme.warning);
             ImGui::TextWrapped(
-                "%s",
-                fmt::format("{} of these runs will fail for the reasons at the marks. The others will start.", refused)
-                    .c_str());
+                "%s", fmt::format(
+                          "{} of these runs will fail. Hover over a mark to see the reason. All other runs will start.",
+                          refused)
+                          .c_str());
             ImGui::PopStyleColor();
         }
     }
@@ -399,8 +400,8 @@ class RunView : public View {
     static std::string why_to_switch(const PartialAnswer& answer, bool is_cancelling) {
         if (is_cancelling) return "The run is being cancelled, so no further step is decoded.";
         if (answer.has_ended)
-            return "The answer is complete, so the cache can no longer change. The answer is being compared with that "
-                   "of the full cache.";
+            return "The answer is complete, so the cache can no longer change. The answer is being compared with the "
+                   "full cache's answer.";
         return *answer.is_full ? "The cache holds full keys and values of all tokens. From the next step on, they are "
                                  "stored in the policy's compressed form. The trace records the step."
                                : "The cache is compressed. From the next step on, it holds full keys and values, "
@@ -583,18 +584,18 @@ class RunView : public View {
     EngineSession* engine_ = nullptr;
     std::string model_path_;
     std::filesystem::path seen_model_;
-    std::filesystem::path remembered_model_;  ///< model that was last loaded; empty: the default
+    std::filesystem::path remembered_model_;  ///< model that was last loaded; empty for the default model
     std::string note_;
     std::pair<std::filesystem::path, bool> note_of_;
     double note_until_ = 0;
     bool more_is_open_ = false;
     bool start_wanted_ = false;
-    uint64_t job_ = 0;         ///< last job that this form started; 0: none
+    uint64_t job_ = 0;         ///< last job that this form started, or 0
     nlohmann::json run_form_;  ///< state of the form when that job was started
-    std::string cancellable_;  ///< job that can be cancelled; empty: none
+    std::string cancellable_;  ///< job that can be cancelled, or empty
     double cancellable_since_ = 0;
-    float height_below_ = 0;  ///< height of the queue and answers in the last frame, pixels
-    float form_height_ = 0;   ///< height of the form while the mouse is over it, pixels
+    float height_below_ = 0;  ///< height of the queue and answers in the last frame, in pixels
+    float form_height_ = 0;   ///< height of the form while the mouse is over it, in pixels
     bool is_model_refused_ = false;
 };
 

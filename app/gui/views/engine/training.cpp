@@ -141,9 +141,9 @@ class TrainingView : public View {
         ImGui::SetItemTooltip(
             "Fits keys and values directly by least squares, or step by step by gradient descent as in the paper.");
         if (request_.by_descent)
-            draw_count("Steps of stage 1", request_.steps, 1, "Number of steps; 600 in the paper.");
+            draw_count("Steps of stage 1", request_.steps, 1, "Number of steps, 600 in the paper.");
         draw_count("Steps of stage 2", request_.tune_steps, 0,
-                   "Steps of gradient descent on the attention's output; 1000 in the paper, 0: none.");
+                   "Steps of gradient descent on the attention's output, 1000 in the paper; 0 skips stage 2.");
         if (request_.tune_steps > 0) {
             int loss = request_.tune_by_qk ? 1 : 0;
             label_field("Loss of stage 2");
