@@ -30,7 +30,7 @@ bool types_character(ImGuiKeyChord chord) {
     return (chord & (ImGuiMod_Ctrl | ImGuiMod_Alt)) == 0 && ImGui::GetCurrentContext()->KeysMayBeCharInput.TestBit(key);
 }
 
-/// Whether the key types a sign, such as "?" or "[", whose position depends on the keyboard layout.
+/// Whether the key types a punctuation mark, such as "?" or "[", whose position depends on the keyboard layout.
 bool is_sign(ImGuiKeyChord chord) {
     const std::string text = key_text(chord);
     return text.size() == 1 && std::ispunct(static_cast<unsigned char>(text.front()));
@@ -52,8 +52,8 @@ bool has_word(const std::string& text, const std::string& search) {
     return false;
 }
 
-/// Returns the actions whose names contain the letters of the search in order, best first. Names with a word that
-/// begins with the search come first. An empty search matches all actions.
+/// Returns the actions whose names contain the letters of the search in order, with the best match first. Names with a
+/// word that begins with the search are the best matches. An empty search matches all actions.
 std::vector<Match> matches(const std::vector<Action>& actions, const std::vector<Action>& extra,
                            const std::string& search) {
     std::vector<Match> found;

@@ -11,13 +11,13 @@ namespace kvscope::gui {
 /// A command for menus, keys and the command palette.
 struct Action {
     std::string name;  ///< name in menus and palette, e.g. "Open trace…"
-    std::string menu;  ///< menu, e.g. "File"; empty: the action is only in the palette
+    std::string menu;  ///< menu, e.g. "File"; empty if the action is only in the palette
     ImGuiKeyChord key = 0;
     std::function<void()> run;
-    std::function<bool()> enabled;  ///< whether the action can run; empty: always
-    std::function<bool()> checked;  ///< whether the menu item is checked; empty: not checkable
+    std::function<bool()> enabled;  ///< whether the action can run; empty if always
+    std::function<bool()> checked;  ///< whether the menu item is checked; empty if the item has no check mark
     bool separator_before = false;
-    /// Keys and description of the line that combines similar actions in the help. The palette omits these actions.
+    /// The help shows similar actions in one line, with these keys and this text. The palette omits the actions.
     std::string row_keys = {};
     std::string row_name = {};
 };
@@ -34,7 +34,7 @@ class Actions {
 
     void open_palette() { palette_wanted_ = true; }
     void draw_palette();
-    /// Called before the palette opens. Adds actions for the open views and files, which are removed when it closes.
+    /// Called before the palette opens. Adds actions for the open views and files until the palette closes.
     std::function<void(std::vector<Action>&)> add_to_palette;
 
     /// Called when the search text changes. Adds actions before or after all others.
@@ -63,7 +63,7 @@ class Actions {
 /// Whether these keys were pressed, no matter which item has the keyboard.
 bool is_pressed(ImGuiKeyChord key);
 
-/// Returns the key that shows or hides run 1 to 27: 1 to 9, then with Shift, then with Ctrl; 0 for other runs.
+/// Returns the key that shows or hides a run: 1 to 9, Shift+1 to 9, then Ctrl+1 to 9. Returns 0 for run 28 and later.
 ImGuiKeyChord run_key(int number);
 constexpr int n_run_keys = 27;
 

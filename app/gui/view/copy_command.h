@@ -7,7 +7,7 @@
 
 namespace kvscope::gui {
 
-/// Copies the command line that `command` returns. A notice shows its beginning, or the message of an exception.
+/// Copies the command line that `command` returns. A notice shows the line's beginning, or an exception's message.
 void copy_command(const std::function<std::string()>& command,
                   const std::function<void(const std::string&, bool)>& notice);
 

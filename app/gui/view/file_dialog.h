@@ -19,14 +19,14 @@ class FileDialog {
     struct Question {
         Kind kind = Kind::open;
         std::string title;
-        std::vector<std::string> extensions;  ///< allowed extensions in lower case, e.g. ".h5"; empty: all
+        std::vector<std::string> extensions;  ///< allowed extensions in lower case, e.g. ".h5"; empty for all
         std::filesystem::path suggestion;     ///< for `save`: the file name; for `folder`: the name of a new folder
         std::function<void(const std::filesystem::path&)> answer;
-        /// Returns why a path is invalid; empty: the path is valid. The dialog shows the reason and stays open.
+        /// Returns why a path is invalid, or an empty text. The dialog shows the reason and stays open.
         std::function<std::string(const std::filesystem::path&)> refusal = {};
-        /// Returns what the user must confirm for a path; empty: nothing. Replacing a file always needs confirmation.
+        /// Returns what the user must confirm for a path, or an empty text. Replacing a file always needs confirmation.
         std::function<std::string(const std::filesystem::path&)> objection = {};
-        /// Lifetime of the view that asks; unset: the app asks. When it ends, the dialog closes without an answer.
+        /// Lifetime of the view that asks; unset if the app asks. Closing the view closes the dialog without an answer.
         LifetimeWatch asker = {};
     };
 
@@ -43,7 +43,7 @@ class FileDialog {
     };
     void list_folder();
     std::filesystem::path typed_path() const;
-    /// Returns the entry after (`step` 1) or before (−1) the typed one, or the first that begins with the typed text.
+    /// Returns the next (`step` 1) or previous (−1) entry, or the first entry that begins with the typed text.
     const Entry* neighbour(std::string_view typed, int step) const;
     static int step_through(ImGuiInputTextCallbackData* data);
     std::string objection_to(const std::filesystem::path& path) const;
@@ -66,7 +66,7 @@ class FileDialog {
     bool wanted_ = false;
     bool focus_field_ = false;
     bool scroll_to_typed_ = false;
-    std::string objected_to_;  ///< path that the next click confirms; empty: none
+    std::string objected_to_;  ///< path that the next click confirms, or empty
 };
 
 /// Returns the typed path with "~" and "~/…" expanded to the home folder.

@@ -25,7 +25,7 @@ std::string item_name() {
 }  // namespace
 
 std::string describe_click() {
-    // Asks Dear ImGui for the name of the hovered item in the next frames, as its ID stack tool does.
+    // Asks Dear ImGui for the name of the hovered item in the next frames, like Dear ImGui's ID stack tool.
     GImGui->DebugIDStackTool.LastActiveFrame = GImGui->FrameCount;
     bool is_click = false;
     for (const auto button : {ImGuiMouseButton_Left, ImGuiMouseButton_Right, ImGuiMouseButton_Middle})

@@ -11,7 +11,7 @@
 
 namespace kvscope::gui {
 
-/// Number of tokens and model for which the table of runs estimates the cache's memory, chosen by the user.
+/// The user's choice of a text length and a model, for which the table of runs estimates the cache's memory.
 class MemoryChoice {
  public:
     /// Draws the fields "memory at … tokens of …", wrapped if necessary. `model` is the trace's model.
@@ -28,7 +28,7 @@ class MemoryChoice {
 
     bool is_on_ = false;
     int64_t n_tokens_ = 131'072;
-    std::string model_;  ///< one of analysis::known_cache_shapes(); empty: the trace's model
+    std::string model_;  ///< one of analysis::known_cache_shapes(), or empty for the trace's model
     bool budgets_grow_ = false;
 };
 

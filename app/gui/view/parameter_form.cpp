@@ -16,7 +16,7 @@ using policies::Parameter;
 using policies::ParameterKind;
 using policies::ParameterValue;
 
-/// Returns the end of a slider. Without a maximum, it is far enough from the default for a visible effect.
+/// Returns the upper end of a slider. If the parameter has no maximum, the end is at least four times the default.
 double slider_end(const Parameter& parameter, double value) {
     if (std::isfinite(parameter.range.high)) return parameter.range.high;
     double end = parameter.kind == ParameterKind::integer ? 64 : 4;

@@ -10,10 +10,10 @@
 namespace kvscope::gui {
 
 struct ParameterField {
-    const policies::ParameterValues* reference = nullptr;  ///< other values are marked; nullptr: the defaults
-    std::string obstacle;                                  ///< reason why the parameter cannot be changed; empty: none
-    int64_t most = 0;                   ///< maximum of an integer's slider; 0: from the parameter's range or default
-    std::function<void()> browse = {};  ///< opens a file dialog; empty: the parameter names no file
+    const policies::ParameterValues* reference = nullptr;  ///< other values are marked; nullptr for the defaults
+    std::string obstacle;                                  ///< reason why the parameter cannot be changed, or empty
+    int64_t most = 0;                   ///< maximum of an integer's slider; 0 for a maximum from the range or default
+    std::function<void()> browse = {};  ///< opens a file dialog; empty if the parameter names no file
 };
 
 /// Draws a labeled widget for a parameter with a tooltip and a reset button. Returns whether the value changed.

@@ -76,7 +76,7 @@ void draw_questions(const Theme& theme, std::vector<std::string>& questions) {
 
 void draw_switches(RunRequest& request) {
     ImGui::Checkbox("Chat template", &request.options.use_template);
-    ImGui::SetItemTooltip("applies the model's chat template if it has one");
+    ImGui::SetItemTooltip("applies the model's chat template, if any");
     same_line_if_fits(ImGui::CalcTextSize("Control tokens").x + 2 * ImGui::GetFrameHeight());
     ImGui::Checkbox("Control tokens", &request.options.parse_special);
     ImGui::SetItemTooltip(

@@ -23,9 +23,9 @@ class PromptForm {
     void draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens, bool fills = false);
 
  private:
-    std::filesystem::path file_;  ///< file to read; empty: none
+    std::filesystem::path file_;  ///< file to read, or empty
     bool had_focus_ = false;      ///< whether the form had the keyboard in the last frame
-    float below_text_ = 0;        ///< height of the items below the text field in the last frame, pixels
+    float below_text_ = 0;        ///< height of the items below the text field in the last frame, in pixels
     const Lifetime& lifetime_;
 };
 

@@ -20,7 +20,7 @@ std::vector<size_t> character_starts(const std::string& text) {
     return starts;
 }
 
-/// Shortens the middle of a text until `fits` returns true; empty if even two characters do not fit.
+/// Shortens the middle of a text until `fits` returns true. Returns an empty text if two characters do not fit.
 template <class Fits>
 std::string without_middle(const std::string& text, const Fits& fits) {
     const std::vector<size_t> starts = character_starts(text);

@@ -10,7 +10,7 @@
 namespace kvscope::gui {
 
 /// Draws the less common run options, one per row, with name, field, reset button and error.
-/// @param devices empty: not known yet; device options are hidden @param why_only_cpu reason why there is no GPU
+/// @param devices if empty, the device options are hidden @param why_only_cpu reason why there is no GPU
 void edit_run_options(engine::RunOptions& options, const std::vector<engine::DeviceChoice>& devices,
                       const std::string& why_only_cpu, const Theme& theme);
 

@@ -10,7 +10,7 @@ namespace kvscope::gui {
 
 struct CellTitle {
     std::string text;                 ///< title, or text after the trace's name if `trace` is set
-    const Document* trace = nullptr;  ///< trace whose badge and name are shown; nullptr: none
+    const Document* trace = nullptr;  ///< trace whose badge and name are shown, or nullptr
 };
 
 /// Returns the titles: the traces' names, "A − B" for a difference, or none for a single trace.

@@ -74,11 +74,11 @@ ImGuiInputTextState* edited_state(ImGuiID id) {
     return ImGui::GetActiveID() == id ? ImGui::GetInputTextState(id) : nullptr;
 }
 
-/// Caret and selection before Dear ImGui handles the keys of a pass. Dear ImGui moves and deletes by code points in the
+/// Caret and selection before Dear ImGui handles the pressed keys. Dear ImGui moves and deletes by code points in the
 /// order of the text, while ShapedField uses characters in visual order.
 class BeforeKeys {
  public:
-    /// Also selects the character to delete for Backspace and Delete, because Dear ImGui then deletes the selection.
+    /// For Backspace and Delete, selects the whole character. Dear ImGui then deletes the selection, not a code point.
     BeforeKeys(ImGuiID id, const std::string& text, ImGuiInputTextFlags flags) {
         ImGuiInputTextState* state = edited_state(id);
         const ImGuiIO& io = ImGui::GetIO();
@@ -256,7 +256,7 @@ class ShapedField {
     std::vector<Row> rows_;
 };
 
-/// While an object exists, Dear ImGui does not draw the field's text, selection and caret.
+/// Hides the text, selection and caret that Dear ImGui draws for a field, until the object is destroyed.
 class WithoutText {
  public:
     WithoutText() {

@@ -6,7 +6,7 @@
 
 namespace kvscope::gui {
 
-/// Like ImGui::InputTextWithHint, with support for complex scripts and emoji. Pango shapes such texts, and the caret
+/// Like ImGui::InputTextWithHint, with support for complex scripts and emoji. Pango shapes these texts, and the caret
 /// follows their visual order: Left moves left in Arabic, and Backspace deletes a whole emoji.
 bool text_field(const char* label, const char* hint, std::string* text, ImGuiInputTextFlags flags = 0,
                 ImGuiInputTextCallback callback = nullptr, void* data = nullptr);

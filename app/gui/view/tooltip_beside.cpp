@@ -7,16 +7,16 @@
 namespace kvscope::gui {
 namespace {
 
-// Keys of the window's storage for the size of its last tooltip.
+// Keys under which a window stores the size of its last tooltip.
 constexpr const char* width_id = "tooltip width";
 constexpr const char* height_id = "tooltip height";
 
 struct Place {
     ImVec2 at;
-    float widest;  ///< maximum text width, pixels
+    float widest;  ///< maximum text width, in pixels
 };
 
-/// Returns the place for a tooltip that had this size in the last frame.
+/// Returns the place for a tooltip, whose size was `size` in the last frame.
 Place place_beside(const ImGuiWindow& view, ImVec2 size) {
     const float em = ImGui::GetFontSize();
     const float gap = 0.4f * em;

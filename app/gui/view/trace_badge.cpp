@@ -38,7 +38,7 @@ void draw_menu(const Context& context, const Document& document) {
     ImGui::EndPopup();
 }
 
-/// While an object exists, items do not move ImGui's cursor.
+/// Restores ImGui's cursor when destroyed, so that items drawn before do not move the cursor.
 class KeptCursor {
  public:
     explicit KeptCursor(ImGuiWindow& window) : window_(window), before_(take(window.DC)) {}
@@ -96,7 +96,7 @@ void badge_button(const Context& context, const Document& document, const ImRect
     ImGui::PopID();
 }
 
-/// Whether this part of a text is a badge rather than part of a name.
+/// Whether this part of a text is a badge and not part of a name.
 bool is_word(const std::string& text, size_t begin, size_t length) {
     const size_t end = begin + length;
     return (begin == 0 || text[begin - 1] == ' ') &&

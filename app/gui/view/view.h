@@ -29,9 +29,9 @@ struct ViewHost {
     FileDialog& files;
     std::function<void(const std::string&, bool is_error)> notice;
     std::function<void(const std::string& kind, const nlohmann::json& state)> open_view;
-    /// Copies the view as an image to the clipboard after menus have closed.
+    /// Copies the view as an image to the clipboard. The image is taken after all menus have closed.
     std::function<void(const View&)> copy_as_seen;
-    /// Loads a model (empty path: the default model) and adds it to the recent models on success.
+    /// Loads a model, or the default model for an empty path. On success, adds the model to the recent models.
     std::function<void(const std::filesystem::path&)> load_model;
     const std::vector<std::string>& recent_models;
     std::function<void(int document)> close_trace = {};
@@ -72,10 +72,10 @@ class View {
     /// Starts the view's main command, if any (Ctrl+R while it has the keyboard).
     virtual void start() {}
 
-    /// Accepts a file that was dropped or named on the command line. Returns false if the view cannot read such files.
+    /// Accepts a file that was dropped or named on the command line. Returns false if the view cannot read the file.
     virtual bool take_file(const std::filesystem::path&) { return false; }
-    /// Adds actions to the palette while the view is open. Actions may run after it has closed: `lifetime` must guard
-    /// them.
+    /// Adds actions to the palette while the view is open. An action may run after the view has closed, so `lifetime`
+    /// must guard the action.
     virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
     }
 
@@ -92,11 +92,11 @@ class View {
     virtual void save(nlohmann::json&) const {}
     virtual void load(const nlohmann::json&) {}
 
-    /// Closes the view's dialogs. Call when the view is closed but kept.
+    /// Closes the view's dialogs. Call when a closed view is kept for reopening.
     void put_away() { lifetime.begin_anew(); }
 
  protected:
-    /// Draws a button for a command. Returns whether it was pressed, or was enabled and requested by request_command().
+    /// Draws a command's button. Returns true if it was pressed, or if request_command() requested the enabled command.
     bool command_button(const char* label);
     /// Returns true once if this command was requested. Call only while the command is available.
     bool takes_call(std::string_view command);
@@ -121,7 +121,7 @@ struct ViewKind {
     Dock dock = Dock::center;
     Topic topic = Topic::tokens;
     std::unique_ptr<View> (*create)() = nullptr;
-    Sketch sketch{};  ///< picture in the picker; empty: none
+    Sketch sketch{};  ///< picture in the picker, or empty
 };
 
 const std::vector<ViewKind>& view_kinds();
