@@ -8,7 +8,7 @@
 namespace kvscope::gui {
 
 /// Content of the inspector while no token is selected: the sentences with the largest losses of the selected run or,
-/// if they are not recorded, the tokens on which the shown runs disagree.
+/// if losses are not recorded, the tokens on which the shown runs disagree.
 class LargestLosses {
  public:
     void draw(Context& context);

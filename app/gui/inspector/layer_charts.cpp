@@ -15,12 +15,12 @@ namespace {
 using analysis::TokenDecision;
 using analysis::TokenReport;
 
-/// Returns score / cut-off of a head, or NaN if one is missing or the ratio is meaningless.
+/// Returns a head's score / cut-off, or NaN if the score is missing or negative, or the cut-off is not positive.
 double ratio(const TokenDecision& d) {
     return d.candidate && d.cut_off > 0 && d.score >= 0 ? d.score / d.cut_off : TokenDecision::nothing;
 }
 
-/// Draws one chart with a value per layer. @param value height of the bar in [0, 1]; NaN: no bar
+/// Draws one chart with a value per layer. @param value height of the bar in [0, 1], or NaN for no bar
 template <class Value, class Text>
 void sparkline(Context& context, const char* id, const std::string& title, size_t n, ImU32 color, float reference,
                Value value, Text text) {
@@ -114,7 +114,7 @@ void draw_layer_charts(Context& context, const TokenReport& report, ImU32 color,
         high = std::max(high, here);
     }
     if (low == high) return;  // the token was forced in everywhere
-    // Logarithmic, because scores differ by orders of magnitude. Limited to a factor of 1,000 in both directions.
+    // The axis is logarithmic, because scores differ by orders of magnitude, and covers at most 0.001 to 1,000.
     const double bottom = std::log(std::max(low, 1e-3)) - 0.05;
     const double top = std::log(std::min(high, 1e3)) + 0.05;
     const auto share = [&](double quotient) {

@@ -16,12 +16,12 @@ struct RunOfToken {
     analysis::SpanReport report;
 };
 
-/// Returns the shown compressed runs and `asked.run` in all open traces with the same tokens; nullopt until read.
+/// Returns reports for `asked.run` and all shown compressed runs of the same tokens, or nullopt until all are read.
 std::optional<std::vector<RunOfToken>> request_token_reports(Session& session, const TaskSlot<SpanReports>& slot,
                                                              const Document& document, const PromptText& prompt,
                                                              const TokenQuestion& asked);
 
-/// Draws one line per run on the tokens that it keeps, and returns the lines as a table. A click selects the run.
+/// Draws a line for each run about the tokens that the run keeps. Returns the lines as a table. A click selects a run.
 analysis::Table draw_runs_of_token(Context& context, std::vector<RunOfToken> runs, const PromptText& prompt,
                                    const TokenQuestion& asked);
 

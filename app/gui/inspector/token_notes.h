@@ -9,7 +9,7 @@
 
 namespace kvscope::gui {
 
-/// Field and list for notes on tokens, which are saved in the annotations.
+/// A field and a list for notes on tokens. The notes are saved in the annotations.
 class TokenNotes {
  public:
     /// Draws the field for the note on the selected tokens, and all notes. Saves the text when the field loses focus.

@@ -60,7 +60,7 @@ std::vector<WordBox> place_words(const AnswerOutput& output, ImVec2 at, float wi
     return boxes;
 }
 
-/// Returns the left and right edge of a decode step within a word, pixels; (0, 0) if the step is not in the word.
+/// Returns the left and right edge of a decode step within a word in pixels, or (0, 0) if the word lacks the step.
 std::pair<float, float> reach_in(const WordBox& box, const StepPlace& place) {
     if (place.begin >= box.end || place.end <= box.begin) return {0, 0};
     const size_t first = place.begin > box.begin ? place.begin - box.begin : 0;
@@ -113,7 +113,7 @@ void draw_gap(const Context& context, const WordBox& box, size_t byte, bool is_l
                                         packed(context.theme.differs, 0.9f), 1.5f);
 }
 
-/// Marks blanks that the reference lacks: a space with an underline, a line break with a sign.
+/// Marks white space that the reference lacks: underlines a space, and draws an arrow for a line break.
 void draw_marked_blanks(const Context& context, const AnswerOutput& output, const WordBox& before, const WordBox* after,
                         float line) {
     const size_t end = after ? after->begin : output.text.size();

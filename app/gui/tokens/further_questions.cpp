@@ -52,7 +52,7 @@ std::vector<RunKey> shown_runs(const Context& context, const Document& document)
 struct Question {
     std::string text;
     std::vector<std::pair<const FurtherAnswer*, RunId>> answers;  ///< each answer and its run, if it still exists
-    std::string full;                                             ///< answer of the full cache; empty: none
+    std::string full;                                             ///< answer of the full cache, or empty
 };
 
 std::vector<Question> questions_of(const Document& document) {

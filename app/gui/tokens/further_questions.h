@@ -13,7 +13,7 @@ namespace kvscope::gui {
 /// Draws a field for further questions to the compressed caches, and the answers grouped by question.
 class FurtherQuestions {
  public:
-    /// Returns the height that draw() needs, pixels. @param room available height, pixels
+    /// Returns the height that draw() needs. @param room available height in pixels
     float height(const Context& context, float room) const;
     void draw(Context& context);
 
@@ -21,14 +21,14 @@ class FurtherQuestions {
     /// An answer and the answer of the full cache to the same question.
     struct Compared {
         std::string text;
-        std::string reference;  ///< answer of the full cache; empty: it was not asked
+        std::string reference;  ///< answer of the full cache, or empty if the full cache was not asked
         std::vector<Word> words;
     };
 
     void draw_field(Context& context);
     void draw_answers(Context& context, Document& document);
     /// Draws an answer and its differences from the full cache's answer. Returns whether the user removed the answer.
-    /// @param run −1: the run no longer exists
+    /// @param run −1 if the run no longer exists
     bool draw_answer(Context& context, const Document& document, const FurtherAnswer& answer, RunId run,
                      const std::string& full);
     static void draw_words(const Context& context, const FurtherAnswer& answer, const std::vector<Word>& words);
@@ -37,7 +37,7 @@ class FurtherQuestions {
     std::string question_;
     bool is_open_ = true;                               ///< whether answers are visible
     std::map<std::pair<int, int>, Compared> compared_;  ///< differences by document id and answer
-    float answers_height_ = 0;                          ///< height of the answers in the last frame, pixels
+    float answers_height_ = 0;                          ///< height of the answers in the last frame, in pixels
 };
 
 }  // namespace kvscope::gui

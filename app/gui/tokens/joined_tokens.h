@@ -10,8 +10,8 @@
 
 namespace kvscope::gui {
 
-/// Adjacent tokens in a line that must be shaped as one text, because their letters join (Arabic, Indic scripts, marks,
-/// emoji) or because they share the bytes of a character. A single token is possible, too.
+/// Adjacent tokens in a line, or a single token, that must be shaped as one text. Their letters join (Arabic, Indic
+/// scripts, marks, emoji), or the tokens share the bytes of a character.
 struct JoinedTokens {
     size_t first = 0;  ///< index into PromptLines::placed
     size_t end = 0;

@@ -12,7 +12,7 @@ namespace kvscope::gui {
 /// layer, the wheel zooms, and a double click resets the zoom.
 class OverlapBars {
  public:
-    /// Draws the layers' Jaccard indices, `overlap` (L). `size` must have the height of the token map.
+    /// @param overlap Jaccard index of each layer @param size must have the height of the token map
     void draw(Context& context, const std::vector<double>& overlap, ImVec2 size);
     void fit() { from_ = 0, to_ = 1; }
 
@@ -20,7 +20,7 @@ class OverlapBars {
     void zoom(double at);
     void draw_axis(const Context& context, ImVec2 from, ImVec2 to) const;
 
-    double from_ = 0;  ///< lower and upper end of the visible range
+    double from_ = 0;  ///< lower end of the visible range; `to_` is the upper end
     double to_ = 1;
 };
 

@@ -25,7 +25,7 @@ constexpr std::string_view space = "·";
 
 ImU32 faint(ImU32 ink) { return (ink & 0xffffffu) | (90u << IM_COL32_A_SHIFT); }
 
-/// Draws one line's part of a token. The leading space is fainter than the letters.
+/// Draws the part of a token that is in one line. The leading space is fainter than the letters.
 void draw_piece(ImDrawList* list, ImVec2 at, ImU32 ink, float cell, float width, bool is_turned,
                 std::string_view shown) {
     if (shown.starts_with(space) && shown.size() > space.size() && !shown.substr(space.size()).starts_with(space)) {
@@ -43,8 +43,8 @@ struct Box {
     float left = 0;
     float right = 0;
     const JoinedTokens* joined = nullptr;
-    float text = 0;  ///< left edge of the joined text, pixels on the screen
-    float from = 0;  ///< left and right edge of the token within the joined text, pixels
+    float text = 0;  ///< left edge of the joined text in screen pixels
+    float from = 0;  ///< left and right edge of the token within the joined text, in pixels
     float to = 0;
     float squeeze = 1;
 };
@@ -191,7 +191,7 @@ PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<P
                     .ask(slot, std::to_string(key.document), stamp,
                          [prompt = out.prompt, cells = grid.cells] { return break_lines(*prompt, cells); })
                     .value;
-    // The lines of the previously shown prompt do not match this one.
+    // The lines of the previously shown prompt do not match this prompt.
     if (out.lines && out.lines->prompt != out.prompt->number) out.lines.reset();
     if (key.valid()) {
         const auto answer = token_retention_counts(session, key);

@@ -22,22 +22,22 @@ struct PromptColumn {
     std::shared_ptr<const PromptText> prompt;
     std::shared_ptr<const PromptLines> lines;
     std::shared_ptr<const TokenRetentionCounts> counts;
-    std::shared_ptr<const TokenRetentionCounts> less;  ///< counts of another run to subtract; nullptr: none
-    std::string error;                                 ///< why the prompt or its counts cannot be read; empty: no error
+    std::shared_ptr<const TokenRetentionCounts> less;  ///< counts of another run to subtract, or nullptr
+    std::string error;                                 ///< reason why the prompt or its counts cannot be read, or empty
     TokenSpans marks;
     const std::set<int64_t>* pins = nullptr;
-    float x = 0;  ///< left edge, pixels on the screen
+    float x = 0;  ///< left edge in screen pixels
 };
 
 struct PromptGrid {
-    ImVec2 origin;     ///< position of the first character of the first column, pixels
-    float cell = 0;    ///< width of a character cell, pixels
-    float line = 0;    ///< height of a line, pixels
-    float column = 0;  ///< distance between columns, pixels
+    ImVec2 origin;     ///< position of the first character of the first column, in pixels
+    float cell = 0;    ///< width of a character cell, in pixels
+    float line = 0;    ///< height of a line, in pixels
+    float column = 0;  ///< distance between columns, in pixels
     size_t cells = 0;  ///< cells per line
     float top = 0;     ///< upper edge of the visible text, below the labels
     float bottom = 0;
-    bool by_heads = false;  ///< whether the color counts heads rather than layers
+    bool by_heads = false;  ///< whether the color counts heads, not layers
     double least = 1;       ///< smallest count in the color scale, for all columns
     double farthest = 1;    ///< largest difference in the color scale, same as in exports
 };
@@ -48,7 +48,7 @@ PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<P
 
 void draw_prompt_column(Context& context, const PromptColumn& one, const PromptGrid& grid, const PromptSearch& search);
 
-/// Returns the token under the mouse; −1: none.
+/// Returns the token under the mouse, or −1.
 int64_t token_under_mouse(const PromptColumn& one, const PromptGrid& grid);
 
 const Note* note_at(const Document& document, int64_t token);

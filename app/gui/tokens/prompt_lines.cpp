@@ -95,7 +95,7 @@ class Breaker {
         if (!levels.empty() && levels_.is_turned(out_.placed[first].token)) out_.turned.push_back(line);
     }
 
-    /// Returns the number of cells of the characters that begin in this token; nullopt if it shares no bytes.
+    /// Returns the width in cells of the characters that begin in this token, or nullopt if all characters are whole.
     std::optional<uint32_t> cells_of_shared(uint32_t token) const {
         const std::string_view whole = whole_characters(prompt_, token, token);
         const size_t begin = prompt_.begins[token];

@@ -25,7 +25,7 @@ struct PlacedToken {
 struct PromptLines {
     std::vector<PlacedToken> placed;
     std::vector<size_t> begins;        ///< index in `placed` of each line's first token, then placed.size()
-    std::vector<JoinedTokens> joined;  ///< in the order of the text; each lies in one line
+    std::vector<JoinedTokens> joined;  ///< in the order of the text; each joined text lies in one line
     std::vector<size_t> turned;        ///< lines in right-to-left paragraphs, ascending
     uint64_t prompt = 0;               ///< PromptText::number of the prompt
 
@@ -35,17 +35,17 @@ struct PromptLines {
     }
     std::span<const JoinedTokens> joined_in(size_t line) const;
     bool is_turned(size_t line) const { return std::binary_search(turned.begin(), turned.end(), line); }
-    /// Line in which a token begins; 0 in an empty prompt.
+    /// Returns the line in which a token begins, or 0 for an empty prompt.
     size_t line_of(int64_t token) const;
 };
 
-/// Number of cells of a text. Wide East Asian characters and emoji take two cells, combining marks none.
+/// Returns a text's width in cells. Wide East Asian characters and emoji take two cells, combining marks no cell.
 size_t n_cells(std::string_view shown);
 
 bool is_right_to_left(std::string_view text);
 
-/// Breaks a prompt into lines: before words if possible, else between tokens, and inside a token only if it is wider
-/// than a line. Line breaks in the text are kept. Takes O(N) time, so do not call it on the app's main thread.
+/// Breaks a prompt into lines: before words if possible, otherwise between tokens, and inside a token only if the token
+/// is wider than a line. Keeps line breaks in the text. Takes O(N) time, so do not call on the app's main thread.
 PromptLines break_lines(const PromptText& prompt, size_t cells_a_line);
 
 }  // namespace kvscope::gui

@@ -14,7 +14,7 @@ class PromptSearch {
     /// Draws the field and the number of matches. Handles Ctrl+F, F3 and Shift+F3 for any keyboard focus.
     void draw(Context& context, const Document& document);
 
-    /// Returns the matches of the last draw(); nullptr if there is no search.
+    /// Returns the matches of the last draw(), or nullptr if there is no search.
     const TokenSpans* found() const { return found_.get(); }
     size_t current() const { return match_; }
 

@@ -14,7 +14,7 @@ class ReadingPlace {
     /// Forgets the kept position. Call when the user moves to another position.
     void let_go() { frames_back_ = 0; }
     /// Adjusts the scroll position. Call in each frame. `token`, or the first visible token if `token` is not visible,
-    /// keeps its place on the screen. @param of shown run @param room visible height, pixels
+    /// keeps its place on the screen. @param of run whose text is shown @param room visible height in pixels
     void keep(const std::shared_ptr<const PromptLines>& lines, const RunKey& of, float line_height, float room,
               int64_t token);
 
@@ -26,7 +26,7 @@ class ReadingPlace {
     int frame_ = -1;       ///< number of the frame of the last call
     int frames_back_ = 0;  ///< remaining frames until the view is restored
     int64_t first_ = -1;   ///< first visible token at the last call
-    float token_at_ = -1;  ///< distance of the selected token from the upper edge; negative: not visible
+    float token_at_ = -1;  ///< distance of the selected token from the upper edge; negative if the token is not visible
 };
 
 }  // namespace kvscope::gui

@@ -25,7 +25,7 @@ RunPair read_pair(const RunAt& a, const RunAt& b) {
     }
     if (n_a != n_b || a.reader->token_ids(a.prompt) != b.reader->token_ids(b.prompt)) {
         throw std::runtime_error(
-            fmt::format("A has a prompt of {} tokens and B one of {}. Choose two runs of one prompt.", n_a, n_b));
+            fmt::format("A's prompt has {} tokens and B's prompt has {}. Choose two runs of one prompt.", n_a, n_b));
     }
     const size_t more = std::max(pair.a->n_rows, pair.b->n_rows);
     const size_t fewer = std::min(pair.a->n_rows, pair.b->n_rows);

@@ -31,12 +31,12 @@ struct RunDifference {
     double overlap_total = 0;
 };
 
-/// @param layer layer whose heads are the map's rows; −1: rows are layers
-/// @param classes whether the map has classes: 0 kept by neither run, 1 by both, 2 by A only, 3 by B only
+/// @param layer layer whose heads are the map's rows, or −1 for a map with a row per layer
+/// @param classes whether the map's values are classes: 0 if no run keeps the token, 1 if both do, 2 only A, 3 only B
 /// @throws std::runtime_error if the runs cannot be compared
 RunDifference compare_runs(const RunAt& a, const RunAt& b, int layer, bool classes);
 
-/// Maps a difference in heads to a color value: one head is clearly different from none, and fractions are graded.
+/// Maps a difference in heads to a color value. One head is clearly visible, and fractions of a head are fainter.
 /// Returns NaN for zero, which has the background color.
 float scale_difference_to_color(float difference, float most);
 

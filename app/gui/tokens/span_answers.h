@@ -10,7 +10,7 @@ namespace kvscope::gui {
 /// Shows whether and where the selected tokens or the marked text were kept, for the selected run or for each run.
 class SpanAnswers {
  public:
-    /// Returns the height that draw() needs, pixels; 0 if nothing is selected or marked.
+    /// Returns the height that draw() needs in pixels, or 0 if nothing is selected or marked.
     float height(Context& context, const Document& document, size_t n_runs) const;
     void draw(Context& context, const Document& document);
 

@@ -24,7 +24,7 @@ Shown shown_tokens(const TokenAxis& axis, double n) {
     return axis.max > axis.min ? Shown{axis.min, axis.max} : Shown{0, n};
 }
 
-/// End of the token axis when everything is visible, common to the maps of all prompts.
+/// Returns the end of the token axis when everything is visible. The maps of all prompts have the same end.
 double extent_of_axis(const Session& session, double columns) {
     return std::max(columns, static_cast<double>(session.n_axis_tokens()));
 }
@@ -170,7 +170,7 @@ void draw_cells(const TokenMap& map, ImVec2 from, ImVec2 to) {
                   {limits.X.Min, last, limits.Y.Min, limits.Y.Max}, map.colors);
 }
 
-/// Returns the width of the map: `wanted` pixels (0: all available), or less so that stacked maps end at the same x.
+/// Returns the map's width: at most `wanted` pixels, or the available width for 0. Stacked maps end at the same x.
 float shared_width(Session& session, float wanted) {
     const float width = wanted > 0 ? wanted : ImGui::GetContentRegionAvail().x;
     const ImGuiWindow& window = *ImGui::GetCurrentWindow()->RootWindow;

@@ -13,18 +13,18 @@
 
 namespace kvscope::gui {
 
-/// Numbers of layers and heads of one run that keep each token.
+/// How many layers and heads of a run keep each token.
 struct TokenRetentionCounts {
     std::shared_ptr<const trace::Kept> kept;
     std::vector<double> layers;  ///< (N) number of layers that keep the token, analysis::layers_keeping
     std::vector<double> heads;   ///< (N) number of heads in all layers that keep the token, analysis::heads_keeping
-    /// Smallest nonzero counts: at most 1, and below 1 if tokens share entries.
+    /// Smallest counts above zero, limited to 1. Counts below 1 occur if tokens share entries.
     double least_layers = 1, least_heads = 1;
 };
 
 TaskResult<TokenRetentionCounts> token_retention_counts(Session& session, const RunKey& key);
 
-/// Returns the largest difference between A and B in the number of layers that keep a token; 1 if all are equal.
+/// Returns the largest difference between A and B in the number of layers that keep a token, or 1 for no difference.
 double farthest_difference(const TokenRetentionCounts& a, const TokenRetentionCounts& b);
 
 /// Describes where a token is kept, e.g. "2 of 30 layers, 3 of 90 heads: 0, 4".

@@ -8,10 +8,10 @@
 
 namespace kvscope::gui {
 
-/// Shows in the current line to which character a token belongs if it has only some of the character's bytes.
+/// If a token has only some bytes of a character, shows that character in the current line.
 void draw_shared_character(const PromptText& prompt, size_t token);
 
-/// Shows a token's id, position and note, and where runs keep it: the run of `one` first, then a few others.
+/// Shows a token's id, position and note, and where the token is kept: first by the run of `one`, then by `runs`.
 void draw_token_tooltip(Context& context, const PromptColumn& one, const std::vector<RunKey>& runs, int64_t token);
 
 }  // namespace kvscope::gui
