@@ -205,7 +205,7 @@ HeatMap::Picture& HeatMap::picture_for(const MapWindow& window, const MapColors&
         return p.width == width && p.height == height && p.window == window && p.colors == colors;
     };
     auto found = std::find_if(pictures_.begin(), pictures_.end(), fits);
-    // Reuse a picture that was not drawn in the last frame.
+    // Reuses a picture that was not drawn in the previous frame.
     if (found == pictures_.end())
         found = std::find_if(pictures_.begin(), pictures_.end(), [&](const Picture& p) { return p.frame < frame - 1; });
     if (found == pictures_.end()) found = pictures_.emplace(pictures_.end());

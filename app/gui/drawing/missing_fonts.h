@@ -6,7 +6,7 @@
 
 namespace kvscope::gui {
 
-/// Returns the Debian package with a font for the character; empty if the character is unassigned or for private use.
+/// Returns the Debian package with a font for the character, or an empty text for an unassigned or private character.
 std::string font_package(uint32_t character);
 
 void note_missing_character(uint32_t character);

@@ -6,7 +6,7 @@
 
 namespace kvscope::gui {
 
-/// How several cells that fall on one pixel are combined.
+/// How cells on the same pixel are combined.
 enum class Reduce {
     maximum,           ///< a single kept token among 100,000 stays visible; for classes, the highest one
     largest_magnitude  ///< for differences; keeps the sign

@@ -5,7 +5,7 @@
 #include "analysis/figure.h"
 #include "app/gui/drawing/theme.h"
 
-/// The color of a mark shows the policy. Its marker or fill shows the budget.
+/// A mark's color shows the policy, and its shape or fill shows the budget.
 namespace kvscope::gui {
 
 /// Returns the pixels per point (1/72 inch) of line widths and markers at the present text size.
@@ -23,7 +23,7 @@ void draw_marker(const Theme& theme, analysis::Marker marker, ImVec2 at, float s
 void draw_run_chip(const Theme& theme, const analysis::LineStyle& style, ImVec2 from, float side, ImDrawList* list,
                    bool is_filled = true);
 
-/// Adds the marker to a line of text. @param height height of the line; 0: text height
+/// Adds the marker to a line of text. @param height height of the line, or 0 for the text height
 void run_chip(const Theme& theme, const analysis::LineStyle& style, float height = 0);
 
 /// Draws a bar whose fill shows the dashes of the run's curve: full for solid, hatched for dashed, empty for dotted,

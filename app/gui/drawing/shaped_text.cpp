@@ -237,7 +237,7 @@ struct Edges {
     }
 };
 
-/// Measures each run once. Letters of one cluster divide its width evenly.
+/// Measures each of Pango's runs once. The width of a cluster is divided evenly among its letters.
 std::vector<float> edges_by_runs(const PangoLayoutLine& line, const std::string& text) {
     Edges edges(text.size());
     int left = 0;
@@ -286,7 +286,7 @@ void draw_shaped(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text
     const Shaped& shaped = shaped_of(text, color, face);
     const float scale = framebuffer_scale();
     const auto width = static_cast<float>(shaped.width);
-    // The first and last piece include ink beyond the ends of the text.
+    // The first and the last piece include the ink that extends beyond the text's ends.
     const float from = left <= 0 ? 0 : left * scale - shaped.left;
     const float to = right * scale >= shaped.advance ? width : right * scale - shaped.left;
     if (to <= from) return;
@@ -324,7 +324,7 @@ const std::vector<size_t>& line_starts(std::string_view paragraph, float width, 
     return starts;
 }
 
-/// Splits a text that needs shaping into lines. @param wrap_width 0: split only at "\n"
+/// Splits a text into lines of the width that Pango measures. @param wrap_width 0 to split only at "\n"
 std::vector<std::string_view> lines_of(std::string_view text, float wrap_width, const Face& face) {
     std::vector<std::string_view> lines;
     for (size_t at = 0; at < text.size();) {

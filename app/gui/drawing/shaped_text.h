@@ -10,20 +10,20 @@
 
 namespace kvscope::gui {
 
-/// Whether a text needs Pango: it has letters that join, reorder or stack (Arabic, Hebrew, Indic, Thai, …), combining
-/// marks, emoji, or characters that the font lacks. @param font nullptr: the current font
+/// Whether a text needs Pango because it has letters that join, reorder or stack (Arabic, Hebrew, Indic, Thai, …),
+/// combining marks, emoji, or characters that the font lacks. @param font nullptr for the current font
 bool needs_shaping(std::string_view text, ImFont* font = nullptr);
 
 /// Returns the left and right edges of the bytes from begin to end. @param edges see byte_edges()
 std::pair<float, float> reach_of_bytes(std::span<const float> edges, size_t begin, size_t end);
 
 /// Draws one line of UTF-8, with Pango if it needs shaping. ImDrawList::AddText and all widgets do the same.
-/// @param most width to which shaped text is squeezed, in pixels; 0: no limit
+/// @param most width in pixels to which shaped text is squeezed, or 0 for no limit
 void draw_text(ImDrawList* list, ImVec2 at, ImU32 color, std::string_view text, float most = 0);
 
 float text_width(std::string_view text);
 
-/// Returns the left edge of each byte and the end of a text, in pixels as set by Pango. Valid in this frame.
+/// Returns the left edge of each byte, then the text's right edge, in pixels. The span is valid during this frame.
 std::span<const float> byte_edges(std::string_view text);
 
 /// Draws the part of a text between two x positions. Joined letters keep their shape.
@@ -36,16 +36,16 @@ void text_item(std::string_view text);
 /// Returns the end of the character that begins at a byte, including its combining marks and the parts of an emoji.
 size_t end_of_character(std::string_view text, size_t begin);
 
-/// Returns the first byte that Backspace erases at the caret `end`: the last mark in some scripts, else the character.
+/// Returns the first byte that Backspace erases before the caret `end`. In some scripts, only a mark is erased.
 size_t beginning_of_erased(std::string_view text, size_t end);
 
-/// Returns the caret position one step to the left (-1) or right (1) on the screen; text.size() + 1 after the logical
-/// end of the line, and npos before its beginning.
+/// Returns the caret position one step to the left (-1) or right (1) on the screen. Returns text.size() + 1 for a step
+/// beyond the line's logical end, and npos for a step before the line's beginning.
 size_t byte_beside(std::string_view text, size_t byte, int direction);
 /// Like byte_beside(), but moves to the next beginning of a word.
 size_t word_beside(std::string_view text, size_t byte, int direction);
 
-/// Returns the number of bytes of the whole characters that fit into a width; at least one character.
+/// Returns how many bytes of whole characters fit into a width, but counts at least one character.
 size_t bytes_that_fit(std::string_view text, float width);
 
 /// Returns the beginning of the first line that fits into a width, with "…" if it is shortened.

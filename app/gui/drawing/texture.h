@@ -4,7 +4,7 @@
 
 namespace kvscope::gui {
 
-/// Uploads pixels to a texture, which is created if it is 0. @param filter GL_NEAREST or GL_LINEAR
+/// Uploads pixels to a texture. Creates the texture if its name is 0. @param filter GL_NEAREST or GL_LINEAR
 void fill_texture(GLuint& texture, GLint filter, GLint format, int width, int height, GLenum layout, GLenum type,
                   const void* pixels, int alignment = 1);
 

@@ -30,7 +30,7 @@ struct Fonts {
     ImFont* mono = nullptr;  ///< for tokens and numbers
 };
 
-/// Sets the style of Dear ImGui and ImPlot. @param scale 1: text of 16 pixels
+/// Sets the style of Dear ImGui and ImPlot. @param scale 1 for text of 16 pixels
 Theme apply_theme(Brightness brightness, float scale);
 
 /// Loads Inter, JetBrains Mono or substitutes, and a CJK font of the system. Call once, before the first frame.

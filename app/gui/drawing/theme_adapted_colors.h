@@ -14,7 +14,7 @@ ImVec4 mixed(ImVec4 a, ImVec4 b, float share);
 ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme);
 
 /// Adapts the color of a run's mark to the background. In the dark theme, black (`full`) becomes the text color,
-/// policies have dark variants (analysis/policy_color.h), and pale colors stay.
+/// policies have dark variants (analysis/policy_color.h), and pale colors are unchanged.
 ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme);
 
 /// Adapts a color map to the background, so that large values stand out and differences of zero do not.

@@ -57,7 +57,7 @@ const DrawnCurve* curve_under(const LiveCurvesNow& now, const FigureHit& hit) {
     return curve_of(now, now.runs[static_cast<size_t>(hit.subject.run)]);
 }
 
-/// Sets the parameter to the nearest valid number within 1.
+/// Sets the parameter to the valid number nearest to `x`, after limiting `x` to the parameter's range.
 void move_parameter(policies::ParameterValues& values, const policies::Parameter& parameter, double x) {
     const double within = std::clamp(x, parameter.range.low, parameter.range.high);
     if (parameter.kind == policies::ParameterKind::real) {
@@ -75,7 +75,7 @@ const policies::Parameter* parameter_of(const LiveWhatIf& what_if, const std::st
     return nullptr;
 }
 
-/// Returns the slider's position; nullopt for a parameter that is `auto`.
+/// Returns the slider's position, or nullopt for a parameter that is `auto`.
 std::optional<double> slider_at(LiveWhatIf& what_if, const std::string& over) {
     if (over == analysis::over_budget) return static_cast<double>(what_if.budget());
     return policies::number_in(what_if.values().value(over));
@@ -92,7 +92,7 @@ double measured_now(const LiveWhatIf& what_if, CurveMeasure measure) {
     return analysis::measured({0, *summary, NAN}, measure);
 }
 
-// The plot opens at comfortable_ems and closes only below least_ems, because opening can change line breaks above.
+// The limits for opening and closing differ, because an open plot can wrap lines above it and lose height.
 constexpr float least_ems = 6, comfortable_ems = 8, most_ems = 13;
 
 float room_for_plot() { return ImGui::GetContentRegionAvail().y - 2 * ImGui::GetFrameHeightWithSpacing(); }
@@ -259,7 +259,7 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
     if (ImGui::InputDouble("##threshold", &per_cent, 0, 0, "%g %%", ImGuiInputTextFlags_EnterReturnsTrue) ||
         ImGui::IsItemDeactivatedAfterEdit())
         settings_.threshold = std::clamp(per_cent, 0.1, 100.0) / 100;
-    ImGui::SetItemTooltip("Shows the smallest budget at which each run exceeds this share.");
+    ImGui::SetItemTooltip("Lists for each run the smallest budget at which the measure exceeds this percentage.");
     ImGui::SameLine();
     ImGui::TextUnformatted("at");
     constexpr ImGuiTableFlags flags = ImGuiTableFlags_SizingStretchProp;

@@ -14,8 +14,8 @@ std::string files_in_the_way(const std::vector<std::filesystem::path>& there);
 /// Returns why the extension cannot be used, or an empty text. @param is_picture false if the output is only a table
 std::string problem_with_ending(const std::filesystem::path& path, bool is_picture);
 
-/// Writes a figure or its numbers in the format of the extension, also tsv. @returns the written files
-/// @throws std::runtime_error for an existing file not in `confirmed`; exceptions of figures::export_figure
+/// Writes a figure or its numbers. The extension sets the format and may also be .tsv. @returns the written files
+/// @throws std::runtime_error if a file exists that is not in `confirmed`; also throws like figures::export_figure
 std::vector<std::filesystem::path> write_exported(const figures::Exported& what, const std::filesystem::path& path,
                                                   const figures::ExportOptions& options,
                                                   const std::vector<std::filesystem::path>& confirmed);

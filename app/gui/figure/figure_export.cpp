@@ -48,7 +48,7 @@ struct FigureExport::Result {
     bool is_cancelled = false;
 };
 
-/// Used only by the main thread, except `stop`.
+/// Only the main thread uses the members, except `stop`.
 struct FigureExport::Job {
     fs::path folder;  ///< folder for all figures; empty for a single figure
     std::vector<std::string> names;

@@ -14,7 +14,7 @@ namespace kvscope::gui {
 
 /// A figure with its data at the time of the export command.
 struct FigureForFile {
-    /// @param request nullopt if there is no figure; an export then throws analysis::NothingToShow with `nothing`
+    /// @param request without a request, an export throws analysis::NothingToShow with the message `nothing`
     FigureForFile(const Session& session, const analysis::FigureDefinition& definition,
                   const std::optional<FigureRequest>& request, const std::string& nothing, std::string file_name);
 
@@ -29,10 +29,10 @@ class FigureExport {
  public:
     using Notice = std::function<void(const std::string&, bool is_error)>;
 
-    /// @param asker watch of the view that owns this object
+    /// @param asker lifetime of the view that owns this object
     void ask_for_file(Tasks& tasks, FileDialog& files, const FigureForFile& figure,
                       const figures::ExportOptions& options, const Notice& notice, const LifetimeWatch& asker);
-    /// Omits figures without data. @param suggestion name for a new folder
+    /// Asks for a folder. Figures without data are omitted. @param suggestion name for a new folder
     void ask_for_folder(Tasks& tasks, FileDialog& files, const std::string& suggestion,
                         const std::vector<FigureForFile>& figures, const figures::ExportOptions& options,
                         const Notice& notice, const LifetimeWatch& asker);

@@ -8,19 +8,19 @@
 
 namespace kvscope::gui {
 
-/// Part of a drawn figure under the mouse. An index is −1 if there is no such part.
+/// Part of a drawn figure under the mouse. The index of a missing part is −1.
 struct FigureHit {
     int panel = -1;  ///< index into Figure::panels
     double x = 0;
     double y = 0;
-    int shape = -1;  ///< index of the curve, bars or points near the mouse, else of the map
+    int shape = -1;  ///< index of the curve, bars or points near the mouse, or of the map
     int point = -1;  ///< index in a curve, bars or points
     int row = -1;
     int column = -1;
-    /// Subject of the curve's point or the map's cell, else of the position in the panel.
+    /// Subject of the curve's point or the map's cell. Elsewhere, the subject of the position in the panel.
     analysis::Subject subject;
     analysis::Subject
-        other;  ///< subject of the column, if rows and columns have the same subjects; else equal to `subject`
+        other;  ///< subject of the column, if rows and columns have the same subjects; otherwise `subject`
     float value = std::numeric_limits<float>::quiet_NaN();  ///< value of the map's cell
     bool clicked = false;                                   ///< released without dragging
 };

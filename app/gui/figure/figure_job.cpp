@@ -85,7 +85,7 @@ std::vector<TraceRequest> shown_traces(const Session& session, const std::vector
         }
         if (!requests.empty()) return requests;
     }
-    // Without shown runs, the figure chooses its runs.
+    // If no run is shown, the figure's definition chooses the runs.
     for (const Document* document : documents) requests.push_back(shown_trace(session, *document, false, false));
     return requests;
 }

@@ -18,9 +18,9 @@ namespace kvscope::gui {
 /// A figure, ready to draw, with the levels of detail of its maps.
 struct PreparedFigure {
     analysis::Figure figure;
-    /// By indices of panel and shape.
+    /// Levels of detail of the maps, by the indices of panel and shape.
     std::map<std::pair<size_t, size_t>, std::shared_ptr<const Pyramid>> pyramids;
-    /// (traces, runs) Runs of the prompts when the figure was made.
+    /// Runs of each trace's prompt when the figure was made, with shape (traces, runs).
     std::vector<std::vector<RunKey>> runs = {};
     /// Ids of documents and prompts. Documents may have been closed since.
     std::vector<std::pair<int, int>> traces = {};
@@ -29,12 +29,12 @@ struct PreparedFigure {
 
     RunKey run_of(const analysis::Subject& subject) const;
     RunKey run_of(size_t panel, size_t shape) const;
-    /// Returns the subject's position, with an invalid run if it has none; nullopt if the trace was closed.
+    /// Returns the subject's position, or nullopt if the trace was closed. The run is invalid if the subject has none.
     std::optional<Cursor> cursor_of(const Session& session, const analysis::Subject& subject) const;
     bool is_of(const TraceRequest& request) const;
 };
 
-/// Returns A and B of a difference: prompts, or single runs. Empty for other requests.
+/// Returns A and B of a difference, which are prompts or single runs. Returns an empty list for other requests.
 std::vector<RunKey> sides_of(const FigureRequest& request);
 
 PreparedFigure prepare_figure(analysis::Figure figure);
@@ -44,7 +44,7 @@ struct MadeFigure {
     std::string nothing;
 };
 
-/// Makes a request's figure and numbers, on any thread. Functions throw the exceptions of the figure's definition.
+/// Makes a request's figure and numbers on any thread. Throws like the figure's definition.
 class FigureJob {
  public:
     /// Whether titles contain the full names of traces, or badges for long names.
@@ -52,7 +52,7 @@ class FigureJob {
     FigureJob(const Session& session, const FigureRequest& request, Names names = Names::in_full);
     void check() const;
     analysis::Figure figure() const;
-    /// Returns one figure per trace on one scale; for a difference, only the difference.
+    /// Returns one figure per trace, with a common scale. For a difference, returns only the figure of the difference.
     std::vector<analysis::TraceFigure> figures() const;
     analysis::Table numbers() const;
     figures::Exported exported() const;
@@ -71,14 +71,14 @@ class FigureJob {
     std::vector<RunKey> sides_;
 };
 
-/// Returns the figure, which a job makes anew if the trace, its runs or the options change.
+/// Returns the figure. A job makes the figure again if the trace, its runs or the options change.
 TaskResult<MadeFigure> ask_figure(Session& session, const TaskSlot<MadeFigure>& slot, const FigureRequest& request);
 
-/// Returns one figure per trace on one scale, or only the difference.
+/// Returns one figure per trace, with a common scale. For a difference, returns only the figure of the difference.
 TaskResult<std::vector<MadeFigure>> ask_figures(Session& session, const TaskSlot<std::vector<MadeFigure>>& slot,
                                                 const FigureRequest& request);
 
-/// Returns a text that changes if the figure would change.
+/// Returns a text that changes whenever the figure changes.
 std::string stamp_of(const Session& session, const FigureRequest& request);
 
 /// Returns the figure, or draws why there is none and returns nullptr.
@@ -87,7 +87,7 @@ std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, c
 
 enum class Traces { focused, all, difference };
 
-/// Returns a request for the shown prompt and runs; its document is −1 without a prompt, or without A or B.
+/// Returns a request for the shown prompt and runs. The request's document is −1 if the prompt, A or B is missing.
 FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs,
                             Traces traces = Traces::focused);
 

@@ -53,7 +53,7 @@ float entry_width(const LegendEntry& entry) {
     return symbol * ImGui::GetFontSize() + label_width(entry.label);
 }
 
-/// Calls draw_bar and draw_entry with each item's position relative to the upper left. @returns the total height
+/// Calls draw_bar and draw_entry with each item's position relative to the first item. @returns the total height
 template <class DrawBar, class DrawEntry>
 float flow(const analysis::Figure& figure, bool legend, bool color_bars, float width, const DrawBar& draw_bar,
            const DrawEntry& draw_entry) {

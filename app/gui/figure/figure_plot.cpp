@@ -32,7 +32,7 @@ bool has_map(const Panel& panel) {
     });
 }
 
-/// Returns a key per axis. Equal axes of a figure with shared axes have one key, so that they pan and zoom together.
+/// Returns an axis's key. If axes are shared, equal axes have the same key, so that they pan and zoom together.
 size_t key_of(const analysis::Figure& figure, size_t panel, const Axis Panel::*axis, bool shared) {
     const Axis& own = figure.panels[panel].*axis;
     const auto is_alike = [&](const Panel& other) {

@@ -22,12 +22,12 @@ struct FigureLook {
     float least_height = 0;  ///< minimum height of data areas in pixels; 0 for the default
     int framed = -1;         ///< panel with an accented frame, or −1
     int hovered = -1;        ///< panel hovered here or in another view, or −1
-    /// Returns a shape's weight: 1 normal, above 1 accented (above 2 with a rim), below 1 faint. May be empty.
+    /// Returns a shape's weight: below 1 is faint, 1 is normal, above 1 is accented, above 2 has a rim. May be empty.
     std::function<float(size_t panel, size_t shape)> weight;
     std::function<void(size_t panel, const PlotFrame& frame, ImDrawList* list)> overlay;
 };
 
-/// Returns a FigureLook::weight that accents the hovered or else the selected run. The arguments must outlive it.
+/// Accents the hovered run, or the selected run if no run is hovered. The arguments must outlive the result.
 std::function<float(size_t panel, size_t shape)> weight_of_runs(const Session& session, const PreparedFigure& shown);
 
 struct PanelLayout;

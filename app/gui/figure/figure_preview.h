@@ -24,7 +24,7 @@ struct FigurePicture {
     size_t n_pages = 1;
 };
 
-/// Draws a page as large as fits, with at most 300 dpi. Any thread. Throws like the definition, except NothingToShow.
+/// Draws a page as large as fits, at 300 dpi or less, on any thread. Throws like the definition, except NothingToShow.
 FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height, size_t page = 0);
 
 /// A picture on the GPU, for the main thread only.

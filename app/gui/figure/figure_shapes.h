@@ -24,7 +24,7 @@ struct PlotFrame {
     double y_at(float pixel) const;
 };
 
-/// @param map levels of detail of a heat map or categories @param weight see FigureLook::weight
+/// @param map levels of detail, if the shape is a map @param weight see FigureLook::weight
 void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,
                 const PlotFrame& frame, float weight, ImDrawList* list);
 

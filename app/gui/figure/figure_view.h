@@ -24,12 +24,12 @@ class FigureView : public View {
         const char* waiting;  ///< text while a job makes the figure
         const char* remedy;   ///< advice after the reason why there is no figure; may be empty
     };
-    /// How several traces are shown: curves in one plot or as a difference, maps side by side or as A − B.
+    /// What the figure contains. Curves of several traces share a plot, while their maps are side by side.
     enum class Kind { curves, maps_of_runs, maps_of_prompts };
     FigureView(const Words& words, Kind kind, AutomaticComparison automatic = AutomaticComparison::none)
         : words_(words), kind_(kind), automatic_(automatic) {}
 
-    /// Returns a request for the chosen traces; its document is −1 if nothing can be shown.
+    /// Returns a request for the chosen traces. The request's document is −1 if nothing can be shown.
     FigureRequest request_for(const Session& session, const char* figure_name, bool with_runs) const;
     Compared compared(const Session& session) const;
     virtual bool has_choices() const { return false; }

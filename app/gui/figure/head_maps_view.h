@@ -14,7 +14,7 @@ class HeadMapsView : public FigureView {
     std::vector<std::pair<std::string, std::string>> help() const override;
 
  protected:
-    /// @param words its `kind` names the figure @param maps_a_run number of consecutive panels per run
+    /// @param maps_a_run number of consecutive panels per run
     HeadMapsView(const Words& words, std::string figure_name, std::string hint, size_t maps_a_run = 1)
         : FigureView(words, Kind::maps_of_runs),
           figure_name_(std::move(figure_name)),

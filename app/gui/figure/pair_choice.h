@@ -4,7 +4,7 @@
 
 namespace kvscope::gui {
 
-/// Draws the choice of A and B on one line: "##<view> A", "swap##<view>", "##<view> B". Runs shows the same choice.
+/// Draws the choice of A and B on one line, as the view Runs does: "##<view> A", "swap##<view>", "##<view> B".
 void choose_pair(const Context& context, const char* view);
 
 }  // namespace kvscope::gui

@@ -33,7 +33,7 @@ Grid row_by_row(size_t n, size_t columns) {
     return grid;
 }
 
-/// Returns the number of columns with the largest square panels, or as many as fit at the minimum size.
+/// Returns the number of columns that makes square panels largest, or the number that fits at the minimum size.
 size_t best_columns(size_t n, const FigureLook& look, ImVec2 room, float title) {
     size_t found = 1;
     float best = 0;
@@ -152,7 +152,7 @@ PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& loo
     const std::vector<float> bottoms = room_below(figure, grid, layout);
     float margins = static_cast<float>(grid.rows) * layout.title + static_cast<float>(grid.rows - 1) * row_gap_of(look);
     for (const float bottom : bottoms) margins += bottom;
-    // A single row may be low, because scrolling would hide its axis.
+    // The minimum height is smaller for a single row, so that the axis stays visible without scrolling.
     const float least_of_curves = (grid.rows == 1 ? 4 : 6) * em;
     const float usual_least = has_curves(figure) && !look.small ? least_of_curves : least_side();
     const float least = look.least_height > 0 ? look.least_height : usual_least;

@@ -25,7 +25,7 @@ struct PanelLayout {
     float height = 0;  ///< total height; panels scroll if it exceeds the available space
 };
 
-/// Lays out panels of at least a minimum size. Small multiples get the number of columns with the largest panels.
+/// Lays out panels of at least a minimum size. Small multiples are arranged so that their panels are largest.
 /// @param shown_y returns the visible y axis of a panel, whose labels need space
 PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& look, ImVec2 room,
                            const std::function<analysis::Axis(size_t panel)>& shown_y);

@@ -207,7 +207,7 @@ void StepPlot::draw_map(const Frame& frame) {
     draw_legend(frame.context, bar, false, true, width);
 }
 
-/// Returns a row's label with space for the run's marker, or only the space if rows are too low for text.
+/// Returns a row's label with space for the run's marker. If rows are too low for text, returns only the space.
 std::string StepPlot::label_of_row(const Frame& frame, size_t row, float width, float plot_height) {
     const float em = ImGui::GetFontSize();
     const bool has_labels = (plot_height - 3 * em) / static_cast<float>(frame.series.size()) >= 0.95f * em;

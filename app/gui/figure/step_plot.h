@@ -15,10 +15,10 @@ struct StepSeries {
     RunKey run;
     RunLook look;
     std::shared_ptr<const AnswerOutput> output;
-    std::vector<float> values;  ///< KL to the full run, in nats, possibly minus a reference's
+    std::vector<float> values;  ///< KL to the full run in nats, possibly minus the KL of a reference
 };
 
-/// Whether bars would be too thin to see, but not the rows of a map. Sizes are in pixels.
+/// Returns true if bars would be too thin to see and a map's rows would be high enough. Sizes are in pixels.
 bool wants_step_map(size_t n_runs, double n_steps, float width, float height);
 
 /// Plots the divergence per decode step as bars, or as a map (runs, steps) if bars would be too thin.
@@ -35,7 +35,7 @@ class StepPlot {
     void draw_map(const Frame& frame);
     static analysis::Figure color_bar_of(const Frame& frame);
     void set_up_map_axes(const Frame& frame, float width, float plot_height) const;
-    /// Returns the top edge of a row; of the row after the last, the bottom edge of the map.
+    /// Returns the top edge of a row. For the row number after the last row, returns the bottom edge of the map.
     static float row_top(const Frame& frame, size_t row, ImVec2 from, ImVec2 to);
     static std::string label_of_row(const Frame& frame, size_t row, float width, float plot_height);
     static void outline_hovered_and_selected(const Frame& frame, ImVec2 from, ImVec2 to);
