@@ -136,8 +136,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         panel.shapes.emplace_back(heat_map(runs[i], layers, is_share));
     }
     figure.caption =
-        "Number of heads in a layer that keep each channel of their keys. The newest entries, which a policy may keep "
-        "whole, are not counted.";
+        "Number of heads in a layer that keep each key channel. The newest entries are not counted, because a policy "
+        "may keep all their channels.";
     complete_figure(figure, reader, options, indices);
     return figure;
 }

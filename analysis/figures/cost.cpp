@@ -50,7 +50,7 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-/// Returns "bytes_share" if more than half of the runs have equal coverage, otherwise "coverage".
+/// Returns "bytes_share" if more than half of the runs have the same coverage, otherwise "coverage".
 std::string default_x(std::span<const ShownRun> runs) {
     std::map<const TracePart*, Table> tables;
     std::map<double, size_t> coverages;  // number of runs by coverage

@@ -64,7 +64,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
     SubjectTable table(
         "coverage",
-        "Prompt tokens that at least one head keeps, by layer. A row without a layer is for the whole model",
+        "Prompt tokens that at least one head keeps, by layer. A row without a layer refers to the whole model",
         {SubjectKey::run, label_column(), Column{"policy", "Policy", "", ColumnType::text}, budget_column(),
          SubjectKey::layer, Column{"tokens", "Tokens", "", ColumnType::integer},
          Column{"share", "Share of prompt", "", ColumnType::real, 4}});
@@ -100,7 +100,7 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
     Table table = share_difference_numbers(sides, read_pairs(sides), measure);
     table.name = "coverage-difference";
     table.title = fmt::format(
-        "Prompt tokens that at least one head keeps (a row without a layer is for the whole model), A − B, {}",
+        "Prompt tokens that at least one head keeps, A − B, {}. A row without a layer refers to the whole model",
         with_unit(measure.title, measure.share()));
     return table;
 }

@@ -117,7 +117,7 @@ void add_heads(Figure& figure, Panel& panel, const Pair& pair, const std::vector
                       ? fmt::format("{} that keep the token, A − B", pair.query_heads ? "Query heads" : "KV heads")
                       : "Share of heads that keep the token, A − B";
     if (!pair.same_rows()) scale.unit = "%";
-    if (pair.merges()) scale.title += " (1/n for n merged tokens)";
+    if (pair.merges()) scale.title += " (1/n if n tokens merge)";
     figure.color_scales.push_back(scale);
     figure.caption =
         "Number of heads in a layer that keep each token in run A minus the number in run B: red where A keeps more, "
@@ -140,9 +140,8 @@ void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vect
     }
     panel.shapes.emplace_back(std::move(map));
     figure.caption =
-        "Tokens that at least one head of a layer keeps in both runs, only in A, or only in B; white: in neither. A "
-        "pixel "
-        "with several tokens shows the class \"only B\" first, then \"only A\", then \"both\".";
+        "Tokens that at least one head of a layer keeps in both runs, only in A, or only in B. White: neither run "
+        "keeps the token. A pixel with several tokens shows \"only B\" if present, otherwise \"only A\".";
 }
 
 void name_sides(Panel& panel, const trace::Reader& reader, int prompt, const Pair& pair) {
@@ -177,7 +176,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     panel.subject.run = pair.a.index;
     panel.note = fmt::format("same entries {:.1f} %", 100 * run_overlap_total(pair.sets(pair.a), pair.sets(pair.b)));
     (source == Source::heads ? add_heads : add_classes)(figure, panel, pair, layers);
-    figure.caption += " Same entries: entries that both runs keep, as a share of those that at least one run keeps";
+    figure.caption +=
+        " Same entries: entries that both runs keep, as a share of the entries that at least one run keeps";
     figure.caption += pair.merges() ? "; a token in a merged entry of n tokens counts as 1/n." : ".";
     figure.panels.push_back(std::move(panel));
     complete_figure(figure, reader, options, {pair.a.index, pair.b.index});

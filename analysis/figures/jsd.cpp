@@ -21,7 +21,7 @@ namespace schema = trace::schema;
 
 enum class Source { attention, kv_heads, scores };
 
-/// Suffix of a source's name that sorts the heads of each layer by similarity.
+/// A source with this suffix sorts the heads of each layer by similarity.
 constexpr std::string_view ordered = "-by-similarity";
 
 struct Matrices {
@@ -91,7 +91,7 @@ Matrices described(const trace::Reader& reader, const FigureOptions& options) {
             break;
         case Source::kv_heads:
             m.n = static_cast<size_t>(model.n_kv_heads);
-            m.of = fmt::format("attention of the last {} queries, averaged to KV heads", prompt.window);
+            m.of = fmt::format("attention of the last {} queries, averaged per KV head", prompt.window);
             m.stored = &schema::prompt::window_attention;
             break;
         case Source::scores: {
@@ -134,7 +134,7 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
                        run_label(reader.run(options.prompt, m.run.front())), n);
 }
 
-/// Converts (n * group, n * group) to (n, n): the mean between the query heads of two KV heads; 0 on the diagonal.
+/// Averages the values of pairs of query heads for each pair of KV heads (n, n). The diagonal is 0.
 std::vector<float> mean_of_groups(std::vector<float> values, size_t n, size_t group) {
     if (group == 1) return values;
     std::vector<float> means(n * n, 0.0f);
@@ -285,7 +285,7 @@ FigureDefinition jsd_figure() {
         "Jensen-Shannon divergence between the heads of each layer, one map per layer, 0 for equal heads",
         {{"layers", "default: all"},
          {"source",
-          "attention (default): attention of query heads; kv-heads: attention averaged to KV heads; scores: scores of "
+          "attention (default): attention of query heads; kv-heads: attention averaged per KV head; scores: scores of "
           "a "
           "run; the suffix -by-similarity sorts the heads of each layer by similarity",
           {"attention", "kv-heads", "scores", "attention-by-similarity", "kv-heads-by-similarity",

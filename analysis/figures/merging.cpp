@@ -103,7 +103,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     }
     figure.color_scales.push_back(scale);
     figure.caption = fmt::format(
-        "For each of the prompt's {} tokens, the number of tokens in its entry, the largest over the heads of a layer. "
+        "For each of the prompt's {} tokens, the map shows the number of tokens in its largest entry in each layer. "
         "Every second merged entry is drawn with a 20 % smaller value, so that adjacent entries differ in color. A "
         "pixel with several tokens "
         "shows the largest entry.",

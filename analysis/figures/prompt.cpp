@@ -27,7 +27,7 @@ constexpr double kMarginMm = 12;       // space for the token numbers
 constexpr size_t kMostColumns = 3;
 constexpr Rgb kNotKept{150, 150, 150};
 
-/// Numbers of layers, and of heads in all layers, that keep each token (N); 1/n for a token in an entry of n.
+/// Number of layers and number of heads that keep each token (N). Each of n tokens in an entry counts as 1/n.
 struct Counts {
     std::vector<double> layers;
     std::vector<double> heads;
@@ -225,7 +225,7 @@ ColorScale scale_of(const Shown& shown) {
         scale.max = 100;
     }
     if (!shown.merges) return scale;
-    scale.title += " (1/n for n merged tokens)";
+    scale.title += " (1/n if n tokens merge)";
     double least = scale.min;
     for (size_t run = 0; run < shown.counts.size(); ++run) {
         const std::vector<double>& values = shown.values(run);
@@ -275,9 +275,9 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     if (std::any_of(figure.panels.begin(), figure.panels.end(), [&](const Panel& panel) {
             return std::any_of(panel.shapes.begin(), panel.shapes.end(), has_mark);
         }))
-        figure.caption +=
-            fmt::format(" A character that several tokens share is shown in the first of them; {} marks the others.",
-                        continuation_mark);
+        figure.caption += fmt::format(
+            " If several tokens share a character, the first token shows the character; {} marks the other tokens.",
+            continuation_mark);
     complete_figure(figure, reader, options, arrangement.runs);
     return figure;
 }
@@ -288,7 +288,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     const auto texts = reader.token_text(options.prompt);
     const auto ids = reader.token_ids(options.prompt);
     const ColumnType type = shown.merges ? ColumnType::real : ColumnType::integer;
-    SubjectTable table("prompt", "Number of layers and heads that keep each token (1/n for n merged tokens)",
+    SubjectTable table("prompt",
+                       "Number of layers and heads that keep each token. Each of n merged tokens counts as 1/n",
                        {SubjectKey::run, label_column(), SubjectKey::token, Column{"id", "Id", "", ColumnType::integer},
                         Column{"text", "Text", ""}, Column{"layers", "Layers", "", type, 2},
                         Column{"heads", "Heads of all layers", "", type, 2}});

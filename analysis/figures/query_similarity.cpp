@@ -203,7 +203,7 @@ Figure make_curves(std::span<const TracePart> parts) {
     figure.legend.push_back({"lowest to highest head", LegendEntry::Symbol::patch, band});
     figure.panels.push_back(std::move(panel));
     figure.caption = fmt::format(
-        "Mean cosine similarity between different queries among the prompt's last {}, after RoPE. Curve: mean over "
+        "Mean cosine similarity between pairs of the prompt's last {} queries, after RoPE. Curve: mean over "
         "query "
         "heads; band: lowest to highest head.",
         window);
@@ -247,7 +247,7 @@ Table mean_numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Choice choice = chosen(reader, options, Source::mean_by_layer);
     SubjectTable table(
         "query-similarity",
-        "Mean cosine similarity of different window queries. A row without a head is the mean over heads",
+        "Mean cosine similarity of different window queries. A row without a head contains the mean over heads",
         {SubjectKey::layer, SubjectKey::head, Column{"mean_cosine", "Mean cosine", "", ColumnType::real, 4}});
     for (const int layer : choice.layers) {
         const std::vector<double> means = head_means(reader, options.prompt, layer, choice);

@@ -120,8 +120,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check(reader, options);
     SubjectTable table(
         "recall",
-        "Recall of the tokens that the full run's answer attends to most. A row without a head is the "
-        "layer's mean, a row without a layer the model's mean",
+        "Recall of the tokens that the full run's answer attends to most. A row without a head "
+        "contains the layer's mean; a row without a layer contains the model's mean",
         {SubjectKey::run, label_column(), Column{"policy", "Policy", "", ColumnType::text}, budget_column(),
          SubjectKey::layer, SubjectKey::head, Column{"recall", "Recall", "", ColumnType::real, 4}});
     const std::vector<int> layers = chosen_layers(reader, options);
@@ -162,9 +162,8 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
     Table table = share_difference_numbers(sides, read_pairs(sides).measured, measure);
     table.name = "recall-difference";
     table.title = fmt::format(
-        "Recall of the tokens that the full run's answer attends to most (a row without a layer is for the model), A − "
-        "B, "
-        "{}",
+        "Recall of the tokens that the full run's answer attends to most, A − B, {}. A row without a layer refers to "
+        "the whole model",
         with_unit(measure.title, measure.share()));
     return table;
 }

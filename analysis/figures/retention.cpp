@@ -96,7 +96,7 @@ ColorScale color_scale(const std::vector<Run>& runs, size_t most, bool is_share)
 /// Returns the scale of runs that merge. Other runs have a separate scale, since they have only whole counts.
 ColorScale merging_scale(const std::vector<Run>& runs, size_t most, bool is_share) {
     ColorScale scale = color_scale(runs, most, is_share);
-    scale.title += " (1/n for n merged tokens)";
+    scale.title += " (1/n if n tokens merge)";
     double least = scale.min;
     for (const Run& run : runs) {
         if (!run.kept->merges()) continue;
@@ -172,8 +172,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     check_runs_and_layers(reader, options);
     SubjectTable table(
         "retention",
-        "Heads that keep each token, and the entries that the token takes (1/n for n merged tokens); tokens that no "
-        "head of a layer keeps are omitted",
+        "Heads that keep each token, and the entries that the token takes. Each of n merged tokens takes 1/n. "
+        "Tokens that no head of a layer keeps are omitted",
         {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::token,
          Column{"heads", "Heads", "", ColumnType::integer}, Column{"heads_total", "Of", "", ColumnType::integer},
          Column{"entries", "Entries", "", ColumnType::real, 2}});

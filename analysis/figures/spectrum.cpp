@@ -46,7 +46,7 @@ void require_spectra(const trace::Reader& reader, const schema::DataSet& data_se
     require_data(reader, Place::of_model(), data_set);
 }
 
-/// Checks that the prompt exists. A trace without prompts can have spectra of its model.
+/// Checks that the prompt exists. For a figure of the model, a trace without prompts needs only the spectra.
 void check_subject(const trace::Reader& reader, const FigureOptions& options, Source source) {
     if (!can_inspect_as_model(source) || options.prompt != 0 || reader.n_prompts() > 0) {
         check_prompt(reader, options.prompt);
@@ -244,7 +244,7 @@ struct Reach {
     }
 };
 
-/// Returns the curve of a spectrum by rank. Raises `last` to the last rank that needs to be drawn.
+/// Returns the curve of a spectrum by rank. Increases `last` if this curve needs a higher last rank.
 Line line_of(const Spectrum& spectrum, const Projection& projection, Source source, Reach& reach, size_t& last) {
     Line line;
     line.label = fmt::format("layer {}", spectrum.layer);

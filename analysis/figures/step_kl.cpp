@@ -125,7 +125,7 @@ struct MapRow {
     Subject subject;
 };
 
-/// Returns the map below the curves (rows, steps): the class of each row at each step.
+/// Draws the map below the curves. Each cell shows the class of one row at one step.
 template <class ClassAt>
 Panel class_map(const std::vector<Categories::Class>& classes, const std::vector<MapRow>& rows, size_t n_steps,
                 const ClassAt& class_at) {
@@ -200,9 +200,8 @@ Figure make(std::span<const TracePart> parts) {
     drop_markers(figure.legend, all.n_steps);
     add_classes(figure.legend, agreement_classes);
     figure.caption =
-        "Divergence KL(full || compressed) of the next-token distributions at each decode step; both runs read the "
-        "full "
-        "run's answer. Map below: whether both predict the same greedy token.";
+        "Divergence KL(full || compressed) of the next-token distributions at each decode step. Both runs get the "
+        "full run's answer as input. Map below: whether both runs predict the same greedy token.";
     if (source == Source::logarithmic) figure.caption += " Values below 10⁻⁶ nats, including 0, are drawn at 10⁻⁶.";
     if (!all.left_out.empty())
         figure.caption += fmt::format(" Omitted because they were not compared: {}.", labels_of(all.left_out));
@@ -225,7 +224,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     return table.take();
 }
 
-/// Two compared runs, for the steps that both have.
+/// A pair of compared runs, limited to the steps that both runs have.
 struct Pair {
     ShownPair shown;
     Run a, b;

@@ -145,7 +145,7 @@ void check_curves(const Scores& scores) {
     const bool has_points = std::any_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
         return group.policy != "full" && !group.answered.empty();
     });
-    if (!has_points) throw NothingToShow("only the full run has answers, so that no curve over budgets can be drawn");
+    if (!has_points) throw NothingToShow("only the full run has answers, so no curve over budgets can be drawn");
 }
 
 void check_maps(const Scores& scores) {
@@ -222,7 +222,7 @@ void make_table(Figure& figure, const Scores& scores) {
     for (const auto& setting : scores.settings) names.push_back(scores.name_of(setting));
     Panel panel;
     panel.x = axis_of("Budget", scores.budgets, false);
-    // The texts of shares and bytes contain their unit.
+    // Budgets that are shares or bytes already contain their unit.
     const bool are_entries = std::all_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
         return group.policy == "full" || counts_entries(group);
     });
@@ -261,7 +261,7 @@ double number_of(const std::string& budget) {
     return value;
 }
 
-/// Returns the number of entries, or per cent of the full cache if a budget is a share or in bytes.
+/// Returns the position on the budget axis: entries, or per cent of the full cache if `as_shares` is set.
 double place_of(const TaskGroup& group, bool as_shares) {
     if (!as_shares || is_share(group.budget)) return number_of(group.budget);
     return 100 * group.budget_share();

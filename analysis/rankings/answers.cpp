@@ -114,7 +114,7 @@ RankingDefinition answers_ranking() {
             "step whose KL exceeds a threshold. Equal answers come last",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all except full"},
-             {"threshold", "KL in nats that a step must exceed to count; default: 0.1"}},
+             {"threshold", "KL in nats above which a step counts; default: 0.1"}},
             make,
             RankingThreshold{"KL above", "nats", threshold_nats, 100}};
 }

@@ -10,7 +10,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     require_head_divergence(reader, options.prompt);
     if (reader.model().n_kv_heads < 2)
         throw NothingToShow(fmt::format(
-            "{}: the model has only one KV head per layer, so that no heads can be compared", reader.path().string()));
+            "{}: the model has only one KV head per layer, so there are no heads to compare", reader.path().string()));
     RankingRows rows(SubjectTable(
         "heads", "KV heads ranked by their mean Jensen-Shannon divergence from the other heads of their layer",
         {SubjectKey::layer, SubjectKey::head, Column{"divergence", "Divergence", "nats", ColumnType::real, 4}}));

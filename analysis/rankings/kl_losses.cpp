@@ -44,11 +44,11 @@ Measured measured(const trace::Reader& reader, const RankingOptions& options) {
         of.lost.push_back(std::move(lost));
     }
     if (of.runs.empty())
-        throw NothingToShow(
-            fmt::format("{}: no chosen run of prompt {} has kl_attention_lost. It is recorded without --no-record and "
-                        "--no-compare, "
-                        "for runs that drop tokens only before they decode; traces of older kvscope versions lack it",
-                        reader.path().string(), options.prompt));
+        throw NothingToShow(fmt::format(
+            "{}: no chosen run of prompt {} has kl_attention_lost. It is recorded for runs that drop tokens "
+            "only before they decode, unless --no-record or --no-compare is set; traces of older kvscope "
+            "versions lack it",
+            reader.path().string(), options.prompt));
     return of;
 }
 

@@ -41,7 +41,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
     RankingRows rows(SubjectTable(
         "losses",
-        "KV heads ranked by attention lost: the share of the full run's attention to tokens that the run dropped",
+        "KV heads ranked by attention lost: the share of the full run's attention that went to dropped tokens",
         {SubjectKey::run, label_column(), SubjectKey::layer, SubjectKey::head,
          Column{"attention_lost", "Attention lost", "", ColumnType::real, 4},
          Column{"entries_share", "Entries kept", "", ColumnType::real, 3}}));
@@ -76,7 +76,7 @@ namespace kvscope::analysis {
 RankingDefinition losses_ranking() {
     return {"losses",
             "Heads that lost most attention",
-            "KV heads ranked by attention lost: the share of the full run's attention to tokens that the run dropped",
+            "KV heads ranked by attention lost: the share of the full run's attention that went to dropped tokens",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
             losses_file::make};

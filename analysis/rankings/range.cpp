@@ -49,7 +49,7 @@ Scores scores_of(const trace::Reader& reader, int prompt, int run, std::span<con
     return {sum / static_cast<double>(count), least, most};
 }
 
-/// Returns the bytes of the range's entries, assuming equal sizes within a layer; NaN if not recorded.
+/// Returns the bytes that the range takes if all entries of a layer have equal size; NaN if not recorded.
 double bytes_of(const trace::Reader& reader, int prompt, int run, const KeptSets& sets, std::span<const int> layers,
                 TokenRange range) {
     if (!reader.has(trace::Place::of_run(prompt, run), trace::schema::run::cache_bytes)) return unknown;

@@ -37,7 +37,8 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
                                     [](const TokenLosses::OfRun& run) { return !run.kl_attention.empty(); });
     RankingRows rows(SubjectTable(
         "sentences",
-        fmt::format("Sentences ranked by {}: A ({}) − B ({})", has_kl ? "attention lost × KL" : "kept share",
+        fmt::format("Sentences ranked by {}: A ({}) − B ({})",
+                    has_kl ? "attention lost × KL" : "kept share, smallest first",
                     run_label(reader.run(options.prompt, runs[0])), run_label(reader.run(options.prompt, runs[1]))),
         {Column{"first_token", "First token", "", ColumnType::integer},
          Column{"last_token", "Last token", "", ColumnType::integer},
@@ -70,8 +71,8 @@ RankingDefinition sentences_ranking() {
     using namespace sentences_file;
     return {"sentences",
             "Sentences that A lost and B kept",
-            "Sentences of the prompt, ranked by the KL-weighted attention lost in A minus B. If the trace has no KL "
-            "weights, the sentences are ranked by their kept share",
+            "Sentences of the prompt, ranked by the KL-weighted attention that A loses minus the attention that B "
+            "loses. If the trace has no KL weights, the ranking uses the kept share in B minus the kept share in A",
             RankedRuns::two,
             {{"runs", "two runs, A and B, by label or number; default: the first two except full"},
              {"layers", "default: all"}},

@@ -11,7 +11,7 @@ namespace {
 using trace::Place;
 namespace schema = trace::schema;
 
-/// Returns the tokens of the full run's answer, which all runs read; fewer if some are unknown.
+/// Returns the tokens of the full run's answer. Every compared run gets this answer as input.
 std::vector<std::string> read_tokens(const trace::Reader& reader, int prompt) {
     std::vector<std::string> tokens;
     const auto full = reader.full_run(prompt);

@@ -199,7 +199,7 @@ TEST_CASE("jsd: each source reads its own data and names it") {
     REQUIRE(map.rows == 2);
     CHECK(map.values[0] == 0);
     CHECK(map.values[1] > 0);
-    CHECK_THAT(full_title(figure.color_scales[0]), Contains("averaged to KV heads"));
+    CHECK_THAT(full_title(figure.color_scales[0]), Contains("averaged per KV head"));
 
     options.source = "scores";
     options.runs = {"snapkv 16"};

@@ -449,7 +449,7 @@ struct SaidTrace {
     }
 };
 
-TEST_CASE("prompt: a character that tokens share is in the first of them, in every script") {
+TEST_CASE("prompt: a character that several tokens share is in the first token, in every script") {
     const SaidTrace said(
         {"f", "⟨C3⟩", "⟨BC⟩r", " ⟨E6⟩⟨97⟩", "⟨A5⟩", "本", "⟨F0⟩", "⟨9F⟩", "⟨98⟩", "⟨80⟩", "x⟨E2⟩", "y"});
     const trace::Reader& reader = said.reader;
@@ -521,7 +521,7 @@ TEST_CASE("retention, difference and prompt count a token in a merged entry of n
     const ColorScale& scale = retention.color_scales[1];
     CHECK(scale.scale == Scale::logarithmic);
     CHECK_FALSE(scale.whole_numbers);
-    CHECK_THAT(scale.title, Contains("1/n for n merged tokens"));
+    CHECK_THAT(scale.title, Contains("1/n if n tokens merge"));
     CHECK_THAT(retention.caption, Contains("sums to the number of entries in the cache"));
     CHECK_THAT(retention.panels.at(1).note, Contains("coverage 100.0 %, 4.0 tokens per entry"));
     CHECK_THAT(retention.panels.at(0).note, !Contains("entry"));

@@ -117,7 +117,7 @@ class Export(ProgramTest):
         self.made("export", "t.h5", "--figure", "all", "--layer", 1, "--source", "kv-heads", "-o", "layer.csv")
         rows = csv_rows(self.path("layer-jsd.csv").read_text())
         self.assertEqual({row["layer"] for row in rows}, {"1"})
-        self.assertIn("averaged to KV heads", rows[0]["source"])
+        self.assertIn("averaged per KV head", rows[0]["source"])
         done = self.made("export", "t.h5", "--figure", "all", "--run", 1, "-o", "run.csv")
         self.assertIn("omitted: difference: a difference needs two runs", done.stderr)
         self.assertTrue(self.path("run-retention.csv").exists())
