@@ -7,7 +7,7 @@
 
 namespace kvscope::analysis {
 
-/// Returns the cardinality of each token's entry (L, N), the largest over the layer's rows; 0 for dropped tokens.
+/// Returns the largest cardinality of each token's entries in each layer (L, N); 0 for dropped tokens.
 std::vector<float> entry_sizes(const trace::Kept& kept, size_t n_tokens);
 
 /// Returns entry_sizes() with every second merged entry reduced by 20 %, so that adjacent entries differ in color.

@@ -43,13 +43,13 @@ inline KeptSets kept_sets(const trace::Kept& kept, size_t n_tokens) {
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
 
-/// Returns the positions of the entries, which budgets count. Differs from kept_sets() only if entries are merged.
+/// Returns the positions of the entries. Budgets limit their number. Equals kept_sets() unless entries are merged.
 inline KeptSets entry_sets(const trace::Kept& kept, size_t n_tokens) {
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
 
-/// Whether the measures "attention kept" and "recall" are defined. They are not if a run merges tokens or keeps all of
-/// them in another form.
+/// Whether the measures "attention kept" and "recall" are defined. Both are undefined if a run merges tokens or keeps
+/// all tokens in another form.
 bool can_measure_kept_tokens(const trace::RunAttributes& run, const KeptSets& kept);
 
 /// Provides the kept sets of a run that is not in a trace. `record` must outlive this object.

@@ -11,7 +11,7 @@ namespace kvscope::analysis {
 std::vector<float> kv_head_jsd(std::span<const float> window_attention, size_t n_heads, size_t n_kv_heads,
                                size_t window);
 
-/// Returns each head's mean divergence from the other heads (n), without NaN values; NaN if there are no others.
+/// Returns each head's mean divergence from the other heads (n). NaN values are ignored; NaN if no value remains.
 /// @param divergence (n, n), symmetric
 std::vector<double> mean_divergences(std::span<const float> divergence, size_t n);
 

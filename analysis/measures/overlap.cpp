@@ -8,7 +8,7 @@
 namespace kvscope::analysis {
 namespace {
 
-/// Numbers of entries. A token in an entry of n counts as 1/n.
+/// Numbers of entries. Each of n tokens in an entry counts as 1/n.
 struct Counts {
     double both = 0;
     double either = 0;
@@ -30,7 +30,7 @@ Row row_of(const KeptSets& kept, size_t layer, size_t row) {
     return found;
 }
 
-/// Sums, over all tokens, the smaller of both rows' shares (the intersection) and the larger (the union).
+/// Sums the smaller share of each token in the two rows as the intersection, and the larger share as the union.
 Counts compare(const Row& a, const Row& b) {
     Counts counts;
     for (size_t i = 0, j = 0; i < a.tokens.size() || j < b.tokens.size();) {

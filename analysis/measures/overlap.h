@@ -12,8 +12,8 @@ double jaccard(std::span<const uint32_t> a, std::span<const uint32_t> b);
 /// Returns the Jaccard index of each pair of rows of a layer (L, R, R).
 std::vector<double> head_overlap(const KeptSets& kept);
 
-/// Returns the Jaccard index of the entries of two runs on the same prompt, per layer (L). A token in a merged entry of
-/// n counts as 1/n. A KV head is compared with all query heads of its group.
+/// Returns the Jaccard index of the entries of two runs on the same prompt, per layer (L). Each of n tokens in a
+/// merged entry counts as 1/n. A KV head is compared with all query heads of its group.
 /// @throws std::invalid_argument if layers, tokens or groups do not match
 std::vector<double> run_overlap(const KeptSets& a, const KeptSets& b);
 

@@ -14,7 +14,7 @@ namespace kvscope::analysis {
 /// Returns the number of heads of each layer that keep each token (L, N): K-VEC's Figure 4.
 std::vector<double> retention(const KeptSets& kept);
 
-/// Returns the number of layers that keep each token (N), by the largest part in one of their heads: K-VEC's Figure 3.
+/// Returns the number of layers that keep each token (N): K-VEC's Figure 3. Each layer adds the maximum over its heads.
 std::vector<double> layers_keeping(const KeptSets& kept);
 
 /// Returns the number of heads of all layers that keep each token (N).

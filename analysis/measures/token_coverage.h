@@ -7,7 +7,7 @@
 
 namespace kvscope::analysis {
 
-/// Number of kept prompt tokens, and their share of all N (0 for an empty prompt).
+/// Number of kept prompt tokens, and their share of the prompt's tokens. The share of an empty prompt is 0.
 struct Coverage {
     size_t count = 0;
     double share = 0;

@@ -20,7 +20,7 @@ std::pair<size_t, size_t> character_at(const std::string& text, size_t at) {
     return {bytes, static_cast<size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)), 0))};
 }
 
-/// Whether a token ends inside a character that is not joined with others, such as an emoji.
+/// Whether a token ends inside a character that is drawn alone, such as an emoji.
 bool shares_lone_character(const WholeText& whole, size_t token) {
     const size_t border = whole.begins[token + 1];
     const size_t begin = character_begin(whole.text, border);

@@ -39,7 +39,7 @@ size_t fitting(std::string_view text, size_t width) {
 
 struct ColumnWidths {
     size_t natural = 0;  ///< width of the widest cell
-    size_t least = 0;    ///< The column is not narrowed further.
+    size_t least = 0;    ///< The column is not narrowed below this width.
 };
 
 size_t total(std::span<const size_t> widths) {
@@ -111,7 +111,7 @@ class Layout {
         return found;
     }
 
-    /// Returns the minimum widths and adds the remaining width step by step to the column with the most lines.
+    /// Returns column widths. Width beyond the minimum goes, one cell at a time, to the column with the most lines.
     std::vector<size_t> widened(std::span<const size_t> columns, size_t width) const {
         if (const auto widths = natural(columns); total(widths) <= width) return widths;
         std::vector<size_t> widths = least(columns);

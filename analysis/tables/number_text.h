@@ -4,7 +4,7 @@
 
 namespace kvscope::analysis {
 
-/// Numbers in sentences, tooltips and the app's small tables. Exports use table_format.h and ticks.h.
+/// Formats numbers for sentences, tooltips and the app's small tables. Exports use table_format.h and ticks.h.
 
 /// Formats a number with `digits` significant digits, trailing zeros included. Uses an exponent below 0.0001 and from
 /// 1,000,000. NaN becomes "–".

@@ -129,7 +129,7 @@ std::optional<double> number(const Cell& cell) {
     return std::nullopt;
 }
 
-/// Returns whether each cell (rows, columns) is bold. Rows of a group compete as displayed; if all tie, none is best.
+/// Returns whether each cell (rows, columns) is bold: the best displayed number of a group, unless all are equal.
 std::vector<std::vector<bool>> best_cells(const Table& table) {
     std::vector<std::vector<bool>> best(table.rows.size(), std::vector<bool>(table.columns.size(), false));
     std::map<std::string_view, std::vector<size_t>> groups;

@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t picture_of_nul = 0x2400;  // followed by the pictures of the others
 constexpr std::string_view picture_of_delete = "␡";
 
-/// Embeddings, overrides and isolates, which change the order of the following text.
+/// Whether a character changes the direction of the following text: an embedding, override or isolate.
 bool turns_direction(uint32_t code) { return (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069); }
 
 bool is_separator(uint32_t code) { return code == 0x2028 || code == 0x2029; }

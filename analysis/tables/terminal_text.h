@@ -11,8 +11,8 @@ enum class Lines {
     several  ///< for a block of text: line breaks and tabs stay
 };
 
-/// Returns text as UTF-8 without terminal commands. ASCII control characters become their pictures (␛ for escape),
-/// other control and separator characters and marks of text direction become ⟨U+202E⟩, invalid bytes become ⟨E4⟩.
+/// Returns text as UTF-8 without terminal commands. ASCII control characters become pictures such as ␛. Other
+/// control characters, separators and direction marks become codes such as ⟨U+202E⟩, and invalid bytes such as ⟨E4⟩.
 std::string terminal_text(std::string_view text, Lines lines);
 
 /// Returns the width of a text on a terminal: 0 columns per combining character, 2 per wide character.

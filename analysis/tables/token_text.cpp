@@ -26,7 +26,7 @@ std::optional<char> escaped_byte(std::string_view token, size_t at) {
     return static_cast<char>(value);
 }
 
-/// Joins the tokens. `stays` says for each escape whether it remains; returns offset and index of each replaced escape.
+/// Joins tokens and replaces each escape for which `stays` is false. Returns offset and index of each replaced escape.
 std::vector<std::pair<size_t, size_t>> put_together(std::span<const std::string> tokens, const std::vector<bool>& stays,
                                                     WholeText& out) {
     std::vector<std::pair<size_t, size_t>> bytes;  // offset, index of the escape

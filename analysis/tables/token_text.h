@@ -13,20 +13,20 @@ struct WholeText {
     std::vector<size_t> begins;  ///< offset of each token in `text`, then the length of `text`
 };
 
-/// Joins tokens of a trace. Bytes that are written as ⟨E2⟩ become part of a character if their neighbors complete it.
+/// Joins tokens of a trace. Bytes written as ⟨E2⟩ are decoded if they form a character with their neighbors.
 WholeText whole_text(std::span<const std::string> tokens);
 
-/// Returns the offset of the character that contains a byte; the byte itself if the text is not valid UTF-8 there.
+/// Returns the offset of the character that contains a byte, or `byte` if the text is not valid UTF-8 there.
 size_t character_begin(std::string_view text, size_t byte);
 
 /// Returns the text of tokens first … last, including all bytes of characters that they only partly contain.
 std::string_view whole_characters(const WholeText& texts, size_t first, size_t last);
 
-/// Is shown in place of the rest of a character that began in an earlier token.
+/// Mark that replaces the rest of a character that began in an earlier token.
 inline constexpr std::string_view continuation_mark = "‿";
 
-/// Returns the text of each token. A character that several tokens share is in the first of them; the others have the
-/// continuation mark instead.
+/// Returns the text of each token. If several tokens share a character, the first token contains the character, and the
+/// other tokens contain the continuation mark.
 std::vector<std::string> tokens_with_whole_characters(const WholeText& whole);
 
 }  // namespace kvscope::analysis

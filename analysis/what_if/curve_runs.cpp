@@ -44,7 +44,7 @@ std::string why_no_curve(const policies::PolicySpec& spec, const std::string& ov
     return {};
 }
 
-/// Returns values that differ from the recorded ones in `over`, to test whether it can be changed.
+/// Returns the recorded values with another value of `over`, to test whether this parameter can be changed.
 policies::ParameterValues changed(const CurveSource& source, const std::string& over) {
     policies::ParameterValues values = source.spec.values;
     if (over == over_budget) return values;

@@ -23,7 +23,7 @@ struct CurveRuns {
 
 struct LeftOut {
     std::string label;
-    std::string why;  ///< a clause about the runs, which may begin with the label
+    std::string why;  ///< a clause about the runs; may begin with the label
 };
 
 struct CurveChoice {
@@ -35,7 +35,7 @@ struct CurveChoice {
 CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const std::vector<int>& shown,
                            int64_t n_tokens, const std::string& over);
 
-/// Returns a selection that can be repeated along the curve. @throws NothingToShow with the first run's reason
+/// Returns a run whose selection can be repeated along the curve. @throws NothingToShow with the first run's reason
 std::shared_ptr<const WhatIf> selection_along(const trace::Reader& reader, int prompt, const CurveRuns& curve,
                                               const std::string& over);
 

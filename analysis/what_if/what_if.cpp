@@ -36,7 +36,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
-/// @param share exact share of the budget, for policies that keep all tokens
+/// @param share budget as an exact share of the full cache's bytes, for policies that keep all tokens
 void set_attributes(trace::RunRecord& record, const policies::PolicySpec& spec, int64_t budget, double share,
                     int64_t n_tokens) {
     record.policy = spec.definition->name;

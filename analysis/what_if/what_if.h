@@ -45,13 +45,13 @@ class WhatIf {
     std::vector<float> window_attention_;
 };
 
-/// Returns a budget as a share of the full cache, at most 1. The recorded budget keeps its exact recorded share.
+/// Returns a budget as a share of the full cache, at most 1. For the recorded budget, returns the recorded share.
 double budget_as_share_of_full_cache(int64_t budget, int64_t recorded_budget, double recorded_share, int64_t n_tokens);
 
 /// Returns why selections of this policy cannot be repeated: "it reads …". Empty if they can be repeated.
 std::string obstacle_to_what_if(const policies::PolicySpec& spec);
 
-/// Returns the what-if record of given selections, one per layer.
+/// Returns a what-if record with the given selections, one for each layer.
 /// @param window_attention (L, H, N), or empty if attention_kept is not needed
 /// @throws std::invalid_argument if the selections do not match the trace's model and prompt
 trace::RunRecord what_if_record(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,

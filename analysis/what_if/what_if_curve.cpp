@@ -136,7 +136,7 @@ std::optional<int64_t> smallest_budget(const trace::Reader& reader, int prompt, 
         }
     };
     auto high = static_cast<int64_t>(found->x);
-    // `low` does not reach the share. Budgets below the first point were not tried, or the policy rejected them.
+    // At `low`, the measure is below `share`. Below the first point, no budget was tried or the policy rejected all.
     auto low = found == curve.begin() ? int64_t{0} : static_cast<int64_t>(std::prev(found)->x);
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;

@@ -12,7 +12,7 @@
 
 namespace kvscope::analysis {
 
-/// Axis of a curve over budgets instead of a parameter.
+/// Value of `over` for a curve over budgets, not over a parameter.
 constexpr const char* over_budget = "budget";
 
 /// A run whose budget or one parameter is varied.
@@ -47,13 +47,13 @@ bool can_be_over(const policies::Definition& definition, const std::string& over
 /// or the range of a parameter. @throws std::out_of_range if can_be_over() is false
 std::vector<double> values_to_try(const CurveSource& source, const std::string& over);
 
-/// Computes the curve without values that the policy rejects. Can be interrupted between points (trace/interruption.h).
+/// Computes the curve; omits values that the policy rejects. Can be interrupted between points (trace/interruption.h).
 std::vector<CurvePoint> what_if_curve(const trace::Reader& reader, int prompt, const CurveSource& source,
                                       const std::string& over, const SelectAgain& select,
                                       const std::optional<AnswerAttention>& attention);
 
 /// Returns the smallest budget at which the measure is at least `share`, found by bisection between two points of the
-/// curve. Returns nullopt if no point reaches the share, and for bytes.
+/// curve. Returns nullopt if no point reaches the share or the measure is `bytes`.
 std::optional<int64_t> smallest_budget(const trace::Reader& reader, int prompt, const CurveSource& source,
                                        const std::vector<CurvePoint>& curve, CurveMeasure measure, double share,
                                        const SelectAgain& select, const std::optional<AnswerAttention>& attention);
