@@ -27,7 +27,7 @@ void divide(std::string_view text, size_t begin, size_t end, size_t n, std::vect
     for (size_t i = 0; i < n; ++i) places.push_back({border(i), border(i + 1)});
 }
 
-/// Divides bytes [begin, end) among n unknown tokens by words, or evenly if there are more words than tokens.
+/// Divides bytes [begin, end) among n unknown tokens at word boundaries, or evenly if there are more words than tokens.
 std::vector<StepPlace> share_out(std::string_view text, size_t begin, size_t end, size_t n) {
     std::vector<StepPlace> places;
     std::vector<size_t> starts = blank_starts(text.substr(begin, end - begin));

@@ -40,7 +40,7 @@ constexpr std::array<uint32_t, 256> kViridis = {
 
 constexpr size_t kAnchors = 11;  // number of given colors in a diverging map
 
-/// ColorBrewer's RdBu (Cynthia Brewer) from blue to red; linear between the anchors.
+/// ColorBrewer's RdBu (Cynthia Brewer) from blue to red. Other colors are interpolated linearly.
 constexpr std::array<uint32_t, kAnchors> kBlueWhiteRed = {0x053061, 0x2166AC, 0x4393C3, 0x92C5DE, 0xD1E5F0, 0xF7F7F7,
                                                           0xFDDBC7, 0xF4A582, 0xD6604D, 0xB2182B, 0x67001F};
 /// RdBu's hues with a dark middle, for dark backgrounds.
@@ -108,7 +108,7 @@ Rgb color_at(ColorMap map, double t) {
 Rgb ink_on(Rgb ground) {
     const auto light = [](uint8_t channel) { return std::pow(static_cast<double>(channel) / 255, 2.2); };
     const double luminance = 0.2126 * light(ground.r) + 0.7152 * light(ground.g) + 0.0722 * light(ground.b);
-    constexpr double even = 0.179;  // black and white have equal contrast (WCAG 2)
+    constexpr double even = 0.179;  // luminance at which black and white have equal contrast (WCAG 2)
     return luminance > even ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
 }
 

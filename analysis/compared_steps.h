@@ -8,7 +8,7 @@
 
 namespace kvscope::analysis {
 
-/// Comparison of a run with the full run in each decode step. Both runs read the full run's answer.
+/// Comparison of a run with the full run at each decode step. Both runs get the full run's answer as input.
 struct ComparedSteps {
     std::vector<float> kl;           ///< (T) KL(full || compressed) in nats
     std::vector<uint8_t> agreement;  ///< (T) 1 if both runs predict the same greedy token

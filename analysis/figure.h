@@ -23,7 +23,7 @@ struct Tick {
 /// Kind of item that the numbers of an axis count.
 enum class Dimension { none, run, layer, kv_head, query_head, token, step };
 
-/// One axis of a panel from `min` to `max` (data values, `min` < `max`).
+/// One axis of a panel, from `min` to `max` in data values. `min` is less than `max`.
 struct Axis {
     std::string title;
     std::string unit;  ///< shown in parentheses after the title; empty for counts and names
@@ -35,7 +35,7 @@ struct Axis {
     std::vector<Tick> ticks;                ///< empty: chosen by the renderer (analysis/ticks.h)
     Dimension dimension = Dimension::none;  ///< kind of item that the numbers refer to
     std::vector<int> numbers;               ///< item numbers at positions 0, 1, 2 …; empty: equal to the positions
-    std::vector<size_t> traces;             ///< trace of each of `numbers`, for runs; empty: the panel's trace
+    std::vector<size_t> traces;             ///< trace of each run in `numbers`; empty: the panel's trace
 };
 
 enum class Dash { solid, dashed, dotted, dash_dotted };
@@ -96,12 +96,12 @@ struct Subject {
     bool operator==(const Subject&) const = default;
 };
 
-/// Subjects of one cell on the y axis (`a`) and the x axis (`b`). They differ only on maps such as heads by heads.
+/// Subjects of a cell: `a` from the y axis, `b` from the x axis. Both are equal except on maps such as heads by heads.
 struct SubjectPair {
     Subject a, b;
 };
 
-/// A curve; NaN in y interrupts it. `low` and `high`, if not empty, bound a band around it.
+/// A curve, interrupted where y is NaN. If `low` and `high` are not empty, they bound a band around the curve.
 struct Line {
     std::string label;
     std::vector<double> x;
@@ -181,7 +181,7 @@ struct Panel {
 /// Whether two axes can share labels.
 bool are_alike(const Axis& one, const Axis& other);
 
-/// Returns the subjects at a point of a panel (data coordinates): the panel's subject plus the items on its axes.
+/// Returns the subjects at data coordinates of a panel: the panel's subject plus the items on its axes.
 SubjectPair subjects_at(const Panel& panel, double x, double y);
 
 /// Returns the subjects of one cell of a map in the panel. @param map a HeatMap or Categories
@@ -219,7 +219,7 @@ std::string full_title(const ColorScale& scale);
 
 double place_on(const ColorScale& scale, double value);
 
-/// Makes a scale of counts logarithmic, with `least`, a fraction of an entry, as its lower end.
+/// Extends a scale of counts down to `least`, a fraction of an entry, and makes the scale logarithmic.
 void begin_at(ColorScale& scale, double least);
 
 struct LegendEntry {

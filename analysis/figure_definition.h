@@ -24,7 +24,7 @@ struct NothingToShow : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Choice of runs: the index of a run in its prompt, or a label, a policy's name (all its runs) or a number as text.
+/// Choice of runs: an index in the prompt, or a text with a label, a run number or a policy (for all its runs).
 using RunChoice = std::variant<std::string, int>;
 
 /// Options of a figure. Each definition lists the options that it uses.
@@ -34,7 +34,7 @@ struct FigureOptions {
     std::vector<int> layers;           ///< empty: all, or the figure's own choice
     std::vector<int> heads;            ///< query heads; empty: all, or the figure's own choice
     std::vector<std::string> columns;  ///< column names of a table as in its CSV; empty: the figure's own choice
-    std::string source;                ///< which of several related measures; empty: the first
+    std::string source;                ///< name of one of several related measures; empty: the first
     bool title = false;                ///< whether to draw the title (papers use captions instead)
     double width_mm = 0;               ///< 0: the default of the figure
     double height_mm = 0;              ///< 0: the default of the figure
@@ -61,7 +61,7 @@ struct TracePart {
 };
 
 struct FigureOption {
-    std::string name;  ///< "runs", "layers", "source"; an own option has the name of its flag, "threshold"
+    std::string name;  ///< "runs", "layers" or "source"; an option of a single figure has the name of its flag
     std::string help;  ///< one line, with the default
     std::vector<std::string> choices = {};     ///< all allowed values, the default first; empty: any text
     std::vector<std::string> of_sources = {};  ///< sources that use this option; empty: all sources
@@ -89,15 +89,15 @@ struct FigureDefinition {
     /// Draws A − B for paired runs (analysis/run_pairs.h). If nullptr, maps and curves with equal names are subtracted.
     Figure (*make_difference)(std::span<const TracePart, 2>) = nullptr;
     Table (*difference_numbers)(std::span<const TracePart, 2>) = nullptr;
-    /// Returns the default choice, "snapkv @ 64 alone, the first of 24 runs"; empty if everything is shown.
+    /// Describes the default choice: "snapkv @ 64 alone, the first of 24 runs". Empty if nothing is left out.
     std::string (*own_choice)(const trace::Reader&, const FigureOptions&) = nullptr;
     bool runs_are_settings = false;  ///< Option "runs" names settings of task results, not runs of a prompt.
     bool may_have_pages = false;     ///< `make` may return several pages (Panel::page).
-    /// Returns the chosen runs that cannot be shown, with the reason, or an empty text.
+    /// Names the chosen runs that cannot be shown, and the reason. Empty if all can be shown.
     std::string (*left_out)(const trace::Reader&, const FigureOptions&) = nullptr;
     /// Returns the shown runs in order. If nullptr, the figure shows no runs.
     std::vector<int> (*shown_runs)(const trace::Reader&, const FigureOptions&) = nullptr;
-    /// Whether the figure shows one prompt, not the model or task results. nullptr: true.
+    /// Whether the figure shows one prompt, not the model or task results. If nullptr, the figure shows one prompt.
     bool (*is_of_prompt)(const FigureOptions&) = nullptr;
 };
 

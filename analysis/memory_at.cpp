@@ -27,7 +27,7 @@ policies::CacheSize cache_size(const CacheShape& shape, std::int64_t n_tokens) {
     return {of_model, n_tokens, static_cast<double>(shape.bytes_per_number)};
 }
 
-/// Converts a run's `share` of bytes, measured at `n_tokens` tokens, to the other model and length.
+/// Converts a run's `share` of bytes, measured at `n_tokens` tokens, to the model and text length of `at`.
 double share_of_bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
     try {
         const auto spec = policies::policy_from_record(run.policy, run.parameters_json);
@@ -79,7 +79,7 @@ double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double shar
     const double rows_measured = by_query_heads ? static_cast<double>(measured.group()) : 1;
     share *= rows_there / rows_measured;
     if (run.budget_of) return share_of_bytes_at(at, run, share, n_tokens) * at.full_bytes();
-    // A budget of entries may have been given as a share, which only the label contains.
+    // The user may have given a budget of entries as a share. Only the label contains this share.
     const auto asked = policies::share_in_label(recorded_label(run));
     if (asked) return (is_budget(share / rows_there, run, n_tokens) ? *asked * rows_there : share) * at.full_bytes();
     if (at.budgets == BudgetsAt::shares) return share * at.full_bytes();

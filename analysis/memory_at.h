@@ -30,7 +30,7 @@ const std::vector<CacheShape>& known_cache_shapes();
 
 const CacheShape* find_cache_shape(const std::string& name);
 
-/// Returns the dimensions of the trace's model, in its number type.
+/// Returns the dimensions of the trace's model and the bytes of its number type.
 CacheShape cache_shape(const trace::ModelAttributes& model);
 /// Returns the known model with this name, or the trace's model if the name is unknown.
 CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& known);
@@ -46,7 +46,7 @@ struct MemoryAt {
     std::int64_t n_tokens = 0;
     CacheShape shape;
     BudgetsAt budgets = BudgetsAt::entries;
-    CacheShape measured = {};  ///< model of the measured runs; same as `shape` if it has no layers
+    CacheShape measured = {};  ///< model of the measured runs; `shape` is used if it has no layers
 
     double full_bytes() const { return static_cast<double>(n_tokens) * static_cast<double>(shape.bytes_per_token()); }
 };

@@ -16,7 +16,7 @@ std::vector<std::string> panel_titles(const Figure& figure,
                                       const std::function<bool(size_t panel, const std::string& text)>& fits,
                                       bool with_headings = false);
 
-/// Returns the name of the trace whose panels begin in this row; else an empty text.
+/// Returns the name of the trace whose panels begin in this row, or an empty text.
 std::string heading_of_row(const Figure& figure, size_t row);
 
 }  // namespace kvscope::analysis

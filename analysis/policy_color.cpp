@@ -25,9 +25,9 @@ struct Named {
     } on_dark;
 };
 
-/// The colors of the demo's twelve policies have the largest minimum CIEDE2000 distance that annealing found, for
-/// normal, deuteranope and protanope vision; other colors were added later. Replacements on dark backgrounds differ by
-/// at most 14 degrees in hue and have a contrast of at least 3 (shades 2.2). Tests check the distances.
+/// Simulated annealing maximized the smallest CIEDE2000 distance between the demo's twelve policies for normal,
+/// deuteranope and protanope vision. Replacements on dark backgrounds differ by at most 14 degrees in hue. Their
+/// contrast is at least 3, and at least 2.2 for shades. Tests check the distances.
 constexpr std::array<Named, 27> kNamed = {
     {{"streaming-llm", {{0xff, 0x96, 0x00}, 65, 30}, {{0xff, 0xb4, 0x00}, 60, -30}},
      {"h2o", {{0x5a, 0xa5, 0xff}, 65, 45}, {{0x87, 0xb4, 0xff}, 50, -55}},

@@ -50,7 +50,7 @@ std::string label_of(const PromptQueries& prompt, const PseudoQueries& one) {
            (one.drawn_below == prompt.n_tokens ? ", random" : fmt::format(", random below {}", one.drawn_below));
 }
 
-/// For a single prompt, colors distinguish after and before RoPE; otherwise they distinguish the prompts.
+/// Colors distinguish the prompts or, for a single prompt, the values after and before RoPE.
 LineStyle style_of(size_t prompt, size_t side, size_t n_prompts) {
     const auto colors = okabe_ito();
     const size_t color = n_prompts == 1 ? side : prompt;
@@ -126,7 +126,7 @@ Panel curves(std::span<const PromptQueries> prompts) {
     Panel panel;
     panel.column = 1;
     panel.title = "The answer's own tokens at earlier positions";
-    panel.x.title = "Distance before the answer's position";
+    panel.x.title = "Distance to the answer's position";
     panel.x.unit = "tokens";
     panel.x.whole_numbers = true;
     double farthest = 1;

@@ -15,7 +15,7 @@ struct PseudoQueries {
     bool same_content = false;  ///< the answer's own tokens (SC) instead of other tokens (DC)
     std::string content;        ///< label of the tokens' content
     int64_t start = 0;  ///< position of the first pseudo token; the correct place (SP) is the number of prompt tokens
-    int64_t drawn_below = 0;          ///< if above 0, `start` is random and all positions are below this
+    int64_t drawn_below = 0;          ///< if above 0, `start` is random and all positions are below this value
     std::vector<double> after_rope;   ///< mean cosine of each trial, after RoPE
     std::vector<double> before_rope;  ///< mean cosine of each trial, before RoPE
 };

@@ -54,7 +54,7 @@ struct Ranking {
 
 enum class RankedRuns { none, any, two };
 
-/// Number that a measure must exceed to count.
+/// Threshold of a ranking. Only numbers above the threshold count.
 struct RankingThreshold {
     std::string title;  ///< "KL above"
     std::string unit;

@@ -60,7 +60,7 @@ std::string setting_of(const std::string& text) {
     }
 }
 
-/// Returns nullopt if the rename does not match the label. The new label keeps the parts that were not named.
+/// Returns nullopt if the rename does not match the label. Only the matched part of the label is replaced.
 std::optional<Renamed> renamed_by(const Rename& rename, const std::string& label) {
     if (policies::same_run_label(label, rename.from)) return Renamed{Renamed::By::label, rename.to};
     const std::string_view setting = policies::label_without_budget(label);

@@ -9,8 +9,8 @@
 namespace kvscope::analysis {
 
 /// Returns the traces with new labels for some runs (trace::Reader::with_labels), in all prompts.
-/// @param renames texts "LABEL=NEW LABEL". LABEL is a run's recorded label, or without its budget to rename runs of all
-/// budgets: "k-vec=K-VEC" gives "K-VEC @ 64" and "K-VEC @ 256". LABEL may contain '='.
+/// @param renames texts "LABEL=NEW LABEL", where LABEL is a recorded label and may contain '='. A LABEL without a
+/// budget renames the runs of all budgets: "k-vec=K-VEC" gives "K-VEC @ 64" and "K-VEC @ 256".
 /// @throws FigureError if no run has the label, the new label is empty, or two runs of a prompt would get equal labels
 std::vector<trace::Reader> renamed(const std::vector<trace::Reader>& readers, const std::vector<std::string>& renames);
 

@@ -35,7 +35,7 @@ std::string prompts_of(const trace::Reader& reader, int prompt, bool goes_by_ans
     return fmt::format("{}", fmt::join(all, ","));
 }
 
-/// Whether the recipe says how answers are sampled. Recipes of other programs may not.
+/// Whether the recipe says how answers are sampled. Recipes of other programs may not say so.
 bool says_how_answers_are_drawn(const nlohmann::json& recipe) {
     return recipe.is_object() && recipe.contains("temperature") && recipe.contains("top_p") &&
            recipe.contains("sampling_seed");
@@ -59,7 +59,7 @@ engine::RunOptions options_of(const trace::Reader& reader, const nlohmann::json&
     engine::read_recipe(recipe, options);
     options.seed = attributes.seed;
     options.isolated = attributes.mode == trace::schema::run::mode_isolated;
-    // Earlier versions recorded the window of the policies if it was larger than the requested one.
+    // Earlier versions recorded the requested window or, if larger, the window of the policies.
     options.window = static_cast<int>(
         std::clamp<int64_t>(reader.prompt(prompt).window, options.window, std::numeric_limits<int>::max()));
     const std::string& dtype = reader.model().dtype;

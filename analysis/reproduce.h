@@ -12,7 +12,7 @@ namespace kvscope::analysis {
 struct Reproduction {
     std::string command;  ///< for a POSIX shell
     std::vector<std::string>
-        remarks;  ///< one line per setting that the command does not repeat, with the reason, and per required file
+        remarks;  ///< one line per required file, and per setting that the command does not repeat, with the reason
 };
 
 /// Returns the command that repeats a run's selection from the trace's token ids, with all settings of the run.

@@ -44,7 +44,7 @@ std::optional<size_t> as_number(const std::string& text) {
     return value;
 }
 
-/// Returns a policy with parameters in the form of labels: "aperturekv:qd=off" for "aperturekv:qd=false".
+/// Converts a policy with parameters to the form used in labels: "aperturekv:qd=false" to "aperturekv:qd=off".
 std::string setting_called(const std::string& name) {
     try {
         return policies::parse_policy(name).label();

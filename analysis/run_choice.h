@@ -12,12 +12,12 @@ namespace kvscope::analysis {
 void check_prompt(const trace::Reader& reader, int prompt);
 
 /// Returns the runs that `options.runs` names by number, label or policy, in the order of the trace. By default, all
-/// finished runs except `full`, or only `full` if there is no other.
+/// finished runs except `full`, or only `full` if no other run has finished.
 /// @throws FigureError for an unknown name (with the known names) or a failed run; NothingToShow if no run has finished
 std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& options);
 
 /// Returns the runs A and B, in the order of options.runs; by default, the first two of chosen_runs().
-/// @throws FigureError if options.runs names a number of runs other than two; NothingToShow if fewer than two exist
+/// @throws FigureError if options.runs does not name exactly two runs; NothingToShow if fewer than two exist
 std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions& options);
 
 /// Returns the chosen layers in ascending order; all by default. @throws FigureError for an unknown layer

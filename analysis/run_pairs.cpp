@@ -22,7 +22,7 @@ bool same_policy(const RunAttributes& a, const RunAttributes& b) {
     return a.policy == b.policy && a.parameters_json == b.parameters_json;
 }
 
-/// Distinguishes shares of bytes even if they give the same number of entries.
+/// Compares budgets of bytes by their exact share, because different shares may have equal numbers of entries.
 bool same_budget(const RunAttributes& a, const RunAttributes& b) { return budget_key(a) == budget_key(b); }
 
 /// Returns the budget as the user gave it, " @ 50 %"; empty for a run without a budget.

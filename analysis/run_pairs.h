@@ -43,7 +43,7 @@ ComparedSides compared_sides(std::span<const TracePart, 2> sides);
 /// Returns the given runs in the given order.
 ComparedSides compared_sides(std::span<const TracePart, 2> sides, const std::vector<int>& a, const std::vector<int>& b);
 
-/// Pairs the runs of A and B (pair_runs), in A's order. If both options name one run each, these form a pair.
+/// Pairs the runs of A and B (pair_runs), in A's order. If A and B name one run each, these two runs form a pair.
 /// @throws NothingToShow if there are no pairs
 std::vector<ShownPair> shown_pairs(const ComparedSides& compared);
 std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides);
@@ -57,7 +57,7 @@ std::string pair_title(std::span<const TracePart, 2> sides, const std::string& a
 /// Returns "two.h5 − one.h5", or the label of a single pair, to append to a title.
 std::string difference_title(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
 
-/// Returns a legend with one curve per pair, in the colors of A's runs.
+/// Returns a legend with one entry per pair, in the colors of A's runs.
 std::vector<LegendEntry> legend_of(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
 
 void complete_figure(Figure& figure, std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);

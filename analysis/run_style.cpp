@@ -51,7 +51,7 @@ class MethodColors {
         Rgb base;
         for (size_t attempt = n_methods_[run.policy]++ / kShades, last = attempt + kAttempts;; ++attempt) {
             base = policy_color(attempt == 0 ? run.policy : fmt::format("{} {}", run.policy, attempt));
-            // Unlisted policies may share a color and, while enough are unused, its shades.
+            // Policies outside the list may share a color as long as it has an unused shade.
             if (n_shades_[{base.r, base.g, base.b}] < kShades || attempt == last) break;
         }
         const size_t n_alike = n_shades_[{base.r, base.g, base.b}]++;
@@ -126,7 +126,7 @@ std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vect
         run_styles(all, recorded.empty() && first != traces.end() ? *first : recorded);
     std::vector<std::vector<LineStyle>> of_traces;
     auto next = styles.begin();
-    size_t n_before = 0;  // traces with runs; traces with only task scores use no shade
+    size_t n_before = 0;  // number of traces with runs so far; traces with only task scores use no shade
     for (const auto& runs : traces) {
         const auto end = next + static_cast<std::ptrdiff_t>(runs.size());
         auto& own = of_traces.emplace_back(next, end);

@@ -10,11 +10,11 @@
 
 namespace kvscope::analysis {
 
-/// Orders budgets by size: number of entries, then the exact share for budgets of bytes.
+/// Sort key of budgets: the number of entries, then the exact share for budgets of bytes.
 using BudgetKey = std::pair<int64_t, double>;
 BudgetKey budget_key(const trace::RunAttributes& run);
 
-/// Whether the budget is a share of the full cache's bytes, so that the run keeps all tokens.
+/// Whether the budget is a share of the full cache's bytes. Such a run keeps all tokens.
 bool has_budget_of_bytes(const trace::RunAttributes& run);
 
 /// Returns the column "budget": entries per KV head, or "75 %" for a share of the full cache's bytes.
@@ -24,8 +24,8 @@ Cell budget_cell(const trace::RunAttributes& run);
 bool is_full(const trace::RunAttributes& run);
 
 /// Returns the look of each run, which is the same in all views and exports. The color depends on policy and
-/// parameters, dash and marker depend on the budget.
-/// @param recorded runs whose budgets get dashes and markers first, by size; empty: all runs
+/// parameters; dash and marker depend on the budget.
+/// @param recorded Budgets of these runs get dashes and markers first, in order of size. If empty, `runs` are used.
 std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
                                   const std::vector<trace::RunAttributes>& recorded = {});
 

@@ -49,7 +49,7 @@ bool is_abbreviation(std::string_view text, size_t end) {
     };
     if (is_one_of(going_on)) return true;
     if (is_one_of(of_numbers)) return text[next] >= '0' && text[next] <= '9';
-    // A name begins with a capital letter. Letters outside ASCII count as capital, because one byte does not tell.
+    // A name begins with a capital letter. Letters outside ASCII count as capitals, because their case is not checked.
     return is_one_of(titles) && !(text[next] >= 'a' && text[next] <= 'z');
 }
 
@@ -101,7 +101,7 @@ bool begins_word(const TokenTexts& texts, size_t token) {
     return begins_character(texts, token) && is_space(character_or_byte(texts.text, texts.begins[token]).code);
 }
 
-/// Returns the token at which a span that is too long must be split, or the token after the span.
+/// Returns the first token of the next part if the span is too long, otherwise the token after the span.
 size_t next_part(const TokenTexts& texts, TokenSpan span) {
     const size_t from = texts.begins[span.first];
     size_t before_word = 0, before_character = 0;
@@ -197,7 +197,7 @@ bool is_control(std::string_view token) {
     return token.front() == '[' && token.back() == ']' && std::all_of(within.begin(), within.end(), stands_in_brackets);
 }
 
-/// Returns the first of the control tokens (with role names between them) that end a sentence, or the sentence's end.
+/// Returns the end of a sentence before its final control tokens and the role names between these tokens.
 size_t end_before_control_tokens(const TokenTexts& texts, TokenSpan span) {
     size_t end = span.last + 1;
     for (size_t token = end; token > span.first; --token) {
@@ -212,7 +212,7 @@ size_t end_before_control_tokens(const TokenTexts& texts, TokenSpan span) {
     return end;
 }
 
-/// Returns the sentence without control tokens at both ends; `first` > `last` if no other tokens remain.
+/// Removes control tokens from both ends of a sentence. In the result, `first` > `last` if no other tokens remain.
 TokenSpan between_control_tokens(const TokenTexts& texts, TokenSpan span) {
     for (size_t token = span.first; token <= span.last; ++token) {
         if (is_control(texts.tokens[token]))

@@ -21,7 +21,7 @@ inline constexpr size_t shortest_ranked_sentence = 12;
 /// Sentences of over 200 characters are split between words. A token that spans two sentences belongs to the first one.
 std::vector<TokenSpan> sentences_of(const TokenTexts& texts, size_t n_tokens);
 
-/// Returns the sentences that are ranked. Short ones are joined with a neighbor; control tokens are omitted.
+/// Returns the sentences that are ranked. Short sentences are joined with a neighbor; control tokens are omitted.
 /// @param has_template whether a chat template was used; text before the user's turn is then omitted
 std::vector<TokenSpan> split_into_sentences_to_rank(const TokenTexts& texts, size_t n_tokens, bool has_template);
 

@@ -86,7 +86,7 @@ bool fit_beside(const std::vector<Figure*>& figures, double width_mm) {
     return figures.size() == 1 || static_cast<double>(columns) * least_column_mm <= width_mm;
 }
 
-/// Appends sizes. An empty list means equal sizes, so the result is empty if either list is empty.
+/// Appends `more` to `sizes`. If one list is empty, which means equal sizes, the result is empty.
 void append_sizes(std::vector<double>& sizes, const std::vector<double>& more) {
     if (sizes.empty() || more.empty())
         sizes.clear();
@@ -152,7 +152,7 @@ std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
             made.nothing = nothing.what();
         }
     }
-    // Compares in both directions, so that all limits agree.
+    // Each figure takes the limits of all others, so that all limits are equal.
     for (TraceFigure& one : figures) {
         for (const TraceFigure& other : figures) {
             if (one.figure && other.figure) take_scale(*one.figure, *other.figure);

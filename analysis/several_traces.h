@@ -17,15 +17,15 @@ struct TraceFigure {
     std::string nothing;  ///< reason why there is no figure; otherwise empty
 };
 
-/// Makes each trace's figure with the same limits of colors and axes. `nothing` gets the reason for a missing figure.
+/// Makes one figure per trace. All figures have equal axis and color limits.
 /// @throws as `make`, except NothingToShow
 std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
                                       const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make);
 
-/// Joins figures side by side, or below each other if the width is too small. @throws NothingToShow if there are none
+/// Joins figures side by side, or one below another if the width is too small. @throws NothingToShow without figures
 Figure joined_figure(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
 
-/// @throws NothingToShow if no trace has the data (a difference needs both); FigureError for invalid options
+/// @throws NothingToShow if no trace, or one side of a difference, has no data; FigureError for invalid options
 void check_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
 void check_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 
@@ -38,9 +38,9 @@ Table make_numbers(const FigureDefinition& definition, std::span<const TracePart
 /// Draws A − B of two parts, or A ÷ B on logarithmic axes. Runs are paired first (analysis/run_pairs.h).
 /// @throws NothingToShow if the figures of A and B do not match
 Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
-/// Returns the runs without a pair, or an empty text. @throws NothingToShow if there are no pairs
+/// Names the runs without a pair, or returns an empty text. @throws NothingToShow if there are no pairs
 std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
-/// Returns how the prompts differ, "402 tokens in A, 408 in B, different from token 24 on", or an empty text.
+/// Describes how prompts differ: "402 tokens in A, 408 in B, different from token 24 on". Empty for equal prompts.
 std::string prompt_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Returns one row per cell or point: the items, A, B and the difference.
 Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b);

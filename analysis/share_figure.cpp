@@ -227,7 +227,7 @@ bool are_hidden_by(const std::vector<Curve>& below, const std::vector<Curve>& ab
     });
 }
 
-/// Returns the legend entries if each curve has its own color; otherwise nothing, as for budgets of one policy.
+/// Returns the legend entries if all have different colors. Otherwise, as with budgets of one policy, returns none.
 std::vector<LegendEntry*> entries_by_color(Figure& figure, const std::vector<ShownRun>& shown) {
     std::vector<LegendEntry*> entries;
     for (LegendEntry& entry : figure.legend) {
@@ -242,7 +242,7 @@ std::vector<LegendEntry*> entries_by_color(Figure& figure, const std::vector<Sho
     return entries;
 }
 
-/// Marks curves in the legend that the equal curves of another policy hide: "cam (under h2o)". Labels must be final.
+/// Marks hidden curves in the legend: "cam (under h2o)" if the curves of h2o are equal. Labels must be final.
 void name_hidden_curves(Figure& figure, const std::vector<ShownRun>& shown) {
     const std::vector<LegendEntry*> entries = entries_by_color(figure, shown);
     std::vector<std::string> labels;

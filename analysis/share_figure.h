@@ -37,7 +37,7 @@ Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares>
 Figure share_difference(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
                         const ShareMeasure& measure);
 
-/// Returns the differences as shares; rows without a layer are for the whole model. @throws as share_difference()
+/// Returns the differences as shares. A row without a layer refers to the whole model. @throws as share_difference()
 Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
                                const ShareMeasure& measure);
 

@@ -12,7 +12,7 @@ namespace {
 /// Longest word of a Linux command line, including the terminating zero.
 constexpr size_t most_word_bytes = 128 << 10;
 
-/// Returns the path in a form that no program takes for an option.
+/// Returns the path, with "./" in front if the path looks like an option.
 std::string as_path(const std::filesystem::path& path) {
     return path.string().starts_with('-') ? "./" + path.string() : path.string();
 }

@@ -62,7 +62,7 @@ std::string labels_of(std::span<const ShownRun> runs) {
 
 namespace {
 
-/// Returns the prefix of another part's recipe keys. It contains no labels, because users can rename them.
+/// Returns a prefix for the recipe keys of `part`. The prefix contains no labels, because users can rename runs.
 std::string recipe_name(const TracePart& first, const TracePart& part) {
     if (part.reader == first.reader) return "B";
     const auto file = part.reader->path().filename();

@@ -12,7 +12,7 @@ namespace kvscope::analysis {
 struct ShownRun {
     const TracePart* part = nullptr;
     int index = 0;
-    std::string label;  ///< run_label(), after the trace's name if the figure has several traces
+    std::string label;  ///< run_label(); if there are several traces, preceded by the trace's name
     LineStyle style;
     size_t trace = 0;  ///< index of the trace
 
@@ -26,7 +26,7 @@ struct ShownRun {
 /// Returns the runs that the options choose, trace by trace. @throws as chosen_runs()
 std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
 
-/// Returns run_legend() of each trace, with its name if there are several.
+/// Returns run_legend() of each trace. If there are several traces, the labels contain their names.
 std::vector<LegendEntry> legend_of(std::span<const ShownRun> runs);
 
 std::string labels_of(std::span<const ShownRun> runs);
@@ -34,7 +34,7 @@ std::string labels_of(std::span<const ShownRun> runs);
 /// Calls complete_figure() with the options of the first trace and combines the recipes of all traces.
 void complete_figure(Figure& figure, std::span<const TracePart> parts, std::span<const ShownRun> runs);
 
-/// Appends the recipe of another trace, each line with the trace's name, and uses the newer date.
+/// Appends the recipe of another trace, with `name` before each key. The figure gets the newer of both dates.
 void add_recipe(Figure& figure, const Figure& of_trace, const std::string& name);
 
 }  // namespace kvscope::analysis

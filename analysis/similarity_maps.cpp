@@ -51,7 +51,7 @@ Cosines within_layers(const trace::Reader& reader, const FigureOptions& options)
                                 prompt_schema::head_similarity_k, prompt_schema::head_similarity_v);
     if (cosines.n < 2)
         throw NothingToShow(fmt::format(
-            "{}: the model has only one KV head per layer, so that no heads can be compared", reader.path().string()));
+            "{}: the model has only one KV head per layer, so there are no heads to compare", reader.path().string()));
     return cosines;
 }
 
@@ -111,7 +111,7 @@ Figure make_layer_similarity(const trace::Reader& reader, const FigureOptions& o
     }
     add_scale(figure);
     figure.caption =
-        "Mean cosine between a token's keys (values) before RoPE in the same KV head of two layers, averaged over "
+        "Mean cosine of a token's keys, or of its values, before RoPE in the same KV head of two layers, averaged over "
         "heads "
         "and evenly spaced tokens. The diagonal, which is 1, is not shown.";
     return figure;
@@ -120,7 +120,7 @@ Figure make_layer_similarity(const trace::Reader& reader, const FigureOptions& o
 Table layer_similarity_numbers(const trace::Reader& reader, const FigureOptions& options) {
     const Cosines cosines = between_layers(reader, options);
     const std::vector<int> layers = chosen_layers(reader, options);
-    SubjectTable table("spectrum", "Mean cosine between a token's keys, and between its values, in two layers",
+    SubjectTable table("spectrum", "Mean cosine of a token's keys, and of its values, in two layers",
                        {SubjectKey::layer_a, SubjectKey::layer_b, Column{"keys", "Keys", "", ColumnType::real, 4},
                         Column{"values", "Values", "", ColumnType::real, 4}});
     for (size_t a = 0; a < layers.size(); ++a)
@@ -155,7 +155,7 @@ Figure make_head_similarity_figure(const trace::Reader& reader, const FigureOpti
     }
     add_scale(figure);
     figure.caption =
-        "Mean cosine between a token's keys (values) before RoPE in two KV heads of a layer, averaged over evenly "
+        "Mean cosine of a token's keys, or of its values, before RoPE in two KV heads of a layer, averaged over evenly "
         "spaced "
         "tokens. The diagonal, which is 1, is not shown.";
     return figure;
@@ -165,7 +165,7 @@ Table head_similarity_numbers(const trace::Reader& reader, const FigureOptions& 
                               const std::vector<int>& layers) {
     const Cosines cosines = within_layers(reader, options);
     SubjectTable table(
-        "spectrum", "Mean cosine between a token's keys, and between its values, in two KV heads of a layer",
+        "spectrum", "Mean cosine of a token's keys, and of its values, in two KV heads of a layer",
         {SubjectKey::layer, SubjectKey::head_a, SubjectKey::head_b, Column{"keys", "Keys", "", ColumnType::real, 4},
          Column{"values", "Values", "", ColumnType::real, 4}});
     const int n = static_cast<int>(cosines.n);

@@ -26,7 +26,7 @@ enum class SubjectKey {
     step
 };
 
-/// Returns the column "run", titled "Run", with a suffix for A or B.
+/// Returns the column of a key: "run" with the title "Run". Keys of A or B have a suffix.
 Column subject_column(SubjectKey key);
 
 /// Returns an empty cell if the subjects do not contain this item.

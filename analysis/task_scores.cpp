@@ -77,7 +77,7 @@ struct AskedBudget {
         low = std::max(low, row.budget_fraction - half);
         high = std::min(high, row.budget_fraction + half);
     }
-    /// Whether the share has few decimals, as a person would give it.
+    /// Whether the share has so few decimals that a user probably gave it.
     bool is_given_share() const {
         const double scaled = *fractions.begin() * 1e4;
         return of_bytes && fractions.size() == 1 && std::abs(scaled - std::round(scaled)) < 1e-7;
@@ -173,7 +173,7 @@ BootstrapMean bootstrap_mean(std::span<const double> values) {
     std::sort(means.begin(), means.end());
     result.low = means[static_cast<size_t>(0.025 * n_resamples)];
     result.high = means[static_cast<size_t>(0.975 * n_resamples)];
-    // Equal samples give equal resamples, whose interval would be empty.
+    // If all samples are equal, so are all resamples, and the bootstrap interval would be empty.
     const double least_of_all = std::pow(0.025, 1 / n);
     const auto all_are = [&](double score) {
         return std::all_of(values.begin(), values.end(), [&](double value) { return value == score; });
@@ -265,7 +265,7 @@ bool breaks_off(const std::string& answer) {
 }
 
 std::string wrong_answers(const TaskGroup& full, double mean) {
-    std::string text = fmt::format("the full run is right in {:.1f} %, 90 % are needed", 100 * mean);
+    std::string text = fmt::format("the full run is right in {:.1f} %, but 90 % are needed", 100 * mean);
     const auto n_wrong =
         std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) { return row->score < 0.5; });
     const auto n_broken = std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) {
@@ -292,7 +292,7 @@ std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
     }
     if (!full) return "Not usable: the full run has no answers.";
     std::vector<std::string> missing;
-    if (full->answered.size() < 60) missing.push_back(fmt::format("{} samples, 60 are needed", full->answered.size()));
+    if (full->answered.size() < 60) missing.push_back(fmt::format("{} samples instead of 60", full->answered.size()));
     if (mean(*full) < 0.9) missing.push_back(wrong_answers(*full, mean(*full)));
     if (!random) {
         missing.push_back("there is no run of the policy `random` to show the chance level");
@@ -344,7 +344,7 @@ std::string task_windows(std::span<const trace::ResultRow> rows) {
             const auto spec = policies::policy_from_record(row.policy, row.parameters_json);
             if (spec.values.has("window")) policies_by_window[spec.values.integer("window")].insert(row.policy);
         } catch (const policies::ParameterError&) {
-            // The policy belongs to another program, or its parameters to another version.
+            // This version does not know the policy or one of its parameters.
         }
     }
     return windows_in_words(policies_by_window);

@@ -60,11 +60,11 @@ Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
 /// Describes failed runs: "cam @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
 std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
 
-/// Returns a sentence that says whether the results are valid: at least 60 samples, `full` right in at least 90 % of
-/// them, and `random` in at most 10 % at its smallest budget. Also warns if most wrong answers of `full` were cut off.
+/// Says in one sentence whether the results are usable. Requirements: at least 60 samples; `full` is right in at least
+/// 90 % of them, `random` at its smallest budget in at most 10 %. Warns if most wrong answers of `full` were cut off.
 std::string assess_task_validity(std::span<const trace::ResultRow> rows);
 
-/// Returns a remark about prompts that fit into the budget, so that nothing was dropped; empty if there are none.
+/// Returns a remark about prompts that fit into the budget and lost no tokens; empty if there are no such prompts.
 std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows);
 
 /// Returns the windows of the policies: "windows: 8 of aperturekv; 32 of h2o, snapkv"; empty if none has a window.

@@ -8,7 +8,7 @@
 
 namespace kvscope::analysis {
 
-/// Ticks of an axis, and the power of ten that the labels omit (0: none).
+/// Ticks of an axis. Their labels omit the factor 10^exponent.
 struct Ticks {
     std::vector<Tick> ticks;
     int exponent = 0;
@@ -21,7 +21,7 @@ Ticks ticks_for(const Axis& axis, size_t max_ticks);
 /// Returns "Title (10⁻⁶ unit)", without missing parts.
 std::string axis_title(const std::string& title, const std::string& unit, int exponent);
 
-/// Returns at most about `n` whole numbers for a legend: evenly spaced from 1 on, and `most` at the end.
+/// Returns about `n` whole numbers for a legend: evenly spaced from 1, with `most` at the end.
 std::vector<int> counts_of_legend(int most, int n);
 
 /// Returns the sizes of a legend on a logarithmic scale: 1, 2, 4, 16, 64 …, then `largest`.

@@ -149,7 +149,7 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
                        count(report.n_tokens));
 }
 
-/// Returns "merged into an entry of 3 that ends at token 17", and the cardinality unless it is 3.
+/// Returns "merged into an entry of 3 that ends at token 17", and the cardinality if it differs from 3.
 std::string merged_text(const trace::TokenFate& fate) {
     std::string counted;
     if (fate.cardinality != static_cast<float>(fate.n_tokens))

@@ -18,7 +18,7 @@ struct TokenDecision {
     bool kept = false;  ///< The cache holds the token, alone or in a merged entry.
     bool candidate = false;
     double score = nothing;  ///< also set for a position that is not a candidate but has a score
-    size_t rank = 0;         ///< among the candidates, 1 is best; 0 if not a candidate
+    size_t rank = 0;         ///< rank among the candidates: 1 is best, 0 means not a candidate
     size_t n_candidates = 0;
     size_t n_candidates_kept = 0;
     double cut_off = nothing;  ///< lowest score of a kept candidate
@@ -50,7 +50,7 @@ struct TokenReport {
     size_t n_kept() const;
 
     /// Describes one decision: "dropped in layer 12, KV head 1: score 0.0031 is rank 131 of 2,005; 120 of them are
-    /// kept, the cut-off is 0.0033". Scores have enough digits to differ.
+    /// kept, the cut-off is 0.0033". Different scores have enough digits to look different.
     std::string sentence(size_t layer, size_t row) const;
 };
 
@@ -77,7 +77,7 @@ struct SpanReport {
     size_t n_places = 0;       ///< number of rows in all layers, called places here
     size_t n_keeping_all = 0;  ///< places that keep all tokens of the span
     size_t n_keeping_any = 0;  ///< places that keep at least one token
-    double n_entries = 0;      ///< number of entries of the span in all places; a token in an entry of n counts as 1/n
+    double n_entries = 0;      ///< entries of the span in all places; each of n tokens in an entry counts as 1/n
     size_t n_merging = 0;      ///< places that hold a token of the span in a merged entry
     size_t n_rebuilding = 0;   ///< places that hold a token whose key or value is not stored whole
     size_t n_tokens_kept = 0;  ///< tokens of the span that at least one place keeps

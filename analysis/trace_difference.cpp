@@ -119,7 +119,7 @@ struct Sides {
     Figure a, b;
 };
 
-/// Returns B's panels in A's order: the k-th panel of a run, layer and head matches the k-th of the paired run.
+/// Returns B's panels in A's order. Panels match if their runs are paired and they have equal part, layer and head.
 std::vector<Panel> panels_like(const Figure& a, const Figure& b, const PairedParts& paired) {
     const auto are_of_like = [&](const Panel& of_a, const Panel& of_b) {
         const bool are_paired = of_a.subject.run < 0
@@ -241,7 +241,7 @@ std::optional<double> value_at(const HeatMap& map, double x, double y) {
                       static_cast<size_t>(column * static_cast<double>(map.columns))];
 }
 
-/// Updates the texts on maps, which have A's colors and numbers: numbers become the difference, tokens stay.
+/// Updates the texts on maps: numbers become differences, tokens stay.
 void set_texts(Figure& figure) {
     for (Panel& panel : figure.panels) {
         const HeatMap* map = nullptr;
@@ -333,7 +333,7 @@ std::vector<SubjectKey> keys_of(const Figure& figure) {
     return {keys.begin(), keys.end()};
 }
 
-/// Whether rows (or curves) and positions along x need their own columns, because no subject identifies them.
+/// Whether the table needs a column for rows or curves, and a column for x, because no subject identifies them.
 std::pair<bool, bool> uncounted_axes(const Figure& figure) {
     bool rows = false, x = false;
     for (const Panel& panel : figure.panels) {
@@ -384,7 +384,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
         Panel& panel = figure.panels[p];
         const Panel& other = sides.b.panels[p];
         const bool as_ratio = panel.y.scale == Scale::logarithmic;
-        // The part is shown next to the title.
+        // The title need not contain Panel::part, which is shown next to the title.
         const auto without_part = [&](std::string title) {
             const std::string part = ", " + panel.part;
             if (!panel.part.empty() && title.ends_with(part)) title.resize(title.size() - part.size());
@@ -422,7 +422,7 @@ Figure make_difference(const FigureDefinition& definition, const TracePart& a, c
         if (has_map && panel.x.min != other.x.min) panel.x.title += " (of A)";
         if (!has_map) set_axis(panel, as_ratio);
     }
-    // Bands are not subtracted, so that their legend entries are removed.
+    // Bands are not subtracted, so their legend entries are removed.
     std::erase_if(figure.legend, [](const LegendEntry& entry) { return entry.symbol == LegendEntry::Symbol::patch; });
     if (figure.shared_y) {
         for (Panel& panel : figure.panels) {
