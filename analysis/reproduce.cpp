@@ -99,7 +99,7 @@ void follow_switches(const trace::Reader& reader, int prompt, int run, policies:
     if (policies::set_recorded_switches(spec, steps, trace::answer_length(reader, prompt, run)))
         remarks.push_back(
             fmt::format("switched its cache between compressed and full during decoding: the command uses the "
-                        "recorded switches={}, the run began with {}",
+                        "recorded switches={}; the run began with {}",
                         spec.values.text("switches"), asked.empty() ? "none" : "switches=" + asked));
 }
 

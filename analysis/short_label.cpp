@@ -74,7 +74,7 @@ std::string short_label(const std::string& label) { return without_middle(withou
 
 void shorten_labels(Figure& figure) {
     std::map<std::string, std::string> shorts;  // short labels by full label
-    // A label with a full form was chosen by a person and stays unchanged.
+    // If a label has a full form, a user chose the label, and it stays unchanged.
     for_each_label(figure, [&](const std::string& label, const std::string& whole) {
         shorts[label] = whole.empty() ? short_label(label) : label;
     });

@@ -307,7 +307,7 @@ std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
 
 std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows) {
     std::map<std::string, std::pair<size_t, size_t>>
-        by_budget;  // number of samples without dropped tokens and of all samples, by budget
+        by_budget;  // by budget: number of samples without dropped tokens, number of all samples
     std::vector<std::string> budgets;
     for (const auto& group : group_results_by_setting_and_budget(rows)) {
         if (group.policy == "full" || group.budget.ends_with('%')) continue;

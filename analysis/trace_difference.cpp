@@ -69,7 +69,7 @@ std::vector<std::string> labels_of(const Axis& axis) {
 
 struct PairedParts {
     std::array<TracePart, 2> sides;
-    std::vector<std::pair<int, int>> runs;  ///< of A and B; empty if the figure shows no runs
+    std::vector<std::pair<int, int>> runs;  ///< run of A and run of B for each pair; empty if the figure shows no runs
     std::vector<std::string> labels;        ///< label of each pair
     std::string unpaired;                   ///< result of unpaired_runs()
 };

@@ -34,7 +34,7 @@ struct Side {
     int index = 0;
     std::string label;
     std::shared_ptr<const trace::Kept> kept;
-    std::vector<double> counts;     ///< (L, N): heads of the layer that keep the token; 1/n in an entry of n tokens
+    std::vector<double> counts;     ///< (L, N): heads of the layer that keep the token; 1/n if n tokens are merged
     std::vector<uint16_t> holding;  ///< (L, N): heads that hold the token, alone or in a merged entry
 };
 

@@ -262,7 +262,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.width_mm = kPageMm;
     figure.panel_height_mm = kLineMm * static_cast<double>(arrangement.lines_a_page);
     figure.caption = fmt::format(
-        "The prompt's {} tokens. The background color shows how many {} keep each token. Gray tokens are kept by none.",
+        "The prompt's {} tokens. The background color shows how many {} keep each token. Gray tokens are not kept.",
         format_count(static_cast<int64_t>(arrangement.n_tokens)),
         shown.by_heads ? "heads of all layers" : "layers (in at least one head)");
     if (shown.merges)

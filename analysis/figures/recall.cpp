@@ -24,7 +24,7 @@ void require_answer_attention(const TracePart& part) {
     if (run_with_answer_attention(*part.reader, part.options.prompt)) return;
     throw NothingToShow(fmt::format(
         "{}: prompt {} has no answer_attention, the attention of the full run's answer, which recall needs; "
-        "make the trace again so that it records the full run's measures and compares the runs with it",
+        "make the trace again with the full run's measures and with comparisons to the full run",
         part.reader->path().string(), part.options.prompt));
 }
 
@@ -35,7 +35,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
 
 struct Runs {
     std::vector<Run> measured;
-    std::vector<ShownRun> left_out;  ///< runs that drop no tokens, so that their recall is 1
+    std::vector<ShownRun> left_out;  ///< runs that drop no tokens and therefore have a recall of 1
 };
 
 /// Returns the chosen runs of all traces with answer attention.
@@ -99,8 +99,7 @@ Pairs read_pairs(std::span<const TracePart, 2> sides) {
         if (in_a != of_a.end() && in_b != of_b.end()) read.measured.push_back({pair, *in_a, *in_b});
     }
     if (read.measured.empty())
-        throw NothingToShow(
-            "recall needs a pair of runs that drop tokens, but no such run has a pair in the other trace");
+        throw NothingToShow("recall needs a pair of runs that drop tokens, but no such run of A has a pair in B");
     return read;
 }
 

@@ -25,7 +25,7 @@ std::vector<int> runs_in_parts(const trace::Reader& reader, const FigureOptions&
     if (runs.empty())
         throw NothingToShow(fmt::format(
             "{}: no chosen run of prompt {} records a reconstruction error; run a policy that does not store "
-            "whole keys and values, such as think, or in shared mode a policy that merges",
+            "whole keys and values, such as think, or a merging policy in shared mode",
             reader.path().string(), options.prompt));
     return runs;
 }

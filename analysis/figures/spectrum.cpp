@@ -22,7 +22,7 @@ using trace::Place;
 namespace schema = trace::schema;
 
 constexpr int kLayersShown = 6;
-constexpr double kNothing = 1e-9;    // relative to the largest eigenvalue; smaller ones are rounding errors
+constexpr double kNothing = 1e-9;    // relative to the largest eigenvalue; smaller eigenvalues are rounding errors
 constexpr double kWhole = 1 - 1e-4;  // share of the eigenvalues' sum after which further ranks are not drawn
 
 enum class Source { eigenvalues, cumulative, adjacent, contribution, layer_similarity, head_similarity, alignment };
@@ -471,7 +471,7 @@ FigureDefinition spectrum_figure() {
         "KVSlimmer's terms with the loss gradient",
         {{"source",
           "eigenvalues (default); cumulative: share of their sum; adjacent: cosine of adjacent tokens by layer; "
-          "contribution: of each mode to this cosine; layer-similarity, head-similarity: cosines of a token's keys "
+          "contribution: each mode's part of this cosine; layer-similarity, head-similarity: cosines of a token's keys "
           "and values between layers, or between the heads of a layer; alignment: cosines of c11, c12 and c22 with the "
           "loss gradient",
           {kSources.begin(), kSources.end()}},

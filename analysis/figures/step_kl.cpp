@@ -308,7 +308,7 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     figure.caption = fmt::format(
         "Divergence KL(full || compressed) of the next-token distributions at each decode step: each run of A ({}) "
         "minus "
-        "the paired run of B ({}). Map below: which of the two predicts the full run's greedy token.",
+        "the paired run of B ({}). Map below: which of the two runs predicts the full run's greedy token.",
         sides[0].name, sides[1].name);
     complete_figure(figure, sides, shown);
     return figure;
@@ -345,8 +345,8 @@ FigureDefinition step_kl_figure() {
     FigureDefinition definition{
         "step-kl",
         "KL per step",
-        "KL divergence of each run's predictions from the full run's at each decode step, and where the greedy tokens "
-        "differ",
+        "KL divergence of each run's predictions from the full run's predictions at each decode step, and the steps at "
+        "which the greedy tokens differ",
         {{"runs", "labels, policies or numbers of runs; default: all except full"},
          {"source", "scale of the KL axis: linear (default) or logarithmic", {"linear", "logarithmic"}}},
         check,

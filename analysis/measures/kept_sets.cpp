@@ -38,17 +38,17 @@ void check_kept_sets(const KeptSets& kept) {
     }
     for (size_t i = 0; i < n_rows; ++i) {
         if (kept.offsets[i + 1] < kept.offsets[i] || kept.offsets[i + 1] > kept.indices.size()) {
-            throw std::invalid_argument(fmt::format("kept sets: layer {}, row {}: its offsets {} and {} do not ascend",
+            throw std::invalid_argument(fmt::format("kept sets: layer {}, row {}: the offsets {} and {} do not ascend",
                                                     i / kept.n_rows, i % kept.n_rows, kept.offsets[i],
                                                     kept.offsets[i + 1]));
         }
         for (uint64_t j = kept.offsets[i]; j < kept.offsets[i + 1]; ++j) {
             const bool ascends = j == kept.offsets[i] || kept.indices[j - 1] < kept.indices[j];
             if (!ascends || kept.indices[j] >= kept.n_tokens) {
-                throw std::invalid_argument(fmt::format(
-                    "kept sets: layer {}, row {}: position {} is not above the preceding position and below "
-                    "{}, the number of prompt tokens",
-                    i / kept.n_rows, i % kept.n_rows, kept.indices[j], kept.n_tokens));
+                throw std::invalid_argument(
+                    fmt::format("kept sets: layer {}, row {}: position {} must be above the preceding position and "
+                                "below {}, the number of prompt tokens",
+                                i / kept.n_rows, i % kept.n_rows, kept.indices[j], kept.n_tokens));
             }
         }
     }

@@ -13,7 +13,7 @@ struct LogitDivergence {
     double kl_mean = 0;
     double kl_stderr = 0;  ///< sample standard deviation / sqrt(T), for independent steps; NaN if T < 2
     double kl_median = 0;
-    double kl_p95 = 0;  ///< percentile with linear interpolation, NumPy's default
+    double kl_p95 = 0;  ///< 95th percentile with linear interpolation, as in NumPy
     double kl_max = 0;
     double agreement = 0;  ///< share of steps with the same greedy token
     std::optional<size_t> first_disagreement;

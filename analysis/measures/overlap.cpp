@@ -46,7 +46,7 @@ Counts compare(const Row& a, const Row& b) {
 void check_same_prompt(const KeptSets& a, const KeptSets& b) {
     if (a.n_layers != b.n_layers || a.n_tokens != b.n_tokens) {
         throw std::invalid_argument(fmt::format(
-            "overlap: both runs must have the same prompt and model, but have {} layers of {} tokens and {} of {}",
+            "overlap: both runs must have the same prompt and model, but A has {} layers of {} tokens and B {} of {}",
             a.n_layers, a.n_tokens, b.n_layers, b.n_tokens));
     }
 }
@@ -56,7 +56,7 @@ std::vector<Counts> layer_entry_counts(const KeptSets& a, const KeptSets& b) {
     const size_t n_rows = std::max(a.n_rows, b.n_rows);
     if (a.n_rows == 0 || b.n_rows == 0 || n_rows % a.n_rows != 0 || n_rows % b.n_rows != 0) {
         throw std::invalid_argument(
-            fmt::format("overlap: neither of {} and {} heads is a multiple of the other", a.n_rows, b.n_rows));
+            fmt::format("overlap: of {} and {} heads, one number must be a multiple of the other", a.n_rows, b.n_rows));
     }
     std::vector<Counts> counts(a.n_layers);
     for (size_t layer = 0; layer < a.n_layers; ++layer) {

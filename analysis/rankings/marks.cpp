@@ -76,7 +76,7 @@ RankingDefinition marks_ranking() {
             "Occurrences of a text in the prompt, ranked by the share that runs keep, with the attention that each run "
             "lost",
             RankedRuns::any,
-            {{"mark", "the text to search for; upper and lower case are equal"},
+            {{"mark", "the text to search for; upper and lower case match each other"},
              {"runs", "labels, policies or numbers of runs; default: all except full"},
              {"layers", "default: all"}},
             marks_file::make};

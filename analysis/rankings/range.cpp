@@ -20,8 +20,8 @@ TokenRange chosen_range(const trace::Reader& reader, const RankingOptions& optio
     const int64_t n = reader.prompt(options.prompt).visible_tokens();
     const TokenRange range = options.tokens.value_or(TokenRange{0, n - 1});
     if (range.first >= 0 && range.first <= range.last && range.last < n) return range;
-    throw FigureError(
-        fmt::format("policies see the prompt's tokens 0 to {}; {} to {} were chosen", n - 1, range.first, range.last));
+    throw FigureError(fmt::format("policies see the prompt's tokens 0 to {}; tokens {} to {} were chosen", n - 1,
+                                  range.first, range.last));
 }
 
 struct Scores {

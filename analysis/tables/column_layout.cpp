@@ -12,7 +12,7 @@ namespace kvscope::analysis {
 namespace {
 
 constexpr size_t gap = 2;
-constexpr size_t readable = 24;    // text columns are not narrowed below this to make space for others
+constexpr size_t readable = 24;    // text columns are not narrowed below this width to make space for others
 constexpr size_t widest_key = 40;  // key columns are not narrowed below this width
 
 size_t longest_word(std::string_view text) {

@@ -17,7 +17,7 @@ struct Column {
     std::string title;  ///< for people: Markdown, LaTeX, terminal; empty if it equals the name
     std::string unit;   ///< empty if there is none
     ColumnType type = ColumnType::text;
-    int decimals = 3;  ///< of real numbers in Markdown, LaTeX and text; CSV and JSON keep all digits
+    int decimals = 3;  ///< decimals of real numbers in Markdown, LaTeX and text; CSV and JSON keep all digits
     Best best = Best::none;
     bool is_json = false;  ///< The text is JSON: JSON formats insert it as an object.
 };

@@ -11,7 +11,7 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr uint32_t picture_of_nul = 0x2400;  // followed by the pictures of the others
+constexpr uint32_t picture_of_nul = 0x2400;  // the pictures of the other control characters follow
 constexpr std::string_view picture_of_delete = "␡";
 
 /// Whether a character changes the direction of the following text: an embedding, override or isolate.

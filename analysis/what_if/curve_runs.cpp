@@ -40,7 +40,7 @@ std::string shown_label(const std::vector<trace::RunAttributes>& runs, const Cur
 std::string why_no_curve(const policies::PolicySpec& spec, const std::string& over) {
     if (!can_be_over(*spec.definition, over)) return fmt::format("it has no numeric parameter '{}'", over);
     if (over == over_budget && spec.own_share())
-        return "a parameter sets how much is kept, so that the budget has no effect";
+        return "a parameter sets how much is kept, so the budget has no effect";
     return {};
 }
 

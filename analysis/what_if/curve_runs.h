@@ -18,7 +18,7 @@ struct CurveRuns {
     std::vector<int> runs;  ///< indices in the prompt
     /// Axis value and run. Runs whose parameter is `auto` have no axis value and are omitted.
     std::vector<std::pair<double, int>> places;
-    CurveSource source;  ///< from the first run
+    CurveSource source;  ///< source of the first run
 };
 
 struct LeftOut {
