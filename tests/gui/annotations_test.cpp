@@ -69,7 +69,7 @@ const json two_notes = {{"kvscope_notes", 1},
 
 }  // namespace
 
-TEST_CASE("notes that cannot be understood are told, kept, and written over by nothing") {
+TEST_CASE("unreadable notes are reported, kept and never overwritten") {
     const SampleTrace sample;
     const fs::path file = notes_of(sample);
     std::string text = two_notes.dump(1);
@@ -79,41 +79,41 @@ TEST_CASE("notes that cannot be understood are told, kept, and written over by n
         text.resize(text.rfind(']'));
         shows_rest = false;
     }
-    SECTION("no object") {
+    SECTION("not an object") {
         text = "[1, 2]";
         shows_rest = false;
     }
-    SECTION("nothing") {
+    SECTION("an empty file") {
         text.clear();
         shows_rest = false;
     }
-    SECTION("a list nested a hundred thousand deep") {
+    SECTION("a list with a hundred thousand levels") {
         text = R"({"kvscope_notes": 1, "notes": [{"prompt": 0, "tokens": [1, 2], "text": "x", "extra": )" +
                std::string(100'000, '[') + std::string(100'000, ']') + "}]}";
         shows_rest = false;
     }
-    SECTION("a version that is none") {
+    SECTION("an invalid version") {
         damaged["kvscope_notes"] = "one";
         shows_rest = false;
         text = damaged.dump(1);
     }
-    SECTION("a note whose tokens are text") {
+    SECTION("a note with text as tokens") {
         damaged["notes"].push_back({{"prompt", 0}, {"tokens", {"seven", 8}}, {"text", "kept"}});
         text = damaged.dump(1);
     }
-    SECTION("a list that is an object") {
+    SECTION("an object in place of a list") {
         damaged["further_answers"] = json::object();
         text = damaged.dump(1);
     }
-    SECTION("pins of no prompt") {
+    SECTION("pins without a prompt") {
         damaged["pins"]["first"] = {1};
         text = damaged.dump(1);
     }
-    SECTION("a what-if of text") {
+    SECTION("text in place of a what-if") {
         damaged["what_ifs"] = {"snapkv"};
         text = damaged.dump(1);
     }
-    SECTION("a view that is a number") {
+    SECTION("a number in place of a view") {
         damaged["view"] = 4;
         text = damaged.dump(1);
     }
@@ -145,7 +145,7 @@ TEST_CASE("notes that cannot be understood are told, kept, and written over by n
     CHECK(!fs::exists(file.string() + ".unreadable-2"));
 }
 
-TEST_CASE("notes that cannot be read now are written over by nothing, and read when they can be") {
+TEST_CASE("notes that are temporarily unreadable are not overwritten, and are read later") {
     const SampleTrace sample;
     const fs::path file = notes_of(sample);
     fs::create_symlink(file, file);  // a link to itself: ELOOP
@@ -153,7 +153,7 @@ TEST_CASE("notes that cannot be read now are written over by nothing, and read w
     load_annotations(document);
     CHECK(is_told(document.annotations_notices, "cannot be read"));
     document.write_note(7, 8, "typed since");
-    SECTION("it can be read again") {
+    SECTION("the file becomes readable") {
         fs::remove(file);
         put(file, two_notes.dump());
         save_annotations(document, nullptr);
@@ -162,7 +162,7 @@ TEST_CASE("notes that cannot be read now are written over by nothing, and read w
         CHECK(reopened.notes.size() == 3);
         CHECK(reopened.pins.at(0).size() == 2);
     }
-    SECTION("it still cannot") {
+    SECTION("the file stays unreadable") {
         save_annotations(document, nullptr);
         CHECK(fs::is_symlink(file.string() + ".unreadable-1"));
         Document reopened(1, sample.path);
@@ -171,7 +171,7 @@ TEST_CASE("notes that cannot be read now are written over by nothing, and read w
     }
 }
 
-TEST_CASE("notes of a later kvscope are left as they are, and what is added goes beside them") {
+TEST_CASE("notes of a later kvscope stay unchanged, and new notes are written to another file") {
     const SampleTrace sample;
     const fs::path file = notes_of(sample);
     const std::string text = R"({"kvscope_notes": 2, "notes": {"by": "another shape"}})";
@@ -195,7 +195,7 @@ TEST_CASE("notes of a later kvscope are left as they are, and what is added goes
     CHECK(annotation_files(sample.path).size() == 1);
 }
 
-TEST_CASE("what a later minor version put into the notes survives on every level") {
+TEST_CASE("fields of a later minor version stay in the notes at every level") {
     const SampleTrace sample;
     const fs::path file = notes_of(sample);
     json later = two_notes;
@@ -249,7 +249,7 @@ TEST_CASE("what a later minor version put into the notes survives on every level
     CHECK(json::parse(bytes_of(file))["view"] == json{{"zoom", 3}});
 }
 
-TEST_CASE("of two windows on one trace neither takes the other's notes away") {
+TEST_CASE("two windows with one trace keep each other's notes") {
     const SampleTrace sample;
     put(notes_of(sample), two_notes.dump());
     Document mine(0, sample.path);
@@ -275,7 +275,7 @@ TEST_CASE("of two windows on one trace neither takes the other's notes away") {
     CHECK(reopened.pins.at(0) == std::set<int64_t>{3, 4});
 }
 
-TEST_CASE("on a full disk notes stay in the file and in the window") {
+TEST_CASE("when the disk is full, notes stay in the file and in the window") {
     const SampleTrace sample;
     put(notes_of(sample), two_notes.dump());
     Document document(0, sample.path);
@@ -293,7 +293,7 @@ TEST_CASE("on a full disk notes stay in the file and in the window") {
     CHECK(reopened.notes.size() == 3);
 }
 
-TEST_CASE("a window whose notes cannot be saved says so before it closes, and saves them when it can") {
+TEST_CASE("a window that cannot save notes warns before it closes, and saves them once it can") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -316,7 +316,7 @@ TEST_CASE("a window whose notes cannot be saved says so before it closes, and sa
     CHECK(reopened.note_on(7, 8));
 }
 
-TEST_CASE("closing again counts as an answer to the warning only for a while") {
+TEST_CASE("a second attempt to close confirms the warning only for a short time") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     Tasks tasks([] {});
@@ -337,7 +337,7 @@ TEST_CASE("closing again counts as an answer to the warning only for a while") {
 
 #ifdef KVSCOPE_WITH_ENGINE
 
-TEST_CASE("a window that does not close yet, for notes that cannot be saved, lets its job go on") {
+TEST_CASE("a job continues while unsaved notes keep the window open") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -371,7 +371,7 @@ TEST_CASE("a window that does not close yet, for notes that cannot be saved, let
 
 #endif
 
-TEST_CASE("settings that cannot be understood are kept under another name, and a later kvscope's as they are") {
+TEST_CASE("unreadable settings are renamed, and settings of a later kvscope stay unchanged") {
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "settings.json";
     SECTION("a missing bracket") {
@@ -419,7 +419,7 @@ TEST_CASE("settings that cannot be understood are kept under another name, and a
     }
 }
 
-TEST_CASE("what a later kvscope put into workspace and layout survives, and its workspace is not written over") {
+TEST_CASE("fields of a later kvscope stay in workspace and layout, and its workspace is not overwritten") {
     const json before = {{"later", 1},
                          {"mark", "old"},
                          {"selection", {{"step", 4}, {"since", "today"}}},
@@ -443,7 +443,7 @@ TEST_CASE("what a later kvscope put into workspace and layout survives, and its 
                           Catch::Matchers::Contains("choose another name"));
         CHECK(bytes_of(file) == bytes);
     }
-    SECTION("nested a hundred thousand deep") {
+    SECTION("with a hundred thousand levels") {
         const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
         put(folder / "workspace.json", R"({"kvscope_workspace": 1, "later": )" + deep + "}");
         const std::string zip =
@@ -470,7 +470,7 @@ TEST_CASE("what a later kvscope put into workspace and layout survives, and its 
     CHECK(driven.app().layout_state()["views"].back() == view);
 }
 
-TEST_CASE("A and B alone stays switched off when the trace is opened again") {
+TEST_CASE("A and B alone stays off when the trace is reopened") {
     const SampleTrace sample;
     const auto is_alone_after = [&](std::optional<bool> alone) {
         Tasks tasks([] {});

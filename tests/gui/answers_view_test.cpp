@@ -45,7 +45,7 @@ std::string shown_answers(const std::vector<int32_t>& full, const std::vector<in
 
 }  // namespace
 
-TEST_CASE("an answer that breaks off is told from the same one: what is missing is counted as what is extra is") {
+TEST_CASE("extra and missing tokens of an answer are counted") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     using Catch::Matchers::Contains;
     CHECK_THAT(shown_answers({1, 2, 3, 4, 5, 6}, {1, 2, 3}), Contains("0 extra, 3 missing of 6 tokens"));
@@ -54,7 +54,7 @@ TEST_CASE("an answer that breaks off is told from the same one: what is missing 
     CHECK_THAT(shown_answers({1, 2, 3}, {1, 2, 3}), Contains("as full"));
 }
 
-TEST_CASE("an answer to another question than the one above all answers stands below its own") {
+TEST_CASE("an answer to a question other than the one at the top is below its own question") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     for (const char* name : {"one", "two"})
@@ -77,7 +77,7 @@ TEST_CASE("an answer to another question than the one above all answers stands b
     CHECK(std::min(times("Who is one?"), times("Who is two?")) == 1);
 }
 
-TEST_CASE("answers without spaces wrap: no text lies outside its cell") {
+TEST_CASE("answers without spaces wrap within their cells") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const auto repeated = [](const std::string& part, int n) {
         std::string all;

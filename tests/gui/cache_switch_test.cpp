@@ -87,7 +87,7 @@ TEST_CASE("Make full is visible in the layout Explore and disabled once the run 
     REQUIRE(driven.draw_until([&] { return !engine.status().busy(); }, patience));
 }
 
-TEST_CASE("answers stream in Answers, which comes to the front, and what a cancelled run has decoded stays") {
+TEST_CASE("Answers comes to the front while answers stream, and a cancelled run keeps its decoded tokens") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     HeldWindow held(explore());
     DrivenApp& driven = held.driven;
@@ -133,7 +133,7 @@ TEST_CASE("answers stream in Answers, which comes to the front, and what a cance
     CHECK(driven.shown_text().find("tokens of its answer were decoded") != std::string::npos);
 }
 
-TEST_CASE("answers that begin to stream come into view below those of other traces, until somebody scrolls away") {
+TEST_CASE("new answers scroll into view below those of other traces until the user scrolls") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     HeldWindow held(explore());
     DrivenApp& driven = held.driven;

@@ -12,7 +12,7 @@
 
 namespace kvscope::gui::testing {
 
-TEST_CASE("a dialog that a view has opened closes with the view, and nothing is answered") {
+TEST_CASE("a view's dialog closes with the view, without an answer") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const std::filesystem::path workspace = sample.folder / "other.kvscope";

@@ -86,7 +86,7 @@ TEST_CASE(
     CHECK(pair.pairs[0].label == "snapkv 16 − aperturekv 20");
 }
 
-TEST_CASE("the table of runs has a difference behind each number of the second trace, and sorts by it") {
+TEST_CASE("the table of runs has a difference after each number of the second trace, and sorts by differences") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("cost"));
@@ -159,7 +159,7 @@ TEST_CASE("A, B and their difference are above the table, whatever its sorting")
     }
 }
 
-TEST_CASE("coverage shows one trace less the other, or A less B, and what is shown is what is exported") {
+TEST_CASE("coverage shows one trace minus the other or A minus B, and the export equals the view") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("coverage"));
@@ -194,7 +194,7 @@ TEST_CASE("coverage shows one trace less the other, or A less B, and what is sho
     CHECK(driven.app().notices().empty());
 }
 
-TEST_CASE("the scatter of two traces has an arrow from each run to its like, and every shown run") {
+TEST_CASE("the scatter of two traces has every shown run, and an arrow from each run to its pair") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("scatter"));
@@ -214,7 +214,7 @@ TEST_CASE("the scatter of two traces has an arrow from each run to its like, and
     CHECK(driven.app().notices().empty());
 }
 
-TEST_CASE("answers are held against the full cache, A, or the same runs of another trace") {
+TEST_CASE("answers are compared with the full cache, A, or the same runs of another trace") {
     const TwoTraces files;
     Tasks tasks([] {});
     Session session(tasks);
@@ -268,7 +268,7 @@ TEST_CASE("answers choose their reference by a label, and their figure follows")
     CHECK(driven.app().notices().empty());
 }
 
-TEST_CASE("the figure of the answers has also a run that answered nothing, as long as it was compared") {
+TEST_CASE("the figure of the answers contains a compared run without an answer") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     {
@@ -296,7 +296,7 @@ TEST_CASE("the figure of the answers has also a run that answered nothing, as lo
     CHECK(!FigureJob(driven.session(), *request).figure().panels.front().shapes.empty());
 }
 
-TEST_CASE("steps are bars while those have two pixels, and a map of runs and steps beyond") {
+TEST_CASE("steps are bars of two pixels or more, or else a map of runs and steps") {
     CHECK_FALSE(wants_step_map(1, 500, 400, 300));  // a single run has nothing to compare with
     CHECK_FALSE(wants_step_map(3, 20, 600, 300));
     CHECK_FALSE(wants_step_map(12, 20, 600, 300));

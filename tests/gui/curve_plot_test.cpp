@@ -61,7 +61,8 @@ void click_plot(DrivenApp& driven, float across) {
 
 }  // namespace
 
-TEST_CASE("at which budget a policy's coverage reaches a share: one step, and a click goes there", "[curves]") {
+TEST_CASE("one step shows the budget at which a policy's coverage reaches a share, and a click selects it",
+          "[curves]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const auto stored = h2o_and_snapkv();
     DrivenApp driven(options_of(stored, false));

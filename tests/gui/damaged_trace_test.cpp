@@ -70,7 +70,7 @@ size_t damage(const fs::path& path, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("every view draws a trace whose arrays are damaged, says so, and can be used") {
+TEST_CASE("every view draws a trace with damaged arrays, reports the damage, and stays usable") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const std::string part = GENERATE("/", "/runs/", "/full/", "/kept_", "/scores", "/token_", "/model/");

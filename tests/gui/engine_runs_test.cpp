@@ -34,7 +34,7 @@ void make_long(RunRequest& request) {
 
 }  // namespace
 
-TEST_CASE("several questions are prompts of one trace, each to be looked at while it is answered") {
+TEST_CASE("several questions are prompts of one trace, and each can be viewed while it is answered") {
     SessionWithEngine gui("runs");
     const bool aware = GENERATE(false, true);
     CAPTURE(aware);
@@ -83,7 +83,7 @@ TEST_CASE("several questions are prompts of one trace, each to be looked at whil
     CHECK(gui.session.attributes(gui.session.cursor().run).label == selected);
 }
 
-TEST_CASE("of many runs those of the largest budget are shown in the end, and the one that a person has selected") {
+TEST_CASE("of many runs, those with the largest budget and the selected run are shown at the end") {
     SessionWithEngine gui("runs");
     const bool has_selected = GENERATE(false, true);
     CAPTURE(has_selected);
@@ -107,7 +107,7 @@ TEST_CASE("of many runs those of the largest budget are shown in the end, and th
     }));
 }
 
-TEST_CASE("isolated runs come one by one and leave nothing in memory") {
+TEST_CASE("isolated runs appear one by one and leave no cache in memory") {
     SessionWithEngine gui("runs");
     auto request = gui.request({"snapkv:window=8", "h2o"}, "32");
     request.questions = {"Who is thirsty?", "Where is the hen?"};
@@ -136,7 +136,7 @@ TEST_CASE("isolated runs come one by one and leave nothing in memory") {
     }
 }
 
-TEST_CASE("a run has the options that were asked for, in the type that was asked for") {
+TEST_CASE("a run has the requested options and the requested number type") {
     SessionWithEngine gui("runs");
     const std::string usual = kernels::name_of(engine::dtype_from_name("auto"));
     for (const std::string dtype : {"f32", "bf16", "auto"}) {
@@ -171,7 +171,7 @@ TEST_CASE("a run has the options that were asked for, in the type that was asked
     CHECK(gui.session.documents()[0]->file()->run(0, 1).budget == 16);
 }
 
-TEST_CASE("a run after a model that could not be loaded is not made on the one that was loaded before") {
+TEST_CASE("after a model fails to load, a run does not use the previous model") {
     SessionWithEngine gui("runs");
     gui.engine->load_model(small_model);
     gui.until_idle();
@@ -194,7 +194,7 @@ TEST_CASE("a run after a model that could not be loaded is not made on the one t
     CHECK(gui.session.documents().size() == 1);
 }
 
-TEST_CASE("a run stopped before anything was finished leaves no unfinished trace") {
+TEST_CASE("a run that is stopped before any part is finished leaves no unfinished trace") {
     SessionWithEngine gui("runs");
     auto request = gui.request({"snapkv:window=8"}, "16");
     const std::string once = request.context;
@@ -212,7 +212,7 @@ TEST_CASE("a run stopped before anything was finished leaves no unfinished trace
     CHECK(fs::exists(part) == !gui.session.documents().empty());
 }
 
-TEST_CASE("a run that was begun without spectra goes on without them, although they cost nothing by now") {
+TEST_CASE("a run that began without spectra continues without them, even if they cost no time now") {
     SessionWithEngine gui("runs");
     auto request = gui.request({"snapkv:window=8", "h2o"}, "16");
     request.questions = {"Who is thirsty?", "Where is the hen?"};

@@ -39,7 +39,7 @@ bool same_kept(const trace::Reader& reader, int a, int b) {
 
 }  // namespace
 
-TEST_CASE("the engine's jobs compute with as many threads as were asked for") {
+TEST_CASE("the engine's jobs use the requested number of threads") {
     JobProgress progress([] {});
     std::promise<int> n_threads;
     JobQueue queue(
@@ -62,7 +62,7 @@ TEST_CASE("between two jobs the engine is not idle") {
     }
 }
 
-TEST_CASE("a run in the window is a whole trace, whose caches can be asked more") {
+TEST_CASE("a run in the window is a complete trace, and its caches answer further questions") {
     testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8", "h2o"}, "16,32"));
     gui.until_idle();
@@ -83,7 +83,7 @@ TEST_CASE("a run in the window is a whole trace, whose caches can be asked more"
     CHECK(!gui.engine->has_cache(run));
 }
 
-TEST_CASE("a cache that can change its form does so when it is asked to, and the trace says when") {
+TEST_CASE("a cache changes its form on request, and the trace records the step") {
     testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
     gui.until_idle();
@@ -171,7 +171,7 @@ TEST_CASE("EchoKV's maps are trained in the app, step by step, and used by a run
     CHECK(gui.engine->training().stages.empty());
 }
 
-TEST_CASE("what throws when it is handed over keeps nothing else from being handed over") {
+TEST_CASE("a callback that throws does not prevent other callbacks") {
     JobProgress progress([] {});
     std::vector<std::string> told;
     JobQueue jobs(
@@ -198,7 +198,7 @@ TEST_CASE("what throws when it is handed over keeps nothing else from being hand
     CHECK(jobs.error_of(job).empty());
 }
 
-TEST_CASE("runs whose files are not named, and that wait for each other, have names of their own") {
+TEST_CASE("queued runs without given files get different file names") {
     testing::SessionWithEngine gui;
     const fs::path before = fs::current_path();
     fs::current_path(gui.folder);
@@ -215,7 +215,7 @@ TEST_CASE("runs whose files are not named, and that wait for each other, have na
     CHECK(trace::Reader(gui.folder / "kvscope-3.h5").run(0, 1).policy == "streaming-llm");
 }
 
-TEST_CASE("why a run failed is known by its number, whatever other jobs do") {
+TEST_CASE("the reason for a failed run is found by the run's number, whatever other jobs do") {
     testing::SessionWithEngine gui;
     auto wrong = gui.request({"snapkv"}, "64");
     wrong.model = gui.folder / "nothing.gguf";
@@ -230,7 +230,7 @@ TEST_CASE("why a run failed is known by its number, whatever other jobs do") {
     CHECK(gui.engine->error_of(0).empty());
 }
 
-TEST_CASE("while an answer is compared its cache changes its form no more") {
+TEST_CASE("a cache does not change its form while its answer is compared") {
     testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
     gui.until_idle();
@@ -280,7 +280,7 @@ TEST_CASE("while an answer is compared its cache changes its form no more") {
     CHECK(trace::Reader(wanted.output).run_record(0, 1).switch_steps.empty());
 }
 
-TEST_CASE("why EchoKV has no what-if is said once, also beside a prefill that is in memory") {
+TEST_CASE("the reason why EchoKV has no what-if is shown once, even with a prefill in memory") {
     testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
     gui.until_idle();
@@ -306,7 +306,7 @@ TEST_CASE("why EchoKV has no what-if is said once, also beside a prefill that is
     CHECK(said.find(why, at + 1) == std::string::npos);
 }
 
-TEST_CASE("what cannot be run becomes a notice, and the next job runs") {
+TEST_CASE("a job that cannot run becomes a notice, and the next job runs") {
     testing::SessionWithEngine gui;
     auto wrong = gui.request({"snapkv"}, "64");
     wrong.model = gui.folder / "nothing.gguf";
@@ -339,7 +339,7 @@ TEST_CASE("a run that fails alone is shown as failed beside the others") {
     CHECK(gui.session.at(gui.session.cursor().run).run == 2);
 }
 
-TEST_CASE("cancelling is seen at once and leaves the window as it was") {
+TEST_CASE("a cancellation is visible immediately and leaves the window unchanged") {
     testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
     gui.engine->cancel();
@@ -444,7 +444,7 @@ TEST_CASE("a prefill is repeated from a trace's own tokens") {
     CHECK(record.kept_offsets == kept->offsets);
 }
 
-TEST_CASE("a prefill decides also after the engine it came from has ended") {
+TEST_CASE("a prefill can decide after its engine has ended") {
     testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8"}, "16"));
     gui.until_idle();
@@ -466,7 +466,7 @@ TEST_CASE("a prefill decides also after the engine it came from has ended") {
     CHECK(answer().value->kept_indices == document.reader()->kept(0, 1)->indices);
 }
 
-TEST_CASE("spectra come with a run where they cost little, and are computed later where a trace has none") {
+TEST_CASE("a run includes cheap spectra, and missing spectra are computed later") {
     const char* cache = std::getenv("XDG_CACHE_HOME");
     const std::string before = cache ? cache : "";
     testing::SessionWithEngine gui;
@@ -508,7 +508,7 @@ TEST_CASE("spectra come with a run where they cost little, and are computed late
         unsetenv("XDG_CACHE_HOME");
 }
 
-TEST_CASE("tokens are counted while a person types") {
+TEST_CASE("tokens are counted during typing") {
     testing::SessionWithEngine gui;
     auto typed = gui.request({}, "");
     gui.engine->load_model(typed.model);
@@ -524,7 +524,7 @@ TEST_CASE("tokens are counted while a person types") {
     CHECK(count->context_length == 512);
 }
 
-TEST_CASE("the form says what is wrong, and keeps what was filled in") {
+TEST_CASE("the form reports errors and keeps its contents") {
     RunForm form;
     CHECK(form.problem({}).find("prompt") != std::string::npos);
     form.request.context = testing::text;

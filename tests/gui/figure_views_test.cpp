@@ -56,7 +56,7 @@ uint32_t big_endian(const std::string& bytes, size_t at) {
 
 }  // namespace
 
-TEST_CASE("the curve of each run of two traces with many policies is seen on either ground") {
+TEST_CASE("each run's curve is visible in light and dark themes with two traces and many policies") {
     std::vector<trace::RunAttributes> runs;
     for (const char* policy : {"full", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}) {
         trace::RunAttributes run;
@@ -120,7 +120,7 @@ void check_told_apart_on_dark(const std::vector<const char*>& policies, double l
 
 }  // namespace
 
-TEST_CASE("policies that are drawn together are told apart on the dark ground, too") {
+TEST_CASE("policies in one plot are also distinct on the dark background") {
     check_told_apart_on_dark({"streaming-llm", "h2o", "snapkv", "pyramidkv", "ada-snapkv", "aperturekv", "k-vec",
                               "dapq", "laq", "gemfilter", "random", "oracle"},
                              20, 11.4);
@@ -129,7 +129,7 @@ TEST_CASE("policies that are drawn together are told apart on the dark ground, t
                              14, 10);
 }
 
-TEST_CASE("every policy's colour, and its shades, are seen on the dark ground, and come near no other policy's") {
+TEST_CASE("every policy's color and shades are visible on the dark background and distinct from other policies") {
     const Theme dark = dark_theme();
     const Triple ground{dark.ground.x, dark.ground.y, dark.ground.z};
     std::vector<std::string> named;  // other policies, such as new ones, only have lightened colors
@@ -156,7 +156,7 @@ TEST_CASE("every policy's colour, and its shades, are seen on the dark ground, a
     }
 }
 
-TEST_CASE("a figure of the window is the figure that is exported, with its maps ready for the GPU") {
+TEST_CASE("a figure in the window equals the exported figure, with its maps ready for the GPU") {
     Opened opened;
     const FigureRequest request = shown_request(opened.session, "jsd", false);
     const auto made = opened.made(request);
@@ -171,7 +171,7 @@ TEST_CASE("a figure of the window is the figure that is exported, with its maps 
     }
 }
 
-TEST_CASE("what a trace cannot have is known before it is drawn, and a page of a long figure is previewed alone") {
+TEST_CASE("figures that a trace cannot provide are known before drawing, and a long figure is previewed by page") {
     const trace::sample::TemporaryFolder folder;
     {
         trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
@@ -201,7 +201,7 @@ TEST_CASE("what a trace cannot have is known before it is drawn, and a page of a
     CHECK(last.pixels != first.pixels);
 }
 
-TEST_CASE("a hidden run leaves the figure, and what a trace lacks is said in words") {
+TEST_CASE("a hidden run disappears from the figure, and a message names missing data") {
     Opened opened;
     const FigureRequest all = shown_request(opened.session, "coverage", true);
     REQUIRE(all.runs.size() > 1);
@@ -219,7 +219,7 @@ TEST_CASE("a hidden run leaves the figure, and what a trace lacks is said in wor
     CHECK(nothing->nothing.find("JSD") != std::string::npos);
 }
 
-TEST_CASE("places of a panel and data coordinates are each other's inverse") {
+TEST_CASE("conversions between panel positions and data coordinates are inverse") {
     PlotFrame frame{{10, 20}, {210, 120}, {}, {}};
     frame.x_axis.reversed = GENERATE(false, true);
     frame.y_axis.reversed = frame.x_axis.reversed;
@@ -235,7 +235,7 @@ TEST_CASE("places of a panel and data coordinates are each other's inverse") {
     CHECK(frame.y_at(frame.y_of(0.02)) == Approx(0.02).epsilon(1e-4));
 }
 
-TEST_CASE("what the mouse is over says its layer, heads and run by number, wherever they stand in the figure") {
+TEST_CASE("the item under the mouse gives its layer, heads and run by number, wherever these are in the figure") {
     const Opened opened;
     FigureRequest request = shown_request(opened.session, "jsd", false, Traces::focused);
     request.options.layers = {2};
@@ -383,7 +383,7 @@ TEST_CASE("the view Spectrum shows every source, and the mouse finds layers and 
     CHECK(driven.app().notices().empty());
 }
 
-TEST_CASE("keys and values of a run stand beside each other, or below each other where there is one column") {
+TEST_CASE("keys and values of a run are side by side, or one below the other in a single column") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options = explore(sample);
@@ -414,7 +414,7 @@ TEST_CASE("keys and values of a run stand beside each other, or below each other
     CHECK(are_beside.size() == 2);
 }
 
-TEST_CASE("maps that are scrolled to are zoomed by the wheel and scrolled beside their data and by key") {
+TEST_CASE("after scrolling, the wheel zooms maps, and keys or the wheel beside the maps scroll") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     trace::sample::TemporaryFolder folder;
     trace::sample::Options sample;
@@ -468,7 +468,7 @@ TEST_CASE("maps that are scrolled to are zoomed by the wheel and scrolled beside
     CHECK(panels()->Scroll.y > 0);
 }
 
-TEST_CASE("the bars of the difference are clicked, dragged through, zoomed, and gone through by key") {
+TEST_CASE("the difference's bars react to clicks, drags, zooming and keys") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     trace::sample::TemporaryFolder folder;
     trace::sample::Options sample;

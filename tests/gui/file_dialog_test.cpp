@@ -16,7 +16,7 @@ namespace kvscope::gui::testing {
 
 namespace fs = std::filesystem;
 
-TEST_CASE("all figures go into a folder that is there already, and replace those in it only when that is confirmed") {
+TEST_CASE("all figures are written to an existing folder and replace files only after confirmation") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const fs::path folder = sample.folder / "paper";
@@ -52,7 +52,7 @@ TEST_CASE("all figures go into a folder that is there already, and replace those
 }
 
 #ifdef KVSCOPE_WITH_ENGINE
-TEST_CASE("a policy's file is browsed for: files of its type, all files on demand, and the parameter is filled in") {
+TEST_CASE("a policy's file dialog lists files of its type or all files, and sets the parameter") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     std::ofstream(form.folder / "IMPORTANCE.JSON") << "{}";
@@ -87,7 +87,7 @@ TEST_CASE("a policy's file is browsed for: files of its type, all files on deman
 }
 #endif
 
-TEST_CASE("the file dialog goes by the keyboard alone: names, arrow keys, Enter, and what is wrong is said") {
+TEST_CASE("the file dialog works with the keyboard alone and reports errors") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     fs::create_directory(sample.folder / "deeper");
@@ -119,7 +119,7 @@ TEST_CASE("the file dialog goes by the keyboard alone: names, arrow keys, Enter,
     CHECK(driven.session().documents().front()->name() == "sample9.h5");
 }
 
-TEST_CASE("an ending that no figure is written with is refused in the dialog, which keeps what was typed") {
+TEST_CASE("the dialog refuses an extension that no figure has, and keeps the typed name") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const bool is_of_report = GENERATE(true, false);

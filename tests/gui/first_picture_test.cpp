@@ -32,7 +32,7 @@ void begin_anew(DrivenApp& driven) {
 
 }  // namespace
 
-TEST_CASE("Explore initially shows enough lines of the prompt, and all or none of the plot of curves") {
+TEST_CASE("Explore initially shows enough lines of the prompt, and the plot of curves completely or not at all") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const auto stored = h2o_and_snapkv();
     DrivenApp driven(explore(stored.path()));
@@ -52,7 +52,7 @@ TEST_CASE("Explore initially shows enough lines of the prompt, and all or none o
     CHECK(panels->ScrollMax.y == 0);
 }
 
-TEST_CASE("a window that becomes low leaves something of both places below the maps") {
+TEST_CASE("a low window shows parts of both places below the maps") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -71,7 +71,7 @@ TEST_CASE("a window that becomes low leaves something of both places below the m
     CHECK(height_of("Prompt###prompt-1") == Approx(prompt).margin(2));
 }
 
-TEST_CASE("curves are folded up where the plot would be cut off, and stay as somebody has chosen") {
+TEST_CASE("curves collapse if the plot would be cut off, unless the user has opened or closed them") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const analysis::test::PolicyTrace stored({{"full", analysis::test::PolicyTrace::n_tokens}, {"h2o", 12}});
     DrivenApp driven(explore(stored.path()));

@@ -57,7 +57,7 @@ void write_into_recipe(const std::filesystem::path& path, const char* key, const
 
 }  // namespace
 
-TEST_CASE("caches of an opened trace answer as those of the job that wrote it, and answers outlast the window") {
+TEST_CASE("caches of an opened trace answer like those of its job, and answers stay after the window closes") {
     std::vector<std::string> expected;
     std::filesystem::path trace;
     testing::SessionWithEngine first;
@@ -91,7 +91,7 @@ TEST_CASE("caches of an opened trace answer as those of the job that wrote it, a
     CHECK(document.further_answers().size() == 2 * expected.size() - 1);
 }
 
-TEST_CASE("caches go with their model, and runs answer the same once another one was loaded") {
+TEST_CASE("caches are freed with their model, and runs answer the same after another model was loaded") {
     testing::SessionWithEngine gui;
     gui.known_models = {gui.request({}, "").model};
     gui.engine->run(request(gui));
@@ -105,7 +105,7 @@ TEST_CASE("caches go with their model, and runs answer the same once another one
     CHECK(answers_of_all_runs(gui) == expected);
 }
 
-TEST_CASE("a device that is not there does not cost the model that is loaded") {
+TEST_CASE("a missing device does not unload the model") {
     testing::SessionWithEngine gui;
     auto wanted = gui.request({"random"}, "32");
     gui.engine->run(wanted);
@@ -123,7 +123,7 @@ TEST_CASE("a device that is not there does not cost the model that is loaded") {
     CHECK(gui.engine->status().error == "");
 }
 
-TEST_CASE("a trace of a device that is not there is asked on the processor, which is told once") {
+TEST_CASE("a trace of a missing device answers questions on the processor, which is reported once") {
     testing::SessionWithEngine first;
     first.engine->run(request(first));
     first.until_idle();
@@ -146,7 +146,7 @@ TEST_CASE("a trace of a device that is not there is asked on the processor, whic
                                       Catch::Contains("--device cuda:63: "));
 }
 
-TEST_CASE("a question that cannot be asked ends with its reason") {
+TEST_CASE("a question that cannot be asked ends with a reason") {
     testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8"}, "4,16"));
     gui.until_idle();
@@ -196,7 +196,7 @@ RunKey what_if_of_a_run(testing::SessionWithEngine& gui, LiveWhatIf& what_if, in
 
 }  // namespace
 
-TEST_CASE("a what-if that is decoded answers as the run with its settings") {
+TEST_CASE("a decoded what-if answers like the run with the same settings") {
     testing::SessionWithEngine gui;
     LiveWhatIf what_if;
     const RunKey result = what_if_of_a_run(gui, what_if, 24);
@@ -230,14 +230,14 @@ TEST_CASE("a what-if that is decoded answers as the run with its settings") {
     CHECK(!gui.engine->has_cache(what_if.result(gui.session)));
 }
 
-TEST_CASE("a what-if keeps its answer when another run is renamed, or the file read anew, while it is decoded") {
+TEST_CASE("a what-if keeps its answer if a run is renamed or the file is reloaded during decoding") {
     testing::SessionWithEngine gui;
     LiveWhatIf what_if;
     const RunKey result = what_if_of_a_run(gui, what_if, 20);
     Document& document = *gui.session.documents().front();
     gui.engine->decode({result});
     SECTION("renamed") { document.give_label(0, document.id_of(0, 2), "mine"); }
-    SECTION("read anew") { gui.session.open(document.path()); }
+    SECTION("reloaded") { gui.session.open(document.path()); }
     gui.until_idle();
     CHECK(gui.errors.empty());
     CHECK(!gui.session.attributes(result).output_text.empty());

@@ -49,7 +49,7 @@ void write_full_run(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("places are read as they are typed") {
+TEST_CASE("typed places are parsed") {
     CHECK(typed_place("t700") == "token=700");
     CHECK(typed_place(" T700-720 ") == "token=700-720");
     CHECK(typed_place("l17 h2") == "layer=17,head=2");
@@ -80,7 +80,7 @@ TEST_CASE("the palette goes to a token, a layer and head, and to a text of the p
     CHECK(driven.shown_text().find("layers of the model: ") != std::string::npos);
 }
 
-TEST_CASE("--select finds run, layer, head and tokens, and says what there is not") {
+TEST_CASE("--select finds run, layer, head and tokens, and reports missing ones") {
     const SampleTrace sample;
     Tasks tasks([] {});
     Session session(tasks);
@@ -103,7 +103,7 @@ TEST_CASE("--select finds run, layer, head and tokens, and says what there is no
     }
 }
 
-TEST_CASE("a note on the selected tokens is on disk as soon as it is written, and goes when it is emptied") {
+TEST_CASE("a note on the selected tokens is saved immediately, and removed if it is emptied") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options;
@@ -127,7 +127,7 @@ TEST_CASE("a note on the selected tokens is on disk as soon as it is written, an
     CHECK_FALSE(fs::exists(annotations_path(sample.path)));
 }
 
-TEST_CASE("a note is kept where other tokens are selected while it is typed") {
+TEST_CASE("a note is kept if other tokens are selected during typing") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options = explore(sample);
@@ -182,7 +182,7 @@ TEST_CASE("P pins the token under the mouse in the trace of that token") {
     CHECK(pins_of(second) == std::set<int64_t>{token});
 }
 
-TEST_CASE("a search goes through its matches where no run is selected") {
+TEST_CASE("a search steps through its matches without a selected run") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     write_full_run(folder / "full.h5");
@@ -202,7 +202,7 @@ TEST_CASE("a search goes through its matches where no run is selected") {
     CHECK(driven.session().cursor().run.document == driven.session().focus()->id());
 }
 
-TEST_CASE("what was selected in another prompt is shown there, by Alt+Left and by undo") {
+TEST_CASE("Alt+Left and undo show a selection in another prompt") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     trace::sample::Options sizes;
@@ -240,7 +240,7 @@ TEST_CASE("what was selected in another prompt is shown there, by Alt+Left and b
     CHECK(session.pair.a == document.key_of(0, 2));
 }
 
-TEST_CASE("the window is called after the trace in focus, and after none once that is closed") {
+TEST_CASE("the window's title names the focused trace, and no trace after it is closed") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("retention"));
@@ -260,7 +260,7 @@ TEST_CASE("the window is called after the trace in focus, and after none once th
     CHECK(title() == "kvscope");
 }
 
-TEST_CASE("a trace that is closed is named, with the way to open it again") {
+TEST_CASE("a notice names the closed trace and how to reopen it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("retention"));
@@ -271,7 +271,7 @@ TEST_CASE("a trace that is closed is named, with the way to open it again") {
     CHECK_THAT(driven.shown_text(), Catch::Contains("two.h5 closed. Reopen it with File > Open recent"));
 }
 
-TEST_CASE("a run that is gone while the palette offers it is not selected") {
+TEST_CASE("a run that disappears while the palette lists it is not selected") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("runs"));
@@ -321,7 +321,7 @@ TEST_CASE("Space shows the compared runs in turn, and Escape restores the previo
     CHECK(session.visible_runs() == before);
 }
 
-TEST_CASE("only a run, a budget or a policy is shown, beside the full cache") {
+TEST_CASE("a single run, budget or policy can be shown with the full cache") {
     const SampleTrace sample;
     Tasks tasks([] {});
     Session session(tasks);
@@ -352,7 +352,7 @@ TEST_CASE("only a run, a budget or a policy is shown, beside the full cache") {
     CHECK(name_of(session, *named, Alone::budget) == "Only budget 24");
 }
 
-TEST_CASE("a right click on a run shows its budget alone: two steps") {
+TEST_CASE("a right click on a run shows only its budget in two steps") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -371,7 +371,7 @@ TEST_CASE("a right click on a run shows its budget alone: two steps") {
         CHECK(session.is_visible(other) == (other == key || session.attributes(other).policy == "full"));
 }
 
-TEST_CASE("a window over whose item the mouse rests wakes up for the tooltip") {
+TEST_CASE("an idle window wakes up for the tooltip under the mouse") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "retention"));
@@ -421,7 +421,7 @@ TEST_CASE("a window that shows a notice, or waits for a task, sleeps until somet
     driven.settle();
 }
 
-TEST_CASE("a part of a picture is cut out, and clipped to it") {
+TEST_CASE("a part of a picture is cut out and limited to the picture") {
     const Screenshot whole{2, 2, {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}};
     CHECK(cut_out(whole, 1, 0, 1, 2).rgb == std::vector<uint8_t>{1, 1, 1, 3, 3, 3});
     const Screenshot clipped = cut_out(whole, 1, 1, 50, 50);
@@ -431,7 +431,7 @@ TEST_CASE("a part of a picture is cut out, and clipped to it") {
     CHECK(cut_out(whole, 5, 5, 2, 2).rgb.empty());
 }
 
-TEST_CASE("keys are called by what is printed on them") {
+TEST_CASE("keys have the names that are printed on them") {
     Action action;
     action.key = ImGuiKey_LeftBracket;
     CHECK(key_text(action) == "[");

@@ -210,7 +210,7 @@ TEST_CASE("a script of events ends in the same state at 2 frames a second as at 
     CHECK(slow.layout == fast.layout);
 }
 
-TEST_CASE("slow clicks are no double click after a frame that was interrupted") {
+TEST_CASE("slow clicks after an interrupted frame are not a double click") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     Window& window = *test_window();
     const auto real_clock = window.clock;

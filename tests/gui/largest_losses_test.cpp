@@ -33,7 +33,7 @@ class MouseAway {
 
 }  // namespace
 
-TEST_CASE("before a token is selected, the inspector lists where the selected run lost most; a click goes there") {
+TEST_CASE("without a selected token, the inspector lists the selected run's largest losses; a click selects one") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -55,7 +55,7 @@ TEST_CASE("before a token is selected, the inspector lists where the selected ru
     CHECK_THAT(driven.shown_text(), Contains("lost most"));
 }
 
-TEST_CASE("where a trace does not say what was lost, the inspector lists what the runs disagree about") {
+TEST_CASE("without recorded losses, the inspector lists the tokens on which runs disagree") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const auto stored = h2o_and_snapkv();
     DrivenApp driven(explore(stored.path()));
@@ -63,7 +63,7 @@ TEST_CASE("where a trace does not say what was lost, the inspector lists what th
     CHECK_THAT(driven.shown_text(), Contains("Where 2 shown runs disagree most"));
 }
 
-TEST_CASE("where the shown runs keep the same, the inspector says so instead of a list of zeros") {
+TEST_CASE("if the shown runs keep the same entries, the inspector says so") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     constexpr int all = analysis::test::PolicyTrace::n_tokens;
     const analysis::test::PolicyTrace stored({{"full", all}, {"h2o", all}, {"snapkv:window=8", all}});
@@ -73,7 +73,7 @@ TEST_CASE("where the shown runs keep the same, the inspector says so instead of 
     CHECK_THAT(driven.shown_text(), !Contains("disagree most"));
 }
 
-TEST_CASE("in a narrow Inspector no number at the border loses a digit") {
+TEST_CASE("a narrow Inspector shows all digits of numbers at its border") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options = explore(sample);

@@ -28,7 +28,7 @@ bool is_in_front(App& app, const std::string& kind) {
 
 }  // namespace
 
-TEST_CASE("a closed view comes back by undo as it was, and those that stood before the others still do") {
+TEST_CASE("undo restores a closed view unchanged, and the front tabs stay in front") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -55,7 +55,7 @@ TEST_CASE("a closed view comes back by undo as it was, and those that stood befo
     }
 }
 
-TEST_CASE("no layout takes away what was typed into a view") {
+TEST_CASE("a change of layout keeps the text typed into a view") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     setenv("XDG_CONFIG_HOME", sample.folder.path().c_str(), 1);
@@ -116,7 +116,7 @@ TEST_CASE("no layout takes away what was typed into a view") {
 }
 
 #ifdef KVSCOPE_WITH_ENGINE
-TEST_CASE("what was typed into Run stays while the view is maximised, closed and opened again") {
+TEST_CASE("Run keeps typed text when the view is maximized, closed and reopened") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -169,7 +169,7 @@ TEST_CASE("what was typed into Run stays while the view is maximised, closed and
 }
 #endif
 
-TEST_CASE("a window whose views are all closed offers what brings them back") {
+TEST_CASE("a window without views offers to restore them") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options;
@@ -216,7 +216,7 @@ TEST_CASE("Ctrl+R on the start page shows the Run view immediately, with the key
     CHECK(driven.app().focused_view()->kind->name == "run");
 }
 
-TEST_CASE("a view that is asked for is there instead of the start cards, without a trace, too") {
+TEST_CASE("a requested view replaces the start cards, even without a trace") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     AppOptions options;
     options.view = GENERATE(as<std::string>(), "run", "retention");
@@ -232,7 +232,7 @@ TEST_CASE("a view that is asked for is there instead of the start cards, without
     CHECK(is_drawn);
 }
 
-TEST_CASE("a mark alone is brought into view in the prompt; a selection goes before it") {
+TEST_CASE("the prompt scrolls to a mark unless there is a selection") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample(900);
     AppOptions options;
@@ -254,7 +254,7 @@ TEST_CASE("a mark alone is brought into view in the prompt; a selection goes bef
     CHECK((scroll > 0) == !selects);
 }
 
-TEST_CASE("what is read in the prompt stays in view when its columns become wider") {
+TEST_CASE("the visible text of the prompt stays in view when its columns become wider") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample(4000);  // more than a screen of the widest lines
     AppOptions options;
@@ -307,7 +307,7 @@ TEST_CASE("every view draws a trace whose prompt has no runs yet") {
     CHECK(driven.app().notices().empty());
 }
 
-TEST_CASE("files that are dropped on the window open beside each other; what is no trace is told") {
+TEST_CASE("dropped files open side by side, and files that are not traces are reported") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const auto second = sample.folder / "second.h5";
@@ -328,7 +328,7 @@ TEST_CASE("files that are dropped on the window open beside each other; what is 
     CHECK(driven.app().notices()[0].find("nowhere.h5") != std::string::npos);
 }
 
-TEST_CASE("where large texts leave no room for a place, its views are tabs of their neighbours") {
+TEST_CASE("if large text leaves no space for a place, its views become tabs of a neighbor") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -343,7 +343,7 @@ TEST_CASE("where large texts leave no room for a place, its views are tabs of th
     CHECK(driven.app().views().size() == find_layout("explore")->views.size());
 }
 
-TEST_CASE("every view of a layout has a place, whatever the size of texts") {
+TEST_CASE("every view of a layout has a place at any text size") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -364,7 +364,7 @@ TEST_CASE("every view of a layout has a place, whatever the size of texts") {
     driven.settle();
 }
 
-TEST_CASE("the overview lies below its maps, as wide as they are") {
+TEST_CASE("the overview is below its maps and has their width") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options = explore(sample);
@@ -392,7 +392,7 @@ TEST_CASE("the overview lies below its maps, as wide as they are") {
     }
 }
 
-TEST_CASE("the map of a run that is selected elsewhere is scrolled into view") {
+TEST_CASE("a run selected in another view has its map scrolled into view") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "retention"));
@@ -432,7 +432,7 @@ TEST_CASE("a run that is selected from the start is in view") {
     unsetenv("XDG_CONFIG_HOME");
 }
 
-TEST_CASE("answers side by side need no scrolling to the side") {
+TEST_CASE("answers side by side need no horizontal scrolling") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "answers"));
@@ -447,7 +447,7 @@ TEST_CASE("answers side by side need no scrolling to the side") {
     CHECK((*outputs)->ContentSize.x <= (*outputs)->InnerRect.GetWidth());
 }
 
-TEST_CASE("no button closes all views of a place") {
+TEST_CASE("a place has no button that closes all its views") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -459,7 +459,7 @@ TEST_CASE("no button closes all views of a place") {
     }
 }
 
-TEST_CASE("a part of the prompt is brushed in the overview, moved, and let go by a double click") {
+TEST_CASE("a part of the prompt can be selected and moved in the overview, and reset by a double click") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "retention"));
@@ -495,7 +495,7 @@ TEST_CASE("a part of the prompt is brushed in the overview, moved, and let go by
     CHECK(axis.max <= axis.min);
 }
 
-TEST_CASE("parts of a saved layout that are of another type are left out") {
+TEST_CASE("parts of a saved layout with the wrong type are ignored") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const char* saved = GENERATE(
@@ -512,7 +512,7 @@ TEST_CASE("parts of a saved layout that are of another type are left out") {
     CHECK(driven.app().views()[1]->id() == "answers-1");
 }
 
-TEST_CASE("what the engine and tasks hand over is taken while the window cannot be seen") {
+TEST_CASE("results of the engine and of tasks are received while the window is hidden") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));

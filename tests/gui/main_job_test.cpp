@@ -184,7 +184,7 @@ TEST_CASE("from the first card to the exported figure, on the default model") {
     CHECK(driven.has_ended());
 }
 
-TEST_CASE("the list of recent models has the default and what could be loaded") {
+TEST_CASE("the list of recent models contains the default and successfully loaded models") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const fs::path model = fs::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
     AppOptions options;
@@ -208,7 +208,7 @@ TEST_CASE("the list of recent models has the default and what could be loaded") 
     CHECK(driven.draw_until([&] { return loaded() == program::default_model(); }, patience));
 }
 
-TEST_CASE("a form that was left with two policies ticked runs them on a prompt written in the window") {
+TEST_CASE("a form saved with two policies runs them on a prompt written in the window") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const WorkingFolder here;
     AppOptions options;

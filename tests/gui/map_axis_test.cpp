@@ -26,7 +26,7 @@ std::vector<std::pair<float, float>> edges_of_maps() {
 
 }  // namespace
 
-TEST_CASE("maps above one another have one token axis, to the pixel, also where one scrolls or has bars beside it") {
+TEST_CASE("stacked maps share a token axis to the pixel, even if one scrolls or has bars beside it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options;
@@ -52,7 +52,7 @@ TEST_CASE("maps above one another have one token axis, to the pixel, also where 
     }
 }
 
-TEST_CASE("what is searched in Prompt is lit in the maps of every view, and no more when the field is empty") {
+TEST_CASE("a text searched in Prompt is highlighted in all maps until the field is empty") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));

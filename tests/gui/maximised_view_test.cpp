@@ -60,7 +60,7 @@ ImVec2 size_of(const char* title) { return ImGui::FindWindowByName(title)->Size;
 
 }  // namespace
 
-TEST_CASE("a double click on a tab maximises its view, a second one brings all back as they were") {
+TEST_CASE("a double click on a tab maximizes its view, and a second one restores all views") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -83,7 +83,7 @@ TEST_CASE("a double click on a tab maximises its view, a second one brings all b
     CHECK(size_of("Runs###runs-1").x == runs_width);
 }
 
-TEST_CASE("tabs stand in their order after one of them was maximised") {
+TEST_CASE("tabs keep their order after one was maximized") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -100,7 +100,7 @@ TEST_CASE("tabs stand in their order after one of them was maximised") {
     CHECK(ImGui::FindWindowByName(title)->DockTabIsVisible);
 }
 
-TEST_CASE("a maximised view that is closed stays closed, and the others come back") {
+TEST_CASE("a maximized view that is closed stays closed, and the other views return") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -130,7 +130,7 @@ TEST_CASE("a maximised view that is closed stays closed, and the others come bac
     CHECK(open_views(driven).size() > 3);
 }
 
-TEST_CASE("a view that is called while one of another place is maximised is a tab beside it, and floats nowhere") {
+TEST_CASE("a view opened while another view is maximized becomes a tab beside it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -148,7 +148,7 @@ TEST_CASE("a view that is called while one of another place is maximised is a ta
     CHECK(open_views(driven) == before);
 }
 
-TEST_CASE("a trace without prompts opens on what it has, alone in the window until one with prompts is opened") {
+TEST_CASE("a trace without prompts shows one view alone until a trace with prompts is opened") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const bool has_scores = GENERATE(false, true);
@@ -164,7 +164,7 @@ TEST_CASE("a trace without prompts opens on what it has, alone in the window unt
     CHECK(size_of("Retention###retention-1").x < ImGui::GetMainViewport()->WorkSize.x);
 }
 
-TEST_CASE("a trace without prompts that is opened beside one with prompts maximises nothing") {
+TEST_CASE("a trace without prompts opened beside one with prompts maximizes no view") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const bool has_scores = GENERATE(false, true);
@@ -179,7 +179,7 @@ TEST_CASE("a trace without prompts that is opened beside one with prompts maximi
     CHECK(std::find(front.begin(), front.end(), "runs-1") != front.end());
 }
 
-TEST_CASE("where a view is asked for by name, a trace without prompts shows in that one") {
+TEST_CASE("a trace without prompts is shown in the view requested by name") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options = explore(write_without_prompts(sample.folder / "alone.h5", GENERATE(false, true)));

@@ -15,7 +15,7 @@ namespace kvscope::gui {
 
 namespace fs = std::filesystem;
 
-TEST_CASE("a slot shows its last value until the newest is there, and computes the newest alone") {
+TEST_CASE("a slot shows its last value until the newest is ready, and computes only the newest") {
     std::atomic<bool> may_end = true;
     Tasks tasks([] {});
     const TaskSlot<int> slot;
@@ -41,7 +41,7 @@ TEST_CASE("a slot shows its last value until the newest is there, and computes t
     CHECK(*newest.value == 4);
 }
 
-TEST_CASE("what a task throws is its answer") {
+TEST_CASE("a task's exception is its result") {
     Tasks tasks([] {});
     const TaskSlot<int> slot;
     const auto ask = [&] { return tasks.ask(slot, "", "", []() -> int { throw std::runtime_error("no disk"); }); };
@@ -52,7 +52,7 @@ TEST_CASE("what a task throws is its answer") {
     CHECK(ask().current);
 }
 
-TEST_CASE("the selection goes back and forward like a browser") {
+TEST_CASE("the selection has a history, as in a browser") {
     Selection selection;
     Cursor one;
     one.layer = 1;
@@ -73,7 +73,7 @@ TEST_CASE("the selection goes back and forward like a browser") {
     CHECK(!selection.can_go_forward());
 }
 
-TEST_CASE("a pyramid's levels hold the greatest of the cells below") {
+TEST_CASE("each level of a pyramid contains the maximum of the cells below") {
     const size_t columns = GENERATE(size_t{1}, size_t{64}, size_t{65}, size_t{1023}, size_t{4097});
     const auto reduce = GENERATE(Reduce::maximum, Reduce::largest_magnitude);
     std::vector<float> values(3 * columns);
@@ -98,7 +98,7 @@ TEST_CASE("a pyramid's levels hold the greatest of the cells below") {
     }
 }
 
-TEST_CASE("tokens show their whitespace and the bytes that are no character") {
+TEST_CASE("tokens show white space and bytes that are not characters") {
     CHECK(shown_token(" Paris") == "·Paris");
     CHECK(shown_token("\r\n\t") == "␍↵→");
     CHECK(shown_token("東京") == "東京");
@@ -106,7 +106,7 @@ TEST_CASE("tokens show their whitespace and the bytes that are no character") {
     CHECK(shown_token(std::string("\0", 1)) == "⟨00⟩");
 }
 
-TEST_CASE("a searched text is found across tokens") {
+TEST_CASE("a search finds text across tokens") {
     PromptText prompt;
     prompt.tokens = {"The", " tre", "aty of Par", "is, signed in paris"};
     for (const auto& token : prompt.tokens) {
@@ -121,7 +121,7 @@ TEST_CASE("a searched text is found across tokens") {
     CHECK(analysis::find_text(prompt, "").empty());
 }
 
-TEST_CASE("settings survive being written and read, and a damaged file gives the defaults") {
+TEST_CASE("settings are written and read unchanged, and a damaged file gives the defaults") {
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "deep/settings.json";
     Settings settings;
@@ -144,7 +144,7 @@ TEST_CASE("settings survive being written and read, and a damaged file gives the
     CHECK(load_settings(file).recent_traces.empty());
 }
 
-TEST_CASE("of two windows neither takes away what the other has opened or set") {
+TEST_CASE("two windows keep each other's recent files and settings") {
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "settings.json";
     Settings at_first;
@@ -181,7 +181,7 @@ TEST_CASE("of two windows neither takes away what the other has opened or set") 
     CHECK(again.recent_traces.front() == "/new9.h5");
 }
 
-TEST_CASE("windows that save at the same time lose nothing") {
+TEST_CASE("windows that save simultaneously lose no settings") {
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "settings.json";
     constexpr int n_windows = 4;
@@ -198,7 +198,7 @@ TEST_CASE("windows that save at the same time lose nothing") {
     CHECK(load_settings(file).recent_traces.size() == n_windows);
 }
 
-TEST_CASE("a workspace that leads out of its folder, or is none, is refused") {
+TEST_CASE("a workspace with paths outside its folder, or an invalid workspace, is refused") {
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "bad.kvscope";
     std::ofstream(folder / "x") << "x";
@@ -213,7 +213,7 @@ TEST_CASE("a workspace that leads out of its folder, or is none, is refused") {
     CHECK_THROWS_AS(write_workspace(folder / "nowhere/w.kvscope", {}, {}), WorkspaceError);
 }
 
-TEST_CASE("the session keeps one selection, finds open traces again and follows what is closed") {
+TEST_CASE("the session keeps one selection, reuses open traces and handles closed ones") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "one.h5");
     trace::sample::write(folder / "two.h5");

@@ -45,7 +45,7 @@ AppOptions explore_long_and_short_name(const trace::sample::TemporaryFolder& fol
 
 }  // namespace
 
-TEST_CASE("no label is cut off, and no text lies on another, in the narrow views of Explore at 1280 × 720") {
+TEST_CASE("the narrow views of Explore at 1280 × 720 have no cut label and no overlapping text") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     DrivenApp driven(explore_long_and_short_name(folder));
@@ -94,7 +94,7 @@ TEST_CASE("no label is cut off, and no text lies on another, in the narrow views
     CHECK(faults_of(driven, "training") == std::vector<std::string>{});
 }
 
-TEST_CASE("answers lie on no other ones, and no label is cut off, at 1280 × 720") {
+TEST_CASE("at 1280 × 720, answers do not overlap and no label is cut off") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const char* layout = GENERATE("explore", "compare");
     const trace::sample::TemporaryFolder folder;

@@ -18,7 +18,7 @@
 namespace kvscope::gui::testing {
 namespace {}  // namespace
 
-TEST_CASE("no frame waits while another thread reads a trace, whatever it draws and is under the mouse") {
+TEST_CASE("no frame waits while another thread reads a trace, whatever is drawn or under the mouse") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     for (const ViewKind& kind : view_kinds()) {
@@ -53,7 +53,7 @@ TEST_CASE("no frame waits while another thread reads a trace, whatever it draws 
     }
 }
 
-TEST_CASE("no frame copies a workspace's traces, or closes one of them, itself") {
+TEST_CASE("no frame copies or closes a workspace's traces itself") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     setenv("XDG_STATE_HOME", (sample.folder / "state").c_str(), 1);

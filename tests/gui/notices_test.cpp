@@ -8,7 +8,7 @@
 
 namespace kvscope::gui::testing {
 
-TEST_CASE("a notice of one line lies in the menu bar, behind the menus, and over no view") {
+TEST_CASE("a notice of one line is in the menu bar, after the menus, and covers no view") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -28,7 +28,7 @@ TEST_CASE("a notice of one line lies in the menu bar, behind the menus, and over
     CHECK_FALSE(notice->WasActive);
 }
 
-TEST_CASE("of many notices two are shown, what went wrong first, and a click on the count of the others ends them") {
+TEST_CASE("of many notices, two are shown, errors first, and a click on the count dismisses the others") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));

@@ -137,7 +137,7 @@ TEST_CASE("A and B alone is saved with A and B") {
     CHECK_FALSE(other.pair.alone);
 }
 
-TEST_CASE("during the flicker all that tells of one run tells of the one that is shown") {
+TEST_CASE("while A and B alternate, all views of one run show the visible run") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options = explore(sample);
@@ -216,7 +216,7 @@ TEST_CASE("A − B in Prompt takes one step, and its figure and numbers are the 
     CHECK_FALSE(view.figure(session).has_value());
 }
 
-TEST_CASE("memory at a length and in a model of one's choice: three steps") {
+TEST_CASE("three steps show the memory at a chosen length and in a chosen model") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "cost"));

@@ -58,7 +58,7 @@ TEST_CASE("a paused job lets the others run, and continues after them under its 
     CHECK(all.list == std::vector<std::string>{"first begins", "second begins", "second continues", "first continues"});
 }
 
-TEST_CASE("a paused job that waits again and is taken out of the queue is paused as before") {
+TEST_CASE("a paused job that is queued and removed from the queue stays paused") {
     PausingJobs all;
     const uint64_t job = all.enqueue("job");
     all.until_idle();
@@ -79,7 +79,7 @@ TEST_CASE("a paused job that waits again and is taken out of the queue is paused
     CHECK(all.list == std::vector<std::string>{"job begins", "job continues"});
 }
 
-TEST_CASE("a paused job that is ended frees what it holds, and so does one that is paused when the queue goes") {
+TEST_CASE("a paused job frees its memory when it ends or when the queue is destroyed") {
     auto held = std::make_shared<int>(), other = std::make_shared<int>();
     {
         PausingJobs all;
@@ -96,7 +96,7 @@ TEST_CASE("a paused job that is ended frees what it holds, and so does one that 
     CHECK(other.use_count() == 1);
 }
 
-TEST_CASE("the time of a pause is no work, and the progress continues where it was") {
+TEST_CASE("pauses do not count as work, and progress continues from its last value") {
     JobProgress shown([] {});
     std::atomic<bool> is_paused{false};
     engine::WorkClock::duration worked{}, passed{};
@@ -134,7 +134,7 @@ TEST_CASE("the time of a pause is no work, and the progress continues where it w
     CHECK(shown.status().share == Approx(12 / 30.0));
 }
 
-TEST_CASE("a run that may not pause is cancelled at once") {
+TEST_CASE("a run that cannot be paused is cancelled immediately") {
     JobProgress shown([] {});
     int n_pauses = 0;
     PausableProgress progress(shown, "run", [&](const std::string&) { return ++n_pauses > 0; });

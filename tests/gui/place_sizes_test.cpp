@@ -84,7 +84,7 @@ float font_size() {
 
 }  // namespace
 
-TEST_CASE("a smaller window takes from the places beside and below first, and a larger one gives it back") {
+TEST_CASE("a smaller window first shrinks the places beside and below, and a larger one restores them") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const float em = font_size();
     Places places({100 * em, 60 * em});
@@ -116,7 +116,7 @@ TEST_CASE("a smaller window takes from the places beside and below first, and a 
     CHECK(places.size_of("all").x == Approx(middle.x + 4 * em).margin(2));
 }
 
-TEST_CASE("what a person has made of a place in a small window is what it stays") {
+TEST_CASE("a place resized in a small window keeps its size") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const float em = font_size();
     const float wanted = 22 * em;
@@ -129,7 +129,7 @@ TEST_CASE("what a person has made of a place in a small window is what it stays"
     CHECK(places.size_of("left").x == wanted);
 }
 
-TEST_CASE("a side that is dragged in a small window takes nothing from what the others are to have again") {
+TEST_CASE("a side dragged in a small window does not change the sizes that the others regain") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const float em = font_size();
     Places places({100 * em, 60 * em});
@@ -143,7 +143,7 @@ TEST_CASE("a side that is dragged in a small window takes nothing from what the 
     CHECK(places.size_of("left").x == 22 * em);
 }
 
-TEST_CASE("sides come back to their sizes although a view was maximised while the window was small") {
+TEST_CASE("sides regain their sizes even if a view was maximized while the window was small") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));

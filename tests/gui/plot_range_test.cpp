@@ -28,7 +28,7 @@ TEST_CASE("a range that is moved beyond its limits keeps its size") {
     CHECK(moved_within(0.1, 5000, 1, 1000, true) == Range(1, 1000));
 }
 
-TEST_CASE("a map that is dragged beyond its end stays as wide, and a notch of the wheel zooms by a quarter") {
+TEST_CASE("a map dragged beyond its end keeps its range, and a wheel step zooms by a quarter") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "retention"));
@@ -64,7 +64,7 @@ TEST_CASE("a map that is dragged beyond its end stays as wide, and a notch of th
     CHECK(end.max - end.min == Approx(width));
 }
 
-TEST_CASE("in a low plot the title of the y axis and the label of a line stay where they can be read") {
+TEST_CASE("the y title and line labels stay readable in a low plot") {
     CHECK(lower_end_of_y_axis_title(5, 65, 40, 0, 105) == 55);      // centered if there is space
     CHECK(lower_end_of_y_axis_title(5, 65, 100, 0, 105) == 100);    // lower if it would begin above the window
     CHECK(lower_end_of_y_axis_title(45, 105, 100, 0, 110) == 110);  // higher if it would end below the window

@@ -9,7 +9,7 @@
 
 namespace kvscope::gui::testing {
 
-TEST_CASE("a text file that is dropped on the window becomes the prompt, and what is no text is told") {
+TEST_CASE("a text file dropped on the window becomes the prompt, and other files are reported") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     std::ofstream(form.folder / "report.md") << "# A report\n\nThe fox signed it.\n";
@@ -34,7 +34,7 @@ TEST_CASE("a text file that is dropped on the window becomes the prompt, and wha
     CHECK(form.state()["context"] == "Another text.");
 }
 
-TEST_CASE("a text file on the command line is the prompt of the Run view, in the first layout, too") {
+TEST_CASE("a text file on the command line becomes Run's prompt, also in the first layout") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     std::ofstream(folder / "notes.txt") << "Some notes.";

@@ -31,14 +31,14 @@ std::vector<std::string> lines_of(const std::vector<std::string>& tokens, size_t
 
 using Strings = std::vector<std::string>;
 
-TEST_CASE("a prompt breaks before words, and words break only where a line is too short for them") {
+TEST_CASE("a prompt breaks between words, and a word breaks only if it is longer than a line") {
     CHECK(lines_of({"The", " tre", "aty", " was"}, 12) == Strings{"The·treaty", "·was"});
     CHECK(lines_of({"The", " tre", "aty", " was"}, 8) == Strings{"The", "·treaty", "·was"});
     CHECK(lines_of({"abcd", "efgh"}, 4) == Strings{"abcd", "efgh"});
     CHECK(lines_of({"abcdefghij"}, 4) == Strings{"abcd", "efgh", "ij"});
 }
 
-TEST_CASE("line breaks of the text are kept, inside tokens too") {
+TEST_CASE("line breaks of the text are kept, also inside tokens") {
     CHECK(lines_of({"a", "\n\n", "b"}, 10) == Strings{"a↵", "↵", "b"});
     CHECK(lines_of({"a.\n  ", "b"}, 10) == Strings{"a.↵", "··b"});
 }
@@ -64,7 +64,7 @@ Strings from_left(const std::vector<std::string>& tokens) {
     return out;
 }
 
-TEST_CASE("scripts that are written from right to left stand so") {
+TEST_CASE("right-to-left scripts are drawn from right to left") {
     CHECK(from_left({"a", " שלום", " עולם", " b"}) == Strings{"a", " עולם", " שלום", " b"});
     // Numbers are read from left to right, and a full stop follows the direction of its paragraph.
     CHECK(from_left({"שלום", " 1", "2", " עולם", "."}) == Strings{".", " עולם", " 1", "2", "שלום"});
@@ -97,7 +97,7 @@ TEST_CASE("letters that join across tokens are one text") {
     CHECK(break_lines(prompt_of({"tre", "aty", "東", "京"}), 40).joined.empty());
 }
 
-TEST_CASE("a character whose bytes are spread over tokens stands across them") {
+TEST_CASE("a character with bytes in several tokens spans these tokens") {
     const PromptText prompt = prompt_of({"a", "⟨E6⟩", "⟨B5⟩⟨8B⟩", "试", "⟨F0⟩⟨9F⟩", "⟨98⟩⟨80⟩!"});
     const PromptLines lines = break_lines(prompt, 40);
     REQUIRE(lines.joined.size() == 2);
@@ -120,7 +120,7 @@ TEST_CASE("a character whose bytes are spread over tokens stands across them") {
     CHECK(break_lines(lone, 40).line(0)[0].n_cells == 4);
 }
 
-TEST_CASE("what is joined in one line is not joined across lines") {
+TEST_CASE("letters join within a line but not across lines") {
     const PromptText prompt = prompt_of({"حبا", "مرح", "با"});
     const PromptLines lines = break_lines(prompt, 6);
     REQUIRE(lines.size() == 2);

@@ -131,7 +131,7 @@ TEST_CASE("Prompt initially shows its first column, and then the column of a run
     driven.settle();
 }
 
-TEST_CASE("the prompt's text follows the mouse over a map, and no list that it passes over") {
+TEST_CASE("the prompt's text follows the mouse over a map, but not over a list") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace long_one(4000);
     DrivenApp driven(explore(long_one));

@@ -43,7 +43,7 @@ bool is_shown() {
 
 }  // namespace
 
-TEST_CASE("the question leaves an open file dialog as it is, and Escape answers the question alone") {
+TEST_CASE("the question leaves an open file dialog unchanged, and Escape closes only the question") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WaitingRun run;
     run.driven.drive([&](ImGuiTestContext& c) {

@@ -317,7 +317,7 @@ class RandomPerson {
 
 }  // namespace
 
-TEST_CASE("whatever a person does, in any order, the window stays whole") {
+TEST_CASE("random user actions in any order leave the window consistent") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const int64_t seed = number_in_environment("KVSCOPE_RANDOM_SEED", 1);
     const int64_t minutes = number_in_environment("KVSCOPE_RANDOM_MINUTES", 0);

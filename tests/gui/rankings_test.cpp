@@ -98,7 +98,7 @@ Cursor drag_in_prompt(DrivenApp& driven, bool to_beside) {
 
 }  // namespace
 
-TEST_CASE("which sentences A lost and B kept: two steps", "[rankings]") {
+TEST_CASE("two steps show the sentences that A lost and B kept", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SentencesTrace files;
     DrivenApp driven(files.options("explore"));
@@ -123,7 +123,7 @@ TEST_CASE("which sentences A lost and B kept: two steps", "[rankings]") {
     CHECK(table->title.find(session.attributes(a).label) != std::string::npos);
 }
 
-TEST_CASE("no tooltip lies over a list that the palette has opened", "[rankings]") {
+TEST_CASE("no tooltip covers a list opened by the palette", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SentencesTrace files;
     DrivenApp driven(files.options("explore"));
@@ -137,7 +137,7 @@ TEST_CASE("no tooltip lies over a list that the palette has opened", "[rankings]
     });
 }
 
-TEST_CASE("what each run keeps of a range: drag over its tokens, then the palette, two steps", "[rankings]") {
+TEST_CASE("two steps, a drag over tokens and the palette, show each run's share of a range", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SentencesTrace files;
     DrivenApp driven(files.options("explore"));
@@ -161,7 +161,7 @@ TEST_CASE("what each run keeps of a range: drag over its tokens, then the palett
     CHECK(session.cursor().last_token == selected.last_token);
 }
 
-TEST_CASE("a drag over tokens that ends beside the text selects as far as it went", "[rankings]") {
+TEST_CASE("a drag over tokens that ends beside the text selects up to its end", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SentencesTrace files;
     DrivenApp driven(files.options("explore"));
@@ -173,7 +173,7 @@ TEST_CASE("a drag over tokens that ends beside the text selects as far as it wen
     CHECK(selected.last_token == during.last_token);
 }
 
-TEST_CASE("A and B of the ranking are those of the session", "[rankings]") {
+TEST_CASE("the ranking uses A and B of the session", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SentencesTrace files;
     DrivenApp driven(files.options("explore"));
@@ -191,7 +191,7 @@ TEST_CASE("A and B of the ranking are those of the session", "[rankings]") {
     CHECK(driven.session().cursor().first_token == ranking_of(driven.session(), "sentences").of[0].subject.token);
 }
 
-TEST_CASE("each ranking opens by its line in the palette, and a row selects what it is of", "[rankings]") {
+TEST_CASE("each ranking opens from the palette, and a row selects its object", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SentencesTrace files;
     DrivenApp driven(files.options("explore"));
@@ -218,7 +218,7 @@ TEST_CASE("each ranking opens by its line in the palette, and a row selects what
     }
 }
 
-TEST_CASE("a ranking is sorted by its headings and filtered", "[rankings]") {
+TEST_CASE("a ranking can be sorted by headings and filtered", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SentencesTrace files;
     DrivenApp driven(files.options("explore"));
@@ -262,7 +262,7 @@ TEST_CASE("a ranking is sorted by its headings and filtered", "[rankings]") {
     CHECK(column(0) == ranked);
 }
 
-TEST_CASE("rows of what is selected are told from others", "[rankings]") {
+TEST_CASE("rows of selected objects differ from other rows", "[rankings]") {
     const SentencesTrace files;
     Tasks tasks([] {});
     Session session(tasks);
@@ -297,7 +297,7 @@ TEST_CASE("rows of what is selected are told from others", "[rankings]") {
     CHECK(steps.made.of[lit(steps)[0]].subject.run == 2);
 }
 
-TEST_CASE("what a ranking lacks is said in its place", "[rankings]") {
+TEST_CASE("a ranking without data shows the reason", "[rankings]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const auto shown = [](size_t n_runs, const char* ranking) {  // on one line
         const SentencesTrace files(n_runs);

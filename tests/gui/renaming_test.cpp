@@ -7,7 +7,7 @@
 
 namespace kvscope::gui::testing {
 
-TEST_CASE("a run is renamed by a right click or in the palette, everywhere in the window, and undo takes it back") {
+TEST_CASE("a run is renamed by right click or palette in all views, and undo restores its name") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));

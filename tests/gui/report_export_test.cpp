@@ -84,7 +84,7 @@ struct LongTrace {
 
 }  // namespace
 
-TEST_CASE("an export of all figures is of the trace that was shown, whatever is selected, closed or opened meanwhile") {
+TEST_CASE("an export of all figures keeps its trace, whatever is selected, closed or opened meanwhile") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     const fs::path folder = files.folder / "all";
@@ -119,7 +119,7 @@ TEST_CASE("an export of all figures is of the trace that was shown, whatever is 
     CHECK(is_told(driven, told_of_all(names.size(), folder)));
 }
 
-TEST_CASE("an export goes on when the report is gone, and tells its end") {
+TEST_CASE("an export continues after the report is closed, and reports its end") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const fs::path folder = sample.folder / "all";
@@ -142,7 +142,7 @@ TEST_CASE("an export goes on when the report is gone, and tells its end") {
     CHECK(is_told(driven, told_of_all(names.size(), folder)));
 }
 
-TEST_CASE("an export that was begun is written to its end when the window closes") {
+TEST_CASE("a running export is completed when the window closes") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     {
@@ -157,7 +157,7 @@ TEST_CASE("an export that was begun is written to its end when the window closes
     CHECK(files_in(sample.folder / "again") == files_in(sample.folder / "all"));
 }
 
-TEST_CASE("an export that is cancelled says how many figures are written") {
+TEST_CASE("a cancelled export reports the number of written figures") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const fs::path folder = sample.folder / "all";
@@ -177,7 +177,7 @@ TEST_CASE("an export that is cancelled says how many figures are written") {
     CHECK(files_in(sample.folder / "again").size() > 10);
 }
 
-TEST_CASE("the files of a figure's pages are asked about before they are replaced, and the notice names them") {
+TEST_CASE("the app asks before it replaces the files of a figure's pages, and the notice names them") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const LongTrace trace;
     DrivenApp driven(report_of(trace.path));
@@ -200,7 +200,7 @@ TEST_CASE("the files of a figure's pages are asked about before they are replace
     CHECK(driven.app().notices().back().find("pages written: " + first.string() + " to x-") != std::string::npos);
 }
 
-TEST_CASE("a folder with files of a figure's pages is asked about") {
+TEST_CASE("the app asks about a folder with files of a figure's pages") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const LongTrace trace;
     DrivenApp driven(report_of(trace.path));
@@ -217,7 +217,7 @@ TEST_CASE("a folder with files of a figure's pages is asked about") {
     CHECK(files_in(folder) == std::set<std::string>{"long-prompt-2.svg"});
 }
 
-TEST_CASE("a file that nobody was asked about is kept, and the message names it") {
+TEST_CASE("a file without confirmation is kept, and the message names it") {
     const trace::sample::TemporaryFolder folder;
     std::ofstream(folder / "t.csv") << "mine";
     std::ofstream(folder / "t.tsv") << "mine";
@@ -237,7 +237,7 @@ TEST_CASE("a file that nobody was asked about is kept, and the message names it"
     }
 }
 
-TEST_CASE("one setting makes copies and files of CSV and TSV safe for spreadsheets, and is remembered") {
+TEST_CASE("a saved setting makes CSV and TSV safe for spreadsheets in copies and files") {
     analysis::Table table;
     table.columns = {{"text", "Text", ""}};
     table.rows = {{{std::string("=1+1")}}};
@@ -295,7 +295,7 @@ TEST_CASE("a folder that cannot be used is refused in the dialog") {
     CHECK(driven.app().notices().empty());
 }
 
-TEST_CASE("the report's page arrow goes one page on and stays there") {
+TEST_CASE("the report's page arrow shows the next page and stays there") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const LongTrace trace;
     DrivenApp driven(report_of(trace.path));
@@ -309,7 +309,7 @@ TEST_CASE("the report's page arrow goes one page on and stays there") {
     }
 }
 
-TEST_CASE("the report's task scores are of the results' settings, whatever runs are shown") {
+TEST_CASE("the report's task scores show the results' settings, whatever runs are shown") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options = explore(sample);

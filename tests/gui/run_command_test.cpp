@@ -48,7 +48,7 @@ nlohmann::json recipe_of_command(const RunForm& form) {
 
 }  // namespace
 
-TEST_CASE("the copied command makes the trace that Run makes") {
+TEST_CASE("the copied command makes the same trace as Run") {
     const trace::sample::TemporaryFolder folder;
     RunForm form;
     for (PolicyRow& row : form.rows) row.ticked = row.spec.definition->name == "snapkv";
@@ -65,7 +65,7 @@ TEST_CASE("the copied command makes the trace that Run makes") {
         "-o it's \"quoted\" and `run` $HOME \\ back\nA second line; with {braces}, [brackets] * and ? | & < > # ! ~ "
         "as shells have them, and Señor 日本 too, all of which a prompt may hold without being harmed by them.";
     SECTION("with the defaults") {}
-    SECTION("with everything else") {
+    SECTION("with all other settings") {
         form.request.name = "my notes";
         form.request.questions = {"-f who, and 'when'?", "[a, b]", "--query_aware=on"};
         form.request.options = {0.5, 0.75, 7, 9, "f32", "auto", true, true, 12, true};
@@ -75,7 +75,7 @@ TEST_CASE("the copied command makes the trace that Run makes") {
         form.request.options.parse_special = false;
         form.request.spectra = false;
     }
-    SECTION("from a file, with one seed for all that draws") {
+    SECTION("from a file, with one seed for all random draws") {
         std::ofstream(folder / "it's one.txt") << form.request.context << "\n";
         form.read_prompt(folder / "it's one.txt");
         form.request.options.seed = form.request.options.sampling_seed = 3;

@@ -32,7 +32,7 @@ std::vector<std::string> cut_off(ImGuiTestContext& c, const std::vector<const ch
 
 }  // namespace
 
-TEST_CASE("nothing of the form is cut off, in the narrow panel of Explore and in two columns") {
+TEST_CASE("the form is complete in the narrow panel of Explore and in two columns") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const bool is_wide = GENERATE(false, true);
     CAPTURE(is_wide);
@@ -75,7 +75,7 @@ TEST_CASE("nothing of the form is cut off, in the narrow panel of Explore and in
     });
 }
 
-TEST_CASE("while policies are ticked nothing of the form moves, and it does not scroll sideways") {
+TEST_CASE("selecting policies does not move the form or scroll it sideways") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const bool is_wide = GENERATE(false, true);
     CAPTURE(is_wide);
@@ -150,7 +150,7 @@ TEST_CASE("More scrolls so that its contents are visible when it is opened at th
     });
 }
 
-TEST_CASE("the form of a narrow panel is maximised to two columns by its button, and goes back by it") {
+TEST_CASE("a button maximizes a narrow form to two columns and restores it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -182,7 +182,7 @@ TEST_CASE("the form of a narrow panel is maximised to two columns by its button,
 }
 
 // If the copy is not dropped, the address sanitizer reports a read beyond the text.
-TEST_CASE("a question that was replaced while nobody types is drawn at another width") {
+TEST_CASE("a question replaced by the program is drawn at another width") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     form.fill(small_form(form.folder / "run.h5"));

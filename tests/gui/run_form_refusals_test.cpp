@@ -12,7 +12,7 @@
 
 namespace kvscope::gui::testing {
 
-TEST_CASE("what cannot run is marked before Run, which is dead only where nothing could") {
+TEST_CASE("impossible runs are marked before the start, and Run is disabled only if no run is possible") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     RunForm filled = small_form(form.folder / "run.h5");
@@ -70,7 +70,7 @@ TEST_CASE("what cannot run is marked before Run, which is dead only where nothin
     CHECK(!std::regex_search(text, std::regex("--[a-z]")));
 }
 
-TEST_CASE("a policy without its file fails alone, as the form says, and the others are made") {
+TEST_CASE("a policy without its file fails alone, as the form predicts, and the others run") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     RunForm filled = small_form(form.folder / "run.h5");
@@ -98,7 +98,7 @@ TEST_CASE("a policy without its file fails alone, as the form says, and the othe
     }
 }
 
-TEST_CASE("what is wrong with a field is said there, once, and beside Run where to look for it") {
+TEST_CASE("an error is shown once at its field, and beside Run with its place") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     RunForm filled = small_form(form.folder / "run.h5");
@@ -124,7 +124,7 @@ TEST_CASE("what is wrong with a field is said there, once, and beside Run where 
     is_said_once("Output");
 }
 
-TEST_CASE("one click ticks all policies that can run, or none, and the palette does, too") {
+TEST_CASE("one click or the palette selects all policies that can run, or none") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     form.fill(small_form(form.folder / "run.h5"));
@@ -151,7 +151,7 @@ TEST_CASE("one click ticks all policies that can run, or none, and the palette d
     CHECK(n_ticked() == 0);
 }
 
-TEST_CASE("a machine without a card says why beside its one device; another is refused, and left for the processor") {
+TEST_CASE("without a GPU, the form gives the reason; another device is refused and replaced by the processor") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     if (kernels::cuda::available()) KVSCOPE_SKIP("this machine has a card");
     DrivenForm form;
@@ -189,7 +189,7 @@ TEST_CASE("a machine without a card says why beside its one device; another is r
     CHECK(engine.status().device == "");
 }
 
-TEST_CASE("with a model that cannot be used Run is dead and no tokens are counted, until another one is chosen") {
+TEST_CASE("with an unusable model, Run is disabled and no tokens are counted") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     form.fill(small_form(form.folder / "run.h5"));
@@ -226,7 +226,7 @@ TEST_CASE("with a model that cannot be used Run is dead and no tokens are counte
     CHECK(counts());
 }
 
-TEST_CASE("why a run failed is told until the form asks for another") {
+TEST_CASE("the reason for a failed run is shown until the next run is requested") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     RunForm asked = small_form(form.folder / "run.h5");
@@ -251,7 +251,7 @@ TEST_CASE("why a run failed is told until the form asks for another") {
     CHECK(n_told() == n_before - 1);
 }
 
-TEST_CASE("a wrong path to a model and Run at once: the run fails with that path, not on another model") {
+TEST_CASE("a run started right after a wrong model path fails with that path and uses no other model") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     form.fill(small_form(form.folder / "run.h5"));

@@ -7,7 +7,7 @@
 
 namespace kvscope::gui::testing {
 
-TEST_CASE("keys show and hide the first 27 runs of Runs, and the palette any by its label") {
+TEST_CASE("keys show and hide the first 27 runs, and the palette any run by its label") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options;

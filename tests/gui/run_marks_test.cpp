@@ -53,7 +53,7 @@ Screenshot drawn(const Draw& draw) {
 
 }  // namespace
 
-TEST_CASE("budgets of one policy are told apart in bars, wide and thin, and beside labels") {
+TEST_CASE("budgets of one policy are distinct in wide and thin bars and beside labels") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const int width = GENERATE(24, 3);
     const Screenshot bars = drawn([&](const Theme& theme, ImDrawList* list) {
@@ -92,7 +92,7 @@ TEST_CASE("a hidden run's marker is hollow, whatever its budget") {
     }
 }
 
-TEST_CASE("the marker of a run that dropped the token is full in Inspector: hollow ones stand for hidden runs") {
+TEST_CASE("Inspector fills the marker of a run that dropped the token; hollow markers mean hidden runs") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -121,7 +121,7 @@ TEST_CASE("the marker of a run that dropped the token is full in Inspector: holl
     CHECK(std::abs(pixel[0] - color.r) + std::abs(pixel[1] - color.g) + std::abs(pixel[2] - color.b) < 60);
 }
 
-TEST_CASE("what lacks a font is told once, with the package that has one") {
+TEST_CASE("a missing font is reported once, with the package that contains it") {
     CHECK(font_package(0x928) == "fonts-noto-core");  // Devanagari
     CHECK(font_package(0x1f600) == "fonts-noto-color-emoji");
     CHECK(font_package(0x4e2d) == "fonts-noto-cjk");
@@ -138,7 +138,7 @@ TEST_CASE("what lacks a font is told once, with the package that has one") {
     CHECK(take_missing_fonts().empty());
 }
 
-TEST_CASE("letters of a long text stand where those of a short one do, whichever way they are read") {
+TEST_CASE("letters of long and short texts have the same positions, in either reading direction") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const std::string some = "漢字 שלום かな é 한글 ";  // from left to right, with a part from right to left
     std::string many = some;

@@ -25,7 +25,7 @@ RunRequest held_request(HeldSession& held) {
 
 }  // namespace
 
-TEST_CASE("a run waits in the queue, can be taken out of it, and makes the trace that it makes alone") {
+TEST_CASE("a queued run can be removed, and makes the same trace as alone") {
     HeldSession held("queue");
     SessionWithEngine& gui = held.gui;
     held.steps.allow(2);
@@ -88,7 +88,7 @@ TEST_CASE("Continue resumes the cancelled run, after which there is nothing to c
     CHECK(trace::Reader(request.output).complete());
 }
 
-TEST_CASE("the same request continues the paused run; another one for its file begins from what is on the disk") {
+TEST_CASE("the same request continues a paused run; another request for its file continues from the disk") {
     HeldSession held("continue-by-run");
     SessionWithEngine& gui = held.gui;
     RunRequest request = held_request(held);
@@ -110,7 +110,7 @@ TEST_CASE("the same request continues the paused run; another one for its file b
     CHECK(trace::Reader(request.output).n_runs(0) == (is_same ? 2 : 3));
 }
 
-TEST_CASE("Continue after a cancelled prefill repeats no layer, and the trace is the same as without a break") {
+TEST_CASE("Continue after a cancelled prefill repeats no layer and gives the same trace") {
     SessionWithEngine gui("continue-prefill");
     auto request = gui.request({"snapkv", "h2o", "kvslimmer", "dapq"}, "64");
     request.model.clear();  // the default model, whose layers take long enough to be counted
@@ -153,7 +153,7 @@ TEST_CASE("Continue after a cancelled prefill repeats no layer, and the trace is
     }
 }
 
-TEST_CASE("by mouse: Run queues a second run, × takes it out, Cancel ends the first, Continue goes on with it") {
+TEST_CASE("by mouse: Run queues a second run, × removes it, Cancel pauses the first, Continue resumes it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     AppOptions options;
     options.view = "run";

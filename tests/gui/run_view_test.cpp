@@ -8,7 +8,7 @@
 
 namespace kvscope::gui::testing {
 
-TEST_CASE("what is seldom changed is behind More, marked where it is changed, and one button back") {
+TEST_CASE("More contains rare options, marks changed ones, and resets them with one button") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     form.fill(small_form(form.folder / "run.h5"));
@@ -62,7 +62,7 @@ TEST_CASE("what is seldom changed is behind More, marked where it is changed, an
     CHECK(now["isolated"] == false);
 }
 
-TEST_CASE("the form begins with the chat template as the window was told") {
+TEST_CASE("the form begins with the chat template from the command line") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     for (const bool wanted : {true, false}) {
         AppOptions options = DrivenForm::options();
@@ -78,7 +78,7 @@ TEST_CASE("the form begins with the chat template as the window was told") {
     }
 }
 
-TEST_CASE("questions are added, written over several lines, and taken away") {
+TEST_CASE("questions can be added, span several lines, and be removed") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     form.fill(small_form(form.folder / "run.h5"));
@@ -112,7 +112,7 @@ TEST_CASE("questions are added, written over several lines, and taken away") {
     CHECK(document.reader()->prompt(1).context_of == 0);
 }
 
-TEST_CASE("the form is copied as a command line by its button and from the palette") {
+TEST_CASE("a button and the palette copy the form as a command") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenForm form;
     const RunForm filled = small_form(form.folder / "run.h5");
@@ -137,7 +137,7 @@ TEST_CASE("the form is copied as a command line by its button and from the palet
     CHECK(copied == expected.command(small_model));
 }
 
-TEST_CASE("the model that was chosen is there at the next start, and runs are made on it") {
+TEST_CASE("the chosen model is used after the next start") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     nlohmann::json saved;
@@ -161,7 +161,7 @@ TEST_CASE("the model that was chosen is there at the next start, and runs are ma
     CHECK(engine.status().model_path == small_model);
 }
 
-TEST_CASE("a form that is saved before its model was loaded keeps the model, and an old one has the default") {
+TEST_CASE("a form saved before its model is loaded keeps the model, and an old form has the default") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     AppOptions options;
     options.view = "run";

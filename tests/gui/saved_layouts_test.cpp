@@ -57,7 +57,7 @@ void answer_dialog(ImGuiTestContext& c, const char* menu_item, const fs::path& p
 
 }  // namespace
 
-TEST_CASE("a layout needs a name of its own") {
+TEST_CASE("a layout needs a unique name") {
     CHECK(objection_to_layout_name("Reading").empty());
     for (const char* name : {"", "  ", "explore", "Explore", "REPORT", "a##b", "a\nb"}) {
         CAPTURE(name);
@@ -65,7 +65,7 @@ TEST_CASE("a layout needs a name of its own") {
     }
 }
 
-TEST_CASE("of two windows neither takes away the layouts that the other has saved") {
+TEST_CASE("two windows keep each other's saved layouts") {
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "settings.json";
     const nlohmann::json some = {{"views", nlohmann::json::array()}};
@@ -95,7 +95,7 @@ TEST_CASE("of two windows neither takes away the layouts that the other has save
     CHECK_FALSE(load_settings(file).problem.empty());
 }
 
-TEST_CASE("a layout is saved under a name, applied with what is typed, replaced after a question, and removed") {
+TEST_CASE("a layout is saved under a name, applied without losing text, replaced after a question, and removed") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -141,7 +141,7 @@ TEST_CASE("a layout is saved under a name, applied with what is typed, replaced 
     }
 }
 
-TEST_CASE("a layout goes through a file; a damaged one is told and changes nothing, unknown views are left out") {
+TEST_CASE("a layout is exported and imported; a damaged file is reported, and unknown views are ignored") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -179,7 +179,7 @@ TEST_CASE("a layout goes through a file; a damaged one is told and changes nothi
     CHECK(saved.contains("mine 2"));
 }
 
-TEST_CASE("a model's name that another window has chosen survives this window's later saves") {
+TEST_CASE("a model's name chosen in another window stays after this window saves") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     setenv("XDG_CONFIG_HOME", (sample.folder / "config").c_str(), 1);

@@ -11,7 +11,7 @@
 
 namespace kvscope::gui {
 
-TEST_CASE("a what-if that was kept is there again when its trace is opened") {
+TEST_CASE("a kept what-if returns when its trace is opened") {
     testing::SessionWithEngine gui;
     gui.engine->run(gui.request({"snapkv:window=8", "h2o"}, "16,24"));
     gui.until_idle();

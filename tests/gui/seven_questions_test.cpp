@@ -85,7 +85,7 @@ class Person {
 
 }  // namespace
 
-TEST_CASE("which sentences did one run lose that another kept? A, B and a line of the palette", "[questions]") {
+TEST_CASE("A, B and a palette entry show the sentences that one run lost and another kept", "[questions]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     Person person(explore(sample));
@@ -98,7 +98,7 @@ TEST_CASE("which sentences did one run lose that another kept? A, B and a line o
                                                    Contains(person.session().attributes(runs[2]).label));
 }
 
-TEST_CASE("in which layer do heads differ most? One line of the palette", "[questions]") {
+TEST_CASE("one palette entry shows the layer in which heads differ most", "[questions]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     Person person(explore(sample));
@@ -110,7 +110,7 @@ TEST_CASE("in which layer do heads differ most? One line of the palette", "[ques
     CHECK_THAT(table.title, Contains("heads") && Contains("divergence"));
 }
 
-TEST_CASE("at which budget does a run's coverage reach 90 %? A click on the run", "[questions]") {
+TEST_CASE("one click on a run shows the budget at which its coverage reaches 90 %", "[questions]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const auto stored = h2o_and_snapkv();
     Person person(explore(stored.path()));
@@ -124,7 +124,7 @@ TEST_CASE("at which budget does a run's coverage reach 90 %? A click on the run"
     CHECK_THAT(person.reads(), Contains("snapkv:window=8") && Contains(std::to_string(first) + " ("));
 }
 
-TEST_CASE("why was a token dropped? The run and the token's number", "[questions]") {
+TEST_CASE("a run and a token's number show why the token was dropped", "[questions]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const auto stored = h2o_and_snapkv();
     Person person(explore(stored.path()));
@@ -147,7 +147,7 @@ TEST_CASE("why was a token dropped? The run and the token's number", "[questions
     CHECK_THAT(said, Contains("cut-off"));  // score that it would have needed
 }
 
-TEST_CASE("how much memory does each run save, here and with another text? Two steps", "[questions]") {
+TEST_CASE("two steps show the memory that each run saves for this text and another one", "[questions]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     Person person(explore(sample));
@@ -170,7 +170,8 @@ TEST_CASE("how much memory does each run save, here and with another text? Two s
     CHECK(has("compression_at"));
 }
 
-TEST_CASE("whose answer parts first from the full cache's, at which token? One line of the palette", "[questions]") {
+TEST_CASE("one palette entry shows which answer differs first from the full cache's, and at which token",
+          "[questions]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     Person person(explore(sample));
@@ -180,7 +181,7 @@ TEST_CASE("whose answer parts first from the full cache's, at which token? One l
     CHECK(person.table("rankings").rows.size() > 1);
 }
 
-TEST_CASE("a figure of three runs for a paper: three steps", "[questions]") {
+TEST_CASE("three steps make a figure of three runs", "[questions]") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const analysis::test::PolicyTrace stored({{"full", analysis::test::PolicyTrace::n_tokens},
                                               {"h2o", 12},
@@ -206,7 +207,7 @@ TEST_CASE("a figure of three runs for a paper: three steps", "[questions]") {
     CHECK(fs::exists(file));
 }
 
-TEST_CASE("the runs that are meant by what is typed") {
+TEST_CASE("typed text finds the matching runs") {
     const analysis::test::PolicyTrace stored({{"full", analysis::test::PolicyTrace::n_tokens},
                                               {"snapkv:window=8", 12},
                                               {"snapkv:window=8", 20},

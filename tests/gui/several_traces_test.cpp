@@ -101,7 +101,7 @@ TEST_CASE("the inspector lists the runs of all traces with the same tokens, and 
     CHECK(driven.shown_text().find("12 tokens: some kept somewhere by") != std::string::npos);
 }
 
-TEST_CASE("undo after a trace is closed says what came back, and nothing else") {
+TEST_CASE("undo after a trace is closed reports only the reopened trace") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     AppOptions options;
@@ -134,7 +134,7 @@ TEST_CASE("undo after a trace is closed says what came back, and nothing else") 
     CHECK(n_hidden() == before);
 }
 
-TEST_CASE("the inspector's range ends where the question begins") {
+TEST_CASE("the inspector's range ends before the question") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     trace::sample::Options sample;
@@ -195,7 +195,7 @@ TEST_CASE("the spectrum of a head alone follows the selected KV head, or the sel
     CHECK(shown_by(driven).panels.size() == 6);  // Q, K, V of both traces
 }
 
-TEST_CASE("however short a run's label is made, it is never that of another trace's run") {
+TEST_CASE("a shortened run label never equals the label of another trace's run") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     trace::sample::TemporaryFolder folder;
     AppOptions options;
@@ -221,7 +221,7 @@ TEST_CASE("however short a run's label is made, it is never that of another trac
     });
 }
 
-TEST_CASE("the runs of all open traces are in one plot, called by their files, and a curve knows its run") {
+TEST_CASE("one plot contains the runs of all open traces, named by file, and each curve has its run") {
     const TwoTraces files;
     Tasks tasks([] {});
     Session session(tasks);
@@ -254,7 +254,7 @@ TEST_CASE("the runs of all open traces are in one plot, called by their files, a
     CHECK(!session.exists(shown.run_of({1, 1, -1})));
 }
 
-TEST_CASE("files of the same name are told apart by their folders") {
+TEST_CASE("files with the same name are distinguished by their folders") {
     const trace::sample::TemporaryFolder folder;
     fs::create_directories(folder / "a");
     fs::create_directories(folder / "b");
@@ -267,8 +267,7 @@ TEST_CASE("files of the same name are told apart by their folders") {
     CHECK(session.look(session.documents()[0]->key_of(0, 1)).label == "a/t.h5: snapkv 16");
 }
 
-TEST_CASE(
-    "two traces of one prompt are compared by a run of the second and its like in the first, unless A or B is chosen") {
+TEST_CASE("without A and B, two traces of one prompt are compared by a run and its pair") {
     const TwoTraces files;
     const fs::path again = files.folder / "again.h5";
     fs::copy_file(files.first, again);
@@ -290,7 +289,7 @@ TEST_CASE(
     CHECK(unlike.compared() == std::pair{run_at(unlike, shorter, 0, 1), run_at(unlike, shorter, 0, 2)});
 }
 
-TEST_CASE("head divergence shows both traces on one scale, and A − B of two when it is chosen") {
+TEST_CASE("head divergence shows two traces on one scale, or A − B if chosen") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("head_divergence"));
@@ -351,7 +350,7 @@ TEST_CASE("Ctrl+O replaces the focused trace, and Ctrl+Shift+O opens another one
     CHECK(driven.session().documents().size() == (is_beside ? 2u : 1u));
 }
 
-TEST_CASE("of one trace no view offers all open traces, also where both were shown before the other was closed") {
+TEST_CASE("with one trace left, no view offers all open traces") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("head_divergence"));
@@ -482,7 +481,7 @@ TEST_CASE("a trace is closed while the mouse is over its spectra, and the others
     CHECK(driven.app().view_failures().empty());
 }
 
-TEST_CASE("figures that choose their runs are made anew when one of them changes") {
+TEST_CASE("figures with chosen runs are redrawn when one of these runs changes") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
     Tasks tasks([] {});
@@ -504,7 +503,7 @@ TEST_CASE("figures that choose their runs are made anew when one of them changes
     CHECK(stamp_of(session, request) != before);
 }
 
-TEST_CASE("the inspector's numbers stand under their own run and token while those of the next are read") {
+TEST_CASE("the inspector shows numbers with their own run and token while the next numbers are read") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("inspector", false));
@@ -542,7 +541,7 @@ TEST_CASE("the inspector's numbers stand under their own run and token while tho
     CHECK(texts() == second);
 }
 
-TEST_CASE("a difference is not shown under another pair's names while that one's is made") {
+TEST_CASE("a difference is not shown with another pair's names while the other difference is computed") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     const auto [view, waiting] =
@@ -571,7 +570,7 @@ TEST_CASE("a difference is not shown under another pair's names while that one's
     CHECK(driven.shown_text().find(shown) == std::string::npos);
 }
 
-TEST_CASE("a click into a map of another trace than the selected run's selects no run there") {
+TEST_CASE("a click on a map of another trace selects no run of that trace") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     const std::string view = GENERATE("difference", "query_similarity");

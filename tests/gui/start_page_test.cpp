@@ -52,7 +52,7 @@ std::vector<std::string> open_kinds(DrivenApp& driven) {
 
 }  // namespace
 
-TEST_CASE("of two windows one may clear the recent traces; what the other opens meanwhile stays") {
+TEST_CASE("one window clears the recent traces, and traces that another window opens meanwhile stay") {
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "settings.json";
     Settings at_first;
@@ -68,7 +68,7 @@ TEST_CASE("of two windows one may clear the recent traces; what the other opens 
     CHECK(load_settings(file).recent_traces == std::vector<std::string>{"/one.h5", "/other.h5"});
 }
 
-TEST_CASE("the start page lists the recent traces with their folders, marks what is gone, and opens one by a click") {
+TEST_CASE("the start page lists recent traces with folders, marks missing ones, and opens one by a click") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const RecentSettings recent;
     DrivenApp driven(AppOptions{}, true);
@@ -89,8 +89,7 @@ TEST_CASE("the start page lists the recent traces with their folders, marks what
     CHECK(driven.session().documents().size() == 1);
 }
 
-TEST_CASE(
-    "a run is one of the recent traces once, whether it was opened as its folder or as the trace it was to make") {
+TEST_CASE("an unfinished run is listed once among the recent traces, whether opened by folder or by file") {
     const trace::sample::TemporaryFolder folder;
     const fs::path ended = folder / "ended.h5", begun = folder / "begun.h5", both = folder / "both.h5";
     for (const auto& whole : {ended, both}) trace::sample::write(whole);
@@ -110,7 +109,7 @@ TEST_CASE(
     CHECK(recent.traces() == expected);
 }
 
-TEST_CASE("a workspace that is opened, or saved, is one of the recent files") {
+TEST_CASE("an opened or saved workspace is one of the recent files") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const RecentSettings recent;
     const fs::path saved = recent.sample.folder / "saved.kvscope";
@@ -180,7 +179,7 @@ TEST_CASE("Try your own prompt shows only Run until the first trace opens, and t
     CHECK(std::string(left->TabBar->Tabs[0].Window->Name) == "Runs###runs-1");
 }
 
-TEST_CASE("where nothing is open, the key of Run shows its form alone; beside a trace it is one view of many") {
+TEST_CASE("Ctrl+R shows only the form if no trace is open, and one view of many with a trace") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     if (!find_view_kind("run")) KVSCOPE_SKIP("built without the engine");
     const SampleTrace sample;
@@ -205,7 +204,7 @@ TEST_CASE("where nothing is open, the key of Run shows its form alone; beside a 
     CHECK(ImGui::FindWindowByName("Run###run-1")->DockTabIsVisible);
 }
 
-TEST_CASE("where nothing is open and another view is maximised, the key of Run shows its form alone, too") {
+TEST_CASE("Ctrl+R shows only the form if no trace is open and another view is maximized") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     if (!find_view_kind("run")) KVSCOPE_SKIP("built without the engine");
     AppOptions options;
@@ -227,8 +226,7 @@ TEST_CASE("where nothing is open and another view is maximised, the key of Run s
 
 #ifdef KVSCOPE_WITH_ENGINE
 
-TEST_CASE(
-    "answers to a question of one's own come to the front where the form was alone, however it came to be alone") {
+TEST_CASE("answers to an own question come to the front if the form was shown alone") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const bool is_by_hand = GENERATE(false, true);
     CAPTURE(is_by_hand);
@@ -334,7 +332,7 @@ TEST_CASE(
 
 #endif
 
-TEST_CASE("behind the last trace that is closed comes the start page, whichever layout was there") {
+TEST_CASE("closing the last trace shows the start page in any layout") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options = explore(sample);

@@ -44,7 +44,7 @@ std::string text_of(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("there is nothing to undo in a window that was just opened") {
+TEST_CASE("a new window has nothing to undo") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -56,7 +56,7 @@ TEST_CASE("there is nothing to undo in a window that was just opened") {
     CHECK(driven.session().cursor().run.valid());
 }
 
-TEST_CASE("undo goes back through marks, pins, runs, A and B in the order in which they happened, and redo forward") {
+TEST_CASE("undo reverts changes of marks, pins, runs, A and B in reverse order, and redo repeats them") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -114,7 +114,7 @@ TEST_CASE("undo goes back through marks, pins, runs, A and B in the order in whi
     CHECK(told() == "Redone: pins");
 }
 
-TEST_CASE("undo takes back that the program has hidden runs, and only then what a person did before") {
+TEST_CASE("undo first shows the runs that the program hid, and then reverts earlier user actions") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -134,7 +134,7 @@ TEST_CASE("undo takes back that the program has hidden runs, and only then what 
     CHECK_FALSE(session.cursor().has_tokens());
 }
 
-TEST_CASE("a splitter that was dragged goes back by undo") {
+TEST_CASE("undo moves a dragged splitter back") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -158,7 +158,7 @@ TEST_CASE("a splitter that was dragged goes back by undo") {
     CHECK(width() == Approx(after).margin(1));
 }
 
-TEST_CASE("a splitter that is dragged to the end leaves the views beside it a legible height") {
+TEST_CASE("a splitter dragged to the end leaves the views beside it a readable height") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     AppOptions options = explore(sample);
@@ -182,7 +182,7 @@ TEST_CASE("a splitter that is dragged to the end leaves the views beside it a le
     CHECK(middle->Size.y > 4 * ImGui::GetTextLineHeight());
 }
 
-TEST_CASE("a tab that was moved to another place goes back by undo, and one that was dragged out") {
+TEST_CASE("undo returns a tab that was moved to another place or dragged out") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -217,7 +217,7 @@ TEST_CASE("a tab that was moved to another place goes back by undo, and one that
         CHECK(dock_of("Difference###difference-1") == dock_of("Inspector###inspector-1"));
 }
 
-TEST_CASE("a place that was split by dropping a tab on its edge is whole again by undo") {
+TEST_CASE("undo rejoins a place that was split by a dropped tab") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -238,7 +238,7 @@ TEST_CASE("a place that was split by dropping a tab on its edge is whole again b
     CHECK(window("Retention###retention-1")->Size.y < 0.8f * height);
 }
 
-TEST_CASE("what the window knows of a trace comes back when it is opened again, and the command line goes first") {
+TEST_CASE("a reopened trace has its saved state, and the command line has priority") {
     const SampleTrace sample;
     Tasks tasks([] {});
     const auto first = new_session(tasks);
@@ -269,7 +269,7 @@ TEST_CASE("what the window knows of a trace comes back when it is opened again, 
     CHECK(!fs::exists(annotations_path(sample.path)));
 }
 
-TEST_CASE("a mark is remembered with the traces that have the text, and with no other") {
+TEST_CASE("a mark is saved only with traces that contain the text") {
     const SampleTrace with(48), without(20);
     Tasks tasks([] {});
     const auto session = new_session(tasks);
@@ -288,7 +288,7 @@ TEST_CASE("a mark is remembered with the traces that have the text, and with no 
     CHECK(later->mark == "w12");
 }
 
-TEST_CASE("views and layout are saved a while after a change, without waiting for the window to close") {
+TEST_CASE("views and layout are saved shortly after a change, before the window closes") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     setenv("XDG_CONFIG_HOME", (sample.folder / "config").c_str(), 1);
@@ -308,7 +308,7 @@ TEST_CASE("views and layout are saved a while after a change, without waiting fo
     unsetenv("XDG_CONFIG_HOME");
 }
 
-TEST_CASE("a trace that was opened without a click is among the recent ones, however the window ends") {
+TEST_CASE("a trace opened without a click is a recent trace, however the window ends") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     setenv("XDG_CONFIG_HOME", (sample.folder / "config").c_str(), 1);
@@ -319,7 +319,7 @@ TEST_CASE("a trace that was opened without a click is among the recent ones, how
     unsetenv("XDG_CONFIG_HOME");
 }
 
-TEST_CASE("the signal to end is told to the program") {
+TEST_CASE("the program receives the signal to end") {
     std::atomic<bool> told = false;
     {
         const EndSignal end([&] { told = true; });
@@ -330,7 +330,7 @@ TEST_CASE("the signal to end is told to the program") {
     CHECK(told);
 }
 
-TEST_CASE("a crash log knows the last click, version and commit") {
+TEST_CASE("a crash log contains the last click, version and commit") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -360,7 +360,7 @@ TEST_CASE("a crash log knows the last click, version and commit") {
     CHECK(log.find("kvscope::gui::testing::(anonymous namespace)::crash_here()") != std::string::npos);
 }
 
-TEST_CASE("what went well is no error") {
+TEST_CASE("a success is not an error") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     DrivenApp driven(AppOptions{});
     driven.app().notice("done");
@@ -369,7 +369,7 @@ TEST_CASE("what went well is no error") {
     CHECK(driven.app().n_errors() == 1);
 }
 
-TEST_CASE("the palette shows a view that is open, and opens one that is not") {
+TEST_CASE("the palette shows an open view, and opens a closed one") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));

@@ -12,7 +12,7 @@ namespace kvscope::gui::testing {
 
 using Catch::Matchers::Contains;
 
-TEST_CASE("the line at the bottom tells the model that is loaded from the trace's") {
+TEST_CASE("the status bar distinguishes the loaded model from the trace's model") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));

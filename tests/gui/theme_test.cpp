@@ -32,7 +32,7 @@ double contrast(const ImVec4& a, const ImVec4& b) {
 
 }  // namespace
 
-TEST_CASE("warnings, errors, what differs and pins are read on either ground, and told apart by all eyes") {
+TEST_CASE("warnings, errors, differences and pins are readable on both backgrounds, also for color-blind readers") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const Brightness brightness = GENERATE(Brightness::dark, Brightness::light);
     Theme theme;
@@ -56,7 +56,7 @@ TEST_CASE("warnings, errors, what differs and pins are read on either ground, an
     }
 }
 
-TEST_CASE("a scroll bar is seen on either ground") {
+TEST_CASE("a scroll bar is visible on both backgrounds") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const Brightness brightness = GENERATE(Brightness::dark, Brightness::light);
     Theme theme;
@@ -71,7 +71,7 @@ TEST_CASE("a scroll bar is seen on either ground") {
     CHECK(contrast(seen, theme.panel) >= 3);
 }
 
-TEST_CASE("a list that goes on below its window fades out there, and no longer does at its end") {
+TEST_CASE("a list that continues below its window fades out, except at its end") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "runs"));

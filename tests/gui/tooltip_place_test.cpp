@@ -21,7 +21,7 @@ const ImGuiWindow* shown_tooltip() {
 
 }  // namespace
 
-TEST_CASE("in Compare a tooltip stands beside the view that it is of") {
+TEST_CASE("in Compare, a tooltip is beside its view") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const std::string shown = GENERATE("retention", "difference", "prompt");
     const float x = GENERATE(0.15f, 0.55f);  // share of the view's width

@@ -60,7 +60,7 @@ TEST_CASE("the badge of a trace hides it, shows it alone, shows its file and clo
     CHECK(session.documents()[0]->id() == second);
 }
 
-TEST_CASE("a trace with a long file name is called by its badge where there is no room for the name") {
+TEST_CASE("a trace has its badge in place of a file name that is too long") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     const std::filesystem::path other = folder / "one.h5";
@@ -85,7 +85,7 @@ TEST_CASE("a trace with a long file name is called by its badge where there is n
     });
 }
 
-TEST_CASE("a badge belongs to one trace of the session, whichever others are closed and opened") {
+TEST_CASE("a badge belongs to one trace of the session, whatever other traces are closed and opened") {
     const trace::sample::TemporaryFolder folder;
     for (const char* name : {"one.h5", "two.h5", "three.h5"}) trace::sample::write(folder / name);
     Tasks tasks{[] {}};
@@ -109,7 +109,7 @@ TEST_CASE("a badge belongs to one trace of the session, whichever others are clo
         CHECK(trace_badge_of(*later.documents()[1]) == "4");
         CHECK(trace_badge_of(later.open(folder / "three.h5")) == "5");
     }
-    SECTION("a badge of the workspace that another trace has had is not given again") {
+    SECTION("a workspace's badge that another trace has had is not reused") {
         Session other(tasks);
         other.open(folder / "three.h5");
         other.close(other.open(folder / "one.h5").id());
@@ -118,7 +118,7 @@ TEST_CASE("a badge belongs to one trace of the session, whichever others are clo
         CHECK(trace_badge_of(*other.documents()[1]) == "3");  // two.h5, because 2 was the badge of one.h5
         CHECK(trace_badge_of(*other.documents()[2]) == "4");
     }
-    SECTION("a workspace's badges that are no such numbers are replaced") {
+    SECTION("invalid badges of a workspace are replaced") {
         nlohmann::json damaged = saved;
         damaged["traces"][0]["badge"] = -7;
         damaged["traces"][1]["badge"] = 2'000'000'000;

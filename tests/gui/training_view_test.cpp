@@ -47,7 +47,7 @@ void write_words(const fs::path& path, int n) {
 
 }  // namespace
 
-TEST_CASE("maps are trained by mouse: the form, Cancel, going on, the loss, the policy") {
+TEST_CASE("maps are trained by mouse: form, Cancel, Continue, loss and policy") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     write_words(folder / "words.txt", 60);
@@ -132,7 +132,7 @@ TEST_CASE("maps are trained by mouse: the form, Cancel, going on, the loss, the 
     CHECK(window.driven.app().n_errors() == 0);
 }
 
-TEST_CASE("the view Training says why a training failed, and not why another job did") {
+TEST_CASE("the view Training gives the reason for a failed training, not for other failed jobs") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     OnSmallModel window("training");
@@ -156,7 +156,7 @@ TEST_CASE("the view Training says why a training failed, and not why another job
     CHECK(n_shown("no such text") == 2);
 }
 
-TEST_CASE("the view Run says why its own run failed, and not why another job did") {
+TEST_CASE("the view Run gives the reason for its failed run, not for other failed jobs") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const trace::sample::TemporaryFolder folder;
     OnSmallModel window("run");

@@ -16,7 +16,7 @@ namespace kvscope::gui::testing {
 
 #ifdef KVSCOPE_WITH_ENGINE
 
-TEST_CASE("a run that was interrupted goes on from its trace alone, to the trace that it was to make") {
+TEST_CASE("an interrupted run continues from its trace alone and gives the complete trace") {
     HeldSession held("unfinished");
     SessionWithEngine& gui = held.gui;
     auto request = gui.request({held.echokv(), "snapkv:window=4", "h2o"}, "16,25%");
@@ -57,7 +57,7 @@ TEST_CASE("a run that was interrupted goes on from its trace alone, to the trace
     CHECK(later.errors.size() == 1);
 }
 
-TEST_CASE("what was decoded of a stopped run is read from its unfinished trace, until that is whole") {
+TEST_CASE("decoded tokens of a stopped run are read from its unfinished trace until it is complete") {
     HeldSession held("answers");
     SessionWithEngine& gui = held.gui;
     auto request = gui.request({held.echokv(), "snapkv:window=4"}, "16");
@@ -104,7 +104,7 @@ TEST_CASE("what was decoded of a stopped run is read from its unfinished trace, 
 
 #endif
 
-TEST_CASE("unfinished answers that cannot be understood are none, and do not keep the trace from being replaced") {
+TEST_CASE("unreadable unfinished answers are ignored, and the trace can be replaced") {
     const trace::sample::TemporaryFolder folder;
     const fs::path output = folder / "t.h5";
     const fs::path part = output.string() + ".part";

@@ -81,7 +81,7 @@ const ViewKind failing = {
 
 }  // namespace
 
-TEST_CASE("what a view throws is shown in its window, counted once, and it draws when it is tried again") {
+TEST_CASE("a view's exception is shown in its window and counted once, and a retry draws the view") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -114,7 +114,7 @@ TEST_CASE("what a view throws is shown in its window, counted once, and it draws
     CHECK(context.ErrorCountCurrentFrame == 0);
 }
 
-TEST_CASE("what a view throws when it is exported becomes a notice, and its state is left out") {
+TEST_CASE("a view's exception during export becomes a notice, and its state is not saved") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -141,7 +141,7 @@ TEST_CASE("what a view throws when it is exported becomes a notice, and its stat
     is_state_broken = false;
 }
 
-TEST_CASE("a view that cannot draw one run is tried again with another") {
+TEST_CASE("a view that cannot draw one run is retried with another") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -165,7 +165,7 @@ TEST_CASE("a view that cannot draw one run is tried again with another") {
     CHECK(driven.app().view_failures().size() == 1);
 }
 
-TEST_CASE("what a menu or a file dialog's question throws is told once, and the window goes on") {
+TEST_CASE("an exception of a menu or of a file dialog's question is reported once, and the window continues") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));

@@ -33,7 +33,7 @@ void open_and_type(ImGuiTestContext& c, const char* typed) {
 
 }  // namespace
 
-TEST_CASE("every kind of view has a sketch of known cells, all of one size") {
+TEST_CASE("every kind of view has a sketch of known cells, and all sketches have one size") {
     for (const ViewKind& kind : view_kinds()) {
         CAPTURE(kind.name);
         const auto rows = rows_of(kind.sketch);
@@ -66,7 +66,7 @@ TEST_CASE("a sketch fills its cells in the theme's colours") {
     });
 }
 
-TEST_CASE("the picker shows a view that is open, and with Shift opens a further one") {
+TEST_CASE("the picker shows an open view, and with Shift opens a second one") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -92,7 +92,7 @@ TEST_CASE("the picker shows a view that is open, and with Shift opens a further 
     CHECK(driven.app().actions().last() == "New view: Spectrum");
 }
 
-TEST_CASE("a click in the picker opens a view, which undo takes away again") {
+TEST_CASE("a click in the picker opens a view, and undo closes it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -114,7 +114,7 @@ TEST_CASE("a click in the picker opens a view, which undo takes away again") {
     CHECK(n_open(driven, "scatter") == 0);
 }
 
-TEST_CASE("the picker's arrow keys choose, what fits nothing opens nothing, and Escape closes it at once") {
+TEST_CASE("in the picker, arrow keys select, text without a match opens no view, and Escape closes it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     AppOptions options;
     options.layout = "explore";

@@ -65,7 +65,7 @@ struct WhatIfWindow {
 
 }  // namespace
 
-TEST_CASE("all columns of What-if are in view when it opens, and when its slider has moved, at 1280 × 720") {
+TEST_CASE("at 1280 × 720, What-if shows all columns when it opens and after its slider moves") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WhatIfWindow window;
     const WindowSize size(window.driven, 1280, 720);
@@ -94,7 +94,7 @@ TEST_CASE("all columns of What-if are in view when it opens, and when its slider
     }
 }
 
-TEST_CASE("a what-if that was kept stands beside its own budget, with its own numbers") {
+TEST_CASE("a kept what-if has its own budget and numbers") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WhatIfWindow window;
     window.set_budget(12);
@@ -114,8 +114,7 @@ TEST_CASE("a what-if that was kept stands beside its own budget, with its own nu
     CHECK(window.driven.session().attributes(kept).budget == 12);
 }
 
-TEST_CASE(
-    "the sliders go to the settings of a kept what-if that is selected, and back to those of the one being made") {
+TEST_CASE("the sliders show the settings of a selected kept what-if, then those of the current one") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WhatIfWindow window;
     window.set_budget(12);
@@ -135,7 +134,7 @@ TEST_CASE(
     CHECK(window.driven.session().exists(moved));
 }
 
-TEST_CASE("the palette has what a view's buttons do, also of one behind another tab") {
+TEST_CASE("the palette contains the actions of a view's buttons, even for a hidden tab") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     WhatIfWindow window;
     DrivenApp& driven = window.driven;

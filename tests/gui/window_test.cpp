@@ -47,7 +47,7 @@ MapColors plain_colors() {
 
 }  // namespace
 
-TEST_CASE("a map's cells have the colours that its values say") {
+TEST_CASE("a map's cells have the colors of their values") {
     NEEDS_DISPLAY();
     const float nan = std::numeric_limits<float>::quiet_NaN();
     const std::vector<float> values = {0, 1, 2, 3, 4, nan};
@@ -65,7 +65,7 @@ TEST_CASE("a map's cells have the colours that its values say") {
     }
 }
 
-TEST_CASE("one kept token among 100,000 is seen at every zoom") {
+TEST_CASE("one kept token among 100,000 is visible at every zoom") {
     NEEDS_DISPLAY();
     constexpr size_t columns = 100'003;
     const auto place = GENERATE(size_t{0}, size_t{4095}, size_t{4096}, size_t{50'001}, columns - 1);
@@ -106,7 +106,7 @@ TEST_CASE("differences keep their sign when cells share a pixel") {
     CHECK(pixel(shot, 20, 10) == color_of(colors, 0));
 }
 
-TEST_CASE("a map that goes while its frame is made is still in that frame, and a preview") {
+TEST_CASE("a map removed during a frame is still drawn in that frame and in a preview") {
     NEEDS_DISPLAY();
     const MapColors colors = plain_colors();
     const bool is_copied = GENERATE(true, false);  // large maps are copied differently
@@ -127,7 +127,7 @@ TEST_CASE("a map that goes while its frame is made is still in that frame, and a
     CHECK(pixel(shot, 850, 150) == IM_COL32(255, 0, 0, 255));
 }
 
-TEST_CASE("without a trace there are cards; a trace opens through the dialog and a damaged one is only told") {
+TEST_CASE("the start page has cards; the dialog opens a trace and reports a damaged one") {
     NEEDS_DISPLAY();
     const SampleTrace sample;
     const fs::path damaged = sample.folder / "damaged.h5";
@@ -174,7 +174,7 @@ TEST_CASE("every view of every layout draws an open trace and an empty session")
     CHECK(driven.app().notices().empty());
 }
 
-TEST_CASE("a click in the map selects run, layer and token; keys move the selection; Escape lets go") {
+TEST_CASE("a click in the map selects run, layer and token; keys move the selection; Escape clears it") {
     NEEDS_DISPLAY();
     const SampleTrace sample;
     AppOptions options;
@@ -233,7 +233,7 @@ TEST_CASE("the command palette finds and starts an action") {
     CHECK(driven.app().actions().last() == "Compare");
 }
 
-TEST_CASE("the command palette has whole words before scattered letters") {
+TEST_CASE("the command palette ranks whole words before scattered letters") {
     NEEDS_DISPLAY();
     const SampleTrace sample;
     AppOptions options;
@@ -264,7 +264,7 @@ TEST_CASE("Escape closes the command palette immediately") {
     });
 }
 
-TEST_CASE("numbers hide and show runs") {
+TEST_CASE("number keys hide and show runs") {
     NEEDS_DISPLAY();
     const SampleTrace sample;
     AppOptions options;
@@ -278,7 +278,7 @@ TEST_CASE("numbers hide and show runs") {
     CHECK(driven.session().is_visible(runs[1]));
 }
 
-TEST_CASE("a layout comes back as it was saved, and a damaged one does no harm") {
+TEST_CASE("a saved layout is restored unchanged, and a damaged one is ignored") {
     NEEDS_DISPLAY();
     const SampleTrace sample;
     AppOptions options;
@@ -297,7 +297,7 @@ TEST_CASE("a layout comes back as it was saved, and a damaged one does no harm")
     CHECK(driven.app().views().size() == 1);
 }
 
-TEST_CASE("a workspace carries traces, notes, layout and selection to another folder") {
+TEST_CASE("a workspace moves traces, notes, layout and selection to another folder") {
     NEEDS_DISPLAY();
     const SampleTrace sample;
     const fs::path file = sample.folder / "mine.kvscope";
@@ -332,7 +332,7 @@ TEST_CASE("a workspace carries traces, notes, layout and selection to another fo
     unsetenv("XDG_STATE_HOME");
 }
 
-TEST_CASE("a view, a layout and a mark that the command line names go before those of a workspace") {
+TEST_CASE("a view, a layout and a mark on the command line have priority over a workspace") {
     NEEDS_DISPLAY();
     const SampleTrace sample;
     const fs::path workspace = sample.folder / "w.kvscope";
@@ -371,7 +371,7 @@ TEST_CASE("a view, a layout and a mark that the command line names go before tho
     unsetenv("XDG_STATE_HOME");
 }
 
-TEST_CASE("a picture that the disk has no room for is told, and leaves what was there") {
+TEST_CASE("a picture that does not fit on the disk is reported, and the old file stays") {
     const trace::sample::TemporaryFolder folder;
     const fs::path path = folder / "window.png";
     std::mt19937 random(1);
@@ -403,8 +403,7 @@ TEST_CASE("a picture that the disk has no room for is told, and leaves what was 
     CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE(
-    "workspaces of the same name leave one another alone, and notes written in one stay when it is opened again") {
+TEST_CASE("workspaces with the same name do not affect one another, and their notes stay after reopening") {
     NEEDS_DISPLAY();
     const SampleTrace sample;
     setenv("XDG_STATE_HOME", (sample.folder / "state").c_str(), 1);
@@ -443,7 +442,7 @@ TEST_CASE(
     unsetenv("XDG_STATE_HOME");
 }
 
-TEST_CASE("a trace that goes away while it is open does not end the program") {
+TEST_CASE("a trace that is deleted while open does not end the program") {
     NEEDS_DISPLAY();
     const SampleTrace sample;
     AppOptions options;

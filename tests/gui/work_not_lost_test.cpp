@@ -55,7 +55,7 @@ std::vector<std::string> floating(DrivenApp& driven) {
 
 }  // namespace
 
-TEST_CASE("a workspace that is opened takes the place of the open traces, and names them") {
+TEST_CASE("an opened workspace replaces the open traces, and a notice names them") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const std::filesystem::path workspace = sample.folder / "w.kvscope";
@@ -78,7 +78,7 @@ TEST_CASE("a workspace that is opened takes the place of the open traces, and na
 
 #ifdef KVSCOPE_WITH_ENGINE
 
-TEST_CASE("a workspace that is opened leaves the prompt that is being typed, and undo leaves the workspace") {
+TEST_CASE("opening a workspace keeps the typed prompt, and undo closes the workspace") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const std::filesystem::path workspace = sample.folder / "w.kvscope";
@@ -125,7 +125,7 @@ TEST_CASE("a workspace that is opened leaves the prompt that is being typed, and
     CHECK_THAT(text_of_run(), Contains("once upon a time"));
 }
 
-TEST_CASE("undo from a view that stands alone brings all views to their places") {
+TEST_CASE("undo from a single view restores all views") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     AppOptions options;
     options.layout = "explore";
@@ -140,7 +140,7 @@ TEST_CASE("undo from a view that stands alone brings all views to their places")
     CHECK(floating(driven).empty());
 }
 
-TEST_CASE("what a what-if was decoded to is there again in a workspace and beside the trace") {
+TEST_CASE("a decoded what-if's answer returns in a workspace and with the trace") {
     SessionWithEngine gui("decoded");
     gui.engine->run(gui.request({"h2o"}, "16,24"));
     gui.until_idle();
@@ -178,7 +178,7 @@ TEST_CASE("what a what-if was decoded to is there again in a workspace and besid
 
 #endif
 
-TEST_CASE("undo after a trace was closed opens that trace again, and takes back nothing older") {
+TEST_CASE("undo after a trace was closed reopens it and reverts no earlier action") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     AppOptions options = explore(files.first);
@@ -202,7 +202,7 @@ TEST_CASE("undo after a trace was closed opens that trace again, and takes back 
     CHECK_FALSE(session.cursor().has_tokens());
 }
 
-TEST_CASE("a view that was opened in a layout is there again when that layout is") {
+TEST_CASE("a view opened in a layout returns with the layout") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -218,7 +218,7 @@ TEST_CASE("a view that was opened in a layout is there again when that layout is
     CHECK(floating(driven).empty());
 }
 
-TEST_CASE("the palette closes the view that has the keyboard, and undo brings it back") {
+TEST_CASE("the palette closes the view that has the keyboard, and undo restores it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -288,7 +288,7 @@ TEST_CASE("the column of a run that is shown comes into view") {
     driven.app().set_scale(1);
 }
 
-TEST_CASE("an idle window shows no rate of frames") {
+TEST_CASE("an idle window shows no frame rate") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));

@@ -13,7 +13,7 @@
 
 namespace kvscope::gui::testing {
 
-TEST_CASE("a key that types is a command where a view has the keyboard, and nowhere else") {
+TEST_CASE("a letter key is a command only if a view has the keyboard") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(explore(sample));
@@ -69,7 +69,7 @@ int n_colored(const Screenshot& shot, ImVec2 from, ImVec2 to) {
 
 }  // namespace
 
-TEST_CASE("a field sets Arabic from right to left; a click and the arrow keys go where the text is") {
+TEST_CASE("a field draws Arabic from right to left, and clicks and arrow keys follow the text") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "prompt"));
@@ -100,7 +100,7 @@ TEST_CASE("a field sets Arabic from right to left; a click and the arrow keys go
     CHECK(driven.session().mark == arabic + "!");
 }
 
-TEST_CASE("a field takes emoji, draws them in their colours and erases each with its parts") {
+TEST_CASE("a field accepts emoji, draws them in color and erases each with its parts") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "prompt"));
@@ -137,7 +137,7 @@ TEST_CASE("a field takes emoji, draws them in their colours and erases each with
     CHECK(driven.session().mark == "a ");
 }
 
-TEST_CASE("every text of the window is shaped: lines that Dear ImGui draws, measures and wraps") {
+TEST_CASE("every text of the window is shaped when Dear ImGui draws, measures or wraps it") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "prompt"));
