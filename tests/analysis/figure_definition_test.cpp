@@ -270,7 +270,7 @@ TEST_CASE("figures of an incomplete trace and of an empty trace") {
     }
 }
 
-TEST_CASE("check throws the same as make and numbers, for every figure and source") {
+TEST_CASE("check throws the same errors as make and numbers, for every figure and source") {
     const trace::sample::TemporaryFolder folder;
     {
         trace::Writer writer(folder / "begun.h5", trace::sample::recipe, {.generator = "sample"});
@@ -306,7 +306,7 @@ TEST_CASE("check throws the same as make and numbers, for every figure and sourc
     }
 }
 
-TEST_CASE("an option that a figure does not use is an error that lists the used options") {
+TEST_CASE("an option that a figure does not use is refused with a list of the used options") {
     const auto refused = [](const char* figure, const FigureOptions& options, const auto& matcher) {
         CHECK_THROWS_AS(check_options(figure_definition(figure), options), FigureError);
         CHECK_THROWS_WITH(check_options(figure_definition(figure), options), matcher);
@@ -343,7 +343,7 @@ TEST_CASE("an option that a figure does not use is an error that lists the used 
     CHECK(used_options(figure_definition("spectrum"), runs).layers == runs.layers);
 }
 
-TEST_CASE("a figure with a default choice of runs says which it shows") {
+TEST_CASE("a figure with a default choice of runs says which runs it shows") {
     const SampleTrace sample;
     const auto choice = [&](const char* figure, const FigureOptions& options) {
         return figure_definition(figure).own_choice(sample.reader(), options);

@@ -21,7 +21,7 @@ TEST_CASE("logit divergence of four steps by hand") {
     CHECK(*d.first_disagreement == 2);
 }
 
-TEST_CASE("logit divergence of one step, of none, and with a NaN") {
+TEST_CASE("logit divergence of one step, of no steps, and with a NaN") {
     const LogitDivergence one = logit_divergence(std::vector<float>{0.25F}, std::vector<uint8_t>{1});
     CHECK(one.kl_mean == 0.25);
     CHECK(one.kl_p95 == 0.25);

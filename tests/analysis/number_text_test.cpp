@@ -5,7 +5,7 @@
 
 namespace kvscope::analysis {
 
-TEST_CASE("numbers have three significant digits, or as many as are needed to distinguish two of them") {
+TEST_CASE("numbers have three significant digits, or as many as distinguish different numbers") {
     CHECK(format_number(0.003149) == "0.00315");
     CHECK(format_number(0.5) == "0.500");
     CHECK(format_number(123) == "123");

@@ -273,7 +273,7 @@ TEST_CASE("heads and layers are sorted by their divergence", "[rankings]") {
     }
 }
 
-TEST_CASE("losses are sorted by the attention that each head of a run lost", "[rankings]") {
+TEST_CASE("losses sorts heads by the attention that each head of a run lost", "[rankings]") {
     const RankedTrace made;
     const Ranking losses = ranked(made.reader(), "losses", {1, 3});
     REQUIRE(losses.table.rows.size() == 2 * 3 * 2);
@@ -296,7 +296,7 @@ TEST_CASE("losses are sorted by the attention that each head of a run lost", "[r
     }
 }
 
-TEST_CASE("a range is sorted by the kept share, with its bytes, attention and scores", "[rankings]") {
+TEST_CASE("range sorts runs by the share of the range that they keep, with bytes, attention and scores", "[rankings]") {
     const RankedTrace made;
     const trace::Reader reader = made.reader();
     RankingOptions options;
@@ -528,7 +528,7 @@ TEST_CASE("tokens are sorted by the disagreement of the runs", "[rankings]") {
     }
 }
 
-TEST_CASE("tokens on which equally many runs disagree tie, whichever runs these are", "[rankings]") {
+TEST_CASE("tokens tie if equally many runs disagree, whichever runs these are", "[rankings]") {
     RankedTrace made;
     made.runs.resize(7, made.runs[1]);
     for (size_t run = 1; run < 7; ++run) {

@@ -32,7 +32,7 @@ std::string recipe_of(const Figure& figure, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("a renamed run has its new label in titles, legends and tables, and its own label in the recipe") {
+TEST_CASE("a renamed run has its new label in titles, legends and tables, and its recorded label in the recipe") {
     const SampleTrace sample;
     const auto readers = renamed_sample(sample, {"snapkv 16=SnapKV, B = 16", "aperturekv 20=ApertureKV"});
     const trace::Reader& reader = readers.front();

@@ -32,7 +32,7 @@ std::vector<RunPair> pairs_of(const std::vector<trace::RunAttributes>& a, const 
 
 }  // namespace
 
-TEST_CASE("a run pairs with the run of equal policy, parameters and budget, or else of other parameters") {
+TEST_CASE("a run pairs with the run of equal policy, parameters and budget, or else with one of other parameters") {
     const std::vector<trace::RunAttributes> a = {run_of("full", "{}", 1000), run_of("snapkv", R"({"window":8})", 128),
                                                  run_of("snapkv", R"({"window":32})", 128), run_of("h2o", "{}", 64),
                                                  run_of("laq", "{}", 100)};
@@ -47,7 +47,7 @@ TEST_CASE("a run pairs with the run of equal policy, parameters and budget, or e
     CHECK(pairs_of({run_of("h2o", "{}", 64), run_of("h2o", "{}", 64)}, {run_of("h2o", "{}", 64)}).size() == 1);
 }
 
-TEST_CASE("runs pair by equal budgets as given, before equal numbers of entries") {
+TEST_CASE("runs pair first by equal budgets as given, and then by equal numbers of entries") {
     const auto asked = [](const std::string& parameters, int64_t budget, const std::string& text) {
         auto run = run_of("random", parameters, budget);
         run.label = "random @ " + text;

@@ -77,7 +77,7 @@ TEST_CASE("curves: runs that differ only in budget are points of one curve", "[c
     CHECK_THAT(windows.left_out[0].why, Contains("h2o @ 40: it has no numeric parameter 'window'"));
 }
 
-TEST_CASE("curves: a run whose parameter is auto has no axis value, also not that of another run", "[curves]") {
+TEST_CASE("curves: a run with the parameter auto has no axis value, not even another run's value", "[curves]") {
     const PolicyTrace stored({{"h2o", 20}, {"h2o:recent=5", 20}, {"h2o:recent=9", 20}});
     const CurveChoice choice = choice_of(stored.reader(), "recent");
     REQUIRE(choice.curves.size() == 1);

@@ -168,7 +168,7 @@ TEST_CASE("what-if: parameters that change the scores need a prefill", "[what-if
     CHECK_THROWS_AS(weighed(weighed.recorded(), 20), policies::ParameterError);
 }
 
-TEST_CASE("what-if: k-vec's scores depend on the budget if layers use what other layers kept", "[what-if]") {
+TEST_CASE("what-if: k-vec's scores depend on the budget if layers use the kept sets of other layers", "[what-if]") {
     const PolicyTrace stored({{"k-vec:window=8", kBudget}, {"k-vec:window=8,cross_layer=off", kBudget}});
     const trace::Reader reader = stored.reader();
     const WhatIf whole(reader, 0, 0);

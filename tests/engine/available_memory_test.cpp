@@ -130,7 +130,7 @@ TEST_CASE("a request for more than is available fails with both numbers and advi
     unsetenv("KVSCOPE_ANY_MEMORY");
 }
 
-TEST_CASE("the least memory of runs is that of their caches", "[processor]") {
+TEST_CASE("the least memory of runs is the memory of their caches", "[processor]") {
     const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);  // 2 layers, 4 heads, 2 KV heads of 16
     const auto prompt = prompt_of_ids(some_ids(model, 100));
     engine::ExperimentOptions options;

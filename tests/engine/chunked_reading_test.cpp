@@ -120,8 +120,7 @@ const std::vector<std::string> kModels{"llama3-gqa-sharded", "mistral-window", "
 }  // namespace
 
 // Reference: float64, transformers' modules and NumPy (scripts/golden/kvslimmer.py).
-TEST_CASE("KVSlimmer and AsymKV merge what the reference merges, and answer as it does",
-          "[arithmetic][default_model]") {
+TEST_CASE("KVSlimmer and AsymKV have the reference's merges and answers", "[arithmetic][default_model]") {
     const auto& model = default_model_f32();
     const auto golden_runs = golden("engine/chunked_runs.json")["prompts"];
     const auto prompt_ids = golden("engine/prompt_ids.json")["prompts"];
@@ -349,7 +348,7 @@ TEST_CASE("sums of masses and of values do not change by merging") {
     }
 }
 
-TEST_CASE("a merging run beside others, isolated, with questions, several answers and short prompts") {
+TEST_CASE("a merging run works with other runs, isolated, with questions, several answers and short prompts") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const std::vector<engine::RunPlan> plans{plan("full", "100%"),          plan("kvslimmer:sinks=4", "30"),

@@ -334,7 +334,7 @@ TEST_CASE("a failed run counts as finished and is not repeated when the trace is
     }
 }
 
-TEST_CASE("runs that fail at one question of a context answer the others") {
+TEST_CASE("runs that fail at one question of a context answer the other questions") {
     engine::SilentProgress progress;
     const auto model =
         engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress, engine::device_of_tests());
@@ -401,7 +401,7 @@ TEST_CASE("measures of one question are not recorded for the next one, where the
     }
 }
 
-TEST_CASE("if the full run fails, the others are recorded without comparisons") {
+TEST_CASE("if the full run fails, the other runs are recorded without comparisons") {
     engine::SilentProgress progress;
     const auto model =
         engine::Model::open(test_data("models/llama2-mha"), kernels::DType::f32, progress, engine::device_of_tests());
@@ -458,7 +458,7 @@ TEST_CASE("if the full run fails, the others are recorded without comparisons") 
     }
 }
 
-TEST_CASE("a sample is scored for the runs that answer, and has the reasons of the others") {
+TEST_CASE("a sample is scored for runs that answer, and has the reasons of failed runs") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     engine::SilentProgress progress;

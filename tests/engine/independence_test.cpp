@@ -196,7 +196,7 @@ TEST_CASE("runs that leave the batch early do not change the remaining ones") {
     CHECK(n_early >= 6);
 }
 
-TEST_CASE("an interrupted trace that is resumed, and one made with another number of threads, hold the same numbers") {
+TEST_CASE("a resumed trace and a trace made with another number of threads contain the same numbers") {
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     CAPTURE(name_of(dtype));
     const auto& model = tiny("llama3-gqa-sharded", dtype);

@@ -41,7 +41,7 @@ at::Tensor activations(int64_t rows, const at::Tensor& weight) {
 
 }  // namespace
 
-TEST_CASE("weights keep the file's format and have the numbers that its reader returns") {
+TEST_CASE("weights keep the file's format and have the numbers that the file's reader returns") {
     const std::string file = GENERATE("gguf-llama-quantised/model.gguf", "gguf-qwen2-q8_0/model.gguf",
                                       "gguf-qwen3-q4_0/model.gguf", "gguf-llama-q3_k_m/model.gguf",
                                       "gguf-qwen2-q2_k/model.gguf", "gguf-llama-f32/model.gguf", "smollm2-tied");

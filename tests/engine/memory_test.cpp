@@ -143,7 +143,7 @@ uint64_t in_memory() {
 
 }  // namespace
 
-TEST_CASE("a longer prompt needs as much more memory as the records of its caches say",
+TEST_CASE("the additional memory of a longer prompt equals the records of its caches",
           "[alone][arithmetic][default_model]") {
     if (kvscope::tests::sanitized) KVSCOPE_SKIP("a sanitizer keeps memory that was freed");
     const auto& model = default_model_f32();

@@ -205,7 +205,7 @@ TEST_CASE("policies that change the pass keep, generate and diverge as the refer
     compare_changed_passes("rewrite");
 }
 
-TEST_CASE("policies that change the pass do the same in shared and in isolated mode") {
+TEST_CASE("policies that change the pass give the same results in shared and in isolated mode") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const auto plans = pass_changing("40");

@@ -71,7 +71,7 @@ TEST_CASE("modes are eigenvectors of each head's W W^T in descending order of ei
     }
 }
 
-TEST_CASE("modes from the cache are the computed ones, whatever the cache holds", "[projections]") {
+TEST_CASE("modes from the cache equal computed modes, whatever the cache contains", "[projections]") {
     const TemporaryFolder folder;
     const kvscope::testing::OwnCache cache(folder.path());
     const auto model = small_model("qwen2-biases", kernels::DType::bf16);
@@ -109,7 +109,7 @@ TEST_CASE("modes from the cache are the computed ones, whatever the cache holds"
         CHECK(same_bits(modes_of(model, "def"), expected));
         CHECK(bytes_of(theirs) != kept);
     }
-    SECTION("nowhere to write") {
+    SECTION("no place to write") {
         std::filesystem::remove_all(folder.path() / "kvscope");
         write(folder.path() / "kvscope", "no folder");
         CHECK(same_bits(modes_of(model, "abc"), expected));

@@ -162,7 +162,7 @@ TEST_CASE("reading depends neither on other runs nor on the number of tokens in 
     }
 }
 
-TEST_CASE("the comparison depends neither on other runs nor on the number of tokens in a pass") {
+TEST_CASE("the comparison with full depends neither on other runs nor on the number of tokens in a pass") {
     for (const char* name : {"llama3-gqa-sharded", "mistral-window"}) {
         for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16}) {
             CAPTURE(name, kernels::name_of(dtype));

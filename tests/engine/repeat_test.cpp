@@ -128,7 +128,7 @@ TEST_CASE("runs of a trace are repeated from its tokens, and their caches answer
     }
 }
 
-TEST_CASE("a what-if with a recorded run's settings answers the same with that run and alone") {
+TEST_CASE("a what-if with a recorded run's settings gives the same answer with that run and alone") {
     const TemporaryFolder folder;
     const auto maps = folder.path() / "maps.safetensors";
     std::ofstream(maps, std::ios::binary) << tiny_maps(8);
@@ -176,7 +176,7 @@ TEST_CASE("a what-if with a recorded run's settings answers the same with that r
     }
 }
 
-TEST_CASE("a question that is too long for one run is answered by the others") {
+TEST_CASE("a question that is too long for one run is answered by the other runs") {
     const TemporaryFolder folder;
     auto options = options_of(n_new, false);
     options.keep_caches = true;

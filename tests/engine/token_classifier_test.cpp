@@ -126,7 +126,7 @@ TEST_CASE("windows and the probabilities of pieces of a text equal the reference
     CHECK(most_windows > 2);
 }
 
-TEST_CASE("llmlingua-2 keeps what the reference keeps, and the model runs again on it", "[classifier]") {
+TEST_CASE("llmlingua-2 keeps the reference's tokens, and the model reads them again", "[classifier]") {
     const auto& model = tiny_model();
     const auto prompts = golden("classifiers/prompts.json");
     for (const auto& one : prompts["runs"]) {

@@ -93,7 +93,7 @@ TEST_CASE("cells smaller than pixels: each pixel shows the maximum or the mean o
     CHECK(raster.pixels == std::vector<Rgb>{colour(4, 8), colour(8, 8)});
 }
 
-TEST_CASE("differences smaller than pixels: each pixel shows the one farthest from zero") {
+TEST_CASE("differences smaller than pixels: each pixel shows the value farthest from zero") {
     HeatMap map;
     map.rows = 1;
     map.columns = 8;

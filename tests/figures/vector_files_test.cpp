@@ -89,7 +89,7 @@ TEST_CASE("PDF: fonts are embedded as subsets, none of them Type 3") {
     CHECK(n_fonts >= 2);
 }
 
-TEST_CASE("PDF: a map of many cells is one image that is not interpolated, a small one none") {
+TEST_CASE("PDF: a map of many cells is one image without interpolation, and a small map has no image") {
     if (!has_poppler()) return;
     const trace::sample::TemporaryFolder folder;
     Answer images = run("pdfimages -list " + saved(folder, render_pdf(large_map(), {})));
@@ -302,7 +302,7 @@ TEST_CASE("figures with several pages are known before they are made") {
     }
 }
 
-TEST_CASE("several figures: those without data in the trace are omitted and named") {
+TEST_CASE("several figures: figures without data in the trace are omitted and named") {
     const trace::sample::TemporaryFolder folder;
     {
         trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});

@@ -9,7 +9,7 @@
 
 namespace fs = std::filesystem;
 
-TEST_CASE("hostile input is read or refused in words") {
+TEST_CASE("hostile input is read or refused with a message") {
     std::set<std::string> names;
     for (const auto& reader : kvscope::fuzz::readers()) {
         names.insert(reader.name);

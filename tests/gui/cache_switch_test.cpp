@@ -173,8 +173,7 @@ TEST_CASE("new answers scroll into view below those of other traces until the us
     held.let_it_end();
 }
 
-TEST_CASE(
-    "a what-if has no answer while the trace's run goes on, nor once that was cancelled, and says how to get one") {
+TEST_CASE("a what-if has no answer during the trace's run or after its cancellation, and says how to get one") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     AppOptions options;
     options.view = "answers";

@@ -40,9 +40,7 @@ bool is_empty(const analysis::Cell& cell) { return std::holds_alternative<std::m
 
 }  // namespace
 
-TEST_CASE(
-    "of two traces the runs of the second are compared with their likes in the first, and what a person chose "
-    "is remembered") {
+TEST_CASE("runs of a second trace are compared with their pairs in the first, and the user's choice is saved") {
     const TwoTraces files;
     Tasks tasks([] {});
     Session session(tasks);

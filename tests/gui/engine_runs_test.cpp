@@ -238,7 +238,7 @@ TEST_CASE("a run that began without spectra continues without them, even if they
     CHECK(gui.errors.empty());
 }
 
-TEST_CASE("a run with more policies is added to the complete trace at its output, whose document stays") {
+TEST_CASE("a run with more policies extends the complete trace at its output, and the document stays open") {
     SessionWithEngine gui("runs");
     auto request = gui.request({"snapkv:window=8"}, "16");
     gui.engine->run(request);

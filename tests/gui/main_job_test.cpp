@@ -49,7 +49,7 @@ std::string beginning(const fs::path& path, size_t length) {
 
 }  // namespace
 
-TEST_CASE("from the first card to the exported figure, on the default model") {
+TEST_CASE("a user gets from the first card to an exported figure with the default model") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const WorkingFolder here;
     AppOptions options;

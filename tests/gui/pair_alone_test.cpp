@@ -167,7 +167,7 @@ TEST_CASE("while A and B alternate, all views of one run show the visible run") 
     CHECK_THAT(driven.shown_text(), Catch::Contains("\nsnapkv 24 from the trace"));
 }
 
-TEST_CASE("A − B in Prompt takes one step, and its figure and numbers are the difference") {
+TEST_CASE("one step shows A − B in Prompt, and its figure and numbers are the difference") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(alone(sample, "prompt"));

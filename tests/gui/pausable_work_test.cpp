@@ -44,7 +44,7 @@ class PausingJobs {
 
 }  // namespace
 
-TEST_CASE("a paused job lets the others run, and continues after them under its number") {
+TEST_CASE("other jobs run during a pause, and the paused job continues after them with its number") {
     PausingJobs all;
     const uint64_t first = all.enqueue("first"), second = all.enqueue("second");
     all.until_idle();

@@ -158,8 +158,7 @@ TEST_CASE("the prompt's text follows the mouse over a map, but not over a list")
     CHECK(beside_maps > 0);
 }
 
-TEST_CASE(
-    "the tooltip of a token is within the window and away from the lines that are read, with labels of any length") {
+TEST_CASE("a token's tooltip stays in the window and away from the text, with labels of any length") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     const bool is_long = GENERATE(false, true);

@@ -65,7 +65,7 @@ TEST_CASE("a queued run can be removed, and makes the same trace as alone") {
     }
 }
 
-TEST_CASE("Continue resumes the cancelled run, after which there is nothing to continue") {
+TEST_CASE("Continue resumes the cancelled run and is then unavailable") {
     HeldSession held("continue");
     SessionWithEngine& gui = held.gui;
     CHECK(!gui.engine->stopped_run());

@@ -449,7 +449,7 @@ TEST_CASE("Ctrl+Shift+E exports the table of runs with the traces' names") {
     CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == markdown);
 }
 
-TEST_CASE("a trace is closed while the mouse is over its spectra, and the others are drawn on") {
+TEST_CASE("closing a trace with the mouse over its spectra leaves the other traces visible") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const TwoTraces files;
     DrivenApp driven(files.alone_in_the_window("spectrum"));

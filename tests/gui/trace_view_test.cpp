@@ -45,7 +45,7 @@ TEST_CASE("the view Trace lists what a job has written so far, not the trace tha
     CHECK_FALSE(is_shown(driven, "48 · i32"));
 }
 
-TEST_CASE("the view Trace shows no layer's values under another layer's number") {
+TEST_CASE("the view Trace shows each layer's values under its own number") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;
     DrivenApp driven(trace_view_alone(sample));

@@ -45,7 +45,7 @@ TEST_CASE("every kind of view has a sketch of known cells, and all sketches have
     }
 }
 
-TEST_CASE("a sketch fills its cells in the theme's colours") {
+TEST_CASE("a sketch fills its cells in the theme's colors") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     Theme theme;
     theme.accent = {1, 0, 0, 1};

@@ -484,7 +484,7 @@ TEST_CASE("missing data and data of wrong type or shape", "[trace]") {
             set_attribute(f, "/", "recipe_json", R"({"runs": [)" + runs + "]}");
         });
     }
-    SECTION("a run of another policy than the recipe's") {
+    SECTION("a run with a policy that the recipe lacks") {
         damage("/prompts/0/runs/0@policy", false, [](hid_t f) {
             set_attribute(f, "/", "recipe_json", std::string(R"({"runs": [{"policy": "snapkv"}]})"));
         });

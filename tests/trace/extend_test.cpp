@@ -95,7 +95,7 @@ std::string bytes_of(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("a recipe is a part of one with more prompts and further runs, and of no other", "[trace]") {
+TEST_CASE("a recipe is a part only of itself with more prompts and further runs", "[trace]") {
     const auto is_part = [](const char* part, const char* whole) {
         return is_part_of_recipe(std::string(part), std::string(whole));
     };

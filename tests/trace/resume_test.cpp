@@ -453,7 +453,7 @@ TEST_CASE("a folder that is not writable is reported", "[trace]") {
     fs::permissions(folder / "locked", fs::perms::owner_all);
 }
 
-TEST_CASE("a trace of a part of the recipe is continued", "[trace]") {
+TEST_CASE("a trace with a part of the recipe is continued", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
     const std::vector<ResultRow> rows(1);

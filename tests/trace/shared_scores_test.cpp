@@ -154,9 +154,8 @@ TEST_CASE("a resumed trace shares the scores of existing parts and makes runs of
     check_sound(path);
 }
 
-TEST_CASE(
-    "a part whose scores are damaged is set aside when the parts are joined, and so is one that takes them from it",
-    "[trace]") {
+TEST_CASE("a part with damaged scores is set aside when parts are joined, with the parts that share its scores",
+          "[trace]") {
     const sample::Options options;
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
