@@ -41,7 +41,7 @@ class Page(unittest.TestCase):
                 program = pathlib.PurePath(words[0])
                 if program.is_relative_to("build/release"):
                     self.assertEqual(program.parent, pathlib.PurePath("build/release/bin"))
-                    self.assertIn(program.name, built, "nothing on the page builds it before")
+                    self.assertIn(program.name, built, "no earlier command on the page builds the program")
                     self.assert_has_tests(BUILD / "bin" / program.name, words[1:])
                     continue
                 self.assertTrue(os.access(SOURCE / program, os.X_OK), program)

@@ -18,13 +18,13 @@ class Failures(ProgramTest):
 
     def test_why_a_policy_cannot_run_is_said_once_and_under_the_table(self):
         done = self.run_program(*self.SAID)
-        self.assertEqual(done.returncode, 1, "a failed run is told with the exit code, too")
+        self.assertEqual(done.returncode, 1, "the exit code also reports a failed run")
         self.assertEqual(done.stderr.count("missing.json"), 1 + done.stderr.count("headkv:importance=missing.json"))
         self.assertEqual(done.stderr.count("headkv"), 1)
         self.assertRegex(done.stdout, r"headkv:importance=missing\.json @ 64 failed in all 2 samples: .*missing\.json")
         again = self.run_program(*self.SAID)
         self.assertEqual(again.returncode, 1)
-        self.assertEqual(again.stdout, done.stdout, "what is finished tells the same")
+        self.assertEqual(again.stdout, done.stdout, "the finished trace reports the same")
         as_csv = self.run_program(*self.SAID, "--format", "csv")
         self.assertIn("failed in all 2 samples", as_csv.stderr)
         self.assertNotIn("failed in", as_csv.stdout)
@@ -102,7 +102,7 @@ class MoreSamples(ProgramTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         after = self.results(name)
         self.assertEqual(len(after), 2 * 2 * many)
-        self.assertLessEqual(set(before), set(after), "what was finished is kept")
+        self.assertLessEqual(set(before), set(after), "finished samples are kept")
         self.assertEqual(self.evaluate(many, "at-once.h5", "--force").returncode, 0)
         self.assertEqual([row[:3] for row in after], [row[:3] for row in self.results("at-once.h5")])
         return done
@@ -123,7 +123,7 @@ class MoreSamples(ProgramTest):
             self.assertEqual(done.returncode, 0, done.stderr)
             after = self.results("runs.h5")
             self.assertEqual(len(after), 2 * n_samples * 5)
-            self.assertLessEqual(set(before), set(after), "what was finished is kept")
+            self.assertLessEqual(set(before), set(after), "finished samples are kept")
             self.assertEqual(self.evaluate(n_samples, "runs-at-once.h5", *more, "--force").returncode, 0)
             self.assertEqual(columns(after), columns(self.results("runs-at-once.h5")))
         self.assertIn("already contains these results", self.evaluate(4, "runs.h5", *more).stderr)

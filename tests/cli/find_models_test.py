@@ -56,7 +56,7 @@ class HubCache(Models):
             with self.subTest(variables):
                 shown = self.asked("inspect", "org/tiny-llama", **variables).stdout
                 self.assertIn("2 layers, 4 heads", shown)
-                self.assertIn(": tiny-llama (", shown, "not the commit that its folder is called by")
+                self.assertIn(": tiny-llama (", shown, "the name is the commit of the folder")
         for cache, variables in ((self.folder / "x", {"XDG_CACHE_HOME": str(self.folder / "x")}),
                                  (self.folder / "h" / ".cache", {"HOME": str(self.folder / "h"), "XDG_CACHE_HOME": ""})):
             (cache / "huggingface").mkdir(parents=True)
@@ -141,7 +141,7 @@ class Names(Models):
         self.assertRegex(shown, "name in the metadata: .+")
         fingerprints = {row for row in (self.made("inspect", path).stdout.split("fingerprint ")[1].split()[0]
                                         for path in (renamed, GGUF_MODEL))}
-        self.assertEqual(len(fingerprints), 1, "a file's name is no part of what the model is")
+        self.assertEqual(len(fingerprints), 1, "a file's name does not change the fingerprint")
 
 
 if __name__ == "__main__":

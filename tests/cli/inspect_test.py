@@ -93,7 +93,7 @@ class Damage(ProgramTest):
                     self.assertTrue(any(p["path"].startswith("/prompts/0/runs/1/step_") for p in problems), problems)
                     shown = self.run_program("inspect", path).stdout
                     self.assertIn("/prompts/0/runs/1/step_", shown)
-                    self.assertIn("Label", shown, "the table of runs is still there")
+                    self.assertIn("Label", shown, "the table of runs is missing")
                     self.assertEqual(self.run_program("inspect", path, "--format", "csv").returncode, 1)
 
 

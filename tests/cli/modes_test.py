@@ -151,7 +151,7 @@ class Questions(ProgramTest):
         self.assertEqual(aware["full/window_attention"].shape[2], n)
         self.assertEqual(int(aware["runs/1/kept_indices"][:].max()), n - 1)
         self.assertEqual(aware["runs/0/output_ids"][:].tolist(), blind["runs/0/output_ids"][:].tolist(),
-                         "the full cache answers alike either way")
+                         "the full cache gives the same answer in both modes")
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class Analyze(AllForms):
 
     def test_spectra_are_those_of_the_weights(self):
         self.check()
-        self.assertTrue(any(self.cache.rglob("*")), "nothing is kept for the next time")
+        self.assertTrue(any(self.cache.rglob("*")), "the cache is empty")
         self.check()
 
     def test_spectra_are_drawn_and_their_numbers_written(self):

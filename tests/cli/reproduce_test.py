@@ -133,7 +133,7 @@ class Reproduce(ProgramTest):
         aliases = {"--file": "--prompt-file", "--predict": "--n-predict"}
         known = {aliases.get(name, name) for name in self.options_of_run()}
         self.assertEqual(known - set(OPTIONS), set(), "options that this test does not know")
-        self.assertEqual(set(OPTIONS) - known, set(), "options that the program has not")
+        self.assertEqual(set(OPTIONS) - known, set(), "options that the program lacks")
         for option, values in OPTIONS.items():
             if values is None:
                 continue
@@ -159,7 +159,7 @@ class Reproduce(ProgramTest):
         importance.unlink()
         self.assertIn("that was not found", self.made("inspect", "said.h5", "--commands").stdout)
 
-    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
+    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "the default model is missing")
     def test_the_default_model(self):
         self.made("run", "-m", DEFAULT_MODEL, "-p", TEXT, "-n", 3, "--policy", "aperturekv", "--budget", 24, "-o",
                   "default.h5")

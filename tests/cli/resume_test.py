@@ -76,7 +76,7 @@ class Interrupted(ProgramTest):
             _, said = process.communicate(timeout=SECONDS_UNTIL_HUNG)
             if not output.exists():
                 return arguments, output, process.returncode, said
-        self.fail("the program was always done before the signal came")
+        self.fail("the program always ended before the signal")
 
     def resumes(self, arguments, output):
         """The same command continues from the unchanged parts and gives the result of an undisturbed run."""
@@ -99,7 +99,7 @@ class Interrupted(ProgramTest):
         self.assertIn("no errors", self.made("inspect", output).stdout)
         with h5py.File(output, "r") as trace:
             self.assertEqual(len(trace["prompts/0/runs"]), n_runs)
-            self.assertEqual(trace["prompts/0/runs/1"].attrs["prefill_s"], before, "made anew instead of kept")
+            self.assertEqual(trace["prompts/0/runs/1"].attrs["prefill_s"], before, "computed again instead of kept")
 
         undisturbed = self.path("undisturbed.h5")
         self.made(*arguments[:-1], undisturbed)
@@ -150,20 +150,20 @@ class Interrupted(ProgramTest):
         self.assertEqual(process.returncode, -signal.SIGINT, said)
         return said
 
-    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
+    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "the default model is missing")
     def test_the_prompt_alone_was_read(self):
         said = self.stopped_behind("prompt-0.h5", self.path("read.h5"), "-p", TEXT, "--ignore-eos", "-n", 4000)
         self.assertIn("stopped before a run was finished", said)
         self.assertIn("repeats its prefill", said)
 
-    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
+    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "the default model is missing")
     def test_nothing_was_finished(self):
         output = self.path("begun.h5")
         said = self.stopped_behind("model.h5", output, "-p", 80 * TEXT, "--policy", "snapkv", "--budget", 64, "-n", 4)
         self.assertIn("stopped without results; the same command starts from the beginning", said)
         self.assertFalse(pathlib.Path(f"{output}.part").exists())
 
-    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
+    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "the default model is missing")
     def test_nothing_was_finished_beside_a_file_of_somebodys_own(self):
         output = self.path("mine.h5")
         process = self.start("run", "-m", DEFAULT_MODEL, "-p", 80 * TEXT, "--policy", "snapkv", "--budget", 64, "-n", 4, "-t",
@@ -303,7 +303,7 @@ class ExistingOutput(ProgramTest):
         again = self.run_program(*arguments, variables={"KVSCOPE_SIMD": "generic"})
         self.assertIn("nothing to do", again.stderr)
         if self.run_program("--version", variables={"KVSCOPE_SIMD": "avx2"}).returncode != 0:
-            self.skipTest("this processor has generic instructions alone")
+            self.skipTest("this processor has only generic instructions")
         other = self.run_program(*arguments, variables={"KVSCOPE_SIMD": "avx2"})
         self.assertEqual(other.returncode, 1, other.stderr)
         self.assertIn('instructions: existing "generic", requested "avx2"', other.stderr)
@@ -327,7 +327,7 @@ class ExistingOutput(ProgramTest):
             time.sleep(0.001)
         process.kill()
         process.communicate()
-        self.assertFalse(self.path("goes-on.h5").exists(), "the program was done before the signal came")
+        self.assertFalse(self.path("goes-on.h5").exists(), "the program ended before the signal")
         self.refuses(1, ["streaming-llm:sinks=40 @ 20 failed: ", "20 of 41 runs failed"], *arguments)
 
     def test_another_recipe_is_refused(self):
@@ -402,7 +402,7 @@ class Extended(ProgramTest):
             n_runs = sum(len(prompt["runs"]) for prompt in trace["prompts"].values())
         seconds = json.loads(self.path(f"{name}.json").read_text())
         self.assertEqual(seconds["n_runs"], n_runs - 3)
-        self.assertLessEqual(seconds["n_generated"], 8 * (n_runs - 3 + 1), "of the old runs the full one alone is decoded")
+        self.assertLessEqual(seconds["n_generated"], 8 * (n_runs - 3 + 1), "only the full run of the old runs is decoded")
         self.assertEqual(self.old_runs(f"{name}.h5"), old)
         self.assertFalse(self.path(f"{name}.h5.part").exists())
         self.assertIn("no errors", self.made("inspect", f"{name}.h5").stdout)
@@ -481,7 +481,7 @@ class Extended(ProgramTest):
         self.assertGreaterEqual(len(finished), 2)
         self.assertIn("incomplete", self.made("inspect", part).stdout)
         self.assertIn("an unfinished extension is in", self.made("inspect", "killed.h5").stdout)
-        self.assertIn("nothing to do", self.made(*arguments).stderr, "the old command still has its trace")
+        self.assertIn("nothing to do", self.made(*arguments).stderr, "the old command still matches its trace")
         self.assertTrue((part / "run-0-4.h5").exists())
         with h5py.File(part / "run-0-3.h5", "r") as kept:
             seconds = kept["prompts/0/runs/3"].attrs["prefill_s"]
@@ -514,7 +514,7 @@ class Extended(ProgramTest):
         self.addCleanup(process.kill)
         deadline = time.monotonic() + SECONDS_UNTIL_HUNG
         while not self.path(part).exists():
-            self.assertIsNone(process.poll(), f"the program was done before {part} was there")
+            self.assertIsNone(process.poll(), f"the program ended before it wrote {part}")
             self.assertLess(time.monotonic(), deadline, f"{part} was not written")
             time.sleep(0.001)
         return process

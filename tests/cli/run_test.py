@@ -88,7 +88,7 @@ class Whole:
         again = self.make_trace(
             "t.h5", *[argument for policy in POLICIES for argument in ("--policy", policy)], "--budget",
             f"{SMALL},{LARGE}", model=self.model)
-        self.assertEqual(again.stdout, self.done.stdout, "of a trace that was there already")
+        self.assertEqual(again.stdout, self.done.stdout, "output for an existing trace")
 
     def test_the_results_of_several_questions_are_by_prompt(self):
         asked = ("--question", "Who?", "--question", "When?", "--query-aware", "off", "--policy", "snapkv")

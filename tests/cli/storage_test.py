@@ -329,7 +329,7 @@ class RebuiltLayers(ProgramTest):
             messages = [attributes["message"] for attributes in runs if attributes["status"] == "failed"]
         self.assertEqual(len(messages), 2)
         self.assertIn("echokv:maps=none.safetensors failed: ", done.stderr)
-        self.assertNotIn("@ 100 %", done.stderr, "no budget that nobody asked for")
+        self.assertNotIn("@ 100 %", done.stderr, "a budget that the command does not name")
         self.assertTrue(any("cut off" in message for message in messages), messages)
         self.assertTrue(all("kvscope train-echo" in message for message in messages), messages)
 

@@ -119,7 +119,7 @@ class Widths(ProgramTest):
         return data.decode().replace("\r\n", "\n")
 
     @NEEDS_ENGINE
-    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "there is no default model here")
+    @unittest.skipUnless(os.path.exists(DEFAULT_MODEL), "the default model is missing")
     def test_progress_says_what_it_counts(self):
         ours, its = pty.openpty()
         with subprocess.Popen([PROGRAM, "run", "-m", DEFAULT_MODEL, "-p", 10 * TEXT, "-n", "1", "-t", "1", "-o", "counts.h5"],

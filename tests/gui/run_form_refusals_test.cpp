@@ -153,7 +153,7 @@ TEST_CASE("one click or the palette selects all policies that can run, or none")
 
 TEST_CASE("without a GPU, the form gives the reason; another device is refused and replaced by the processor") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    if (kernels::cuda::available()) KVSCOPE_SKIP("this machine has a card");
+    if (kernels::cuda::available()) KVSCOPE_SKIP("this machine has a GPU");
     DrivenForm form;
     RunForm asked = small_form(form.folder / "run.h5");
     const auto in_form = [&](const std::function<void(ImGuiTestContext&)>& steps) {

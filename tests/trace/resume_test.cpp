@@ -241,7 +241,7 @@ TEST_CASE("a part that cannot be read now is kept, and the writer stops", "[trac
         for (const bool force : {false, true}) {
             try {
                 const Writer writer(folder / "t.h5", sample::recipe, {.force = force});
-                FAIL("the writer went on");
+                FAIL("the writer continued");
             } catch (const ReadFailed& failure) {
                 CHECK(std::string(failure.what()).find(why) != std::string::npos);
             }
