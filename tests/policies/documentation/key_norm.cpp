@@ -6,12 +6,12 @@ namespace kvscope::policies {
 
 namespace {
 
-/// Entries whose keys have a small norm attract attention: per KV head the B - recent with the smallest norm stay.
+/// In each KV head, keeps the B - recent entries with the smallest key norms, because they attract attention.
 class KeyNorm : public ScoringPolicy {
  public:
     explicit KeyNorm(const ParameterValues& values) : ScoringPolicy(values) {}
 
-    Needs needs() const override { return {}; }  // keys are always there
+    Needs needs() const override { return {}; }  // keys are always available
 
  protected:
     std::vector<float> score(LayerObservations& observations) override {
