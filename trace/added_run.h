@@ -22,10 +22,10 @@ class AddedRun {
 
     [[nodiscard]] bool has(const schema::DataSet& data_set) const;
 
-    // The next three functions throw DamagedTrace if the run lacks the data set.
+    // shape(), read() and kept() throw DamagedTrace if the run lacks the data set.
 
     [[nodiscard]] std::vector<std::size_t> shape(const schema::DataSet& data_set) const;
-    /// Returns the data set or one block. Throws std::out_of_range if the block lies outside. T as in Reader::read().
+    /// Returns the data set or `block`, converted as in Reader::read(). Throws std::out_of_range for a block outside.
     template <class T>
     [[nodiscard]] std::vector<T> read(const schema::DataSet& data_set, const Block* block = nullptr) const;
     [[nodiscard]] std::shared_ptr<const Kept> kept() const;

@@ -28,8 +28,10 @@ class TraceCheck {
             int expected = 0;
             for (const PromptPlace& place : source_.prompts) {
                 if (place.number != expected++ && !source_.is_folder) {
-                    problems_.error("/prompts", fmt::format("prompts numbered from 0 without gaps: {}", expected - 1),
-                                    std::to_string(place.number));
+                    problems_.error(
+                        "/prompts",
+                        fmt::format("the prompt {}, because prompts are numbered from 0 without gaps", expected - 1),
+                        std::to_string(place.number));
                     expected = place.number + 1;
                 }
                 guarded(place.group, [&] { check_prompt(place, *model); });
@@ -64,7 +66,7 @@ class TraceCheck {
 
     void check_root() {
         if (source_.is_folder) {
-            problems_.warning("/", "a complete trace", "an unfinished trace; repeat its command to continue it");
+            problems_.warning("/", "a complete trace", "an unfinished trace; repeat its command to continue");
             return;
         }
         check_attributes(source_.open(source_.path).get(), "/", schema::root::attributes, problems_);
@@ -123,7 +125,7 @@ class TraceCheck {
         check_json("/model@config_json", model.config_json);
     }
 
-    /// Whether the recipe asks only for the model's spectra. A trace that lost its prompts may also have only spectra.
+    /// Whether the recipe requests spectra but no prompts. The contents cannot show this: damage can remove prompts.
     bool is_of_model_alone() {
         const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
         return recipe.is_object() && recipe.contains(schema::root::recipe_spectra) && !recipe.contains("prompts") &&
@@ -176,7 +178,7 @@ class TraceCheck {
             require_seconds(at("seconds"), row.seconds);
             if (row.status != schema::run::status_complete) continue;
             require(row.budget >= 0, at("budget"), "0 or more", static_cast<double>(row.budget));
-            // This share may exceed 1, because a budget can exceed the prompt.
+            // The fraction may exceed 1, because a budget can be larger than the prompt.
             require(std::isfinite(row.budget_fraction) && row.budget_fraction >= 0, at("budget_fraction"),
                     "a finite number, 0 or more", row.budget_fraction);
             require_share(at("score"), row.score);
@@ -200,7 +202,7 @@ class TraceCheck {
     }
 
     void check_json(const std::string& path, const std::string& text) {
-        // One parser must accept the text: the bounded one rejects deep nesting, nlohmann's rejects NaN.
+        // The text needs to pass one parser only: bounded_json rejects deep nesting, and nlohmann's parser rejects NaN.
         if (bounded_json::parse_or_discard(text).is_discarded() && !nlohmann::json::accept(text))
             problems_.error(path, "JSON", quoted_text(text));
     }
@@ -302,7 +304,7 @@ class TraceCheck {
         }
 
         Extents extents(model, prompt, run);
-        // Without a full run, T is unknown, but the run's own data sets must agree.
+        // Without a full run, T is unknown. The lengths of the run's data sets must still agree.
         extents.steps = steps ? steps : length_of(place, schema::run::step_kl);
         extents.entries = length_of(place, schema::run::kept_indices);
         Sound excused;

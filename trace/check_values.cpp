@@ -45,7 +45,7 @@ class Values {
         return out;
     }
 
-    /// Calls `look` for each index of the first dimension until it returns false. Reads several small layers together.
+    /// Calls `look` for each layer until `look` returns false. Several small layers are read at once.
     template <class T>
     void each_layer(const schema::DataSet& data_set,
                     const std::function<bool(std::size_t, std::span<const T>)>& look) const {
@@ -167,7 +167,7 @@ void check_modes(const Values& values, const schema::DataSet& modes, const schem
         const double mean = std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(heads);
         if (layer >= expected.size() || !(std::abs(mean - double{expected[layer]}) > slack)) return true;
         values.error(modes,
-                     fmt::format("contributions with the sum {:.5g}, as in {}", expected[layer], similarity.path),
+                     fmt::format("contributions that sum to {:.5g}, the value in {}", expected[layer], similarity.path),
                      fmt::format("{:.5g} at [{}], averaged over heads", mean, layer));
         return false;
     });
@@ -199,7 +199,7 @@ std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
     KeptRows kept{values.read<std::uint64_t>(offsets_set), values.read<std::uint32_t>(indices_set)};
     if (kept.offsets.empty()) return std::nullopt;
     if (kept.offsets.front() != 0) {
-        values.error(offsets_set, "0 as the first value", std::to_string(kept.offsets.front()));
+        values.error(offsets_set, "the first value 0", std::to_string(kept.offsets.front()));
         return std::nullopt;
     }
     const auto drop = std::is_sorted_until(kept.offsets.begin(), kept.offsets.end());
@@ -209,7 +209,7 @@ std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
         return std::nullopt;
     }
     if (kept.offsets.back() != kept.indices.size()) {
-        values.error(offsets_set, fmt::format("{} as the last value, the length of kept_indices", kept.indices.size()),
+        values.error(offsets_set, fmt::format("the last value {}, the length of kept_indices", kept.indices.size()),
                      std::to_string(kept.offsets.back()));
         return std::nullopt;
     }
@@ -289,7 +289,8 @@ void check_cardinality(const Values& values, const KeptRows& kept, std::size_t r
     });
     for (std::size_t i = 0; i < cardinality.size(); ++i) {
         if (cardinality[i] > 0 && double{cardinality[i]} <= most[i] + slack) continue;
-        values.error(cardinality_set, fmt::format("a number above 0 and at most {}, the tokens of the entry", most[i]),
+        values.error(cardinality_set,
+                     fmt::format("a number above 0 and at most {}, the entry's number of tokens", most[i]),
                      fmt::format("{} at [{}]", cardinality[i], i));
         return;
     }
@@ -331,7 +332,7 @@ void check_merged_keys(const Values& values) {
     for (std::size_t layer = 0; layer < std::min(made.size(), outside.size()); ++layer) {
         if (outside[layer] <= made[layer]) continue;
         values.error(schema::run::merged_keys_outside,
-                     fmt::format("at most {}, the keys made by merging in layer {}", made[layer], layer),
+                     fmt::format("at most {}, the number of keys made by merging in layer {}", made[layer], layer),
                      std::to_string(outside[layer]));
         return;
     }
@@ -355,9 +356,10 @@ void check_stored(const Values& values, const KeptRows& kept) {
         const auto last = is_whole.begin() + static_cast<std::ptrdiff_t>(kept.offsets[row + 1]);
         const auto in_parts = static_cast<std::uint32_t>(std::count(first, last, 0));
         if (in_parts == entries[row]) continue;
-        values.error(schema::run::stored_is_whole,
-                     fmt::format("{} zeros in row {}, as in {}", entries[row], row, schema::run::stored_entries.path),
-                     std::to_string(in_parts));
+        values.error(
+            schema::run::stored_is_whole,
+            fmt::format("{} zeros in row {}, the number in {}", entries[row], row, schema::run::stored_entries.path),
+            std::to_string(in_parts));
         return;
     }
 }
@@ -393,7 +395,7 @@ void check_bytes_by_kind(const Values& values, const std::vector<std::uint64_t>&
     }
     if (!is_any || total == predicted) return;
     const auto at = std::mismatch(total.begin(), total.end(), predicted.begin());
-    values.error(cache_bytes_predicted, fmt::format("{}, the sum of the bytes by kind", *at.first),
+    values.error(cache_bytes_predicted, fmt::format("{}, the sum over the kinds of storage", *at.first),
                  fmt::format("{} at [{}]", *at.second, at.first - total.begin()));
 }
 

@@ -11,7 +11,7 @@ struct libdeflate_decompressor;
 
 namespace kvscope::trace {
 
-/// Equally sized chunks that cover a data set or a block of whole chunks. The last ones may extend past its end.
+/// Chunks of equal size that cover a data set, or a block of whole chunks. The last chunks may extend past the end.
 struct ChunkLayout {
     std::vector<std::size_t> shape;  ///< shape of the data set or block; at least one dimension
     std::vector<std::size_t> chunk;  ///< shape of a chunk; same rank as `shape`, no zero
@@ -43,7 +43,7 @@ class ChunkPacker {
     ChunkPacker(const ChunkPacker&) = delete;
     ChunkPacker& operator=(const ChunkPacker&) = delete;
 
-    /// Packs chunk `number`. `values` has the whole data set or block; elements past its end become 0.
+    /// Packs chunk `number` of `values`, the whole data set or block. Elements of the chunk past the end become 0.
     void pack(const ChunkLayout& layout, std::size_t number, const unsigned char* values, PackedChunk& packed);
 
  private:
@@ -60,7 +60,7 @@ class ChunkUnpacker {
     ChunkUnpacker& operator=(const ChunkUnpacker&) = delete;
 
     bool check(const ChunkLayout& layout, std::span<const unsigned char> packed);
-    /// Like check(), and copies the chunk's elements to their places in `values`.
+    /// Unpacks a chunk and copies its elements to their places in `values`. Returns false if the chunk is damaged.
     bool unpack(const ChunkLayout& layout, std::size_t number, std::span<const unsigned char> packed,
                 unsigned char* values);
 

@@ -10,7 +10,7 @@ namespace kvscope::trace {
 /// Parses the attribute `created_utc`. Returns nullopt if the text is not a valid time.
 std::optional<std::time_t> time_of_utc(const std::string& text);
 
-/// Returns an output's `created_utc` from its .part folder, else from the file, or nullopt if neither is readable.
+/// Returns `created_utc` of the output's .part folder or, without a folder, of the output. nullopt if unreadable.
 std::optional<std::time_t> creation_time(const std::filesystem::path& output);
 
 }  // namespace kvscope::trace

@@ -17,7 +17,7 @@ class Extents {
     Extents(const ModelAttributes& model, const PromptAttributes& prompt, const RunAttributes& run)
         : model_(&model), prompt_(&prompt), run_(&run) {}
 
-    /// The lengths Σ (entries of the run) and T (steps of the prompt's full run), if the caller knows them.
+    /// Σ, the run's number of entries, and T, the full run's number of steps. Callers set both if they know them.
     std::optional<std::size_t> entries;
     std::optional<std::size_t> steps;
 

@@ -11,7 +11,7 @@
 
 namespace kvscope::trace {
 
-/// An open file of either driver. Each driver's own struct begins with this one.
+/// An open file. The struct of each driver begins with a DriverFile.
 struct DriverFile {
     H5FD_t base;  ///< must be the first member, as HDF5 requires
     int descriptor;
@@ -19,7 +19,7 @@ struct DriverFile {
     haddr_t end_of_allocation;
 };
 
-/// Returns a driver class; the caller sets `open`, `close`, `read`, `write`. `number` is unique and above HDF5's own.
+/// Returns a driver class without `open`, `close`, `read` and `write`. HDF5's own drivers have smaller numbers.
 H5FD_class_t file_driver(const char* name, int number);
 
 /// Reads `size` bytes. Returns 0, or errno on failure. Bytes past the file's end read as 0, as in HDF5's own driver.

@@ -122,11 +122,11 @@ DataSetInfo info(hid_t data_set);
 std::string type_name(hid_t type);
 const char* type_name(schema::Type type);
 
-/// Throws Failure if the stored bytes cannot unpack to the data set's shape. Then the shape is damaged.
+/// Throws Failure if the data set's shape is damaged, i.e. too large for the stored bytes.
 void require_plausible(const DataSetInfo& found);
 void require_inside(const Block& block, std::span<const std::size_t> shape);
 
-/// Reads the data set or one block. Throws as the two functions above, and Failure if the elements are not numbers.
+/// Reads the data set or one block. Throws Failure, or std::out_of_range for a block outside the data set.
 template <class T>
 std::vector<T> read(hid_t data_set, const Block* block = nullptr);
 std::vector<std::string> read_texts(hid_t data_set);

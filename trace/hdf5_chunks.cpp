@@ -18,7 +18,7 @@ namespace {
 
 /// Limits on packed chunks that are in memory at the same time.
 constexpr std::size_t most_bytes_at_once = std::size_t{64} << 20, most_chunks_at_once = 4096;
-/// HDF5 handles larger chunks, because each thread would hold two. Only tables of very long texts have such chunks.
+/// HDF5 itself packs larger chunks, because each thread would hold two of them. Only tables of long texts need them.
 constexpr std::size_t largest_chunk = std::size_t{4} << 20;
 
 /// Whether a data set uses `deflate`, alone or after `shuffle`, on whole chunks. Sets `is_shuffled`.
@@ -99,7 +99,7 @@ struct ChunkInWork {
     std::atomic<bool> is_packed = false;
 };
 
-/// Packs a batch of chunks on all threads of the team. This thread writes them in order as soon as they are packed.
+/// Packs a batch of chunks on several threads. At the same time, the calling thread writes the packed chunks in order.
 class ChunkRow {
  public:
     ChunkRow(hid_t data_set, const ChunkLayout& layout, const void* values, const std::string& action)
@@ -150,7 +150,7 @@ bool is_stored(hid_t data_set, const std::vector<hsize_t>& offset, hsize_t& size
     H5E_BEGIN_TRY { status = H5Dget_chunk_storage_size(data_set, offset.data(), &size); }
     H5E_END_TRY
     if (status >= 0) return size > 0;
-    // HDF5 1.10 fails here for a missing chunk if other chunks exist. The slower call below recognizes a missing chunk.
+    // In HDF5 1.10, the call above also fails for a missing chunk. The slower call below recognizes a missing chunk.
     unsigned passed_by = 0;
     haddr_t at = HADDR_UNDEF;
     checked(H5Dget_chunk_info_by_coord(data_set, offset.data(), &passed_by, &at, &size), action);
@@ -170,7 +170,7 @@ Fetched fetch(hid_t data_set, const ChunkLayout& layout, const std::vector<hsize
     return passed_by == 0 ? Fetched::whole : Fetched::unfiltered;
 }
 
-/// Calls use(unpacker, number, bytes), which returns whether a chunk is sound, for all chunks on the team's threads.
+/// Calls use(unpacker, number, bytes) for all chunks, on several threads. `use` returns false for a damaged chunk.
 /// Returns Fetched::whole, or the kind of chunk that stopped the loop. `block` is nullptr for the whole data set.
 template <class Use>
 Fetched over_chunks(hid_t data_set, const ChunkLayout& layout, const Block* block, const std::string& action,

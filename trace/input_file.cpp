@@ -65,7 +65,7 @@ herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_
     if (!read_noting(f, address, size, buffer)) return -1;
     const auto* bytes = static_cast<const unsigned char*>(buffer);
     if (!begins_a_heap(bytes, size)) return 0;
-    // HDF5 first reads only the heap's beginning, so the rest may have to be read here.
+    // HDF5 may read only the beginning of a heap. The check needs the whole heap.
     const std::uint64_t total = little_endian(bytes + 8, 8);
     if (total < smallest_heap || address > f.length || total > f.length - address) return -1;
     if (total <= size) return is_sound_global_heap({bytes, static_cast<std::size_t>(total)}) ? 0 : -1;
@@ -100,11 +100,11 @@ bool is_sound_global_heap(std::span<const unsigned char> collection) {
     if (total < smallest_heap || little_endian(&collection[8], 8) != total) return false;
     std::vector<bool> seen;
     std::uint64_t at = heap_header_bytes;
-    // A remainder smaller than an object header is unused.
+    // Bytes at the end are unused if they are too few for an object header.
     while (total - at >= heap_object_header_bytes) {
         const auto index = static_cast<std::size_t>(little_endian(&collection[at], 2));
         const std::uint64_t size = little_endian(&collection[at + 8], 8);
-        // Free space is the last object. Its size includes the header.
+        // Index 0 marks the free space at the end. Its size includes the object header.
         if (index == 0) return size == total - at;
         if (little_endian(&collection[at + 4], 4) != 0) return false;
         if (size > total - at - heap_object_header_bytes) return false;

@@ -10,7 +10,7 @@ struct Interrupted : std::exception {
     const char* what() const noexcept override { return "the work was stopped"; }
 };
 
-/// While this object exists, reads of traces on its thread throw Interrupted after a stop request.
+/// While this object exists, reads of traces on the same thread throw Interrupted after a stop request.
 class Interruptible {
  public:
     explicit Interruptible(std::stop_token token);

@@ -41,7 +41,7 @@ void require_no_gaps(const Source& parts) {
     }
 }
 
-/// Sets a damaged part aside, unless its error is temporary or it is the extended trace, which cannot be made again.
+/// Calls `action` with a part. Sets the part aside if it is damaged, unless it is the extended trace.
 template <class Action>
 void with_part(Source& parts, const GroupPlace& place, const OutputFile& output, Action action) {
     output.require_healthy();
@@ -148,7 +148,7 @@ void share_scores(const PromptPlace& place, hid_t file) {
         const std::string holder = fmt::format("{}/runs/{}", place.group, *source);
         if (!h5::exists(file, fmt::format("{}/{}", holder, schema::run::scores.path)))
             throw DamagedTrace(
-                set_damaged_part_aside(run.file, fmt::format("expected its scores in {}, found none", holder)) +
+                set_damaged_part_aside(run.file, fmt::format("expected the run's scores in {}, found none", holder)) +
                 "; run the same command again");
         link_data_set(file, holder, run.group, schema::run::scores);
         h5::checked(H5Adelete(group.get(), schema::run::scores_of_attribute.data()),
@@ -182,7 +182,7 @@ void join(Source& parts, OutputFile& joined, h5::Guard& guard) {
     };
     copy(*parts.model);
     const std::string prompts{schema::root::prompts_group};
-    // Copies all prompts in one call, so that data sets shared within the base stay shared.
+    // Copies all prompts of the base in one call, so that their shared data sets stay shared.
     if (parts.base && h5::is_group(parts.open(*parts.base).get(), prompts)) copy({*parts.base, prompts});
     create_group(prompts);
     for (const PromptPlace& place : parts.prompts) {

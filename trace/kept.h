@@ -9,7 +9,7 @@
 
 namespace kvscope::trace {
 
-/// Whether and how one row of the cache holds a token.
+/// State of a token in one row of the cache.
 struct TokenFate {
     enum class Kind {
         dropped,
@@ -21,7 +21,7 @@ struct TokenFate {
     std::uint32_t entry = 0;     ///< position of the token's entry, i.e. of the last token in it
     std::uint32_t n_tokens = 1;  ///< number of tokens in that entry
     float cardinality = 1;       ///< weight n of that entry in attention; a policy may cap it
-    /// Relative errors of the keys and values that the row's cache returns for its tokens. NaN if not recorded.
+    /// Relative errors of the keys and values that the cache returns for the row's tokens. NaN if not recorded.
     float key_error = std::numeric_limits<float>::quiet_NaN();
     float value_error = std::numeric_limits<float>::quiet_NaN();
 
@@ -36,12 +36,12 @@ struct Kept {
     std::vector<std::uint32_t> indices{};  ///< (Σ) positions of the entries, ascending in each row
 
     std::vector<std::int32_t> token_entry{};    ///< (L, R, N) entry of each token if the run merges, else empty
-    std::vector<float> cardinality{};           ///< (Σ) n of each entry if the run merges; empty means 1 each
+    std::vector<float> cardinality{};           ///< (Σ) n of each entry; if empty, every n is 1
     std::vector<std::uint32_t> n_merged{};      ///< (Σ) number of tokens in each entry if the run merges, else empty
     std::vector<std::uint64_t> held_offsets{};  ///< (L·R + 1) start of each row in `held_tokens`
     std::vector<std::uint32_t> held_tokens{};   ///< tokens that have an entry, ascending in each row, if the run merges
     std::vector<std::uint32_t> held_with{};     ///< for each of `held_tokens`, the number of tokens in its entry
-    /// (L, R) number of entries that are not whole: the first ones of each row, or those with is_whole = 0.
+    /// (L, R) number of entries that are not stored whole: the first entries of each row, or entries with is_whole = 0.
     std::vector<std::uint32_t> stored_entries{};
     std::vector<std::uint8_t> is_whole{};           ///< (Σ) 1 if the entry is a whole key and value, or empty
     std::vector<float> key_error{}, value_error{};  ///< (L, R) see TokenFate; empty if not recorded

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The six arrays in the order of the cache file.
+/// Returns the six arrays in the order of the cache file.
 template <class Record>
 auto arrays_of(Record& record) {
     return std::array{&record.spectrum_q,      &record.head_spectrum_q, &record.spectrum_k,

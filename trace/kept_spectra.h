@@ -8,7 +8,7 @@ namespace kvscope::trace {
 
 bool has_kept_spectra(const ModelAttributes& model);
 
-/// Fills the record's six spectrum arrays. Returns false and leaves the record unchanged if the cache has none.
+/// Fills the record's six spectrum arrays. Returns false and changes nothing if the cache lacks the model's spectra.
 bool read_kept_spectra(const ModelAttributes& model, ModelRecord& record);
 
 /// Saves the record's six spectrum arrays. Ignores a cache folder that cannot be written.

@@ -155,8 +155,8 @@ std::string set_damaged_part_aside(const fs::path& part, const std::string& reas
                                       aside.filename().string(), std::strerror(errno)));
     }
     sync_folder(part.parent_path());
-    return fmt::format("{} is damaged ({}) and will be made again; the damaged file is now {}", part.string(), reason,
-                       aside.filename().string());
+    return fmt::format("{} is damaged ({}) and will be made again; the damaged file was renamed to {}", part.string(),
+                       reason, aside.filename().string());
 }
 
 bool is_set_aside(const fs::path& file) {
@@ -292,7 +292,7 @@ FolderLock::FolderLock(const fs::path& folder) {
             // Some cluster file systems have no locks, so other processes cannot be excluded.
             return;
         }
-        // The previous holder may have removed the file or its folder after this open().
+        // The previous holder of the lock may have removed the lock file or its folder after open().
         struct stat opened {};
         struct stat named {};
         if (::fstat(descriptor_, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino) {

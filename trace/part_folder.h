@@ -27,13 +27,13 @@ namespace kvscope::trace {
 
 inline constexpr std::string_view answers_name = "answers.json";
 
-/// Returns the file that an output refers to, following links.
+/// Returns the path of an output after links are resolved.
 std::filesystem::path linked_output(const std::filesystem::path& output);
 
-/// "t.h5" → "t.h5.part". Links to one file share its folder, so the folder's lock covers all of its writers.
+/// Returns "t.h5.part" for "t.h5". All links to a file have the same folder, so one lock covers all writers.
 std::filesystem::path part_folder_of(const std::filesystem::path& output);
 
-/// Returns the joined trace, even without the folder, or nullopt before joining. Throws as read_folder_record().
+/// Returns the joined trace, or nullopt if none exists. `folder` may be gone. Throws like read_folder_record().
 std::optional<std::filesystem::path> joined_trace(const std::filesystem::path& folder);
 
 std::string base_part();
@@ -67,7 +67,7 @@ bool is_set_aside(const std::filesystem::path& file);
 std::optional<RootAttributes> read_folder_record(const std::filesystem::path& folder);
 void write_folder_record(const std::filesystem::path& folder, const RootAttributes& root);
 
-/// Adds or replaces the folder's base by a hard link to `trace`, or by a copy if links fail. Throws WriteFailed.
+/// Makes `trace` the base of the folder, as a hard link or, if links fail, as a copy. Throws WriteFailed.
 void add_base(const std::filesystem::path& folder, const std::filesystem::path& trace);
 
 /// Returns the name of an item in the folder that no writer creates, or "" if there is none.

@@ -132,7 +132,7 @@ std::vector<DataSetValue> read_block(hid_t data_set, const Block& block, hid_t s
     return out;
 }
 
-/// A block of one data set, or of all batches of a task's results, read as one data set.
+/// A block of a data set or of a task's results. All batches of a task are read as one data set.
 class Window {
  public:
     Window(Source& source, std::vector<std::filesystem::path> files, const std::string& data_set,
@@ -207,7 +207,7 @@ class Window {
             block.first.push_back(first_[i]);
             block.count.push_back(i < row ? 1 : i == row ? out_.n_rows : out_.n_columns);
         }
-        // A one-dimensional data set has one implicit column, which has no dimension in the block.
+        // A one-dimensional data set is read as one column, for which the block has no dimension.
         if (column == nullptr && rank < extents_.size() && out_.n_columns == 0) return {};
         if (rank == 0 && out_.n_rows == 0) return {};
         if (files_.size() == 1) return read_block(open_part(files_.front()).get(), block, type, column);

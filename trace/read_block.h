@@ -1,4 +1,4 @@
-// Reads blocks of any data set in a trace, declared in schema.h or not, for the app's view of a file's contents.
+// Reads blocks of any data set in a trace for the app, including data sets that schema.h does not declare.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace kvscope::trace {
 
-/// One value: a number; a text, also for names of enumerations and for large integers; or monostate for other types.
+/// A number, a text, or monostate for a value of another type. Enumerations and large integers are given as texts.
 using DataSetValue = std::variant<std::monostate, double, std::string>;
 
-/// A two-dimensional block of a data set: the last dimension (or a table's columns) gives the columns, the one before
-/// the rows. All other dimensions stay at one index. A one-dimensional data set is one column.
+/// A two-dimensional block of a data set. Its columns are a table's columns or the last dimension, and its rows are the
+/// dimension before. Other dimensions have a fixed index. A one-dimensional data set is one column.
 struct DataSetBlock {
     std::string type;                       ///< type name, as in TreeNode
     std::vector<std::size_t> shape;         ///< shape of the whole data set; empty for a single value
@@ -29,9 +29,9 @@ struct DataSetBlock {
     }
 };
 
-/// Reads only the requested block, which starts at `first` (missing indices are 0). In a `.part` folder, all batches of
-/// a task's results form one table. Throws as Reader does; std::invalid_argument if the data set does not exist;
-/// std::out_of_range if `first` lies outside.
+/// Reads only the requested block, which starts at `first` (omitted indices are 0). In a `.part` folder, all batches of
+/// a task's results form one table. Throws the exceptions of Reader, std::invalid_argument if the data set does not
+/// exist, and std::out_of_range if `first` lies outside.
 DataSetBlock read_data_set_block(const std::filesystem::path& path, const std::string& data_set,
                                  const std::vector<std::size_t>& first, std::size_t max_rows, std::size_t max_columns);
 

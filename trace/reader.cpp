@@ -163,7 +163,7 @@ std::vector<T> Reader::read(Place place, const schema::DataSet& data_set) const 
     const std::size_t layers_at_once = layers_in_a_piece(lengths, sizeof(T));
     if (layers_at_once == 0)
         return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
-    // Reads in pieces, so that the app's other reads wait for one piece only.
+    // Reads in pieces, so that other threads can read between two pieces.
     std::vector<T> all;
     for (std::size_t first = 0; first < lengths[0]; first += layers_at_once) {
         Block block{std::vector<std::size_t>(lengths.size(), 0), lengths};

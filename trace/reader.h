@@ -47,7 +47,7 @@ class Reader {
     /// what-if). An empty vector means that the data set does not exist. Copies no data of the trace.
     /// Throws std::invalid_argument if a vector has another shape than in schema.h or the kept entries are invalid.
     [[nodiscard]] Reader with_run(int prompt, RunRecord run) const;
-    /// Returns a reader with only these values of `given_label`, by {prompt, run}. Throws std::out_of_range.
+    /// Returns a reader that replaces all given labels by `labels`, by {prompt, run}. Throws std::out_of_range.
     [[nodiscard]] Reader with_labels(const std::map<std::pair<int, int>, std::string>& labels) const;
     [[nodiscard]] bool is_in_file(int prompt, int run) const;
 
@@ -76,7 +76,7 @@ class Reader {
 
     [[nodiscard]] bool has(Place place, const schema::DataSet& data_set) const;
     [[nodiscard]] std::vector<std::size_t> shape(Place place, const schema::DataSet& data_set) const;
-    /// Returns all values, row-major. T: float, double, int32_t, uint8_t, uint16_t, uint32_t, uint64_t.
+    /// Returns all values, row-major. T is float, double, int32_t, uint8_t, uint16_t, uint32_t or uint64_t.
     template <class T>
     [[nodiscard]] std::vector<T> read(Place place, const schema::DataSet& data_set) const;
     template <class T>

@@ -7,8 +7,8 @@
 
 namespace kvscope::trace {
 
-/// Whether a trace with the recipe `part` can be extended to the recipe `whole`: `whole` contains all prompts of
-/// `part`, begins with its runs in the same order, and is otherwise equal. False if either lacks prompts or runs.
+/// Whether a trace with the recipe `part` can be extended to the recipe `whole`. Both recipes must list prompts and
+/// runs. `whole` must contain all prompts of `part`, begin with the runs of `part`, and be equal otherwise.
 bool is_part_of_recipe(const nlohmann::json& part, const nlohmann::json& whole);
 bool is_part_of_recipe(const std::string& part_json, const std::string& whole_json);
 

@@ -43,8 +43,8 @@ struct PromptAttributes {
     bool query_aware = true;
     std::vector<std::int32_t> eos_ids;
     bool truncated = false;
-    /// Earlier prompt with the same context and query_aware = 0. The writer links `full` (except last_logits) and the
-    /// runs' scores and kept_* to that prompt's data sets, so these may be empty here.
+    /// Earlier prompt with the same context and query_aware = 0. The two prompts share `full` (except last_logits) and
+    /// the runs' scores and kept_*, which may be empty in this record.
     std::optional<int> context_of;
     std::int64_t window = 0;  ///< attribute `window` of `full`: w, or 0 without `full`
 
@@ -83,7 +83,7 @@ struct RunAttributes {
     double prefill_s = 0;
     double select_s = 0;
     std::string output_text;
-    // Recorded only in isolated mode.
+    // The next four values are recorded only in isolated mode.
     std::optional<double> first_token_s;
     std::optional<double> decode_s;
     std::optional<double> decode_tokens_per_s;
@@ -93,7 +93,7 @@ struct RunAttributes {
 struct RunRecord : RunAttributes {
     std::vector<std::uint64_t> kept_offsets;  ///< shape (L·R + 1)
     std::vector<std::uint32_t> kept_indices;  ///< shape (Σ)
-    /// Shape (L, R, N), stored as `scores`. At most one of the two vectors is filled.
+    /// Shape (L, R, N). At most one of the vectors `scores` and `scores_f64` is filled.
     std::vector<float> scores;
     std::vector<double> scores_f64;
     std::vector<float> head_jsd;                   ///< shape (L, R, R), nats
@@ -108,7 +108,7 @@ struct RunRecord : RunAttributes {
     std::vector<std::uint8_t>
         stored_is_whole;  ///< shape (Σ); empty if the entries that are not whole come first in each row
     std::vector<float> stored_key_width, stored_value_width, stored_key_error, stored_value_error;
-    /// Shape (L): predicted bytes by kind of storage.
+    /// Shape (L): predicted bytes, one vector per kind of storage.
     std::vector<std::uint64_t> stored_whole_bytes, stored_channel_bytes, stored_mapped_bytes, stored_mass_bytes;
     std::vector<std::uint32_t> switch_steps;   ///< steps of the answer after which the cache changed its form
     std::vector<std::uint8_t> switch_is_full;  ///< for each switch, 1 if the cache became full

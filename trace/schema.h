@@ -13,7 +13,7 @@ inline constexpr std::string_view version = "1.1";
 inline constexpr int version_major = 1;
 inline constexpr int version_minor = 1;
 
-/// Number of window queries for the measures of `full`, unless a policy needs more.
+/// Smallest number of window queries for the measures of `full`. A policy can request more queries.
 inline constexpr int default_window = 32;
 
 /// Element type. `text` is UTF-8. `f32_or_u16` is f32, or u16 in files of version 1.0.
@@ -378,7 +378,7 @@ inline constexpr const DataSet* data_sets[] = {
     &switch_steps,
     &switch_is_full,
 };
-/// Attribute of a part: run of the same prompt with equal scores. A finished file has a hard link instead.
+/// Attribute of a part that names a run of the same prompt with equal scores. A finished trace has a hard link instead.
 inline constexpr std::string_view scores_of_attribute = "scores_of";
 /// Data sets that a prompt's run shares with the equally numbered run of the prompt `context_of`.
 inline constexpr const DataSet* shared_data_sets[] = {&kept_offsets, &kept_indices, &scores};

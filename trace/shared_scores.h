@@ -17,9 +17,9 @@ class SharedScores {
  public:
     explicit SharedScores(std::filesystem::path folder = {}) : folder_(std::move(folder)) {}
 
-    /// Registers an existing part. `source` is the run whose part has the scores, or nullopt for this part.
+    /// Registers an existing part. `source` is the run whose part stores the scores, or nullopt if the run's part does.
     void add_part(int prompt, int run, std::optional<int> source);
-    /// Forgets and returns the runs of a prompt whose scores are in a missing part. They have to be made again.
+    /// Unregisters and returns the runs of a prompt whose scores are in a missing part. These runs must be made again.
     std::set<int> forget_orphans(int prompt, const std::set<int>& runs);
 
     /// 128-bit hash of all score bytes.
@@ -30,9 +30,9 @@ class SharedScores {
         std::optional<Digest> digest;  ///< digest of the record's scores, or nullopt if it has none
     };
 
-    /// Finds an earlier run with the same scores. `source` is empty if there is no such run, or if other runs refer to
-    /// this run. Requires an h5::Guard. Throws std::invalid_argument if other runs refer to different scores of this
-    /// run.
+    /// Finds a registered run with the same scores. `source` is nullopt if there is no such run, or if other runs share
+    /// the scores of `run`. Requires an h5::Guard. Throws std::invalid_argument if the record changes such shared
+    /// scores.
     Found find(int prompt, int run, const RunRecord& record);
     void written(int prompt, int run, const Found& found);
 

@@ -25,7 +25,7 @@ void store_root(hid_t file, const RootAttributes& root);
 
 void store_model(hid_t file, const std::string& group, const ModelRecord& record);
 void store_prompt(hid_t file, const std::string& group, const PromptRecord& record, const ModelAttributes& model);
-/// `shares`: another prompt's run stores the kept entries and scores. `scores_of`: run of this prompt with the scores.
+/// If `shares`, another prompt's run stores the kept entries and scores. `scores_of` is the run with the shared scores.
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
                const PromptAttributes& prompt, bool shares, std::optional<int> scores_of = {});
 /// Checks a record without writing it. `name` is the run's name in messages.

@@ -30,11 +30,11 @@ struct DamagedTrace : TraceError {
     using TraceError::TraceError;
 };
 
-/// Something else exists at the output path.
+/// Another file or folder exists at the output path.
 struct OutputExists : TraceError {
     using TraceError::TraceError;
 };
-/// Something that `force` replaces exists at the output path.
+/// A file or folder that `force` replaces exists at the output path.
 struct ReplaceableOutputExists : OutputExists {
     using OutputExists::OutputExists;
 };

@@ -20,7 +20,7 @@ std::optional<std::size_t> index_of(const Places& places, int number) {
     return static_cast<std::size_t>(found - places.begin());
 }
 
-/// The last reader that shares the files closes them, on any thread.
+/// Closes the files when the last reader that shares them ends. Any thread may do so, because the Guard locks HDF5.
 struct CloseFiles {
     void operator()(const TraceFiles* files) const {
         const h5::Guard guard;
@@ -113,7 +113,7 @@ std::shared_ptr<const TraceFiles> TraceFiles::open(const std::filesystem::path& 
     const bool is_named = path.extension() == ".part" || std::filesystem::exists(path, error);
     const std::filesystem::path folder = is_named ? path : part_folder_of(path);
     if (const auto joined = joined_trace(folder)) return open_now(*joined);
-    // The writer may finish during the read, which then misses parts with or without an error.
+    // If the writer finishes during the read, the read fails or misses parts. The joined trace is opened instead.
     try {
         auto found = open_now(path);
         const auto joined = found->source().is_folder ? joined_trace(folder) : std::nullopt;
@@ -158,7 +158,7 @@ bool TraceFiles::lies_in(const GroupPlace& place, const schema::DataSet& data_se
     return guarded(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
 }
 
-/// Returns the group of the place or of the run that shares its scores, or nullptr if both lack the data set.
+/// Returns the place's group or the group of the run that stores its scores. nullptr if both groups lack the data set.
 const GroupPlace* TraceFiles::find_among_runs(Place place, const schema::DataSet& data_set) const {
     const GroupPlace& own = group(place);
     if (lies_in(own, data_set)) return &own;
@@ -269,7 +269,7 @@ void TraceFiles::read_storage(Place place, Kept& kept) const {
         if (!has(place, data_set)) return;
         out = with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
     };
-    // A damaged measure must not make the entries unreadable; views report the damage.
+    // The entries stay readable if a measure is damaged. Views report the damage.
     const auto read_measure = [&](const schema::DataSet& data_set, auto& out) {
         try {
             read(data_set, out);

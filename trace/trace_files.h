@@ -33,7 +33,7 @@ auto guarded(const GroupPlace& place, Action action) -> decltype(action()) {
     }
 }
 
-/// Open files that a reader shares with the readers derived from it, on any number of threads.
+/// The open files of a reader and of all readers derived from it. Any number of threads may use them.
 class TraceFiles {
  public:
     struct Prompt {

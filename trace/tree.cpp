@@ -78,7 +78,7 @@ class TreeList {
         const h5::Handle object(h5::checked(H5Oopen(file, path.c_str(), H5P_DEFAULT), "open " + path), H5Oclose);
         if (path != "/") {
             const auto [first, is_new] = first_names_.emplace(h5::address(file, path), path);
-            // The parts in a folder are separate files, so that addresses in different parts cannot be compared.
+            // An address identifies an object only within one file, and each part in a folder is a file.
             if (!is_new && !source_.is_folder) node.link_to = first->second;
         }
         for (const std::string& name : h5::attribute_names(object.get())) {
@@ -98,7 +98,7 @@ class TreeList {
             const std::string child = (path == "/" ? "/" : path + "/") + name;
             if (source_.is_folder && is_listed_apart(child)) continue;
             H5O_info_t found;
-            // Skips links without a target and named types, which are not part of a trace.
+            // Skips links without a target and named types, which the trace format does not use.
             if (H5Oget_info_by_name2(file, child.c_str(), &found, H5O_INFO_BASIC, H5P_DEFAULT) < 0) continue;
             if (found.type != H5O_TYPE_GROUP && found.type != H5O_TYPE_DATASET) continue;
             add(file, child, found.type == H5O_TYPE_GROUP);

@@ -25,7 +25,7 @@ struct TreeNode {
     std::vector<TreeAttribute> attributes;
 };
 
-/// Returns groups before their members, in numeric order. Lists a `.part` folder as one trace. Throws as Reader does.
+/// Returns groups before their members, in numeric order. Lists a `.part` folder as one trace. Throws like Reader.
 std::vector<TreeNode> tree(const std::filesystem::path& path);
 
 }  // namespace kvscope::trace

@@ -104,7 +104,7 @@ Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const
 ReadFailed with_file_kept(const ReadFailed& failure) {
     return ReadFailed(
         fmt::format("{}; kvscope keeps the file, because its contents may be sound. Run the same command again "
-                    "when the file is readable, or move the file elsewhere to make it again",
+                    "when the file is readable, or move the file elsewhere to repeat its work",
                     failure.what()));
 }
 
@@ -127,7 +127,7 @@ std::string change_in_words(const nlohmann::json& there, const nlohmann::json& c
 }
 
 /// Describes the first few differences, e.g. " (it differs in seed: existing 0, requested 1)". Returns "" if a recipe
-/// is invalid. With `may_extend`, ignores entries that are only appended to a list.
+/// is invalid. With `may_extend`, ignores entries that the recipe only appends to a list.
 std::string difference(const nlohmann::json& recipe, const std::string& other, bool may_extend) {
     constexpr size_t most_named = 3;
     const auto there = bounded_json::parse_or_discard(other);
@@ -153,7 +153,7 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
         const h5::Guard guard;
         return difference(recipe, Source(path).root.recipe_json, may_extend);
     } catch (const TraceError&) {
-        return {};  // the path is not a trace
+        return {};  // a file without a recipe has no differences to describe
     }
 }
 
@@ -170,13 +170,13 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
     try {
         if (const auto record = read_folder_record(folder)) why = difference(recipe, record->recipe_json, may_extend);
     } catch (const TraceError&) {
-        // the path is not a trace
+        // an unreadable record has no differences to describe
     }
     if (output.empty()) refuse_existing(folder, why);
     std::error_code error;
     throw OutputExists(fmt::format(
-        "{} contains an unfinished {} of {}, which is not the requested trace{}; repeat its command to finish it, "
-        "or remove the folder to discard its finished work. {} itself is complete and stays unchanged",
+        "{} contains an unfinished {} of {}, which is not the requested trace{}; repeat the earlier command to finish "
+        "that trace, or remove the folder with the finished work. {} itself is complete and stays unchanged",
         folder.string(), fs::exists(folder / base_part(), error) ? "extension" : "replacement", output.string(), why,
         output.string()));
 }
@@ -225,8 +225,8 @@ bool make_folder(const fs::path& folder) {
     std::error_code ignored;
     if (error == EEXIST && !fs::is_directory(folder, ignored)) {
         throw OutputExists(
-            fmt::format("{} exists, but kvscope needs a folder of that name for the unfinished trace; move it "
-                        "elsewhere or choose another output",
+            fmt::format("{} exists, but kvscope needs a folder of that name for the unfinished trace; move the "
+                        "file elsewhere or choose another output",
                         folder.string()));
     }
     if (error != 0 && error != EEXIST) {
@@ -349,7 +349,7 @@ struct Writer::Impl {
         open_folder(recipe, std::move(recipe_json), options, file == Found::part && !options.force);
     }
 
-    /// Requires the lock. Checks again, because another process may have written here before the lock was taken.
+    /// Requires the lock. Checks the folder again, because other processes may have written there before.
     void open_folder(const nlohmann::json& recipe, std::string recipe_json, const WriterOptions& options,
                      bool extends_output) {
         try {
@@ -429,7 +429,7 @@ struct Writer::Impl {
             const FolderLock held(folder);
             remove_folder(folder);
         } catch (const std::runtime_error&) {
-            // The folder is in use or protected. Next to a complete trace, the folder is harmless.
+            // The folder is in use or protected. A leftover folder is harmless, because the trace is complete.
         }
     }
 
@@ -506,7 +506,7 @@ struct Writer::Impl {
         }
     }
 
-    /// Whether the run can share another prompt's entries. Its own kept entries, if recorded, must be equal.
+    /// Returns whether the run can share the entries of prompt `source`. Throws if the prompts have different entries.
     bool can_share(int source, int prompt, int run, const RunRecord& record) const {
         if (!has_run(source, run)) return false;
         const h5::Guard guard;
@@ -652,7 +652,7 @@ void Writer::finish() {
         write_folder_record(impl_->folder, impl_->root);
         remove_folder(impl_->folder);
     } catch (const std::runtime_error&) {
-        // The trace is complete. The next command removes the folder.
+        // The trace is complete, and the next command removes the folder.
     }
     impl_->lock = FolderLock();
 }

@@ -31,16 +31,16 @@ struct WriterOptions {
     /// unless it extends another trace.
     bool force = false;
     std::string generator = "kvscope";
-    /// Returns whether another trace's recipe (JSON) is a part of the new one. An incomplete part is continued. A
-    /// complete part is extended: the caller rewrites only the results of tasks that get further results.
+    /// Returns whether an existing trace with this recipe (JSON) can become part of the new trace. An incomplete trace
+    /// is continued. A complete trace is extended: the caller rewrites only results of tasks that gain results.
     std::function<bool(const std::string& recipe_json)> is_part_of_it{};
     /// The attribute `created_utc` of a new trace. Default: now.
     std::optional<std::time_t> created{};
 };
 
-/// Checks whether a Writer with these arguments can start. Leaves no files and ignores locks. Returns absent,
-/// resumable, or (without force) complete.
-/// Throws OutputExists, WriteFailed, ReadFailed; std::invalid_argument if the recipe is not JSON.
+/// Checks whether a Writer with these arguments can start. Leaves no files and ignores locks. Returns absent, resumable
+/// or, without force, complete. Throws OutputExists, WriteFailed, ReadFailed; std::invalid_argument if the recipe is
+/// not JSON.
 OutputState check_output(const std::filesystem::path& path, std::string_view recipe_json,
                          const WriterOptions& options = {});
 
@@ -56,7 +56,7 @@ class Writer {
     ~Writer();
 
     [[nodiscard]] bool resumed() const;
-    /// Whether the trace extends a complete trace, even if an earlier writer began the extension.
+    /// Whether the trace extends a complete trace. An earlier writer may have begun the extension.
     [[nodiscard]] bool extends() const;
     /// Returns messages for the user about damaged parts, which were renamed and count as missing.
     [[nodiscard]] const std::vector<std::string>& set_aside() const;
@@ -68,16 +68,17 @@ class Writer {
     /// Returns the rows of a batch. Requires has_results().
     [[nodiscard]] const std::vector<ResultRow>& results(std::string_view task, int batch) const;
 
-    // Each call returns after its part is written, synced and renamed. It replaces a part of the same number, but
-    // throws std::logic_error if that part is in the extended trace. Throws std::invalid_argument if a vector breaks a
-    // rule of schema.h, and WriteFailed. Invalid UTF-8 becomes U+FFFD, and NUL becomes U+2400.
+    // The next functions return after their part is written, synced and renamed. They replace a part of the same
+    // number, but throw std::logic_error for a part of the extended trace. They throw WriteFailed, and
+    // std::invalid_argument for vectors that break a rule of schema.h. Invalid UTF-8 becomes U+FFFD, and NUL becomes
+    // U+2400.
 
     /// Must be the first call, because all shapes depend on the model.
     void write_model(const ModelRecord& record);
     /// Requires the model and, if `context_of` is set, the prompt that it names.
     void write_prompt(int prompt, const PromptRecord& record);
-    /// Requires the prompt. Runs are numbered from 0, and one must have the policy `full`. If the prompt has
-    /// `context_of`, write that prompt's run of the same number first, so that kept_* and scores are stored once.
+    /// Requires the prompt. Runs are numbered from 0, and one run must have the policy `full`. If `context_of` names
+    /// another prompt, first write run `run` of the other prompt, so that kept_* and scores are stored once.
     void write_run(int prompt, int run, const RunRecord& record);
     /// Writes one batch of rows, e.g. the samples of one job. finish() joins the batches of a task in ascending order.
     void write_results(std::string_view task, int batch, const std::vector<ResultRow>& rows);

@@ -619,7 +619,7 @@ class Extended(ProgramTest):
                 self.refuses(1, ["another kvscope is writing"], *wanted)
                 process.kill()
                 process.communicate()
-                said = self.refuses(1, [f"{output}.part contains an unfinished {kind} of {output}", "repeat its command",
+                said = self.refuses(1, [f"{output}.part contains an unfinished {kind} of {output}", "repeat the earlier command",
                                         "remove the folder", "stays unchanged"], *wanted)
                 self.assertNotIn("--force", said)
                 self.assertEqual(self.path(output).read_bytes(), before)
