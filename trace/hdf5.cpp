@@ -128,7 +128,7 @@ Handle create_group(hid_t location, const std::string& path) {
     const Handle links(checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
     checked(H5Pset_create_intermediate_group(links.get(), 1), action);
     const Handle creation(checked(H5Pcreate(H5P_GROUP_CREATE), action), H5Pclose);
-    // In the object header, attributes take fewer bytes than in a heap, and a checksum protects them.
+    // Attributes in the object header take fewer bytes than attributes in a heap, and a checksum protects the header.
     checked(H5Pset_attr_phase_change(creation.get(), 64, 48), action);
     return {checked(H5Gcreate2(location, path.c_str(), links.get(), creation.get(), H5P_DEFAULT), action), H5Gclose};
 }
@@ -159,7 +159,7 @@ std::uint64_t address(hid_t location, const std::string& path) {
 }
 
 bool plausible_size(std::uint64_t bytes, std::uint64_t stored_bytes) {
-    // Deflate packs at most 1032 to 1. Small sizes always pass, because unwritten chunks take no bytes in the file.
+    // Deflate saves at most a factor of 1032. Small sizes are always plausible, because unwritten chunks take no bytes.
     constexpr std::uint64_t floor = std::uint64_t{64} << 20;
     return bytes <= floor || (bytes - floor) / 1100 <= stored_bytes;
 }

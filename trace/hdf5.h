@@ -45,7 +45,7 @@ struct Failure : TraceError {
     int system_error;  ///< errno if the system caused the failure, else 0
 };
 
-/// Records the errno of a failed system call for the error message of the HDF5 call in progress. 0 clears it.
+/// Records the errno of a failed system call for the error message of the HDF5 call in progress. 0 clears the record.
 void note_system_error(int error);
 
 /// Throws ReadFailed if the system caused the failure, else DamagedTrace. `where` names the place, e.g. "t.h5: /model".
@@ -73,11 +73,11 @@ class Handle {
     Close close_ = nullptr;
 };
 
-/// Returns `result`. Throws Failure("cannot <action>: <HDF5's message>") if it is negative.
+/// Returns `result`. Throws Failure("cannot <action>: <HDF5's message>") if `result` is negative.
 template <class Result>
 Result checked(Result result, const std::string& action);
 
-/// Whether an object exists; false if damage hides it. Throws Failure if the system cannot read the file.
+/// Whether an object exists and is not hidden by damage. Throws Failure if the system cannot read the file.
 bool exists(hid_t location, const std::string& path);
 bool is_group(hid_t location, const std::string& path);
 Handle open_group(hid_t location, const std::string& path);

@@ -18,7 +18,7 @@ namespace {
 
 /// Limits on packed chunks that are in memory at the same time.
 constexpr std::size_t most_bytes_at_once = std::size_t{64} << 20, most_chunks_at_once = 4096;
-/// HDF5 itself packs larger chunks, because each thread would hold two of them. Only tables of long texts need them.
+/// HDF5 itself packs larger chunks, because each thread would hold two. Only tables of long texts need large chunks.
 constexpr std::size_t largest_chunk = std::size_t{4} << 20;
 
 /// Whether a data set uses `deflate`, alone or after `shuffle`, on whole chunks. Sets `is_shuffled`.

@@ -1,5 +1,5 @@
 // Opens HDF5 files for reading so that damaged contents cannot crash the program. HDF5 1.10 trusts text lengths in
-// global heaps and may read outside its buffers, so this driver checks each heap. Checksums protect the rest.
+// global heaps and may read outside its buffers, so this driver checks each heap. Checksums protect the other contents.
 #pragma once
 
 #include <cstddef>

@@ -41,7 +41,7 @@ void require_no_gaps(const Source& parts) {
     }
 }
 
-/// Calls `action` with a part. Sets the part aside if it is damaged, unless it is the extended trace.
+/// Calls `action` with a part. Sets a damaged part aside, but never the extended trace.
 template <class Action>
 void with_part(Source& parts, const GroupPlace& place, const OutputFile& output, Action action) {
     output.require_healthy();

@@ -19,11 +19,11 @@ struct FileIdentity {
     std::int64_t modified_ns = 0;
     bool operator==(const FileIdentity&) const = default;
 };
-/// Returns the identity of the file at `path`, following links, or nullopt if there is no file.
+/// Returns the identity of the file at `path` after links are resolved, or nullopt if there is no file.
 std::optional<FileIdentity> read_file_identity(const std::filesystem::path& path);
 
 /// Joins the parts in `folder` into one file, syncs it, and renames it to `output` with complete = 1. The caller holds
-/// the folder's lock but no h5::Guard. `replaced` identifies the file at `output` when the caller began.
+/// the folder's lock but no h5::Guard. `replaced` is the identity that the file at `output` had when the caller began.
 /// Throws OutputExists if `output` has changed since; std::invalid_argument if numbers have gaps or the model is
 /// missing; WriteFailed; ReadFailed if a part cannot be read now; DamagedTrace if a damaged part was set aside.
 void join_parts(const std::filesystem::path& folder, const std::filesystem::path& output,

@@ -20,7 +20,7 @@ struct TokenFate {
     Kind kind = Kind::dropped;
     std::uint32_t entry = 0;     ///< position of the token's entry, i.e. of the last token in it
     std::uint32_t n_tokens = 1;  ///< number of tokens in that entry
-    float cardinality = 1;       ///< weight n of that entry in attention; a policy may cap it
+    float cardinality = 1;       ///< weight n of that entry in attention; policies may limit n
     /// Relative errors of the keys and values that the cache returns for the row's tokens. NaN if not recorded.
     float key_error = std::numeric_limits<float>::quiet_NaN();
     float value_error = std::numeric_limits<float>::quiet_NaN();
@@ -35,9 +35,9 @@ struct Kept {
     std::vector<std::uint64_t> offsets{};  ///< (L·R + 1) start of each row in `indices`
     std::vector<std::uint32_t> indices{};  ///< (Σ) positions of the entries, ascending in each row
 
-    std::vector<std::int32_t> token_entry{};    ///< (L, R, N) entry of each token if the run merges, else empty
-    std::vector<float> cardinality{};           ///< (Σ) n of each entry; if empty, every n is 1
-    std::vector<std::uint32_t> n_merged{};      ///< (Σ) number of tokens in each entry if the run merges, else empty
+    std::vector<std::int32_t> token_entry{};  ///< (L, R, N) entry of each token; empty if the run does not merge
+    std::vector<float> cardinality{};         ///< (Σ) n of each entry; if empty, every n is 1
+    std::vector<std::uint32_t> n_merged{};    ///< (Σ) number of tokens in each entry; empty if the run does not merge
     std::vector<std::uint64_t> held_offsets{};  ///< (L·R + 1) start of each row in `held_tokens`
     std::vector<std::uint32_t> held_tokens{};   ///< tokens that have an entry, ascending in each row, if the run merges
     std::vector<std::uint32_t> held_with{};     ///< for each of `held_tokens`, the number of tokens in its entry

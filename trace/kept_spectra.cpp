@@ -32,7 +32,7 @@ std::array<std::size_t, 6> sizes_of(const ModelAttributes& model) {
     return {whole, query_heads, whole, kv_heads, whole, kv_heads};
 }
 
-/// Returns an empty path if there is no cache folder or the fingerprint, read from a trace, is not a safe file name.
+/// Returns the cache file. The path is empty without a cache folder or if the fingerprint is not a safe file name.
 fs::path file_of(const ModelAttributes& model) {
     const auto& name = model.fingerprint;
     if (name.empty() || !std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0; }))

@@ -142,7 +142,7 @@ h5::Handle create(const std::filesystem::path& path, OutputFile::Disk* disk) {
     const h5::Handle access(h5::checked(H5Pcreate(H5P_FILE_ACCESS), action), H5Pclose);
     h5::checked(H5Pset_driver(access.get(), driver(), static_cast<const void*>(&disk)), action);
     h5::checked(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), action);
-    // HDF5 1.10's format has checksums and small indices. h5py and HDFView can read it.
+    // The file format of HDF5 1.10 has checksums and small indices, and h5py and HDFView can read the format.
     h5::checked(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), action);
     const h5::Handle creation(h5::checked(H5Pcreate(H5P_FILE_CREATE), action), H5Pclose);
     h5::checked(H5Pset_attr_phase_change(creation.get(), 64, 48), action);
@@ -160,7 +160,7 @@ class Descriptor {
     }
     [[nodiscard]] int id() const { return id_; }
     [[nodiscard]] int open_error() const { return error_; }
-    /// Returns 0, or errno on failure. Network file systems may report a full disk only here.
+    /// Returns 0, or errno on failure. Network file systems may report a full disk only on closing.
     int close() {
         const int result = ::close(std::exchange(id_, -1));
         return result == 0 ? 0 : errno;

@@ -14,7 +14,7 @@ namespace kvscope::trace {
 
 class OutputFile {
  public:
-    /// Creates `path` or empties it. Throws WriteFailed. The caller must hold an h5::Guard here and while it uses id().
+    /// Creates or empties the file `path`. Throws WriteFailed. Requires an h5::Guard here and for id().
     explicit OutputFile(std::filesystem::path path);
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
@@ -25,7 +25,7 @@ class OutputFile {
     void require_healthy() const;
     /// Flushes and closes the HDF5 file. Throws WriteFailed. The caller must hold an h5::Guard.
     void close();
-    /// Syncs the closed file and renames it to `target`. Hold no h5::Guard: a sync can take long. Throws WriteFailed.
+    /// Syncs the closed file and renames it to `target`. A sync takes long: hold no h5::Guard. Throws WriteFailed.
     void commit(const std::filesystem::path& target);
 
     struct Disk;
@@ -37,7 +37,7 @@ class OutputFile {
     bool committed_ = false;
 };
 
-/// Writes a small file completely: temporary file, sync, rename. Throws WriteFailed.
+/// Writes a temporary file, syncs it and renames it to `target`. For small files. Throws WriteFailed.
 void write_file(const std::filesystem::path& target, std::string_view contents);
 /// Syncs `folder` so that earlier renames in it survive a crash. Throws WriteFailed.
 void sync_folder(const std::filesystem::path& folder);

@@ -74,7 +74,7 @@ void add_part(Parts& parts, std::string_view stem) {
     }
 }
 
-/// Whether a removal has deleted everything except possibly the lock.
+/// Whether the folder is empty or contains only the lock, as after an interrupted removal.
 bool is_emptied(const fs::path& folder) {
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))

@@ -63,18 +63,18 @@ h5::Handle open_part(const std::filesystem::path& part);
 std::string set_damaged_part_aside(const std::filesystem::path& part, const std::string& reason);
 bool is_set_aside(const std::filesystem::path& file);
 
-/// Reads trace.json. Returns nullopt if there is none. Throws NotATrace, ReadFailed, TraceTooNew, DamagedTrace.
+/// Reads trace.json. Returns nullopt without such a file. Throws NotATrace, ReadFailed, TraceTooNew, DamagedTrace.
 std::optional<RootAttributes> read_folder_record(const std::filesystem::path& folder);
 void write_folder_record(const std::filesystem::path& folder, const RootAttributes& root);
 
 /// Makes `trace` the base of the folder, as a hard link or, if links fail, as a copy. Throws WriteFailed.
 void add_base(const std::filesystem::path& folder, const std::filesystem::path& trace);
 
-/// Returns the name of an item in the folder that no writer creates, or "" if there is none.
+/// Returns the name of an item in the folder that no writer creates, or "" if there is no such item.
 std::string foreign_entry(const std::filesystem::path& folder);
 /// Removes the temporary files that a crash left. The caller must hold the folder's lock.
 void remove_temporary_files(const std::filesystem::path& folder);
-/// Removes the folder. trace.json goes last, so that the rest of an interrupted removal is still recognized.
+/// Removes the folder. Deletes trace.json last, so that a folder is still recognized after an interrupted removal.
 void remove_folder(const std::filesystem::path& folder);
 
 /// Keeps other processes from writing the folder. The kernel releases the lock if the process ends.

@@ -92,7 +92,7 @@ class Reader {
     [[nodiscard]] std::vector<double> scores(int prompt, int run, std::size_t layer) const;
     /// Returns all kept entries. They are read once and then shared.
     [[nodiscard]] std::shared_ptr<const Kept> kept(int prompt, int run) const;
-    /// Returns R, the rows per layer of the run: G or H, by its granularity.
+    /// Returns R, the run's number of rows per layer: G or H, depending on the run's granularity.
     [[nodiscard]] std::size_t n_rows(int prompt, int run) const;
 
     // These functions return complete records, as the writer received them.

@@ -12,7 +12,7 @@ namespace kvscope::trace {
 bool is_part_of_recipe(const nlohmann::json& part, const nlohmann::json& whole);
 bool is_part_of_recipe(const std::string& part_json, const std::string& whole_json);
 
-/// Returns the recipe of a complete trace or of a folder `<output>.part`, or "" if there is none or it is unreadable.
+/// Returns the recipe of a complete trace or of a folder `<output>.part`, or "" if no recipe can be read.
 std::string recipe_at(const std::filesystem::path& path);
 
 }  // namespace kvscope::trace

@@ -48,7 +48,7 @@ struct PromptAttributes {
     std::optional<int> context_of;
     std::int64_t window = 0;  ///< attribute `window` of `full`: w, or 0 without `full`
 
-    /// Returns N, the token axis of full/*, scores and merged/token_entry.
+    /// Returns N, the length of the token axis of full/*, scores and merged/token_entry.
     [[nodiscard]] std::int64_t visible_tokens() const { return query_aware ? n_tokens : n_context; }
 };
 

@@ -90,7 +90,7 @@ inline constexpr Attribute attributes[] = {
     {"generator", AttributeType::text, Need::always, "program and version that wrote the file"},
     {"created_utc", AttributeType::text, Need::always, "ISO 8601, e.g. 2025-01-31T12:00:00Z"},
     {"complete", AttributeType::flag, Need::always, "1 once every prompt and run is in the file"},
-    {"recipe_json", AttributeType::text, Need::sometimes, "what the complete trace contains; equal recipes resume"},
+    {"recipe_json", AttributeType::text, Need::sometimes, "contents of the complete trace; equal recipes resume"},
 };
 }  // namespace root
 
@@ -135,12 +135,12 @@ inline constexpr Attribute attributes[] = {
     {"question", AttributeType::text, Need::always, "the question at the prompt's end; empty if there is none"},
     {"template", AttributeType::text, Need::always, "the chat template in Jinja; empty if none was applied"},
     {"n_tokens", AttributeType::integer, Need::always, "tokens of the whole prompt"},
-    {"n_context", AttributeType::integer, Need::always, "tokens before the question; n_tokens without one"},
+    {"n_context", AttributeType::integer, Need::always, "tokens before the question; n_tokens without a question"},
     {"query_aware", AttributeType::flag, Need::always, "1 if policies saw the question or there is none"},
     {"eos_ids", AttributeType::integers, Need::always, "token ids that end a text"},
     {"truncated", AttributeType::flag, Need::always, "1 if the prompt was shortened to the model's limit"},
     {"context_of", AttributeType::integer, Need::sometimes,
-     "prompt with the same context: full (except last_logits), scores and kept_* are hard links to its data sets"},
+     "prompt with the same context; full (except last_logits), scores and kept_* are hard links to that prompt"},
 };
 
 inline constexpr DataSet token_ids =
@@ -240,7 +240,7 @@ inline constexpr Attribute attributes[] = {
     {"budget", AttributeType::integer, Need::always, "entries kept per KV head and layer; N for the policy full"},
     {"budget_fraction", AttributeType::real, Need::always, "budget / N"},
     {"budget_of", AttributeType::text, Need::sometimes,
-     "bytes if every token is kept and budget_fraction is a share of the full cache's bytes; absent for entries"},
+     "bytes if every token is kept and budget_fraction is a share of the full cache's bytes; absent for entry budgets"},
     {"window", AttributeType::integer, Need::always, "number of window queries that the policy used; 0 if none"},
     {"seed", AttributeType::integer, Need::always, "random seed of the sampling"},
     {"granularity", AttributeType::text, Need::always, "kv_head (R = G) or query_head (R = H)"},
@@ -288,9 +288,9 @@ inline constexpr DataSet stored_entries = data_set(
 inline constexpr DataSet stored_is_whole =
     data_set("stored/is_whole", Type::u8, Dim::entries, Need::sometimes,
              "1 if the entry is a whole key and value; absent if the other entries come first in each row");
-inline constexpr DataSet stored_key_width =
-    data_set("stored/key_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
-             "mean count of numbers stored for the key of an entry that is not whole; d if the row has no such entry");
+inline constexpr DataSet stored_key_width = data_set(
+    "stored/key_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
+    "mean count of numbers stored per key of an entry that is not whole; d if all entries of the row are whole");
 inline constexpr DataSet stored_value_width =
     data_set("stored/value_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes, "the same for values");
 inline constexpr DataSet stored_key_error =
@@ -310,7 +310,7 @@ inline constexpr DataSet stored_mass_bytes =
     data_set("stored/mass_bytes", Type::u64, Dim::layers, Need::sometimes, "predicted bytes of cardinalities");
 inline constexpr DataSet switch_steps =
     data_set("switches/step", Type::u32, Dim::any, Need::sometimes,
-             "steps of the run's answer, from 0, after which its cache changed between compressed and full, ascending");
+             "ascending steps of the answer, from 0, after which the run's cache changed between compressed and full");
 inline constexpr DataSet switch_is_full =
     data_set("switches/is_full", Type::u8, Dim::any, Need::sometimes, "1 if the cache became full after that step");
 inline constexpr DataSet output_ids =
@@ -318,8 +318,8 @@ inline constexpr DataSet output_ids =
 inline constexpr DataSet step_kl =
     data_set("step_kl", Type::f32, Dim::steps, Need::measured,
              "KL(full || compressed), nats; all runs read the full run's tokens; step 0 follows the prompt");
-inline constexpr DataSet step_agreement =
-    data_set("step_agreement", Type::u8, Dim::steps, Need::measured, "1 if the greedy token equals the full run's");
+inline constexpr DataSet step_agreement = data_set("step_agreement", Type::u8, Dim::steps, Need::measured,
+                                                   "1 if the greedy token equals the full run's greedy token");
 inline constexpr DataSet attention_kept = data_set("attention_kept", Type::f32, Dim::layers, Dim::heads, Need::measured,
                                                    "share of the window's full attention that falls on kept entries");
 inline constexpr DataSet output_error = data_set("output_error", Type::f32, Dim::layers, Dim::heads, Need::measured,
@@ -332,15 +332,15 @@ inline constexpr DataSet cache_bytes_predicted =
 inline constexpr DataSet head_bytes =
     data_set("head_bytes", Type::u64, Dim::layers, Dim::rows, Need::measured, "bytes of the entries of each row");
 inline constexpr DataSet lookahead_ids =
-    data_set("lookahead_ids", Type::i32, Dim::any, Need::sometimes, "laq: ids of the lookahead tokens");
+    data_set("lookahead_ids", Type::i32, Dim::any, Need::sometimes, "policy laq: ids of the lookahead tokens");
 inline constexpr DataSet pseudo_ids =
-    data_set("pseudo_ids", Type::i32, Dim::any, Need::sometimes, "dapq: ids of the pseudo tokens");
-inline constexpr DataSet answer_attention =
-    data_set("answer_attention", Type::f32, Dim::layers, Dim::kv_heads, Dim::visible_tokens, Need::sometimes,
-             "full: attention of the answer's queries, sum over queries, mean over the query heads of a KV head");
+    data_set("pseudo_ids", Type::i32, Dim::any, Need::sometimes, "policy dapq: ids of the pseudo tokens");
+inline constexpr DataSet answer_attention = data_set(
+    "answer_attention", Type::f32, Dim::layers, Dim::kv_heads, Dim::visible_tokens, Need::sometimes,
+    "policy full: attention of the answer's queries, summed over queries, averaged over a KV head's query heads");
 inline constexpr DataSet kl_attention_lost = data_set(
     "kl_attention_lost", Type::f32, Dim::layers, Dim::visible_tokens, Need::sometimes,
-    "KL of each decode step times the full cache's attention on tokens without an entry, sum over steps, nats");
+    "sum over decode steps of the step's KL times the full cache's attention on tokens without an entry, nats");
 
 inline constexpr const DataSet* data_sets[] = {
     &kept_offsets,

@@ -7,7 +7,7 @@ namespace kvscope::trace {
 
 namespace {
 
-/// Returns the length in bytes of the text's first character, or 0 if it is invalid (Unicode 15, table 3-7).
+/// Returns the length in bytes of the text's first character, or 0 if the character is invalid (Unicode 15, table 3-7).
 std::size_t character_length(std::string_view text) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned first = byte(0);

@@ -13,7 +13,7 @@ struct TraceError : std::runtime_error {
 struct NotATrace : TraceError {
     using TraceError::TraceError;
 };
-/// The system does not let the file be read now (permission, too many open files …). The contents may be sound.
+/// The file cannot be read now (no permission, too many open files …), but the contents may be sound.
 struct ReadFailed : TraceError {
     using TraceError::TraceError;
 };

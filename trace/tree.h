@@ -21,7 +21,7 @@ struct TreeNode {
     std::vector<std::uint64_t> shape;  ///< shape of a data set
     std::uint64_t bytes = 0;           ///< size after unpacking, without the characters of strings
     std::uint64_t stored_bytes = 0;    ///< size in the file
-    std::string link_to;               ///< path of the object's first name if this is a further name, else empty
+    std::string link_to;  ///< first path of the object if `path` is another link to the object, otherwise empty
     std::vector<TreeAttribute> attributes;
 };
 

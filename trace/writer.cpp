@@ -115,7 +115,8 @@ std::string shorten_json_value(const nlohmann::json& value) {
     return text.size() > most_characters ? "" : text;
 }
 
-/// Describes a JSON Patch operation on `there`, e.g. "new_tokens: existing 16, requested 32", or names only the key.
+/// Describes a JSON Patch operation on `there`: "new_tokens: existing 16, requested 32", or just the key of long
+/// values.
 std::string change_in_words(const nlohmann::json& there, const nlohmann::json& change) {
     const std::string path = change.at("path"), operation = change.at("op");
     const std::string is =
@@ -153,7 +154,7 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
         const h5::Guard guard;
         return difference(recipe, Source(path).root.recipe_json, may_extend);
     } catch (const TraceError&) {
-        return {};  // a file without a recipe has no differences to describe
+        return {};  // an unreadable file has no differences to describe
     }
 }
 
@@ -170,7 +171,7 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
     try {
         if (const auto record = read_folder_record(folder)) why = difference(recipe, record->recipe_json, may_extend);
     } catch (const TraceError&) {
-        // an unreadable record has no differences to describe
+        // An unreadable record has no differences to describe.
     }
     if (output.empty()) refuse_existing(folder, why);
     std::error_code error;
@@ -187,7 +188,7 @@ void require_free(const fs::path& folder) {
     try {
         const FolderLock held(folder);
     } catch (const WriteFailed&) {
-        // Without a lock on the folder, other writers cannot be detected.
+        // If the folder cannot be locked, other writers cannot be detected.
     }
 }
 
@@ -253,7 +254,7 @@ void empty_folder(const fs::path& folder) {
     for (const fs::path& path : found) fs::remove(path);
 }
 
-/// With force, an unreadable file is also replaced once the new trace is complete.
+/// Classifies the file at the output path. With force, an unreadable file counts as `other`, which may be replaced.
 Found look_at_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
     try {
         return look_at_file(path, recipe, options.is_part_of_it);
@@ -422,7 +423,7 @@ struct Writer::Impl {
     }
     bool has_run(int prompt, int run) const { return contains(parts, prompt, run) || contains(base, prompt, run); }
 
-    /// A crash after the final rename can leave the .part folder.
+    /// Removes the .part folder that a crash after the final rename can leave.
     void drop_leftovers(const nlohmann::json& recipe) const {
         if (look_at_folder(folder, recipe) != Found::same) return;
         try {
