@@ -70,8 +70,7 @@ class Writer {
 
     // The next functions return after their part is written, synced and renamed. They replace a part of the same
     // number, but throw std::logic_error for a part of the extended trace. They throw WriteFailed, and
-    // std::invalid_argument for vectors that break a rule of schema.h. Invalid UTF-8 becomes U+FFFD, and NUL becomes
-    // U+2400.
+    // std::invalid_argument for vectors that break schema.h. Invalid UTF-8 becomes U+FFFD, and NUL becomes U+2400.
 
     /// Must be the first call, because all shapes depend on the model.
     void write_model(const ModelRecord& record);
