@@ -23,7 +23,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 
 std::string in_layer(int layer) { return "layer " + std::to_string(layer) + ": "; }
 
-/// Prefixes the layer, unless the policy's message already begins with it, as in "layer 1, head 0: …".
+/// Puts the layer before the policy's message, unless the message names the layer, as in "layer 1, head 0: …".
 std::string located(const std::string& where, const std::string& error) {
     const std::string layer = where.substr(0, where.find(':'));
     const bool is_said = !layer.empty() && error.starts_with(layer) && error.size() > layer.size() &&

@@ -50,7 +50,7 @@ class ActiveRun {
     /// Like begin_decision(), but for the draft cache from which the policy generates lookahead tokens.
     void begin_draft(policies::LayerObservations& observations, const DenseLayer& dense);
     bool has_decision() const { return decision_.has_value(); }
-    /// Lets the policy select, on any thread. @param beside_others whether other runs select at the same time
+    /// Lets the policy select entries, on any thread. @param beside_others whether other runs select at the same time
     void choose(bool beside_others);
     /// Copies the selected entries, or records the failure. @param later see RunCache::compress
     void take(std::vector<kernels::RowCopy>* later = nullptr);

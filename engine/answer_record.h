@@ -11,7 +11,7 @@
 
 namespace kvscope::engine {
 
-/// Returns a run's record with its answer, or with its results before a failure.
+/// Returns a run's record with its answer. If the run failed, the record contains the results before the failure.
 trace::RunRecord record_of_answer(const Model& model, const ActiveRun& run, const Generation& generation,
                                   ScoreBuffer& room);
 

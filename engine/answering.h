@@ -18,7 +18,7 @@ struct AnswerStart {
     int64_t position = 0;
     std::vector<float> logits;  ///< logits of the first token
     std::string run{};          ///< label of the run
-    /// Lengths of the run's cache before the question; nullopt if the question is in a copy.
+    /// Lengths of the run's cache before the question; nullopt if this start uses a copy of the cache.
     std::optional<RunCache::Mark> own{};
     std::string error{};  ///< why decoding cannot start; empty if it can
     policies::Switching switching{};

@@ -31,7 +31,7 @@ policies::Needs union_of(const Runs& runs) {
     return all;
 }
 
-/// Returns the layers after which runs select tokens for a second pass. These runs read entries of no other layer.
+/// Returns each layer after which a run selects tokens for a second pass. The run reads entries of that layer only.
 std::vector<int> entry_layers_of(const Runs& runs) {
     std::vector<int> layers;
     for (const auto& run : runs) {
@@ -148,7 +148,7 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
     }
 }
 
-/// Computes the observations that policies requested of the preceding layer, before the device starts the next one.
+/// Computes the observations that policies requested of the preceding layer, before the device starts the next layer.
 void Compression::work_out(PrefillLayer& layer, const LayersAsked& before, Runs& runs) {
     const Stopwatch watch;
     layer.prompt.work_out(before[0]);

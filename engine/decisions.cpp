@@ -24,7 +24,7 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     std::vector<std::exception_ptr> failures(runs.size());
     const auto choose = [&](int member) {
         for (;;) {
-            // Only member 0, the engine's thread, may call `progress`. A pause would not stop the others.
+            // Only member 0, the engine's thread, may call `progress`. A pause would not stop the other threads.
             if (member == 0 && progress.cancelled_without_pause()) is_stopped = true;
             if (is_stopped) return;
             const size_t i = unclaimed++;
@@ -47,7 +47,7 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     }
 }
 
-/// Joins the copies of several runs into one call, which has a fixed cost.
+/// Joins the copies of several runs into one call, because each call has a fixed cost.
 class Copies {
  public:
     explicit Copies(const kernels::Backend& backend) : backend_(backend) {}

@@ -51,7 +51,7 @@ policies::Matrix Moments::solved(double ridge, Inputs given) const {
         if (map.allFinite() && !(error(matrix) > 1.0)) return matrix;
     }
     throw RunError(
-        "no map can be computed from the text's keys and values: they are not finite or do not determine one");
+        "no map can be computed from the text's keys and values: they are not finite or do not determine a map");
 }
 
 double Moments::error(const policies::Matrix& map) const {

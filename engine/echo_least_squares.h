@@ -10,7 +10,7 @@
 
 namespace kvscope::engine {
 
-/// Sums of products of the D numbers of a group's first layer and of a layer's own D numbers.
+/// Products of all pairs of numbers, summed over tokens: D numbers of a group's first layer and D numbers of a layer.
 class Moments {
  public:
     using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -23,8 +23,8 @@ class Moments {
         Eigen::Index begin = 0, end = 0;
     };
 
-    /// Returns argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2, (D + D_local, D - D_local). X holds the first layer's D
-    /// numbers and the layer's own first D_local numbers, Y the layer's other numbers. May raise the ridge.
+    /// Returns the map W that minimizes |X W - Y|^2 + ridge mean(diag X'X) |W|^2. X holds all D numbers of the first
+    /// layer and the first D_local numbers of the layer. Y holds the layer's other numbers. May raise the ridge.
     /// @throws RunError if the sums are not finite
     policies::Matrix solved(double ridge, Inputs given) const;
 

@@ -137,7 +137,7 @@ Moments::Inputs given_inputs(const EchoLayout& layout, EchoInputs inputs) {
         throw UsageError(
             "maps from a layer's own numbers are impossible at this ratio, because layers store no numbers of their "
             "own: "
-            "use a ratio such as 0.75, at which they store half of them");
+            "use a ratio such as 0.75, at which layers store half of their numbers");
     return {layout.width(), all};
 }
 
@@ -167,7 +167,7 @@ EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const 
     const Moments::Inputs given = given_inputs(maps.layout, options.inputs);
     if (training.n_tokens < inputs)
         throw UsageError(fmt::format(
-            "the text has {} usable tokens, but each map has {} inputs: read more of the text, or use a longer one",
+            "the text has {} usable tokens, but each map has {} inputs: read more of the text, or use a longer text",
             training.n_tokens, inputs));
     const auto& moments = reading.read("reading the text");
     progress.begin("solving", static_cast<int64_t>(moments.size()), "layers");

@@ -20,7 +20,7 @@ struct EchoTrainingOptions {
     double ratio = 0.5;       ///< share of the cache's bytes; the nearest possible layout is used
     int64_t sequence = 1024;  ///< tokens of a sequence; each sequence is read as a separate prompt
     int64_t skipped = 4;      ///< tokens ignored at the start of each sequence, because EchoKV keeps them exact
-    double ridge = 1e-4;      ///< regularization, as a share of the inputs' mean square
+    double ridge = 1e-4;      ///< regularization as a share of the mean square of the inputs
     EchoInputs inputs = EchoInputs::both;  ///< rows of unused inputs are 0
     /// File of intermediate sums, from which a repeated call resumes; empty for none.
     std::filesystem::path state{};

@@ -50,7 +50,7 @@ class EchoComparison {
         return summed(losses(ids, false, progress));
     }
 
-    /// Makes step t (from 1). If it is cancelled, no map changes.
+    /// Performs step t, counted from 1. A cancelled step changes no map.
     EchoStep step(std::span<const int32_t> ids, double rate, int64_t t, const Progress& progress) {
         const auto found = losses(ids, true, progress);
         for (const auto& [layer, loss] : found) {

@@ -112,7 +112,7 @@ class LayerComparison {
         return all;
     }
 
-    /// Returns the gradient with respect to the map, (outputs, inputs), from the gradient with respect to rebuilt rows.
+    /// Returns the gradient (outputs, inputs) of the map, given the gradient of the rebuilt rows.
     at::Tensor gradient(const at::Tensor& of_rows, const at::Tensor& given) const {
         at::Tensor outputs = of_rows.narrow(1, layout_.local, n_outputs()).clone();
         outputs.narrow(0, 0, n_skipped(outputs.size(0))).zero_();

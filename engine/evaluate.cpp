@@ -96,7 +96,7 @@ void evaluate(const Model& model, const std::string& task, std::span<const TaskS
         const size_t n_known = rows.size();
         if (n_known >= plans.size()) continue;
         const Stopwatch watch;
-        // The full run is repeated, because every experiment requires it.
+        // Every experiment requires the full run, even if the trace contains its results.
         std::vector<RunPlan> left(plans.begin() + static_cast<std::ptrdiff_t>(n_known), plans.end());
         if (n_known > 0) left.insert(left.begin(), plans[0]);
         const size_t n_again = n_known > 0 ? 1 : 0;

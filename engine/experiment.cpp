@@ -34,7 +34,7 @@ struct Question {
 };
 using Questions = std::span<const Question>;
 
-/// Sums the attention of all questions' answers, with the same result for any order of the questions.
+/// Sums the attention over the answers to all questions. The order of the questions does not affect the result.
 std::vector<float> sum_of_attention(std::span<const FullAnswer> answers) {
     size_t n = 0;
     for (const FullAnswer& answer : answers) n = std::max(n, answer.attention.size());
@@ -119,7 +119,7 @@ struct Experiment::Impl {
         std::vector<std::string> obstacles(plans.size());
         for (const auto& run : runs)
             if (run->failed()) obstacles[static_cast<size_t>(run->index())] = run->record.message;
-        // A repeated command would stop again at the same later prompt, so later prompts do not throw.
+        // Only the first prompt may end the command: a repeated command would stop at the same later prompt again.
         if (options.require_possible_run && questions[0].number == 0) require_possible_run(prompt, plans, obstacles);
         for (size_t i = 1; i < plans.size(); ++i)
             if (!obstacles[i].empty() && told_impossible.insert(i).second)
@@ -395,7 +395,7 @@ Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, Experimen
 Experiment::~Experiment() = default;
 
 void Experiment::run(std::span<const Prompt> prompts) {
-    // Memory kept from one isolated run would count in the peak of the next one.
+    // Memory kept from one isolated run would count in the peak of the next run.
     std::optional<KeptTensorMemory> memory;
     if (!impl_->options.isolated) memory.emplace();
     const Stopwatch watch;

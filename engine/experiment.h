@@ -28,15 +28,15 @@ struct RunPlan {
     std::string stored_entry = {};
 
     std::string label() const;  ///< see policies::run_label()
-    /// Returns the label for messages, without the budget if the policy's parameters replace it.
+    /// Returns the label for messages. Omits the budget if the policy's parameters replace the budget.
     std::string asked() const;
 };
 
-/// Options of an experiment. The options of model and prompts have no effect here.
+/// Options of an experiment. Options that belong to the model or to prompts have no effect here.
 struct ExperimentOptions : RunOptions {
     bool keep_prefill = false;  ///< keep the prefill for take_prefill(); not for isolated runs
     bool keep_caches = false;   ///< keep the caches for take_caches(); not for isolated runs
-    /// Whether to throw if no policy can run on the first prompt; on later prompts, such runs are recorded as failed.
+    /// Whether to throw if no policy can run on the first prompt. Otherwise, impossible runs are recorded as failed.
     bool require_possible_run = true;
 };
 
@@ -71,7 +71,7 @@ std::vector<std::vector<int>> group_by_shared_context(std::span<const Prompt> pr
 /// skips prompts and runs that the trace already contains.
 class Experiment {
  public:
-    /// @param plans the full run first and only once; other plans may repeat
+    /// @param plans must begin with the full run, which must not occur again; other plans may repeat
     Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
                Progress& progress);
     /// Creates an experiment without a trace. Results go to `on_run`.

@@ -40,7 +40,7 @@ bool is_entry_of(const nlohmann::json& entry, nlohmann::json own) {
     return stored == own;
 }
 
-/// Puts `wanted` into the order of `entries`. @param make makes an element that `wanted` lacks, or returns nullopt
+/// Orders `wanted` as in `entries`. @param make makes an element that `wanted` lacks, or returns nullopt
 template <class T, class Entry, class Same, class Make>
 std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Entry entry_of, Same are_same, Make make) {
     std::vector<nlohmann::json> own;
@@ -89,7 +89,7 @@ std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry, const std::
         plan.stored_entry = entry.dump();
         return plan;
     } catch (const nlohmann::json::exception&) {
-        // Another program wrote the entry.
+        // The entry does not have the format of kvscope.
     } catch (const std::invalid_argument&) {
         // This build lacks the policy or a parameter.
     }
@@ -127,11 +127,11 @@ void require_recorded_files(const std::filesystem::path& output, std::span<const
         if (plan.stored_entry.empty() || !file) continue;
         std::error_code error;
         const auto path = std::filesystem::absolute(plan.spec.values.text(file->name), error);
-        throw trace::OutputExists(
-            fmt::format("{} contains the run {}, which further prompts need, too, but its file {} is {}: restore the "
-                        "file, or choose another output",
-                        output.string(), plan.label(), path.string(),
-                        std::filesystem::exists(path, error) ? "not the file that the run read" : "missing"));
+        throw trace::OutputExists(fmt::format(
+            "{} contains the run {}, which further prompts also need, but the policy's file {} is {}: restore the "
+            "file, or choose another output",
+            output.string(), plan.label(), path.string(),
+            std::filesystem::exists(path, error) ? "not the file that the run read" : "missing"));
     }
 }
 

@@ -16,7 +16,7 @@ namespace kvscope::engine {
 std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prompt> prompts);
 
 /// Returns the runs in the order of the recipe, followed by runs that the recipe lacks.
-/// @param keeps_others whether to add runs of the recipe that `plans` lacks, if this build can make them
+/// @param keeps_others whether to add runs of the recipe that `plans` lacks and this build supports
 std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others);
 
 /// Returns first the runs of a complete trace, then the runs of its unfinished extension, then all other runs.

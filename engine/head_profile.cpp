@@ -46,7 +46,7 @@ class Watcher final : public policies::Policy {
     }
 
     int64_t most_attended(size_t head) const { return most_attended_[head]; }
-    /// Returns a head's attention to the needle's n tokens in the last step. Only its n most attended tokens count.
+    /// Returns a head's last attention to a needle of n tokens. Only the head's n most attended tokens count.
     double needle_attention(size_t head) const { return needle_attention_[head]; }
     bool in_needle(int64_t position) const { return position >= begin_ && position < end_; }
 
@@ -102,7 +102,7 @@ double overlap(const std::string& prediction, const std::string& answer, HeadMea
     return 2 * precision * recall / (precision + recall);
 }
 
-/// Whether the answer contains the number and shares enough words with the number or its sentence.
+/// Whether the answer contains the number and its words overlap enough with the number or with the needle's statement.
 bool is_right(const std::string& prediction, const NeedlePrompt& needle, HeadMeasure measure) {
     return string_match(prediction, needle.answer) > 0 &&
            (overlap(prediction, needle.answer, measure) > 0.5 || overlap(prediction, needle.statement, measure) > 0.5);

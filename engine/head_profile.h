@@ -28,14 +28,14 @@ struct HeadProfileOptions {
 struct HeadProfile {
     int n_prompts = 0;
     int n_right = 0;  ///< number of correct answers; only these count
-    /// (L, H) lists of one score per correct answer. Their mean is a head's importance.
+    /// Scores of each query head (L, H), one per correct answer. The mean of the scores is the head's importance.
     std::vector<std::vector<double>> scores;
 };
 
 /// Measures how much each query head contributes to finding a needle, from the full run's greedy answers. An answer
 /// counts only if it contains the number and its ROUGE-1 recall (retrieval) or F1 (reasoning) exceeds 0.5. At each
 /// step, for a needle of n tokens: R grows by 1 / n if the head's most attended token is in the needle and equals the
-/// generated token. R2 grows by attention / n for each of the head's n most attended tokens in the needle.
+/// generated token. R2 grows by attention / n for each needle token among the head's n most attended tokens.
 /// @throws UsageError if no prompt fits in the context; RunError if no answer is correct
 HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress);
 

@@ -89,7 +89,7 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
     };
     const int64_t n_before = count(".");
     const auto n_tokens = [&](const std::string& sentence) {
-        // Counts the sentence after another one, as in the context. A tokenizer without its letters could give 0.
+        // Counts the tokens after a full stop, as in the context. A sentence of unknown letters may have no tokens.
         return std::max<int64_t>(1, count(". " + sentence) - n_before);
     };
     Haystack haystack(options.text, random);

@@ -14,7 +14,7 @@
 
 namespace kvscope::engine {
 
-/// Returns the options that decoded a trace's answers. Without a recipe: greedy decoding with the full answer's length.
+/// Returns the options that decoded a trace's answers; without a recipe, greedy options for the full answer's length.
 ExperimentOptions recorded_options(const trace::Reader& reader, int prompt);
 
 /// Returns the policy and budget of a recorded run or what-if. @throws UsageError if this build lacks the policy

@@ -13,10 +13,10 @@
 
 namespace kvscope::engine {
 
-/// State of long work in a file, from which interrupted work resumes.
+/// File with the state of long work, from which interrupted work resumes.
 class ResumableState {
  public:
-    /// Arrays of the work, in an order that must not change.
+    /// Arrays that are saved. Their order must not change.
     using Parts = std::vector<std::span<std::byte>>;
 
     /// @param path file of the state; if empty, nothing is stored

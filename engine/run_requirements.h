@@ -9,14 +9,14 @@
 
 namespace kvscope::engine {
 
-/// Returns the least bytes of the processor's memory that the largest prompt needs in addition to the weights: caches,
-/// question, recorded window attention, and the answer if it cannot end early.
+/// Returns how many bytes of the processor's memory the largest prompt needs at least, in addition to the weights.
+/// Counts caches, question, recorded window attention, and the answer if it cannot end early.
 uint64_t least_bytes(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                      const ExperimentOptions& options);
 
-/// Checks the memory for least_bytes() and for weights that are not yet loaded.
+/// Checks that the memory suffices for least_bytes() and for weights that are not yet loaded.
 /// @param remedy advice for the user, such as "use a shorter prompt, fewer policies and budgets"
-/// @throws RunError with both sizes if the memory is too small
+/// @throws RunError with the required and the available bytes if the memory is too small
 void require_memory(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                     const ExperimentOptions& options, std::string remedy);
 

@@ -12,7 +12,7 @@
 
 namespace kvscope::engine {
 
-/// Scores of all runs on a prompt. Equal scores, such as of one policy with two budgets, are stored once.
+/// Scores of all runs on a prompt. Equal scores are stored once, for example if two runs differ only in the budget.
 class ScorePool {
  public:
     template <class T>
@@ -35,12 +35,12 @@ class ScorePool {
     Known<double> f64_;
 };
 
-/// Reusable memory for the scores of one record at a time. Allocating new memory takes longer than the copies.
+/// Reusable memory for the scores of one record at a time. Allocating memory takes longer than copying the scores.
 class ScoreBuffer {
  public:
     std::vector<float> join(std::span<const ScorePool::Shared<float>> layers) { return join(layers, f32_); }
     std::vector<double> join(std::span<const ScorePool::Shared<double>> layers) { return join(layers, f64_); }
-    /// Takes back the memory that join() lent to the record, after the record was used.
+    /// Takes back the memory that join() lent to the record. Call it after the last use of the record.
     void take_back(trace::RunRecord& record);
 
  private:

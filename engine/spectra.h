@@ -8,8 +8,8 @@
 
 namespace kvscope::engine {
 
-/// Adds the eigenvalues of W^T W in descending order for each layer's query, key and value projection, (L, hidden), and
-/// for each head, (L, H or G, d) (KVSlimmer, Figures 8 and 9). Computed in f64 and stored in the user's cache.
+/// Adds the eigenvalues of W^T W, in descending order, for each query, key and value projection (L, hidden) and each
+/// head (L, H or G, d), as in KVSlimmer's Figures 8 and 9. Stores the results in the user's cache.
 void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fingerprint, trace::ModelRecord& record,
                  Progress& progress);
 

@@ -30,7 +30,7 @@ struct HeldLayer {
 /// for each KV head or each query head, depending on the granularity.
 class RunCache {
  public:
-    /// @param model on the device for the entries; merged entries and entries stored in parts need the processor
+    /// @param model on the device of the entries. Merged entries and entries in parts require the processor.
     RunCache(const Transformer& model, policies::Granularity granularity, policies::Positions positions,
              bool evicts_while_decoding);
 
@@ -41,15 +41,15 @@ class RunCache {
 
     /// Copies a layer's kept entries from its dense cache, whole or in parts as the selection describes.
     /// @param later receives the copies, which the caller must make before the layer is used
-    /// @throws policies::SelectionError, RunError for an invalid selection, before any change; RunError for shared
-    /// numbers that no layer stores, after which the layer is unusable
+    /// @throws policies::SelectionError or RunError for an invalid selection, before the layer changes; RunError if no
+    /// layer stores the shared numbers of a part, after which the layer is unusable
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense,
                   std::vector<kernels::RowCopy>* later = nullptr);
 
-    /// Stores a selection that comes with all its numbers. @throws as compress(); RunError for missing numbers
+    /// Stores a selection that contains all numbers. @throws as compress(); RunError if numbers are missing
     void hold(int layer, const policies::Selection& selection, int64_t n_tokens);
 
-    /// Passes a row's values, (n_entries, d) f32, to `edit` and stores the result. Whole entries only.
+    /// Passes a row's values, (n_entries, d) f32, to `edit` and stores the result. All entries must be whole.
     void edit_values(int layer, int row, const std::function<void(std::span<float>)>& edit);
 
     /// Uses a dense layer without copying it (for the full run). Decoded entries fill its free space.
@@ -81,15 +81,15 @@ class RunCache {
         int64_t first = 0;      ///< number of entries outside the sliding window
         int64_t n_entries = 0;  ///< number of visible entries
     };
-    /// Returns the first `n_visible` plain entries of a row that are in the sliding window of a query at `position`.
+    /// Returns the entries that a query at `position` sees among the first `n_visible` plain entries of a row.
     RowView view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
                  Scratch& scratch) const;
 
     /// Returns the keys (n, d) of a row's first n plain entries, in the processor's memory.
     at::Tensor keys_on_processor(int layer, int row, int64_t n) const;
 
-    /// Returns the first of a row's `n_visible` plain entries that a query sees. A window of 0 includes all.
-    /// @param position the query's position, or its place if the cache renumbers
+    /// Returns the first entry that a query sees among the first `n_visible` plain entries. A window of 0 includes all.
+    /// @param position position of the query, or its index in the row if the cache renumbers entries
     int64_t first_visible(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window) const;
 
     bool stores_parts(int layer) const {
@@ -107,9 +107,9 @@ class RunCache {
 
     using Describe = std::function<policies::StoredLayer(const policies::ReducedTokens&)>;
 
-    /// Stores a layer's plain tokens in parts as `describe` says, except the first and last ones given by `whole`.
-    /// @throws policies::SelectionError for an invalid description; RunError if it differs in kind from earlier ones,
-    /// rows hold different tokens, or the cache renumbers entries. The layer is then unusable.
+    /// Stores a layer's plain tokens in parts as `describe` says. The first and last tokens in `whole` stay plain.
+    /// @throws policies::SelectionError for an invalid description; RunError if it differs in kind from earlier
+    /// descriptions, rows hold different tokens, or the cache renumbers entries. The layer is then unusable.
     void store_others(int layer, const policies::WholeTokens& whole, int64_t n_tokens, const Describe& describe);
 
     /// Reconstructs whole keys and values of all entries stored in parts. @throws RunError for merged entries
@@ -127,11 +127,11 @@ class RunCache {
     /// Removes plain entries from a row. @param entries ascending indices
     void erase(int layer, int row, std::span<const uint32_t> entries);
 
-    /// Returns the bytes of a row's or layer's keys and values, with padding and without reserved space.
+    /// Returns the bytes of a row's or layer's keys and values. Counts padding, but not reserved space.
     size_t row_bytes(int layer, int row) const;
     size_t layer_bytes(int layer) const;
 
-    /// Lengths of all rows, to which a cache can be rewound if nothing was evicted since.
+    /// Lengths of all rows. A cache can be rewound to a mark if no entry was evicted after mark().
     using Mark = std::vector<std::vector<int64_t>>;
     Mark mark() const;
     void rewind(const Mark& mark);
@@ -155,7 +155,7 @@ class RunCache {
         Grown grown;
         std::vector<char> queries;
     };
-    // Compares ownership, not addresses, because a new description can reuse a deleted one's address.
+    // Compares owners, not addresses, because a new description can get the address of a deleted description.
     using Blocks =
         std::map<std::weak_ptr<const policies::StoredBlock>, std::shared_ptr<const StoredBlock>, std::owner_less<>>;
 

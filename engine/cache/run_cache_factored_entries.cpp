@@ -165,7 +165,7 @@ void RunCache::drop_unused_blocks() {
     std::erase_if(blocks_, [](const auto& block) { return block.first.expired(); });
 }
 
-/// Returns the keys (rows, n, d) before RoPE, of tokens at the given positions.
+/// Removes the rotation from keys (rows, n, d) of tokens at the given positions.
 std::vector<float> RunCache::turned_back(std::vector<float> keys, std::span<const uint32_t> positions) const {
     const int64_t d = model_->config().head_dim;
     std::vector<int64_t> by(positions.begin(), positions.end());

@@ -60,11 +60,11 @@ class StoredVectors {
     StoredVectors(const policies::StoredVectors& vectors, std::span<const uint32_t> positions, const char* dense,
                   const StoredSource& source);
 
-    /// Whether the numbers are vectors that can be read directly.
+    /// Whether the stored numbers are the vectors themselves, which can be read directly.
     bool is_plain() const {
         return !before_rope_ && offset_.empty() && parts_.size() == 1 && !parts_[0].map && parts_[0].scales.empty();
     }
-    /// Returns the numbers of entries [first, end). Requires is_plain().
+    /// Returns the vectors of entries [first, end). Requires is_plain().
     kernels::StoredNumbers plain(int64_t first, int64_t end) const { return parts_[0].numbers(first, end); }
     std::span<const uint16_t> channels() const { return parts_[0].channels; }
 
@@ -82,7 +82,7 @@ class StoredVectors {
     bool is_like(const policies::StoredVectors& vectors, const StoredSource& source) const;
     void append(const policies::StoredVectors& vectors, std::span<const uint32_t> positions,
                 const StoredSource& source);
-    /// Copies shared numbers, or uses their copies in `blocks`.
+    /// Copies this object's own numbers, and replaces other blocks by their copies in `blocks`.
     void detach(const CopiedBlocks& blocks);
 
  private:
@@ -113,7 +113,7 @@ class StoredVectors {
     std::vector<float> offset_;  ///< (d) or empty
 };
 
-/// Entries of a row with one description. Prompt entries never change, so copies of a cache share them.
+/// Entries of a row whose parts have the same form. Prompt entries never change, so copies of a cache share them.
 class StoredEntries {
  public:
     StoredEntries(const policies::StoredEntries& entries, const StoredSource& source);
@@ -132,7 +132,7 @@ class StoredEntries {
         values_.add_maps(maps);
     }
 
-    /// A row for attention_decode without queries and outputs. Queries need only `key_channels`; empty means all.
+    /// A row for attention_decode that lacks queries and outputs. Queries have only `key_channels`, or all if empty.
     struct Attended {
         kernels::DecodeRow row;
         std::span<const uint16_t> key_channels;

@@ -21,8 +21,8 @@ struct Message {
 /// A model's Jinja chat template. A separate program renders it with limits on time, memory and depth.
 class ChatTemplate {
  public:
-    /// Returns the template of a GGUF file or a Hugging Face directory, or nullopt if there is none. If several have
-    /// names but none is "default", the result has a problem(). @throws CheckpointError
+    /// Returns the template of a GGUF file or a Hugging Face directory, or nullopt if there is none. If there are
+    /// several templates but none is named "default", the result has a problem(). @throws CheckpointError
     static std::optional<ChatTemplate> of_model(const std::filesystem::path& model);
 
     /// @param problem reason why nothing can be rendered; `source` is then ignored

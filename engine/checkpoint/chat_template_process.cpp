@@ -145,7 +145,7 @@ std::string exchange(int socket, std::string_view request) {
         const int signal = WTERMSIG(status);
         if (signal == SIGXCPU) took_too_long(seconds_of_processor);
         if (signal == SIGSEGV || signal == SIGBUS)
-            throw TemplateLimit(fmt::format("its nesting exceeds {} MB of stack, such as a list that contains itself",
+            throw TemplateLimit(fmt::format("its nesting exceeds {} MB of stack, as for a list that contains itself",
                                             megabytes_of_stack));
         throw std::runtime_error(fmt::format("{} was ended by {}", program_name, ::strsignal(signal)));
     }

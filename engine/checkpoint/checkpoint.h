@@ -39,7 +39,7 @@ class Checkpoint {
     virtual std::vector<TensorInfo> tensors() const = 0;
     virtual bool has(std::string_view name) const = 0;
 
-    /// Reads a tensor as f32 (out, in), with Q's and K's rows in Hugging Face's order for rotated pairs (i, i + d/2).
+    /// Reads a tensor as f32 (out, in). Rows of Q and K have Hugging Face's order, in which RoPE rotates (i, i + d/2).
     /// @throws CheckpointError if the tensor cannot be read; std::invalid_argument if `out` has the wrong size
     virtual void read_f32(std::string_view name, std::span<float> out) const = 0;
 

@@ -9,9 +9,9 @@
 namespace kvscope::checkpoint {
 namespace {
 
-// Window of LLMLingua-2, equal to the training length of its encoders.
+// Longest window that LLMLingua-2 reads. Its encoders were trained with this length.
 constexpr int64_t longest_window = 512;
-// Larger than any real encoder. Limits the memory for damaged fields.
+// No real encoder is larger. The limit bounds the memory for damaged fields.
 constexpr int64_t largest_extent = int64_t{1} << 24;
 
 int64_t extent(const JsonFields& config, const char* name) {

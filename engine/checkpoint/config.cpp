@@ -51,7 +51,7 @@ std::vector<float> yarn_frequencies(const RopeScaling& scaling, double theta, in
 
 }  // namespace
 
-// Uses f32 and the order of operations of transformers, so that angles agree at positions in the thousands.
+// Computes in f32 and in the order of transformers, so that the angles equal those of transformers at all positions.
 std::vector<float> ModelConfig::inverse_frequencies() const {
     std::vector<float> frequencies;
     if (rope_scaling.kind == RopeScaling::Kind::yarn) {

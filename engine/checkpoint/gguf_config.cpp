@@ -157,7 +157,7 @@ void read_rope(const Metadata& meta, ModelConfig& c) {
                   "\", expected 1; other values are supported for yarn");
 }
 
-/// Reads llama.cpp's `is_swa`: one flag per layer, or a period n whose last layer has no window.
+/// Reads llama.cpp's `is_swa`: one flag per layer, or a number n if every n-th layer has no window.
 void read_sliding_window(const Metadata& meta, ModelConfig& c) {
     const int64_t window = meta.integer("attention.sliding_window").value_or(0);
     constexpr std::string_view pattern_name = "attention.sliding_window_pattern";

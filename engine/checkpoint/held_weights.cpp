@@ -14,7 +14,7 @@ bool is_of_numbers(const std::string& stored_type) {
     return std::find(std::begin(types), std::end(types), stored_type) != std::end(types);
 }
 
-/// Tensors of a layer that `load_weights` stacks. Neighbors in the same format are expanded together.
+/// Groups of a layer's tensors that `load_weights` stacks. Neighbors in the same format are expanded together.
 const std::vector<std::vector<std::string>>& stacks() {
     static const std::vector<std::vector<std::string>> all = {
         {"self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"},

@@ -27,7 +27,7 @@ struct Family {
     int64_t head_dim;    ///< 0 means hidden_size / n_heads
     int32_t bos_id;
     int32_t eos_id;
-    bool always_slides;  ///< whether the window is on unless it is null or the layer's type excludes it
+    bool always_slides;  ///< whether layers have the window unless it is null or excluded by the layer's type
     std::string_view family;
 };
 
@@ -226,10 +226,9 @@ void read_sliding_window(const JsonFields& config, const Family& family, ModelCo
         // transformers 5 ignores a Llama model's window in the prefill, but not during decoding.
         const int64_t window = config.integer("sliding_window").value_or(0);
         if (window > 0 && window < c.context_length)
-            config.fail(
-                "sliding_window is " + std::to_string(window) +
-                " in a model of type llama, whose layers have no window; expected null, or that the field is absent. " +
-                supported_models());
+            config.fail("sliding_window is " + std::to_string(window) +
+                        " in a model of type llama, whose layers have no window; expected null or a missing field. " +
+                        supported_models());
         // transformers ignores a Llama model's layer types, but vLLM applies them.
         if (slides && std::find(slides->begin(), slides->end(), true) != slides->end())
             config.fail(
@@ -259,7 +258,7 @@ std::vector<int32_t> token_ids(const JsonFields& fields, const char* name) {
     return ids;
 }
 
-/// Reads the end tokens of generation_config.json or else of config.json, as transformers does.
+/// Reads the end tokens from generation_config.json, or else from config.json, as transformers does.
 void read_end_of_text(const JsonFields& config, const fs::path& directory, const Family& family, ModelConfig& c) {
     if (config.mentions("eos_token_id")) {
         c.eos_ids = token_ids(config, "eos_token_id");

@@ -150,14 +150,15 @@ class HfCheckpoint : public Checkpoint {
             const SafetensorsFile& file = add_file(directory_ / shard);
             for (const auto& [tensor, owner] : shard_of) {
                 if (owner == shard && file.entries().find(tensor) == file.entries().end()) {
-                    throw CheckpointError(file.path(), "does not hold tensor " + tensor + ", which " +
-                                                           index.filename().string() + " says is in it");
+                    throw CheckpointError(file.path(), "does not hold tensor " + tensor + ", although " +
+                                                           index.filename().string() +
+                                                           " lists the tensor in this file");
                 }
             }
         }
     }
 
-    /// As in transformers 5, a checkpoint with tied embeddings uses its stored head if the values differ.
+    /// As in transformers 5, a checkpoint with tied embeddings uses its stored head if it differs from the embeddings.
     void resolve_tied_head() {
         if (!config_.tied_embeddings) return;
         const auto head = locations_.find("lm_head.weight");

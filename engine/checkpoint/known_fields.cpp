@@ -215,9 +215,8 @@ void refuse_fields(const JsonFields& fields, const Names& refused, std::string_v
     for (const std::string& name : refused) {
         const json* value = fields.find(name.c_str());
         if (value == nullptr || is_neutral(*value)) continue;
-        fields.fail(
-            fmt::format("{}{} is {}, which kvscope does not support; expected {}, or that the field is absent. {}",
-                        where, name, JsonFields::shown(*value), neutral, supported_models()));
+        fields.fail(fmt::format("{}{} is {}, which kvscope does not support; expected {} or a missing field. {}", where,
+                                name, JsonFields::shown(*value), neutral, supported_models()));
     }
 }
 
@@ -484,7 +483,7 @@ UnknownFields unknown_in_tokenizer(const fs::path& file) {
         if (const json* stage = tokenizer.find(name); stage != nullptr && stage->is_structured())
             add_unknown_in_stage(*stage, name, out);
     const json* added = tokenizer.find("added_tokens");
-    Names of_tokens;  // added once, however many tokens have it
+    Names of_tokens;  // each name is added once for all tokens
     for (size_t i = 0; added != nullptr && added->is_array() && i < added->size(); ++i) {
         if (!(*added)[i].is_object()) continue;
         for (const auto& [name, value] : (*added)[i].items())
@@ -539,8 +538,8 @@ void refuse_unsupported_keys(const GgufFile& file, std::string_view architecture
             const double number = number_in(found->second);
             // For llama.cpp, a factor of 0 means no factor.
             if ((number == 0 && name != "attention.causal") || (may_be_one && number == 1)) continue;
-            file.fail(fmt::format("{}{} is {}, which kvscope does not support; expected {}, or no such key. {}", prefix,
-                                  name, shown(found->second), neutral, supported_models()));
+            file.fail(fmt::format("{}{} is {}, which kvscope does not support; expected {} or a missing key. {}",
+                                  prefix, name, shown(found->second), neutral, supported_models()));
         }
     };
     const std::string prefix = std::string(architecture) + ".";

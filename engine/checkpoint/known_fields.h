@@ -10,7 +10,7 @@
 
 namespace kvscope::checkpoint {
 
-// A field of a model's files is read, has no effect on results, is unsupported (except neutral values), or is unknown.
+// A field of a model's files is read, without effect, unsupported or unknown. Unsupported fields may be neutral.
 
 /// @throws CheckpointError for the first unsupported field of config.json that is not neutral
 void refuse_unsupported_fields(const JsonFields& config);

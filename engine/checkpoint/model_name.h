@@ -6,7 +6,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Returns `general.name` if the file's name contains all its words or is generic (model.gguf), else the file's name.
+/// Returns the file's name, or `general.name` if the file's name is generic or contains all words of `general.name`.
 std::string name_of_gguf(const std::filesystem::path& file, std::string_view metadata_name);
 
 /// Returns the folder's name or, in the hub's cache, the repository's name.

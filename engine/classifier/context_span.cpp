@@ -56,7 +56,7 @@ ContextSpan find_context(const Model& model, const Prompt& prompt) {
         span.text += model.tokenizer().piece(id);
     }
     span.token_at.push_back(span.text.size());
-    // If the template does not write the first token, the tokenizer adds it (BOS).
+    // Without a chat template, the tokenizer may add a first token (BOS), whose text is not part of the prompt.
     const size_t own =
         prompt.chat_template.empty() && model.tokenizer().is_special(prompt.ids[0]) ? span.token_at[1] : 0;
     const auto head =

@@ -25,8 +25,8 @@ class TokenClassifier {
 
     std::vector<Window> windows(std::span<const checkpoint::TextToken> tokens) const;
 
-    /// Returns the probability that each byte's word is kept: the mean over the word's tokens or the first token's
-    /// probability, and 1 in `force_tokens`. A space belongs to the next word. Other bytes have NaN.
+    /// Returns for each byte the probability that its word is kept: the mean over the word's tokens or the probability
+    /// of the first token. Texts in `force_tokens` have 1. A space belongs to the next word. Other bytes have NaN.
     /// @throws std::invalid_argument if the text is not UTF-8; Cancelled
     std::vector<float> byte_probabilities(std::string_view text, const policies::TokenClassification& how,
                                           Progress& progress) const;
@@ -40,7 +40,7 @@ class TokenClassifier {
     Encoder encoder_;
 };
 
-/// Returns the mean over the bytes in [begin, end) that have a probability, or 0 if none has.
+/// Returns the mean over the bytes in [begin, end) that have a probability, or 0 if no byte has a probability.
 float mean_probability(std::span<const float> of_bytes, size_t begin, size_t end);
 
 }  // namespace kvscope::engine

@@ -17,10 +17,10 @@ struct AvailableMemory {
 /// Returns the least of the machine's free memory and the limits of control groups, `ulimit -v` and `ulimit -d`.
 AvailableMemory available_memory(const std::filesystem::path& root = "/");
 
-/// Checks the memory, unless the environment variable KVSCOPE_ANY_MEMORY is set.
+/// Checks that `bytes` of memory are available, unless the environment variable KVSCOPE_ANY_MEMORY is set.
 /// @param what start of the message, such as "model.gguf: its weights need"
 /// @param remedy advice, such as "use a file with smaller weights"
-/// @throws RunError with both sizes if fewer than `bytes` are available
+/// @throws RunError with the required and the available bytes if the memory is too small
 void require_available(uint64_t bytes, const std::string& what, const std::string& remedy);
 
 /// Returns the highest resident bytes since reset_peak(), or since the program's start if no reset is possible.

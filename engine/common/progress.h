@@ -17,7 +17,7 @@ class Progress {
 
     /// Called often. Returns true to stop the work, which then throws Cancelled. May block to pause the work.
     virtual bool cancelled() const = 0;
-    /// As cancelled(), but never pauses, for work that holds a resource for which other work waits.
+    /// Like cancelled(), but never pauses. Used while the work holds a resource that other work may need.
     virtual bool cancelled_without_pause() const { return cancelled(); }
 };
 
@@ -29,7 +29,7 @@ class SilentProgress final : public Progress {
     bool cancelled() const override { return false; }
 };
 
-/// Cancels when `outer` cancels, but reports no steps. For work within another phase.
+/// Cancels when `outer` cancels, but reports no steps. Used for work within another phase.
 class WithoutSteps final : public Progress {
  public:
     explicit WithoutSteps(const Progress& outer) : outer_(outer) {}

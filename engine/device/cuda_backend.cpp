@@ -31,9 +31,9 @@ namespace fs = std::filesystem;
 using kernels::cuda::Failed;
 using kernels::cuda::Unavailable;
 
-// Products with more rows use libtorch, which is then faster.
+// For products with more rows, libtorch is faster.
 constexpr int64_t rows_of_own_product = 383;
-constexpr int64_t rows_of_block = 1024;  // enough that a product has a tile for every processor of a large card
+constexpr int64_t rows_of_block = 1024;  // enough for a tile of the product on every processor of a large card
 constexpr int64_t most_head_dim = 256;
 
 constexpr const char* how_to_install =
@@ -207,7 +207,7 @@ class CudaBackend final : public TorchBackend {
         size_t n = 0;
         for (const kernels::RowErrors& problem : problems) n += n_of(problem);
         if (n == 0) return;
-        // A single copy, because each copy waits for the device.
+        // All errors are copied at once, because each copy waits for the device.
         const kernels::DeviceArray errors(*this, n * sizeof(double));
         auto* next = static_cast<double*>(errors.data());
         for (const kernels::RowErrors& problem : problems) {

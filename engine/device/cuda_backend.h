@@ -18,7 +18,7 @@ struct Card {
 int count_cards();
 Card card(int number);
 
-/// Gives unused memory that libtorch holds on a card back to the driver.
+/// Returns a card's unused memory from libtorch to the driver.
 void give_back_unused(int number);
 
 /// Opens a card with kvscope's kernels and libtorch's functions. Loads libtorch_cuda.so from the folder in the

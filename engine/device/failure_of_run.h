@@ -11,8 +11,8 @@
 
 namespace kvscope::engine {
 
-/// Runs work of a single run and returns why it failed; empty if it succeeded. Lack of memory, a failed device and
-/// cancellation concern all runs and are thrown.
+/// Calls `action` for a single run and returns why it failed; empty if it succeeded. Lack of memory, a failed device
+/// and cancellation concern all runs and are thrown.
 template <class Action>
 std::string failure_of(Action action) {
     try {

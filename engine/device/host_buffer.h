@@ -4,7 +4,7 @@
 
 namespace kvscope::engine {
 
-/// Reusable memory of the processor for copies from a device. Allocating new memory takes longer than the copies.
+/// Reusable memory of the processor for copies from a device. Allocating memory takes longer than copying.
 class HostBuffer {
  public:
     /// Returns a contiguous copy in the processor's memory, or the tensor itself if it is already there.

@@ -123,7 +123,7 @@ void Memory::deleted(void* numbers) {
     if (!memory().keep(block)) own().raw_deallocate(block);
 }
 
-// Set before other threads allocate tensors, because libtorch does not guard the pointer.
+// The allocator is set before other threads allocate tensors, because libtorch does not guard the pointer.
 [[maybe_unused]] const bool is_set = [] {
     if (keeps) c10::SetCPUAllocator(&memory(), 1);
     return keeps;

@@ -2,8 +2,8 @@
 
 namespace kvscope::engine {
 
-/// While an object exists, memory of deleted large CPU tensors is kept for new ones on all threads, up to 256 MiB.
-/// Without this, a prefill takes about 15 % longer.
+/// While an object exists, memory of deleted large CPU tensors is kept for new ones on all threads, up to 256 MiB. A
+/// prefill without such an object takes about 15 % longer.
 class KeptTensorMemory {
  public:
     KeptTensorMemory();

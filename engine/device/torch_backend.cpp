@@ -50,7 +50,7 @@ Found softmax_sum(const at::Tensor& logits, const at::Tensor& values, const at::
             masses.defined() ? shares * masses : shares};
 }
 
-/// Returns scale (q . k), (R, m), for queries (R, d) and keys (G, m, d), where G divides R.
+/// Returns the attention logits (R, m) for queries (R, d) and keys (G, m, d), where G divides R.
 at::Tensor logits_of(const at::Tensor& queries, const at::Tensor& keys, float scale) {
     const int64_t g = keys.size(0), m = keys.size(1), d = keys.size(2), r = queries.size(0);
     return (keys.view({g, 1, m, d}) * queries.view({g, r / g, 1, d})).sum(-1).view({r, m}) * scale;
@@ -307,7 +307,7 @@ void TorchBackend::row_errors(std::span<const kernels::RowErrors> problems) cons
         found_there.push_back(errors.flatten());
     }
     if (found_there.empty()) return;
-    // A single copy, because each copy waits for the device.
+    // All errors are copied at once, because each copy waits for the device.
     const at::Tensor here = at::cat(found_there).cpu();
     const double* next = here.const_data_ptr<double>();
     for (const kernels::RowErrors& problem : problems) {

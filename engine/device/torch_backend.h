@@ -9,8 +9,8 @@
 
 namespace kvscope::engine {
 
-/// Computes with libtorch: the reference for kernels, and the substitute for missing ones. Results differ from the
-/// kernels' only by the order of sums.
+/// Computes with libtorch, as the reference for the kernels and in place of missing kernels. Only the order of sums
+/// differs from the kernels.
 class TorchBackend : public kernels::Backend {
  public:
     explicit TorchBackend(at::Device place) : place_(place) {}

@@ -7,7 +7,7 @@
 
 namespace kvscope::checkpoint {
 
-/// A regular file for reading. Not a memory map, because truncated files would then cause signals.
+/// A regular file for reading. It is not mapped into memory, because truncated files would then cause signals.
 class InputFile {
  public:
     explicit InputFile(std::filesystem::path path);

@@ -47,7 +47,7 @@ std::string file_identity(const fs::path& path) {
            std::to_string(s.st_ino) + "\n" + time(s.st_mtim) + "\n" + time(s.st_ctim) + "\n";
 }
 
-/// Whether the file is older than the clock's resolution. A newer file could change without a new time.
+/// Whether the last change is old enough that another change would get a different time.
 bool settled(const fs::path& path) {
     struct stat s {};
     timespec now{};

@@ -190,7 +190,7 @@ void check_magic(Reader& in, const InputFile& file) {
     }
     const auto version = in.value<uint32_t>("the version");
     if (version != 0 && (version & 0xffffu) == 0) {
-        throw CheckpointError(file.path(), "is a big-endian GGUF file; supported are little-endian ones");
+        throw CheckpointError(file.path(), "is a big-endian GGUF file; supported are little-endian files");
     }
     if (version < 2 || version > GGUF_VERSION) {
         throw CheckpointError(file.path(), "is of GGUF version " + std::to_string(version) + "; supported are 2 and " +

@@ -44,7 +44,7 @@ class GgufFile {
 
     const std::map<std::string, GgufValue, std::less<>>& values() const { return values_; }
     bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
-    /// Returns nullopt if the key is absent. @throws CheckpointError if the value has another type
+    /// Returns nullopt if the file lacks the key. @throws CheckpointError if the value has another type
     std::optional<int64_t> integer(std::string_view key) const;
     std::optional<double> number(std::string_view key) const;
     std::optional<bool> boolean(std::string_view key) const;

@@ -21,8 +21,8 @@ std::vector<int64_t> places_of(const MergedLayer& layer, int64_t n) {
     return places;
 }
 
-/// Consecutive tokens that a run reads together. The first pass (look) attends to the cached entries, which are then
-/// merged; the second pass (read) appends the chunk.
+/// Consecutive tokens that a run reads together. The first pass (look) attends to the cached entries. The entries are
+/// then merged, and the second pass (read) appends the chunk.
 struct Chunk {
     ChunkedRun* run = nullptr;
     int64_t first = 0;
@@ -65,7 +65,7 @@ void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk
     if (!error.empty()) chunk.run->error = "the gradient of its loss: " + error;
 }
 
-/// Shared by both passes. Each row of the activations is a token of a chunk.
+/// Base class of both passes. Each row of the activations is a token of a chunk.
 class ChunkReader {
  protected:
     explicit ChunkReader(const Transformer& model) : model_(model), shape_(model.shape()) {}

@@ -16,7 +16,7 @@
 namespace kvscope::engine {
 namespace {
 
-// Enough rows that arithmetic, not reading the weights, limits the speed.
+// With this many rows, the speed depends on arithmetic and not on reading the weights.
 constexpr int64_t rows_together = 768;
 
 void turn_to_log_probabilities(at::Tensor& logits) {
@@ -94,7 +94,7 @@ void compare_group(const Transformer& model, const FullReference& reference, std
         const at::Tensor residual =
             feed(model, sequences, tokens,
                  {.given = true, .compare = &reference.attention, .reference_first = first, .errors = errors});
-        // No token follows the answer's last one, so only its attention is needed.
+        // No token follows the answer's last token, so only the attention of the last token is needed.
         const int64_t n_logits = std::min(n, total - 1 - first);
         for (size_t s = 0; s < group.size(); ++s) {
             group[s].sequence = sequences[s];
@@ -158,7 +158,7 @@ FullReference compute_full_reference(const Transformer& model, Sequence full, st
         }
         progress.advance(first + rows);
     }
-    // Log probabilities, as in comparisons, because two different logits can have equal log probabilities.
+    // Comparisons also use log probabilities, which can be equal although the logits differ.
     reference.greedy = greedy_of(reference.log_probabilities);
     for (int layer = 0; layer < model.shape().n_layers; ++layer) {
         std::vector<at::Tensor> queries, outputs;

@@ -18,8 +18,8 @@ struct FullReference {
     at::Tensor log_probabilities;  ///< (T, vocabulary) f32; row t predicts token t
     std::vector<int32_t> greedy;   ///< (T) most likely token of each step
     AttentionReference attention;  ///< queries and attention outputs while the run reads its answer again
-    /// (L) of (G, n, d): keys of tokens after those that policies see, up to the answer's last one; empty unless
-    /// requested.
+    /// Keys of the tokens that policies do not see, up to the answer's last token: for each layer a tensor (G, n, d).
+    /// Empty unless requested.
     std::vector<at::Tensor> later_keys{};
 };
 

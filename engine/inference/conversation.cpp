@@ -82,7 +82,7 @@ int64_t Conversation::read_question(const Model& model, std::string_view questio
             "The question was tokenized separately from the context, because the tokens of the whole text do not begin "
             "with the cached tokens.";
     }
-    if (reply.read_ids.empty()) throw UsageError("the question has no tokens: write another one");
+    if (reply.read_ids.empty()) throw UsageError("the question has no tokens: write another question");
     require_embeddings(model, reply.read_ids, "the question");
     const int64_t limit = model.config().context_length;
     const auto n = static_cast<int64_t>(reply.read_ids.size());

@@ -16,9 +16,9 @@
 namespace kvscope::engine {
 namespace {
 
-// Enough tokens to use all cores, and few enough to keep the activations small.
+// A pass of this many tokens uses all cores, and its activations stay small.
 constexpr size_t rows_given = 1024;
-// Few tokens, because a pass reads the entries stored in parts again for each token and cannot be cancelled.
+// A pass cannot be cancelled and reads the entries stored in parts for each token, so it appends few tokens.
 constexpr size_t rows_appended_after_parts = 16;
 
 bool stores_parts(const RunCache& cache) {

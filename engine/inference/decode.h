@@ -41,10 +41,10 @@ using OutputErrors = std::vector<double>;
 struct FeedOptions {
     /// Whether the tokens are known beforehand and can be read together. Otherwise each sequence reads one token.
     bool given = false;
-    /// Receives queries and attention outputs, with one element for each of the first sequences.
+    /// Receives the queries and attention outputs of the first records.size() sequences.
     std::span<AttentionReference> records{};
     bool record_plain = false;  ///< also record the queries before RoPE
-    /// If set, adds output errors. Sequences must read the reference's tokens from `reference_first` on.
+    /// Reference for the output errors; nullptr for none. Sequences must read its tokens from `reference_first` on.
     const AttentionReference* compare = nullptr;
     int64_t reference_first = 0;
     std::span<OutputErrors> errors{};  ///< one element for each sequence

@@ -19,7 +19,7 @@ struct Attended {
     std::vector<float> outputs;    ///< (H, d)
 };
 
-/// @param queries (m, H d) of tokens whose own entries follow the first n
+/// @param queries (m, H d) of m tokens, whose own entries come after the first n entries
 Attended attended(const Transformer& model, int layer, const at::Tensor& queries, const HeldLayer& held, int64_t n) {
     const auto shape = model.shape();
     const auto heads = static_cast<size_t>(shape.n_heads), all = held.positions.size();
@@ -68,7 +68,7 @@ std::vector<float> floats(const at::Tensor& vectors, int64_t n) {
     return {some.const_data_ptr<float>(), some.const_data_ptr<float>() + some.numel()};
 }
 
-/// Replaces each pair by one entry with the given key at the second entry's place and with summed values and masses.
+/// Merges each pair into an entry at the second entry's position, with the given key and summed values and masses.
 HeldLayer merged(const Transformer& model, const HeldLayer& held, const policies::Merges& merges) {
     const auto shape = model.shape();
     const int64_t d = shape.head_dim, g = shape.n_kv_heads, n = static_cast<int64_t>(held.positions.size()),
@@ -126,7 +126,7 @@ EntryRange entries_at(const HeldLayer& held, int64_t from, int64_t to) {
     return {place_of(from), place_of(to)};
 }
 
-/// Merges `n_merges` pairs among the first n entries, which precede the last tokens' entries.
+/// Merges `n_merges` pairs among the first n entries. The entries of the last decoded tokens come after them.
 HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& queries, policies::Policy& policy,
                      std::string_view label, const HeldLayer& held, EntryRange whole, int64_t n, int64_t n_merges) {
     const auto shape = model.shape();

@@ -33,7 +33,7 @@ struct HeadQuery {
     double scale = 0;  ///< logits are scale * (q . k)
 };
 
-/// Logit of each visible entry and, for r = v - o, the products E . r, r . r and r . (r of the preceding entry).
+/// For each visible entry, the logit and three products of r = v - o: with E, with itself, and with the preceding r.
 struct EntryProducts {
     std::vector<double> logits, along, squares, with_previous;
 };
@@ -61,7 +61,7 @@ void multiply(const HeadQuery& head, int64_t d, EntryProducts& products) {
     }
 }
 
-/// Sums the cosines over pairs of neighbors. Only the factor 1 - 2 alpha can change a cosine's sign.
+/// Sums the cosines over pairs of neighbors. Of the factors with alpha, only 1 - 2 alpha can change a cosine's sign.
 CosineSums sums_of_query(const HeadQuery& head, int64_t d, EntryProducts& products) {
     CosineSums sums;
     double length = 0;

@@ -79,7 +79,7 @@ at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> i
         for (int64_t i = 0; i < rows; ++i) next.data_ptr<int64_t>()[i] = ids[static_cast<size_t>(begin + i + 1)];
         at::Tensor x = residual.narrow(0, begin, rows).detach();
         x.set_requires_grad(true);
-        // In f32, p - 1 loses all digits for a nearly certain token.
+        // In f32, the derivative p - 1 would lose all digits if the probability p is close to 1.
         const at::Tensor loss = -at::log_softmax(model.logits(x).to(at::kDouble), -1).gather(1, next);
         const auto found = torch::autograd::grad({loss}, {x}, {at::full_like(loss, 1.0 / static_cast<double>(n))});
         gradient.narrow(0, begin, rows).copy_(found[0]);

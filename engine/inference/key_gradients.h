@@ -11,8 +11,8 @@
 
 namespace kvscope::engine {
 
-/// Returns, for each of the last n entries, the first entry in its window (the last `window` positions, including its
-/// own); empty if every entry sees all.
+/// Returns, for each of the last n entries, the first entry in its sliding window. The window ends with the entry
+/// itself and has `window` positions. The result is empty if every entry sees all entries.
 std::vector<int64_t> first_seen(std::span<const int64_t> positions, int64_t n, int64_t window);
 
 struct HeldEntries {
@@ -37,7 +37,7 @@ LayerRead read_layer(const Transformer& model, int layer, const HeldEntries& hel
 struct ChunkRead {
     std::span<const int32_t> ids;         ///< (m)
     int64_t first = 0;                    ///< position of the chunk's first token
-    std::vector<at::Tensor> residuals{};  ///< (L + 1) of (m, hidden) f32: before each layer and after the last one
+    std::vector<at::Tensor> residuals{};  ///< (L + 1) tensors (m, hidden) f32: before each layer and after all layers
     std::vector<HeldEntries> held{};      ///< (L) entries before the chunk
     bool by_own_keys = false;             ///< whether to compute gradients for the chunk's own keys, too
 };
@@ -47,8 +47,8 @@ struct ChunkRead {
 at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> ids, const at::Tensor& residual,
                             const Progress& progress);
 
-/// Returns the gradient of the chunk's loss with respect to each key before RoPE, (L) of (G, n [+ m], d) f32; empty for
-/// a chunk of one token. Computes and differentiates one layer at a time in f32, to save memory.
+/// Returns the gradient of the chunk's loss with respect to the keys before RoPE, as a tensor (G, n or n + m, d) f32
+/// for each layer; empty for a chunk of one token. Differentiates one layer at a time, to save memory.
 std::vector<at::Tensor> key_gradients(const Transformer& model, const ChunkRead& chunk, const Progress& progress);
 
 }  // namespace kvscope::engine

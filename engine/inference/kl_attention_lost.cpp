@@ -29,7 +29,7 @@ class AnswerWeights {
           logits_(at::empty({shape_.group() * n_keys_ * queries_at_once}, at::kFloat)),
           weights_(at::empty_like(logits_)) {}
 
-    /// Returns (H / G, n_keys, n) for queries [first, first + n), n <= queries_at_once. Valid until the next call.
+    /// Returns the weights (H / G, n_keys, n) of n <= queries_at_once queries, valid until the next call.
     at::Tensor of(int layer, int head, int64_t first, int64_t n) {
         const int64_t d = shape_.head_dim, group = shape_.group();
         const at::Tensor queries = answer_.attention.queries[static_cast<size_t>(layer)]
@@ -94,7 +94,7 @@ bool is_finite(std::span<const float> values) {
     return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
-/// Returns the KL (runs, n) of the steps that queries [first, first + n) predict.
+/// Returns the KL divergence of each run (runs, n) at the n steps after step `first`.
 std::vector<float> kl_of(std::span<const ComparedRun> runs, int64_t first, int64_t n) {
     std::vector<float> kl;
     for (const ComparedRun& run : runs) {

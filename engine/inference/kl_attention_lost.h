@@ -18,9 +18,9 @@ struct ComparedRun {
     trace::Kept kept;                ///< prompt entries in the run's cache, with R rows per layer
 };
 
-/// Returns, for each run, how much of its divergence falls on each dropped prompt token, (L, N) in nats: the step's KL
-/// times the full run's attention from the query that predicts the step, in heads that dropped the token. Sums over all
-/// steps but the first; averages over query heads. A run's result is empty if a step's KL is not finite.
+/// Returns, for each run, the divergence that falls on each dropped prompt token, (L, N) in nats. Multiplies the KL of
+/// a step by the full run's attention from the query that predicts the step, in heads that dropped the token. Sums over
+/// all steps but the first and averages over query heads. A run's result is empty if a step's KL is not finite.
 /// @param answer must contain `later_keys`
 std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, const RunCache& full,
                                                   const FullReference& answer, int64_t n_context,

@@ -15,8 +15,8 @@
 
 namespace kvscope::engine {
 
-/// Observations of one prefill, from which policies can select again with other parameters. Memory: keys and values,
-/// 2 L G N d numbers shared with the full run's cache; sums and window attention, 2 L H N f32; queries, L H w d f32.
+/// Observations of one prefill, from which policies can select again with other parameters. Keys and values share the
+/// memory of the full run's cache. Sums and window attention need 2 L H N f32, and queries L H w d f32.
 class LivePrefill {
  public:
     /// Smallest number of observed queries, enough for the default parameters of all policies.

@@ -16,7 +16,7 @@ namespace {
 float rounded_to(float, float number) { return number; }
 kernels::bf16 rounded_to(kernels::bf16, float number) { return kernels::bf16_from_float(number); }
 
-/// Replaces each pair of n vectors by merged + i * stride for pair i, or by its sum if `merged` is null.
+/// Merges pairs among n vectors. Pair i becomes the vector at merged + i * stride, or its sum if `merged` is null.
 template <class T>
 void merge_vectors(T* vectors, int64_t d, int64_t n, std::span<const uint32_t> pairs, const float* merged,
                    int64_t stride) {

@@ -41,18 +41,18 @@ struct MergedLayer {
         return entry == 0 ? int64_t{positions[0]} + 1 : int64_t{positions[entry]} - int64_t{positions[entry - 1]};
     }
 
-    /// Replaces each pair by one entry with the given key and with summed values and masses, limited as `merges` says.
-    /// The `n_after` entries after the first n move up.
+    /// Merges pairs of entries. Each new key comes from `merges`; values and masses are summed, and masses are limited
+    /// by merges.largest_mass. The `n_after` entries after the first n move up.
     void merge(const policies::Merges& merges, int64_t n_after);
 
     void append(int64_t first, int64_t n);
 
-    /// Returns the keys (G, capacity, d). The first ones are rotated to the places in `at`.
+    /// Returns the keys (G, capacity, d), of which the first at.size() are rotated to the positions `at`.
     at::Tensor rotated(const Transformer& model, std::span<const int64_t> at) const;
 };
 
-/// Relative errors (G): |tokens' keys - entries' keys| / |tokens' keys| in the 2-norm, before RoPE, and the same for
-/// values, with an entry's value divided equally among its tokens. Requires `from`.
+/// Relative 2-norm errors of the merged keys and values, one number per KV head (G). Keys are compared before RoPE.
+/// Each token of an entry gets an equal part of the entry's value. Requires `from`.
 struct MergeErrors {
     std::vector<float> keys, values;
 };

@@ -20,7 +20,7 @@
 namespace kvscope::engine {
 namespace {
 
-/// Enough tokens to use all cores and to expand weights rarely, and few enough for the processor's caches.
+/// Large chunks use all cores and expand weights less often. Small chunks fit in the processor's caches.
 int64_t tokens_of_chunk(const Transformer& model) { return model.device().is_processor() ? 1024 : 4096; }
 
 void copy_queries(const Transformer& model, const at::Tensor& qkv, std::vector<float>& target, int64_t n_total,
@@ -164,7 +164,7 @@ class Pass {
         return observations;
     }
 
-    /// Returns the keys of prompt and tail; empty for several tails, which overwrite one another.
+    /// Returns the keys of prompt and tail; empty if there are several tails, because all tails use the same memory.
     policies::EntriesView all_keys_of_tail() const {
         if (request_.tails.size() > 1) return {};
         return DenseLayer::entries_view(tail_dense_.keys, tail_dense_.device);

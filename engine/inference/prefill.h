@@ -40,7 +40,7 @@ using OnLayer = std::function<void(PrefillLayer&)>;
 struct PrefillResult {
     DenseCache cache;                ///< empty unless kept
     std::vector<float> last_logits;  ///< (vocabulary) of the prompt's last token; empty if a layer was skipped
-    /// Seconds without callbacks and recording, and without what a device computed during these.
+    /// Seconds of the prefill. Excludes callbacks, recording, and the work of a device during both.
     double seconds = 0;
     double recording_seconds = 0;  ///< seconds for projection measures and for copying observations
 };

@@ -33,9 +33,9 @@ void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const
                         "with -n",
                         origin, n_new, limit));
     throw UsageError(
-        fmt::format("{}: the prompt has {} tokens and {} new ones were requested, but the model's context is {}: "
+        fmt::format("{}: the prompt has {} tokens and {} new tokens were requested, but the model's context is {}: "
                     "shorten the prompt "
-                    "by {} tokens or ask for fewer new ones with -n",
+                    "by {} tokens or ask for fewer new tokens with -n",
                     origin, n, n_new, limit, n_new - room));
 }
 
@@ -77,7 +77,7 @@ bool parsed_special(const nlohmann::json& entry) {
     return found != entry.end() && found->is_boolean() && found->get<bool>();
 }
 
-/// Returns when a prompt was rendered. A prompt copied from another trace keeps its own time.
+/// Returns the time at which a prompt was rendered. A prompt copied from another trace keeps its own time.
 std::time_t rendered_at(const trace::Reader& reader, const nlohmann::json& entry) {
     const auto found = entry.find("rendered");
     const bool is_said = found != entry.end() && found->is_string();

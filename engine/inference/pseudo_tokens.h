@@ -27,7 +27,7 @@ struct PseudoSource {
     uint64_t seed = 0;
 };
 
-/// Returns n separately drawn tails as long as the answer. @throws UsageError if the phrase is needed and empty
+/// Draws n tails, each as long as the answer. @throws UsageError if the phrase is needed and empty
 std::vector<Tail> tails_of(const PseudoTokens& tokens, const PseudoSource& source, int n);
 
 }  // namespace kvscope::engine

@@ -41,7 +41,7 @@ std::vector<float> attention_kept(std::span<const float> window_attention, const
                                   int64_t n_tokens, const policies::Selection& selection) {
     const int64_t per_row = shape.n_heads / static_cast<int64_t>(selection.rows.size());
     std::vector<float> shares;
-    // One loop over all heads of a row is faster, because the sums are independent.
+    // One loop sums all heads of a row, because independent sums are faster than one sum after another.
     std::vector<double> kept(static_cast<size_t>(per_row));
     const float* weights = window_attention.data();
     for (const auto& row : selection.rows) {

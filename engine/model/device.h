@@ -15,7 +15,7 @@ namespace kvscope::engine {
 /// Returns the devices of this machine, the processor first. Takes a few tenths of a second.
 std::vector<DeviceChoice> devices();
 
-/// Returns why no card can be used, for example "no NVIDIA driver: …"; empty if one may be usable.
+/// Returns why no card can be used, for example "no NVIDIA driver: …"; empty if a card may be usable.
 std::string why_no_card();
 
 /// Returns a card's name and memory, such as "cuda:0: NVIDIA H100, 61.2 of 79.2 GiB free"; empty for the processor.

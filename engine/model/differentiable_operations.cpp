@@ -60,7 +60,7 @@ class WeightProduct : public torch::autograd::Function<WeightProduct> {
     }
 };
 
-/// Computes x W^T with gradients for both factors. libtorch's rounding would depend on the number of threads.
+/// Computes x W^T with gradients for both factors. libtorch's rounding depends on the number of threads.
 class Product : public torch::autograd::Function<Product> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
@@ -80,7 +80,7 @@ class Product : public torch::autograd::Function<Product> {
     }
 };
 
-/// Softmax along the last dimension. libtorch's derivative would round differently for other numbers of threads.
+/// Softmax along the last dimension. The rounding of libtorch's derivative depends on the number of threads.
 class Softmax : public torch::autograd::Function<Softmax> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x) {
@@ -106,7 +106,7 @@ class Softmax : public torch::autograd::Function<Softmax> {
     }
 };
 
-/// silu(gate) * up for rows (gate, up). libtorch's silu rounds the last elements of each thread's block differently.
+/// Computes silu(gate) * up for rows (gate, up). libtorch's silu rounds the ends of each thread's block differently.
 class SwiGlu : public torch::autograd::Function<SwiGlu> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& gate_up) {

@@ -15,7 +15,7 @@ namespace kvscope::engine {
 
 namespace {
 
-/// Also reports tensors that are converted because no kernel reads their type. @throws RunError for too little memory
+/// Reports tensors that are converted because no kernel reads their type. @throws RunError for too little memory
 void require_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
     const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(checkpoint, dtype);
     if (!bytes.written_out.empty())

@@ -38,10 +38,10 @@ class Model {
     kernels::DType dtype() const { return dtype_; }
     const ComputeDevice& device() const { return device_; }
     const std::string& fingerprint() const;
-    /// Results that policies compute from the weights and share.
+    /// Results that policies compute from the weights. All policies share them.
     const std::shared_ptr<policies::ModelMemo>& memo() const { return memo_; }
 
-    /// Ids that end generation, from the configuration and the tokenizer, ascending.
+    /// Ids that end generation, in ascending order. They come from the configuration and the tokenizer.
     const std::vector<int32_t>& end_ids() const { return end_ids_; }
     std::span<const int32_t> stop_ids(bool ignore_eos) const {
         return ignore_eos ? std::span<const int32_t>() : std::span<const int32_t>(end_ids_);

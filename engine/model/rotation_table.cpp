@@ -58,7 +58,7 @@ Rotation RotationTable::rotation(std::span<const int64_t> positions) const {
     const int64_t half = table.cosines.size(1);
     Rotation rotation{at::empty({n, half}, at::kFloat), at::empty({n, half}, at::kFloat)};
     for (int64_t i = 0; i < n; ++i) {
-        // The table has no negative positions: cos(-x) = cos(x) and sin(-x) = -sin(x), also after rounding.
+        // The table needs no negative positions, because they change only the sign of the sines, even after rounding.
         const int64_t position = positions[static_cast<size_t>(i)];
         const float* cosines = table.cosines.const_data_ptr<float>() + std::abs(position) * half;
         const float* sines = table.sines.const_data_ptr<float>() + std::abs(position) * half;

@@ -15,12 +15,12 @@ struct Rotation {
     at::Tensor cosines, sines;
 };
 
-/// Rotations by position, each computed once in double precision. Thread-safe.
+/// Table of rotations by position, each computed once in double precision. Thread-safe.
 class RotationTable {
  public:
     /// @param inverse_frequencies (d / 2) radians per position
     /// @param factor multiplies cosines and sines
-    /// @param limit positions from this one on are rare and are not stored
+    /// @param limit first position that is not stored, because larger positions are rare
     RotationTable(std::vector<double> inverse_frequencies, double factor, int64_t limit, at::Device place = at::kCPU);
 
     std::shared_ptr<const RotationTable> on(at::Device place) const {
@@ -40,7 +40,7 @@ class RotationTable {
     int64_t limit_;
     at::Device place_;
     mutable std::mutex mutex_;
-    // A longer table replaces the old one, whose parts remain valid for callers.
+    // A longer table replaces the old table. Parts of the old table remain valid for callers.
     mutable Rotation known_, known_there_;
 };
 

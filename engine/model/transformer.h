@@ -49,7 +49,7 @@ class Transformer {
     /// Returns queries, keys and values before RoPE, normalized if the model does so: (n, (H + 2G) d).
     at::Tensor project(int layer, const at::Tensor& residual) const;
 
-    /// Returns x W of the normalized residual, without biases and norms: (n, (H + 2G) d).
+    /// Projects the normalized residual without biases and without query and key norms. Returns (n, (H + 2G) d).
     at::Tensor project_plainly(int layer, const at::Tensor& residual) const;
     /// Whether project() and project_plainly() agree, because the layer has neither biases nor norms.
     bool is_projected_plainly(int layer) const;

@@ -70,7 +70,7 @@ std::vector<RunOption> declared() {
             .following(&RunOptions::seed)
             .recorded()
             .row("sampling seed"),
-        Option(&RunOptions::seed, "seed", "-s,--seed", "Seed of policies with random choices, such as random")
+        Option(&RunOptions::seed, "seed", "-s,--seed", "Seed of policies that choose at random")
             .recorded()
             .row("policies' seed"),
         Option(&RunOptions::dtype, "dtype", "--dtype",

@@ -68,7 +68,7 @@ struct RunOption {
     void reset(RunOptions& options) const;
     /// Returns a sentence that says why the value is not allowed; empty if the value is allowed.
     std::string problem(const RunOptions& options) const;
-    /// Reads the option from a JSON object. A missing value or one of another type changes nothing.
+    /// Reads the option from a JSON object. A missing value or a value of another type changes nothing.
     void read(const nlohmann::json& object, RunOptions& options) const;
 };
 
@@ -78,7 +78,7 @@ const RunOption& run_option(RunOption::Member member);
 std::string problem_of(const RunOptions& options);
 
 void write_recipe(const RunOptions& options, nlohmann::ordered_json& recipe);
-/// Reads options from a recipe to repeat its runs, except options of prompts and model. Ignores invalid values.
+/// Reads the options that repeat a recipe's runs. Skips invalid values and options that belong to prompts or model.
 void read_recipe(const nlohmann::json& recipe, RunOptions& options);
 
 /// Returns the device of a recipe's runs; "cpu" if the recipe names none.

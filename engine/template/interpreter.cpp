@@ -37,7 +37,8 @@ std::string reason_of(const std::exception& error) {
 
 jinja::program compiled(const std::string& source) {
     if (source.size() > largest_source) throw std::runtime_error("it is larger than 1 MiB");
-    // The interpreter drops a first character before white space and a block. An empty expression prevents this.
+    // The interpreter drops the first character if white space and a block follow. An empty expression prevents the
+    // loss.
     const bool text_first =
         !source.empty() && source.front() != '{' && !std::isspace(static_cast<unsigned char>(source.front()));
     jinja::lexer_result lexed = jinja::lexer().tokenize((text_first ? "{{ '' }}" : "") + source);

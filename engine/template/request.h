@@ -23,7 +23,7 @@ struct Request {
 
 struct Reply {
     enum class Kind : char {
-        text = 't',     ///< rendered text; empty if nothing was to be rendered
+        text = 't',     ///< rendered text; empty if no rendering was requested
         invalid = 'i',  ///< reason why the template is not valid Jinja
         refused = 'r',  ///< message of raise_exception
         failed = 'f',   ///< reason why rendering failed

@@ -115,7 +115,7 @@ class BertNormalizer final : public AlignedNormalizer {
     Options options_;
 };
 
-/// As in `tokenizers`, replaces a grapheme of fewer than six bytes by its shortest rule, else each character.
+/// As in `tokenizers`, rules apply to whole graphemes of fewer than six bytes, or else to each character.
 class Precompiled final : public AlignedNormalizer {
  public:
     explicit Precompiled(Charsmap map) : map_(std::move(map)) {}
@@ -159,7 +159,7 @@ class Precompiled final : public AlignedNormalizer {
         return end;
     }
 
-    /// Assigns new characters to old ones in order. The last old character gets all surplus ones.
+    /// Assigns new characters to old characters in order. The last old character gets all remaining new characters.
     static void replace(std::span<const AlignedCharacter> old, std::string_view replacement, AlignedText& out) {
         size_t i = 0;
         for (const AlignedCharacter& c : align(replacement)) {

@@ -75,7 +75,7 @@ class WhiteSpace final : public AlignedPreTokenizer {
     bool punctuation_apart_;
 };
 
-/// Replaces spaces by a special character, prepends one, and cuts before each.
+/// Replaces spaces by a special character, adds this character at the start, and cuts before each of them.
 class Metaspace final : public AlignedPreTokenizer {
  public:
     explicit Metaspace(MetaspaceOptions options) : options_(std::move(options)) {}

@@ -76,7 +76,7 @@ class Bpe {
         size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
 
-    /// Hash table from pairs of ids to rank and result. A word needs several look-ups per character.
+    /// Hash table from a pair of ids to the merge's rank and result. Encoding needs several look-ups per character.
     class MergeTable {
      public:
         struct Entry {

@@ -27,7 +27,7 @@ class Tokenizer {
  public:
     virtual ~Tokenizer() = default;
 
-    /// @param add_special adds tokens such as BOS. Use false for text from a chat template, which contains them.
+    /// @param add_special adds tokens such as BOS. Use false for text that a chat template wrote.
     /// @param parse_special recognizes special tokens in the text (<|im_start|>)
     /// @throws std::invalid_argument if `utf8` is not UTF-8
     std::vector<int32_t> encode(std::string_view utf8, bool add_special, bool parse_special) const {
@@ -45,7 +45,7 @@ class Tokenizer {
     /// @throws std::invalid_argument if `id` is not in [0, vocab_size)
     virtual std::string piece(int32_t id) const = 0;
 
-    /// Returns the piece as valid UTF-8 for display, with incomplete and control characters as ⟨E2⟩.
+    /// Returns the piece as valid UTF-8 for display. Writes bytes of incomplete and control characters as ⟨E2⟩.
     std::string shown(int32_t id) const;
 
     /// Returns the highest id plus one.

@@ -14,7 +14,7 @@ namespace kvscope::checkpoint {
 struct NamedToken {
     AddedToken token;            ///< id -1 stands for the vocabulary's id of the text or else the next free id
     std::filesystem::path file;  ///< file that names the token, for messages
-    /// Whether the flags replace the flags in tokenizer.json. If not, the token counts only if tokenizer.json lacks it.
+    /// Whether the flags replace the flags in tokenizer.json. If false, a token in tokenizer.json stays as it is.
     bool replaces = false;
 };
 

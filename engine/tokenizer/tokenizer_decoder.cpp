@@ -138,7 +138,7 @@ class Replace final : public Decoder {
         }
         return tokens;
     }
-    // The pattern does not apply to single bytes from an earlier step.
+    // An earlier step may produce single bytes, to which the pattern does not apply.
     std::string piece(std::string_view token) const override {
         if (first_invalid_utf8(token) != std::string_view::npos) return std::string(token);
         std::string out;

@@ -14,7 +14,7 @@ class Decoder {
  public:
     virtual ~Decoder() = default;
 
-    /// Rewrites consecutive tokens. The concatenation of the results is the text.
+    /// Rewrites consecutive tokens. The results together form the text.
     virtual std::vector<std::string> apply(std::vector<std::string> tokens) const = 0;
 
     virtual std::string piece(std::string_view token) const = 0;

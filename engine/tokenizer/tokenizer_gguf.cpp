@@ -287,7 +287,7 @@ class GgufTokenizer final : public Tokenizer {
         return ends;
     }
 
-    /// Returns the end of a piece that begins at `at` or after bytes that the tokens omit.
+    /// Returns the end of the next piece in the text from `at` on. Skips bytes that the tokens omit.
     size_t end_of_piece(std::string_view piece, std::string_view text, size_t at) const {
         size_t end;
         while ((end = end_of_match(piece, text, at)) == npos) at = end_of_left_out(text, at);
@@ -306,7 +306,7 @@ class GgufTokenizer final : public Tokenizer {
                         at));
     }
 
-    /// SentencePiece writes spaces as ▁, so it decodes a ▁ of the text as a space.
+    /// SentencePiece writes spaces as ▁, so a ▁ in the text becomes a space in the piece.
     size_t end_of_match(std::string_view piece, std::string_view text, size_t at) const {
         constexpr std::string_view underline = "▁";
         for (const char byte : piece) {

@@ -101,7 +101,7 @@ void append_ids(const nlohmann::json& config, const char* key, std::set<int32_t>
     for (size_t i = 0; i < node.size(); ++i) out.insert(token_id(node[i]));
 }
 
-/// Longest decoded token in bytes. Limits the memory for a prompt's pieces.
+/// Longest decoded token in bytes. The limit bounds the memory for a prompt's pieces.
 constexpr size_t longest_piece = 4096;
 
 class JsonTokenizer final : public Tokenizer {
@@ -258,7 +258,7 @@ class JsonTokenizer final : public Tokenizer {
         for (const NamedToken& named : config.tokens) {
             AddedToken token = named.token;
             if (added_.contains(token.content) && !named.replaces) continue;
-            // As in `tokenizers`, a token without an id gets the vocabulary's id or else the next free one.
+            // As in `tokenizers`, a token without an id gets the vocabulary's id or else the next free id.
             if (token.id < 0) token.id = id_of(token.content).value_or(std::max(n_in_model, highest + 1));
             if (const std::string problem = problem_of(token); !problem.empty())
                 throw CheckpointError(named.file, problem);

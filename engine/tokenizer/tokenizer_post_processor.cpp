@@ -5,7 +5,7 @@
 namespace kvscope::checkpoint {
 namespace {
 
-/// Higher than any real id. Limits the memory for a damaged id.
+/// No real id is higher. The limit bounds the memory for a damaged id.
 constexpr int64_t highest_id = (int64_t{1} << 24) - 1;
 
 void read_template(const JsonNode& node, Surrounding& out) {

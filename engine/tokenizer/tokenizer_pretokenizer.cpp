@@ -72,7 +72,7 @@ void append_pieces(const Piece& piece, const std::vector<Span>& spans, std::vect
     }
 }
 
-/// Cuts at characters that satisfy a predicate. Each of them is a separate match.
+/// Cuts at characters that satisfy a predicate. Each such character is a separate match.
 template <typename Predicate>
 std::vector<Span> cut_at_characters(std::string_view text, Predicate is_match) {
     std::vector<Span> spans;

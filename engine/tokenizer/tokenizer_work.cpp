@@ -54,7 +54,7 @@ void TokenizerWork::step() {
     if (now - work.looked_at_ < seconds_between_looks) return;
     work.looked_at_ = now;
     StopCheck::now();
-    // CPU time, because other programs may slow the machine down.
+    // The CPU time excludes the time of other programs.
     const double used = seconds_on(CLOCK_THREAD_CPUTIME_ID);
     if (work.started_at_ < 0) work.started_at_ = used;
     const double megabytes = static_cast<double>(work.text_bytes_) / static_cast<double>(megabyte);

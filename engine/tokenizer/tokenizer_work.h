@@ -6,11 +6,11 @@
 
 namespace kvscope::checkpoint {
 
-/// While this object exists, limits tokenizer work on this thread to 5 s of CPU time (more for texts above a megabyte),
-/// and the length of texts to 16 times the input or `longest`, whichever is larger.
+/// While this object exists, limits the tokenizer's work on this thread. The limit is 5 s of CPU time, or more for a
+/// text above a megabyte. Texts may grow to 16 times the input or to `longest` bytes, whichever is more.
 class TokenizerWork {
  public:
-    /// @param longest length in bytes that is always allowed
+    /// @param longest bytes to which every text may grow
     TokenizerWork(const std::filesystem::path& file, size_t text_bytes, size_t longest = size_t{16} << 20);
     ~TokenizerWork();
     TokenizerWork(const TokenizerWork&) = delete;

@@ -8,7 +8,7 @@
 
 namespace kvscope::checkpoint {
 
-/// A part of a text. `ends`, if requested, gives for each byte the end of the original character, or 0.
+/// A part of a text. `ends`, if requested, gives the end of each byte's original character, or 0 for added bytes.
 struct TracedView {
     std::string_view text;
     const uint32_t* ends = nullptr;

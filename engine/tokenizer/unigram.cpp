@@ -11,7 +11,7 @@
 namespace kvscope::checkpoint {
 namespace {
 
-// Penalty of an unknown character compared with the least likely token.
+// An unknown character scores this much less than the least likely token.
 constexpr double unknown_penalty = 10.0;
 
 class Unigram final : public WordModel {

@@ -424,7 +424,7 @@ class RebuiltLayers(ProgramTest):
         self.assertFalse((self.folder / "other.safetensors.moments").exists())
         self.refuses(2, ["groups of", "the model has 2"], *train, "--ratio", "1e-10", "-o", "no.safetensors")
         (self.folder / "short.txt").write_text("A few words.")
-        self.refuses(2, ["use a longer one"], "train-echo", "-m", HF_MODEL, "short.txt", "-o", "no.safetensors")
+        self.refuses(2, ["use a longer text"], "train-echo", "-m", HF_MODEL, "short.txt", "-o", "no.safetensors")
         (self.folder / "binary.txt").write_bytes(b"\xff\xfe\x00" * 100)
         self.refuses(2, ["binary.txt", "UTF-8"], "train-echo", "-m", HF_MODEL, "binary.txt", "-o", "no.safetensors")
         self.assertFalse((self.folder / "no.safetensors").exists())
