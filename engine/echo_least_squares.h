@@ -10,7 +10,7 @@
 
 namespace kvscope::engine {
 
-/// Products of all pairs of numbers, summed over tokens: D numbers of a group's first layer and D numbers of a layer.
+/// Gram matrix of the D numbers of a group's first layer and the D numbers of a layer, summed over tokens.
 class Moments {
  public:
     using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

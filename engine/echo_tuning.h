@@ -16,7 +16,7 @@ namespace kvscope::engine {
 struct EchoStep {
     double rate = 0;  ///< learning rate of the step
     double loss = 0;  ///< loss before the step, summed over the rebuilt layers
-    /// Root of the loss divided by the mean square of the reference values. For qk_kl: the mean divergence in nats.
+    /// Square root of (loss / mean square of the reference values). For qk_kl: mean divergence in nats.
     double error = 0;
 
     friend bool operator==(const EchoStep&, const EchoStep&) = default;

@@ -119,7 +119,7 @@ struct Experiment::Impl {
         std::vector<std::string> obstacles(plans.size());
         for (const auto& run : runs)
             if (run->failed()) obstacles[static_cast<size_t>(run->index())] = run->record.message;
-        // Only the first prompt may end the command: a repeated command would stop at the same later prompt again.
+        // Later prompts must not end the command, because a repeated command would end at the same prompt.
         if (options.require_possible_run && questions[0].number == 0) require_possible_run(prompt, plans, obstacles);
         for (size_t i = 1; i < plans.size(); ++i)
             if (!obstacles[i].empty() && told_impossible.insert(i).second)

@@ -46,7 +46,7 @@ class Watcher final : public policies::Policy {
     }
 
     int64_t most_attended(size_t head) const { return most_attended_[head]; }
-    /// Returns a head's last attention to a needle of n tokens. Only the head's n most attended tokens count.
+    /// Returns a head's attention to a needle of n tokens in the last step. Only the n most attended tokens count.
     double needle_attention(size_t head) const { return needle_attention_[head]; }
     bool in_needle(int64_t position) const { return position >= begin_ && position < end_; }
 

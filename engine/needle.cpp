@@ -21,7 +21,7 @@ constexpr std::array names{"lantern", "anchor",  "compass", "kettle", "violin", 
                            "saddle",  "pepper",  "marble",  "walnut", "candle", "pillow", "ribbon", "basket",
                            "hammer",  "feather", "blanket", "mirror", "bottle", "ladder", "pencil", "window"};
 
-/// Splits a text after . ! or ? before white space. Line breaks become spaces.
+/// Splits a text after each . ! or ? that white space follows. Line breaks become spaces.
 std::vector<std::string> sentences_of(std::string_view text) {
     std::vector<std::string> sentences;
     std::string sentence;

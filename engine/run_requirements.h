@@ -20,7 +20,7 @@ uint64_t least_bytes(const Model& model, std::span<const Prompt> prompts, std::s
 void require_memory(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                     const ExperimentOptions& options, std::string remedy);
 
-/// @throws UsageError with all obstacles if there are plans besides full and none can run
+/// @throws UsageError with all obstacles if there are plans besides full and none of them can run
 /// @param obstacles why each run is impossible; an empty text for a possible run
 void require_possible_run(const Prompt& prompt, std::span<const RunPlan> plans, std::span<const std::string> obstacles);
 

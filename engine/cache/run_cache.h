@@ -46,7 +46,7 @@ class RunCache {
     void compress(int layer, const policies::Selection& selection, const DenseLayer& dense,
                   std::vector<kernels::RowCopy>* later = nullptr);
 
-    /// Stores a selection that contains all numbers. @throws as compress(); RunError if numbers are missing
+    /// Stores a selection that contains its entries' numbers. @throws as compress(); RunError if numbers are missing
     void hold(int layer, const policies::Selection& selection, int64_t n_tokens);
 
     /// Passes a row's values, (n_entries, d) f32, to `edit` and stores the result. All entries must be whole.
@@ -71,7 +71,7 @@ class RunCache {
         size_t value_stride = 0;
         int64_t position = 0;
     };
-    /// Appends tokens to a row. The caller must make `copies` before the row is read.
+    /// Appends tokens to a row. The caller must perform `copies` before the row is read.
     void append(int layer, int row, const Tokens& tokens, std::vector<kernels::RowCopy>& copies);
 
     using Scratch = std::vector<at::Tensor>;

@@ -24,7 +24,7 @@ char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> 
 class StoredBlock {
  public:
     StoredBlock(int width, std::span<const float> numbers, kernels::DType dtype);
-    /// Copies the vectors at these positions in `dense`, (capacity, d). If `channels` is not empty, copies only these.
+    /// Copies vectors of `dense` (capacity, d) at these positions: the given channels, or all if `channels` is empty.
     StoredBlock(std::span<const uint16_t> channels, std::span<const uint32_t> positions, const char* dense,
                 int head_dim, kernels::DType dtype);
 
@@ -132,7 +132,7 @@ class StoredEntries {
         values_.add_maps(maps);
     }
 
-    /// A row for attention_decode that lacks queries and outputs. Queries have only `key_channels`, or all if empty.
+    /// A row for attention_decode without queries and outputs. Queries contain `key_channels`; an empty list means all.
     struct Attended {
         kernels::DecodeRow row;
         std::span<const uint16_t> key_channels;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr float pi = std::numbers::pi_v<float>;
 
-/// Llama 3.1: divides long wavelengths by the factor, keeps short ones, and interpolates between them.
+/// Llama 3.1: divides low frequencies by the factor, keeps high frequencies, and interpolates between them.
 float scale_llama3(float frequency, const RopeScaling& scaling) {
     const auto factor = static_cast<float>(scaling.factor);
     const auto original = static_cast<float>(scaling.original_context);
@@ -22,7 +22,7 @@ float scale_llama3(float frequency, const RopeScaling& scaling) {
     return (1 - smooth) * frequency / factor + smooth * frequency;
 }
 
-/// YaRN (arXiv 2309.00071): keeps fast rotations, divides slow ones by the factor, and interpolates between them.
+/// YaRN (arXiv 2309.00071): divides slow rotations by the factor, keeps fast rotations, and interpolates between them.
 std::vector<float> yarn_frequencies(const RopeScaling& scaling, double theta, int d) {
     const auto turns_to_dimension = [&](double turns) {
         return d * std::log(static_cast<double>(scaling.original_context) / (turns * 2 * std::numbers::pi)) /

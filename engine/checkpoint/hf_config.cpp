@@ -34,7 +34,7 @@ struct Family {
 constexpr std::array<Family, 5> families = {
     Family{"llama", "LlamaForCausalLM", 2048, 0, 0, 1, 2, false, "llama"},
     Family{"mistral", "MistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true, "mistral"},
-    // transformers' name for a Mistral model with layer_types.
+    // transformers uses this name for Mistral models with layer_types.
     Family{"ministral", "MinistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true, "mistral"},
     Family{"qwen2", "Qwen2ForCausalLM", 32768, 32, 0, -1, -1, false, "qwen2"},
     Family{"qwen3", "Qwen3ForCausalLM", 32768, 32, 128, -1, -1, false, "qwen3"},

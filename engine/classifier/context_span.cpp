@@ -13,7 +13,7 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-/// Returns how many characters of `text` match `expected`, without regard to white space.
+/// Returns how many characters at the start of a text match `expected`, or nullopt. White space may differ.
 template <typename Iterator, typename Expected>
 std::optional<size_t> length_of(Iterator begin, Iterator end, Expected expected, Expected expected_end) {
     auto at = begin;

@@ -40,7 +40,7 @@ class TokenClassifier {
     Encoder encoder_;
 };
 
-/// Returns the mean over the bytes in [begin, end) that have a probability, or 0 if no byte has a probability.
+/// Returns the mean over the bytes in [begin, end) that have a probability; 0 if there are none.
 float mean_probability(std::span<const float> of_bytes, size_t begin, size_t end);
 
 }  // namespace kvscope::engine

@@ -70,7 +70,7 @@ std::optional<uint64_t> left_by_groups(const fs::path& root, const GroupFiles& f
     }
 }
 
-/// Reads lines "0::/path" (version 2) and "7:memory:/path" (version 1).
+/// Reads /proc/self/cgroup, with lines "0::/path" (version 2) and "7:memory:/path" (version 1).
 std::optional<uint64_t> left_by_groups(const fs::path& root) {
     std::ifstream in(root / "proc/self/cgroup");
     std::optional<uint64_t> least;

@@ -4,7 +4,7 @@
 
 namespace kvscope::engine {
 
-/// A steady clock for each thread that stops while the thread's work is paused.
+/// A steady clock of one thread. The clock stops while the thread's work is paused.
 class WorkClock {
  public:
     using duration = std::chrono::steady_clock::duration;

@@ -22,14 +22,14 @@ constexpr size_t worth_keeping = size_t{128} << 10;  // bytes; the heap keeps sm
 constexpr size_t most_together = size_t{256} << 20;  // largest sum of kept bytes
 constexpr uintptr_t huge_page = uintptr_t{2} << 20;
 
-/// Huge pages clear 2 MiB per page fault instead of 4 KiB, which saves 7 % of a run with many caches.
+/// Huge pages clear 2 MiB per page fault instead of 4 KiB, which saves 7 % of the time of runs with many caches.
 void prefer_huge_pages(void* block, size_t bytes) {
     const auto at = reinterpret_cast<uintptr_t>(block);
     const uintptr_t begin = (at + huge_page - 1) / huge_page * huge_page, end = (at + bytes) / huge_page * huge_page;
     if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 
-/// Precedes a tensor's numbers, so that their address is enough to free the block.
+/// Header before a tensor's numbers. The address of the numbers is enough to free the block.
 struct alignas(64) Header {
     size_t bytes;  ///< including the header
 };
@@ -111,7 +111,7 @@ class Memory final : public c10::Allocator {
     size_t kept_bytes_ = 0;
 };
 
-/// Never destroyed, because tensors may be freed later.
+/// The object is never destroyed, because tensors may be freed later.
 Memory& memory() {
     static Memory& only = *new Memory;
     return only;

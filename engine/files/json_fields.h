@@ -37,7 +37,7 @@ class JsonFields {
 
     const std::filesystem::path& file() const { return file_; }
     [[noreturn]] void fail(const std::string& what) const;
-    /// Returns a value for messages, with at most 60 bytes, and NaN and Infinity as in Python.
+    /// Returns a value as text for messages, with at most 60 bytes. Writes NaN and Infinity as Python does.
     static std::string shown(const nlohmann::json& value);
 
  private:

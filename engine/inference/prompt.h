@@ -44,7 +44,7 @@ struct PromptOptions {
     std::optional<std::time_t> now = {};  ///< current time for the template; if unset, the clock's time
 };
 
-/// @throws UsageError if a text is not UTF-8 @param origin source of the text in messages
+/// @throws UsageError if a text is not UTF-8 @param origin name of the text's source for messages
 void require_utf8(std::string_view text, const std::string& origin);
 
 /// @throws UsageError if the model has no embedding for a token

@@ -13,7 +13,7 @@
 
 namespace kvscope::engine {
 
-/// Options of a run, without model, prompts, policies, budgets and output. Declared by run_options().
+/// Options of a run, without model, prompts, policies, budgets and output. run_options() describes each option.
 struct RunOptions {
     double temperature = 0;
     double top_p = 1;

@@ -8,7 +8,7 @@
 
 namespace kvscope::checkpoint {
 
-/// A character of a rewritten text and the bytes of the original text that it replaces.
+/// A character of a rewritten text and the bytes of the original text that the character replaces.
 struct AlignedCharacter {
     char32_t code_point = 0;
     uint32_t begin = 0, end = 0;

@@ -191,7 +191,7 @@ void Bpe::Encoder::merge() {
         Symbol& left = symbols_[top.left];
         if (!left.alive || left.next < 0) continue;
         const int32_t right_at = left.next;
-        // The parts may have changed. They are merged only if they still form the same token.
+        // Earlier merges may have changed the two parts. The parts must still form the same token.
         const MergeTable::Entry* entry = bpe_.merges_.find(left.id, symbols_[right_at].id);
         if (entry == nullptr || entry->merged != top.merged) continue;
 

@@ -22,7 +22,7 @@ struct Encoding {
     size_t first_token_from(size_t byte) const;
 };
 
-/// A model's tokenizer, equal to llama.cpp (GGUF) or `tokenizers` (tokenizer.json). Immutable and thread-safe.
+/// A model's tokenizer with the tokens of llama.cpp (GGUF) or `tokenizers` (tokenizer.json). Immutable and thread-safe.
 class Tokenizer {
  public:
     virtual ~Tokenizer() = default;
@@ -41,7 +41,7 @@ class Tokenizer {
     /// vocabulary
     virtual std::string decode(std::span<const int32_t> ids, bool skip_special = false) const = 0;
 
-    /// Returns the bytes of a token in the middle of a text, which may be part of a character. Empty for unused ids.
+    /// Returns a token's bytes in the middle of a text; empty for unused ids. The bytes may be a part of a character.
     /// @throws std::invalid_argument if `id` is not in [0, vocab_size)
     virtual std::string piece(int32_t id) const = 0;
 

@@ -25,10 +25,10 @@ struct AddedToken {
 /// Finds added tokens in a text. The leftmost token comes first, and the longest wins at each position.
 class AddedTokenFinder {
  public:
-    /// @param pattern text to search: the token's content or its normalized form
+    /// @param pattern text to search for: the token's content or its normalized form
     void add(const AddedToken& token, std::string_view pattern);
 
-    /// Appends the parts of `piece`. Without `parse_special`, special tokens are ordinary text.
+    /// Cuts `piece` at added tokens and appends the parts. Without `parse_special`, special tokens are ordinary text.
     void cut(const Piece& piece, bool parse_special, std::vector<Piece>& out) const;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace kvscope::checkpoint {
 
-/// Normalizer of a tokenizer.json, which rewrites text before it is cut.
+/// Normalizer of a tokenizer.json, which rewrites text before the pre-tokenizer cuts the text.
 class Normalizer {
  public:
     virtual ~Normalizer() = default;
