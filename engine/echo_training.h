@@ -42,7 +42,7 @@ struct EchoTraining {
 policies::EchoMaps empty_echo_maps(const Model& model, double ratio);
 
 /// Returns the maps with the smallest mean squared error of keys (before RoPE) and values over the text, as in EchoKV's
-/// first stage: argmin |X W - Y|^2 + ridge mean(diag X'X) |W|^2.
+/// first stage. A map W minimizes |X W - Y|^2 + ridge mean(diag X'X) |W|^2.
 /// @throws policies::EchoMapsError for an impossible ratio; UsageError for a short text or options out of range
 EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const EchoTrainingOptions& options,
                         Progress& progress);

@@ -90,7 +90,7 @@ class Experiment {
     /// Called when a run's answer is complete, before the comparison.
     std::function<void(int run)> on_answered;
     /// Called before each step of a run whose policy stores tokens while decoding. Returns true to switch the cache
-    /// between whole and stored entries; `is_full` says whether the entries are whole now.
+    /// between whole and stored entries. `is_full` is true if the entries are whole now.
     std::function<bool(int run, bool is_full)> ask_switch;
 
     /// Runs all prompts. Records a failed run with its message and results so far, and continues with the others.

@@ -108,7 +108,7 @@ class RunCache {
     using Describe = std::function<policies::StoredLayer(const policies::ReducedTokens&)>;
 
     /// Stores a layer's plain tokens in parts as `describe` says. The first and last tokens in `whole` stay plain.
-    /// @throws policies::SelectionError for an invalid description; RunError if it differs in kind from earlier
+    /// @throws policies::SelectionError for an invalid description; RunError if its kind differs from earlier
     /// descriptions, rows hold different tokens, or the cache renumbers entries. The layer is then unusable.
     void store_others(int layer, const policies::WholeTokens& whole, int64_t n_tokens, const Describe& describe);
 

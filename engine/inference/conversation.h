@@ -78,7 +78,7 @@ class Conversation {
 
 /// Asks many runs of one model the same question as one batch. Replies of failed runs contain the error and the tokens
 /// generated before the error. @throws UsageError if `n_new` is below 1
-/// @param conversations distinct runs, because an answer changes the state of the run's policy; only full may repeat
+/// @param conversations distinct runs, because an answer changes the run's policy; only the full run may repeat
 std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
                            const QuestionOptions& options, Progress& progress,
                            const std::function<void(size_t, int32_t)>& on_token = nullptr);

@@ -51,7 +51,7 @@ struct FeedOptions {
 };
 
 /// Feeds tokens to many sequences in one pass and appends them to the caches. A sequence's result depends neither on
-/// the others nor on the number of threads. If a sequence fails, its rows and cache become invalid.
+/// other sequences nor on the number of threads. If a sequence fails, its rows and cache become invalid.
 /// @param tokens one per sequence, or several if `given` is set and its policy does not act while decoding
 /// @returns the residual stream (tokens of all sequences, hidden)
 at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,

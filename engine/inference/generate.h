@@ -22,14 +22,14 @@ struct Generation {
 using OnToken = std::function<void(size_t sequence, int32_t id)>;
 
 /// Called before each step of a sequence whose policy stores tokens while decoding. Returns true to switch the cache
-/// between whole and stored entries after that step; `is_full` says whether the entries are whole now.
+/// between whole and stored entries after that step. `is_full` is true if the entries are whole now.
 using AskSwitch = std::function<bool(size_t sequence, bool is_full)>;
 
 /// Called when sequences have ended, with all answers so far. `goes_on` says whether other sequences continue.
 using OnEnd = std::function<void(std::span<const size_t> ended, std::span<const Generation> all, bool goes_on)>;
 
 /// Decodes all sequences as one batch, each to an end-of-text token or `n_new` tokens. A sequence fails if its policy
-/// or cache throws or its logits contain NaN; its tokens so far are returned.
+/// or cache throws or its logits contain NaN; the result then contains its tokens so far.
 /// @param first_logits (vocabulary) logits of each sequence's first token
 std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,
