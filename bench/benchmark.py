@@ -217,8 +217,8 @@ def compare_batch(table, ours, batch, tokens):
     alone = ours.run(POLICIES, BUDGETS, tokens, "--isolated", "--no-compare")
     separate = sum(run["decode_s"] for run in alone["runs"])
     together = median([m["decode_s"] for m in batch])
-    table.row(f"decode of those {len(alone['runs'])} runs, `full` among them, {tokens} tokens", f"batch {together:.2f} s",
-              f"our isolated runs in turn {separate:.2f} s", separate / together, at_least(6))
+    table.row(f"decode of those {len(alone['runs'])} runs, including `full`, {tokens} tokens", f"batch {together:.2f} s",
+              f"isolated runs one by one {separate:.2f} s", separate / together, at_least(6))
 
 
 def compare_decode(table, ours, hf, llama, ids, tokens, rounds):
@@ -249,7 +249,7 @@ def compare_recording(table, ours, rounds):
             timings = ours.run([policy], [512], 1)
             times.append(timings["prefill_s"] + timings["observe_s"])
     for name, times, goal in (("without H2O's sums", window, 0.05), ("with H2O's sums", sums, 0.08)):
-        table.row(f"recording `full/*`, {name}", f"{median(times):.2f} s", f"our bare prefill {median(bare):.2f} s",
+        table.row(f"recording `full/*`, {name}", f"{median(times):.2f} s", f"prefill alone {median(bare):.2f} s",
                   median(times) / median(bare) - 1, below(goal))
 
 

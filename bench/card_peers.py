@@ -2,7 +2,7 @@
 
 Measures PyTorch's products and flash attention, FlashInfer's decode attention if it is installed, and kvpress with a
 random model in the dimensions of Llama-3.1-8B. Each press runs its own prefill, as in normal use. Presses whose layers
-keep different numbers of entries decode faster without cuDNN's attention, because cuDNN plans each number anew.
+keep different numbers of entries decode faster without cuDNN's attention, because cuDNN makes a new plan for each number.
 """
 
 import argparse
@@ -109,7 +109,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=32768)
     parser.add_argument("--new-tokens", type=int, default=64)
     parser.add_argument("--budget", type=int, default=1024)
-    parser.add_argument("--presses", default=",".join(PRESSES), help="comma-separated names; empty: none")
+    parser.add_argument("--presses", default=",".join(PRESSES), help="comma-separated names, or an empty string for none")
     parser.add_argument("--without-cudnn", action="store_true", help="use PyTorch's own attention kernels")
     parser.add_argument("--out", type=pathlib.Path)
     asked = parser.parse_args()

@@ -316,7 +316,7 @@ void bench_linear(int64_t rows, int64_t in, int64_t out, int copies, const Peaks
         print_row(name, once, 2.0 * static_cast<double>(rows * in * out), "GFLOP/s", products);
 }
 
-/// Measures a product with weights in a file's format: bytes per second for few rows, else operations per second.
+/// Measures a product with weights in a file's format: bytes per second for few rows, operations per second for many.
 template <class T>
 void bench_stored(const char* name, WeightFormat format, int64_t rows, int64_t in, int64_t out, int copies,
                   const Peaks& peaks, double products) {

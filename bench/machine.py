@@ -7,7 +7,7 @@ import torch
 
 
 def best(work, seconds):
-    """Returns the shortest time of the calls within about `seconds`."""
+    """Calls work() repeatedly for about `seconds`. Returns the shortest time of a call."""
     work()
     shortest, stop = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < stop:
@@ -28,7 +28,7 @@ class Machine:
         self.flops = 2 * size**3
 
     def measure(self):
-        """Returns read bandwidth (GB/s), bf16 and f32 GFLOP/s of a 1536 x 1536 product, and the load of the minute before."""
+        """Returns the read bandwidth (GB/s), the GFLOP/s of 1536 x 1536 products in bf16 and f32, and the last minute's load."""
         load = os.getloadavg()[0]
         return {
             "load": load,

@@ -1,4 +1,4 @@
-// Makes traces of any size to test the app, with made-up attention and scores and with the program's own policies.
+// Makes traces of any size to test the app. Attention and scores are made up; the policies are the program's own.
 
 #include <fmt/format.h>
 
@@ -62,7 +62,7 @@ class MadeUpModel {
         }
     }
 
-    /// Returns (N), a head's attention to each position: more to first and last tokens and to clusters, plus noise.
+    /// Writes a head's attention to each position (N): noise, with more attention to clusters and to both ends.
     /// @param head 0 for a KV head, else 1 + query head within its group @param run 0 for exact attention
     void interest(std::size_t layer, std::size_t row, std::size_t head, std::size_t run, float* out) const {
         Random by_layer(o_.seed, Stream::layer_interest, layer);
@@ -101,7 +101,7 @@ class MadeUpModel {
         return out;
     }
 
-    /// Returns (R, N) of a layer. @param masked number of last tokens with NaN
+    /// Returns a layer's scores (R, N). @param masked number of tokens at the end whose scores are NaN
     [[nodiscard]] std::vector<float> scores(std::size_t layer, std::size_t run, std::size_t masked) const {
         std::vector<float> out(o_.kv_heads * o_.tokens);
 #pragma omp parallel for schedule(dynamic)
@@ -134,7 +134,7 @@ std::vector<float> falling(Random& random, std::size_t rows, std::size_t length)
     return out;
 }
 
-// Returns `count` symmetric matrices (n, n): `same` on the diagonal, and values nearer to `far` far from the diagonal.
+// Returns `count` symmetric matrices (n, n). Values go from `same` on the diagonal to about `far` in the corners.
 std::vector<float> matrices(Random& random, std::size_t count, std::size_t n, float same, float far) {
     std::vector<float> out(count * n * n, same);
     for (std::size_t m = 0; m < count; ++m) {
@@ -269,7 +269,7 @@ struct Plan {
     policies::PolicySpec spec;
     policies::RunContext context;
 
-    /// Number of last tokens that are kept without a score.
+    /// Number of tokens at the end of the prompt that are kept without a score.
     [[nodiscard]] std::int64_t window() const { return spec.values.has("window") ? spec.values.integer("window") : 0; }
 };
 
@@ -339,7 +339,7 @@ void make(const Options& o) {
             if (!o.attention) continue;
             prompt.window_attention.insert(prompt.window_attention.end(), attention.begin(), attention.end());
         }
-        fmt::print(stderr, "attention is made; writing the trace\n");
+        fmt::print(stderr, "attention is complete; writing the trace\n");
         writer.write_prompt(0, prompt);
     }
     writer.write_run(0, 0, full_run(o));

@@ -3,7 +3,7 @@
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
-# Link by flag instead of path: only the libgomp next to libtorch may be loaded, not a second copy.
+# Links libgomp by a flag. With a path, the program would load a second copy in addition to the one next to libtorch.
 set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_LINK_LIBRARIES "" INTERFACE_LINK_OPTIONS -fopenmp)
 find_package(Threads REQUIRED)
 find_package(HDF5 1.10.5 REQUIRED COMPONENTS C)
@@ -24,8 +24,8 @@ pkg_check_modules(fribidi REQUIRED IMPORTED_TARGET fribidi)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(libdeflate REQUIRED IMPORTED_TARGET libdeflate)
 
-# Pinned packages are fetched at the first configuration, all at the same time. Packages that the first sources do not need
-# are fetched during compilation.
+# The first configuration fetches pinned packages in parallel. It does not wait for the packages in `later`, because the first
+# sources compile without them.
 set(things llama-source)
 set(later model)
 if(KVSCOPE_ENGINE)
@@ -61,7 +61,7 @@ endforeach()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
     ${CMAKE_SOURCE_DIR}/cmake/dependencies.txt ${CMAKE_SOURCE_DIR}/cmake/fetch.py)
 
-# kvscope_fetched(TARGET thing files…): a target that fetches the thing, which provides the files.
+# kvscope_fetched(TARGET thing files…): adds a target for the files, which fetch.py provides when it fetches `thing`.
 function(kvscope_fetched target thing)
     add_custom_command(OUTPUT ${ARGN} COMMAND ${fetch} ${thing} COMMENT "Fetching ${thing}" VERBATIM)
     add_custom_target(${target} DEPENDS ${ARGN})

@@ -1,4 +1,4 @@
-# cmake --install: bin/kvscope with its libraries in lib/kvscope, assets and the default model in share/kvscope.
+# cmake --install copies bin/kvscope, its libraries to lib/kvscope, and the assets and the default model to share/kvscope.
 set(private_libraries ${CMAKE_INSTALL_LIBDIR}/kvscope)
 set(shared_data ${CMAKE_INSTALL_DATADIR}/kvscope)
 set(licences ${CMAKE_INSTALL_DOCDIR})

@@ -19,7 +19,7 @@ kvscope_llama_part(kvscope_ggml ALIAS ggml LINKS Threads::Threads ${CMAKE_DL_LIB
     ggml/src/ggml.c ggml/src/ggml-alloc.c ggml/src/ggml-backend.cpp ggml/src/ggml-backend-dl.cpp
     ggml/src/ggml-backend-meta.cpp ggml/src/ggml-backend-reg.cpp ggml/src/ggml-quants.c ggml/src/ggml-threading.cpp
     ggml/src/gguf.cpp)
-# -O2 for the code that dequantizes whole models; below, for tokenizing whole books.
+# ggml-quants.c needs -O2, because it dequantizes whole models. The tokenizers below need it, because they read whole books.
 set_source_files_properties(${KVSCOPE_LLAMA_SOURCE}/ggml/src/ggml-quants.c PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
 target_include_directories(kvscope_ggml SYSTEM
     PUBLIC ${KVSCOPE_LLAMA_SOURCE}/ggml/include PRIVATE ${KVSCOPE_LLAMA_SOURCE}/ggml/src)

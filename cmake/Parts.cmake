@@ -85,7 +85,7 @@ function(kvscope_compile_in_batches target)
     set_source_files_properties(${sources} TARGET_DIRECTORY ${target} PROPERTIES HEADER_FILE_ONLY ON)
 endfunction()
 
-# kvscope_generated_source(TARGET file): adds a source from generated/ in the part's include folder, batched if batches are on.
+# kvscope_generated_source(TARGET file): adds a source from generated/ in the part's include folder, also to the batches.
 function(kvscope_generated_source target file)
     target_sources(${target} PRIVATE ${file})
     set_property(TARGET ${target} APPEND PROPERTY KVSCOPE_BATCHED ${file})

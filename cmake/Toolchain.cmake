@@ -60,8 +60,8 @@ add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=5
 add_library(kvscope_ours INTERFACE)
 target_compile_options(kvscope_ours INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wno-restrict;-Werror>)
 
-# In a batch, names at file scope of other sources must not cause warnings. Batches include sources by absolute path, which
-# compiler results must not depend on.
+# In a batch, a source also sees the file-scope names of other sources, which must not cause warnings. Batches include sources
+# by absolute path, and compiler results must not depend on these paths.
 if(KVSCOPE_UNITY)
     target_compile_options(kvscope_ours INTERFACE
         $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-shadow;-Wno-subobject-linkage;-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>)

@@ -4,9 +4,9 @@
 usage: fetch.py [--where] libtorch|llama-source|model|python-modules|imgui…
 
 With --where, fetches nothing and also prints paths that do not exist yet.
-Several things are fetched in parallel. Each is unpacked once per machine, next to its place, then renamed under a lock, so
-that interrupted and concurrent runs leave nothing incomplete. Progress goes to stderr. The paths of the folders or files
-go to stdout, one per line, in the order of the arguments.
+Several things are fetched in parallel. Each is unpacked once per machine, in a folder next to its final place, and then
+renamed under a lock, so that interrupted and concurrent runs leave nothing incomplete. Progress goes to stderr. The paths
+of the folders or files go to stdout, one per line, in the order of the arguments.
 The cache is $KVSCOPE_CACHE, else $XDG_CACHE_HOME/kvscope, else ~/.cache/kvscope.
 """
 
@@ -189,7 +189,7 @@ def main():
         for thing in things:
             print(THINGS[thing]())
         return
-    # One process each, because a failure exits with a message.
+    # Each thing has its own process, because a failed fetch exits with a message.
     running = [subprocess.Popen([sys.executable, __file__, thing], stdout=subprocess.PIPE, text=True) for thing in things]
     places = [fetch.communicate()[0] for fetch in running]
     if any(fetch.returncode for fetch in running):

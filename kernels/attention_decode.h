@@ -42,11 +42,11 @@ struct DecodeRow {
     int64_t n_entries = 0;                   ///< at least 1
     const DecodeEntries* entries = nullptr;  ///< used instead of k and v if not null
 
-    /// (n_entries) number n_i of tokens per entry: out = sum exp(e_i) v_i / sum n_i exp(e_i). nullptr means 1 each.
+    /// (n_entries) tokens n_i per entry, or nullptr if all are 1. out = sum exp(e_i) v_i / sum n_i exp(e_i).
     const float* cardinality = nullptr;
 
-    /// Whether this row continues the previous one with entries in another form. One softmax covers both rows and goes
-    /// to that row's `out`. The queries are the same, possibly with other channels.
+    /// Whether this row continues the previous row with entries in another form. One softmax covers both rows, and the
+    /// previous row's `out` receives the result. Both rows have the same queries, possibly with different channels.
     bool continues = false;
 
     void* out = nullptr;  ///< (n_queries, d); must not overlap any input of the call

@@ -18,8 +18,8 @@ struct PrefillAttention {
     int64_t q_begin = 0;         ///< position of the first query
     int64_t n_queries = 0;       ///< the cache has q_begin + n_queries entries
     int64_t sliding_window = 0;  ///< largest number of keys that a query sees, its own included; 0 means all
-    /// (n_queries) position of the first key that each query sees: never decreasing, at most the query's own position.
-    /// In host memory. Requires sliding_window = 0. nullptr if unused.
+    /// (n_queries) position of the first key that each query sees, or nullptr. Positions never decrease and are at most
+    /// the query's own position. The array is in host memory and requires sliding_window = 0.
     const int64_t* first_keys = nullptr;
 
     const void* q = nullptr;     ///< (n_queries, H, d); the heads of a token are contiguous

@@ -29,7 +29,7 @@ class Backend {
 
     virtual std::string name() const = 0;
     virtual bool is_processor() const = 0;
-    /// Returns the largest number of rows for which linear() gives each row the same bits as alone.
+    /// Returns the largest number of rows for which linear() gives each row the same bits as a call with only this row.
     virtual int64_t rows_alike() const { return std::numeric_limits<int64_t>::max(); }
 
     /// Throws std::runtime_error if memory is insufficient.
@@ -39,7 +39,7 @@ class Backend {
     virtual void upload(void* to, const void* from, size_t bytes) const = 0;
     virtual void download(void* to, const void* from, size_t bytes) const = 0;
 
-    /// Waits until the device has finished all earlier calls, which may return before that.
+    /// Waits until the device has finished all earlier calls. Other calls may return before the device has finished.
     virtual void wait() const {}
 
     /// Mutex for several calls in a row that calls of other threads must not interrupt.
@@ -48,7 +48,7 @@ class Backend {
     /// Whether `linear` and `embed` accept weights in this format.
     virtual bool reads(WeightFormat format) const = 0;
 
-    // These work like the free functions of the same names.
+    // The following functions work like the free functions of the same names.
 
     virtual void embed(const Embed& problem) const = 0;
     virtual void expand_weights(const ExpandWeights& problem) const = 0;

@@ -8,7 +8,7 @@
 
 namespace kvscope::kernels {
 
-/// Gathers rows of a weight as f32, with the numbers of expand_weights() in `dtype`.
+/// Gathers rows of a weight as f32. Values equal the results of expand_weights() in `dtype`.
 struct Embed {
     WeightFormat format = WeightFormat::f32;
     int64_t columns = 0;

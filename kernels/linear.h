@@ -17,7 +17,7 @@ struct Linear {
     const void* x = nullptr;       ///< (n_rows, in)
     int64_t x_stride = 0;          ///< elements between rows; 0 means in
     const void* weight = nullptr;  ///< (out, in), contiguous, in `format`
-    /// Format of the weight; nullopt means `dtype`. Uses exactly the numbers of expand_weights() in `dtype`.
+    /// Format of the weight; nullopt means `dtype`. Products use exactly the results of expand_weights() in `dtype`.
     std::optional<WeightFormat> format = {};
     const float* bias = nullptr;  ///< (out), or nullptr
     void* y = nullptr;            ///< (n_rows, out)

@@ -20,7 +20,7 @@ struct RowErrors {
     double* errors = nullptr;  ///< (n_rows, n_heads), always in host memory
 };
 
-/// Computes the problems in any order; none may write memory that another uses. Throws std::invalid_argument for f16.
+/// No problem may write memory that another problem uses. Throws std::invalid_argument for f16.
 void row_errors(std::span<const RowErrors> problems);
 
 }  // namespace kvscope::kernels

@@ -7,7 +7,7 @@ namespace kvscope::kernels {
 
 inline constexpr int kMostThreads = 1024;
 
-/// Returns the number of threads of this thread's loops. Default: one per processor, or OMP_NUM_THREADS if lower.
+/// Returns how many threads the caller's loops use. Default: one per processor, or OMP_NUM_THREADS if lower.
 int threads();
 void set_threads(int n);
 

@@ -17,7 +17,7 @@ struct AttentionBlock {
     int64_t q_position = 0;
     int64_t n_queries = 0;
     int64_t key_end = 0;
-    /// (n_queries) first key that each query sees, never decreasing. Replaces sliding_window unless nullptr.
+    /// (n_queries) first key that each query sees, or nullptr. Replaces sliding_window. Values never decrease.
     const int64_t* first_keys = nullptr;
 
     DType q_dtype = DType::f32;
@@ -41,7 +41,7 @@ struct AttentionBlock {
 
 /// Block functions of one SIMD level, in f32 arithmetic. Only avx512_bf16 multiplies bf16 inputs directly.
 struct AttentionBlockKernel {
-    /// Returns the largest number of queries per block, which is also the fastest.
+    /// Returns the largest number of queries per block. Blocks of this size are also the fastest.
     int (*queries_per_block)(int group);
     /// Returns the smallest number of queries that fills the registers.
     int (*fewest_queries)(int group);

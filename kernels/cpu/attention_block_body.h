@@ -106,7 +106,7 @@ struct AttentionBlockBody {
         Layout layout;
         char* scratch;
         int64_t n_vectors;
-        int64_t values_packed = 0;  ///< values of keys before this one are packed
+        int64_t values_packed = 0;  ///< first key whose values are not packed
 
         float* at(size_t place) const { return reinterpret_cast<float*>(scratch + place); }
         elem* q(int64_t g) const { return reinterpret_cast<elem*>(scratch + layout.q) + g * layout.steps * L; }
@@ -343,7 +343,7 @@ struct AttentionBlockBody {
         return result;
     }
 
-    /// Masks keys that a lane does not see. Not inlined into the tile functions, because its constants need registers.
+    /// Masks keys that a lane does not see. Inlined constants would take registers from the tile functions.
     template <int Rows>
     [[gnu::noinline]] static void mask(const Visible& seen, int64_t key, float* s) {
         for (int i = 0; i < Rows; ++i)
@@ -374,7 +374,7 @@ struct AttentionBlockBody {
         }
     }
 
-    /// Computes a panel's unscaled S and the maximum per lane, in memory, because in registers GCC would spill sums.
+    /// Computes a panel's unscaled S and each lane's maximum. With the maxima in registers, GCC would spill sums.
     static void logits(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, float* s) {
         const Visible seen = visible(state, g, panel);
         const elem* q = state.q(g);
@@ -386,7 +386,7 @@ struct AttentionBlockBody {
         for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maxima);
     }
 
-    /// Computes P = exp2(S c - reference), in place (f32) or as pairs at p (bf16), and its sum with n_i as factors.
+    /// Computes P = exp2(S c - reference) in place (f32) or as pairs at p (bf16). `total` is the sum of n_i P.
     template <bool keep>
     static void weigh(float* s, int64_t n_keys, const float* n, vec c, const vec (&reference)[3], elem* p,
                       vec (&total)[3]) {

@@ -57,7 +57,7 @@ void scale_attention(const DecodeRow& row, int query, int64_t s, float factor) {
     for (int64_t j = s * length; j < end; ++j) weights[j] *= factor;
 }
 
-/// Joins the segments in a fixed order, so that threads do not change the result.
+/// Joins the segments in a fixed order, so that the result does not depend on the number of threads.
 template <class T>
 void finish_row(const Partials& partials, int head_dim) {
     const DecodeRow& row = partials.rows.front();

@@ -28,7 +28,7 @@ struct F32Rows {
     }
 };
 
-/// Reads even and odd elements of bf16 rows separately, with one operation for each.
+/// Reads bf16 rows as one vector of even and one vector of odd elements. Each takes one operation.
 template <class Simd>
 struct Bf16Rows {
     using T = bf16;

@@ -47,7 +47,7 @@ void check(const PrefillAttention& problem) {
             "column_stride is smaller than the number of keys");
 }
 
-/// A block of queries of one KV head. Tasks with the same column sums take turns, so threads do not change the sums.
+/// A block of queries of one KV head. Tasks with the same column sums take turns, so that sums have a fixed order.
 struct Task {
     const PrefillAttention* problem;
     int kv_head;

@@ -100,7 +100,7 @@ KVSCOPE_INLINE double difference_body(const double* p, const double* a, const do
 KVSCOPE_INLINE void logs_body(const double* p, int64_t n, double of_zero, double* logs) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
-        // The last term is 0, or NaN, which log_of_normal() would turn into a number.
+        // For NaN, log_of_normal() returns a number. The term p - p is then NaN; for other values it is 0.
         logs[i] = blend(std::bit_cast<uint64_t>(p[i]) != 0, log_of_normal(p[i]), of_zero) + (p[i] - p[i]);
     }
 }

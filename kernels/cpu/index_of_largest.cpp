@@ -6,7 +6,7 @@ namespace kvscope::kernels {
 
 int64_t index_of_largest(const float* values, int64_t n) {
     if (n <= 0) return -1;
-    // Compares in independent lanes, because a single chain would wait for each result.
+    // Uses independent lanes, because in a single chain each comparison would wait for the previous one.
     constexpr int64_t kLanes = 16;
     float lanes[kLanes];
     int is_nan[kLanes] = {};

@@ -4,7 +4,7 @@
 #include "kernels/bf16.h"
 #include "kernels/cpu/level_kernels.h"
 
-// GCC 12 reports undefined operands inside its own AVX-512 intrinsics as uninitialized (GCC bug 105593).
+// GCC 12 warns of uninitialized operands inside its own AVX-512 intrinsics (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c,prefer-vector-width=512")

@@ -11,7 +11,7 @@
 
 namespace kvscope::kernels {
 
-/// Returns at compile time the kernels of a level without bf16 instructions. Other processors run none of its code.
+/// Returns the kernels of a level without bf16 instructions. Runs at compile time, as the processor may lack the level.
 template <class Simd>
 constexpr LevelKernels kernels_of_level() {
     using Block = AttentionBlockBody<Simd, F32Products<Simd>>;

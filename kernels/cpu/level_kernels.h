@@ -20,15 +20,15 @@ namespace kvscope::kernels {
 /// Number of entries of a decode row that are processed together. Segments start at multiples of this number.
 inline constexpr int64_t kDecodeSegment = 512;
 
-/// Entries [begin, end) of one row, at most kDecodeSegment. For each query, computes the largest logit (base 2), the
-/// sums of n_i 2^(e_i - largest) and of 2^(e_i - largest) v_i, and, unless null, the row's `attention` up to a factor.
+/// Entries [begin, end) of one row, at most kDecodeSegment. The results per query are the largest logit (base 2), and
+/// the sums of n_i 2^(e_i - largest) and of 2^(e_i - largest) v_i. The row's `attention` is right up to a factor.
 struct DecodeSegment {
     const DecodeRow* row = nullptr;
     int64_t begin = 0, end = 0;
     float* largest = nullptr;  ///< (n_queries)
     float* total = nullptr;    ///< (n_queries)
     float* values = nullptr;   ///< (n_queries, d)
-    /// (n_queries, kDecodeTile) receives the weights 2^(e_i - largest) instead of `values`, unless nullptr.
+    /// (n_queries, kDecodeTile) or nullptr. If given, receives the weights 2^(e_i - largest), and `values` is not used.
     float* weights = nullptr;
     const DecodeSegment* next = nullptr;  ///< the thread's next segment, whose keys are prefetched, or nullptr
 };

@@ -5,7 +5,7 @@
 
 namespace kvscope::kernels {
 
-/// Products y = x W^T. The order of a sum is the same for any other rows and for weights in place or transposed:
+/// Products y = x W^T. The order of a sum does not depend on other rows or on whether weights are transposed:
 ///   for each block of `in` (block sizes depend only on `in`)
 ///       W sums = 0; for each operand: sums += x . w, lane by lane
 ///       result += the sums, added across lanes in a fixed tree

@@ -17,7 +17,7 @@ struct LinearDirect {
     using T = typename Factors::T;
     using elem = typename Factors::elem;
     static constexpr bool kReadsStored = Factors::kPart == 32 ? Blocks::kHasPairs : sizeof(T) == sizeof(float);
-    /// Whether a tile's x of one block of `in` exceeds the first-level cache, so that the product runs in pieces.
+    /// Whether the product runs in pieces, because a block of a tile's rows of x exceeds the first-level cache.
     static constexpr bool kHasPieces = Tile::kRows * Layout::kBlock * sizeof(elem) > 32768;
     static constexpr int64_t kRowsOfPiece = 32;    ///< most rows of x in a piece
     static constexpr int64_t kPieceBytes = 16384;  ///< bytes of x in a piece, plus up to one step of 256 elements

@@ -57,7 +57,7 @@ struct LinearLayout {
     /// Returns the number of packed elements of a row of x: whole steps, with zeros after `in` elements.
     static int64_t packed_elems(int64_t in) { return steps(in) * kStep; }
 
-    /// Returns the number of elements per block. Blocks are nearly equal, in whole steps and groups of 32 weights.
+    /// Returns the number of elements per block. Blocks are nearly equal and consist of whole steps and groups of 32.
     static int64_t block_elements(int64_t in) {
         constexpr int64_t together = kStep > 32 ? kStep : 32;
         const int64_t n_blocks = (in + kBlock - 1) / kBlock;

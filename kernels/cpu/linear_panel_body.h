@@ -55,7 +55,7 @@ struct LinearPanel {
     static constexpr int kLevels = W == 16 ? 5 : W == 8 ? 4 : 3;  ///< levels of the tree of additions
     static_assert(1 << (kLevels - 1) == W);
 
-    /// Transposes a block of W rows of the weight into a group's layout (passes, operands, R, W outputs).
+    /// Transposes W rows of the weight into the panel, whose groups have the layout (passes, operands, R, W outputs).
     static void transpose_panel(const LinearTask& task, int64_t output, int64_t begin, int64_t count, int64_t operands,
                                 elem* panel) {
         const T* rows[W];
@@ -96,7 +96,7 @@ struct LinearPanel {
         if constexpr (part + 1 < kParts) turn_step<part + 1>(rows, i, operands, to);
     }
 
-    /// Sums M rows and a group of outputs. The result is the last level of `sums` (kLevels, M, R).
+    /// Multiplies M rows by the weights of a group of outputs. The result is the last level of `sums` (kLevels, M, R).
     template <int M>
     static void sum_passes(const elem* x, const elem* panel, int64_t operands, float* sums) {
         for (int pass = 0; pass < W; ++pass) {

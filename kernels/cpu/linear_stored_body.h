@@ -19,7 +19,7 @@ struct LinearStored {
     static constexpr bool kIsPairs = Factors::kPart == kGroup;  ///< whether a group of weights is one operand
     static_assert(Factors::kParts == 1 && (!kIsPairs || Blocks::kHasPairs));
 
-    /// Adds products with weights [begin, begin + count). Returns false for formats without blocks or too many rows.
+    /// Adds products with weights [begin, begin + count). Returns false if the format has no blocks or x too many rows.
     static bool multiply(const LinearTask& task, int64_t begin, int64_t count) {
         if (task.end_tile - task.first_tile > 1 || task.tiles.rows(task.first_tile) > kRows) return false;
         return Blocks::with_blocks(task.format,
@@ -29,7 +29,7 @@ struct LinearStored {
  private:
     static constexpr int kRows = 4;  ///< more would leave too few registers for sums and weights
 
-    /// Weights of R outputs, read one piece early, because a vector load that soon follows small stores must wait.
+    /// Weights of R outputs. A piece is read in advance, because a vector load soon after small stores must wait.
     template <class Format, int R>
     using Piece = typename Blocks::template Stretch<Format, R>;
 

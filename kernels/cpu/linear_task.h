@@ -20,7 +20,7 @@ struct LinearTiles {
 };
 
 struct LinearTask {
-    /// All rows of x, packed tile by tile by LinearKernel::pack. A tile starts at packed_bytes times its first row.
+    /// All rows of x, packed tile by tile by LinearKernel::pack. A tile's offset is its first row times packed_bytes.
     const void* x = nullptr;
     LinearTiles tiles;
     int64_t first_tile = 0, end_tile = 0;
@@ -35,15 +35,15 @@ struct LinearTask {
     DType y_dtype = DType::f32;
     int64_t y_stride = 0;
     float* result = nullptr;  ///< scratch (tiles of the task, kLinearTileResult)
-    /// Scratch of panel_bytes() for transposed weights, or nullptr to read them in place. The result is the same.
+    /// Scratch of panel_bytes() for transposed weights, or nullptr to read weights in place, with the same result.
     void* panel = nullptr;
 };
 
 /// Product functions of one type at one SIMD level. Scratch is 64-byte aligned.
 struct LinearKernel {
-    /// Largest numbers of rows for which weights are read in place: plain weights, and stored blocks.
+    /// Largest numbers of rows for which plain weights (direct) and blocks of weights (stored) are read in place.
     int64_t direct_up_to, stored_up_to;
-    int64_t rows_direct, rows_by_panel;  ///< largest number of rows per tile, with weights in place and transposed
+    int64_t rows_direct, rows_by_panel;  ///< most rows per tile: with weights in place, and with transposed weights
     size_t (*packed_bytes)(int64_t in);  ///< bytes of a packed row of x
     size_t (*panel_bytes)(int64_t in);
     size_t (*decoded_bytes)(int64_t in);

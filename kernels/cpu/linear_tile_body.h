@@ -19,11 +19,11 @@ struct LinearTile {
     static constexpr int W = Simd::W;
     static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
     static constexpr int kRows = Simd::direct_rows;  ///< largest M
-    /// Number of outputs per pass over all tiles. A multiple of each R.
+    /// Number of outputs per pass over all tiles, a multiple of all values of outputs_beside().
     static constexpr int64_t kStretch = 12;
     static_assert(kRows <= kLinearTileRows && kLinearPanel % kStretch == 0);
 
-    /// Returns R, the number of outputs whose sums fit into registers. Larger for one row of x, to overlap additions.
+    /// Returns R, the number of outputs whose sums fit into registers. For one row of x, a larger R overlaps additions.
     template <int M>
     static constexpr int outputs_beside() {
         constexpr int fitting = (Simd::direct_registers - 1) / (M + 1);
@@ -32,7 +32,7 @@ struct LinearTile {
         return R < 4 && kParts == 1 && 4 * M + M + 1 <= Simd::direct_registers ? 4 : R;
     }
 
-    /// Returns the prefetch distance in bytes. A multiple of R rows, so that prefetches match the rows of later groups.
+    /// Returns the prefetch distance in bytes, a multiple of R rows, so that prefetches serve later groups of rows.
     template <int R>
     static size_t bytes_ahead(size_t row_bytes) {
         constexpr size_t kAhead = 4096;
@@ -83,7 +83,7 @@ struct LinearTile {
         if constexpr (part + 1 < kParts) step<M, R, part + 1>(x, rows, sums);
     }
 
-    /// Adds products over `count` elements of the weights. Prefetches `ahead` bytes further.
+    /// Adds the products of `count` elements per row. Prefetches weights that are `ahead` bytes after the current ones.
     template <int M, int R>
     [[gnu::always_inline]] static inline void add(const elem* x, const T* const (&rows)[R], int64_t count, size_t ahead,
                                                   vec (&sums)[M * R]) {

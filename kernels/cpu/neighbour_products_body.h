@@ -91,7 +91,7 @@ struct NeighbourProductsBody {
         for (c = 0; c < width; c += W) Simd::store(to + c, Simd::mul(Simd::load(to + c), scale));
     }
 
-    /// sums (width, width) += sum over centers of center beside^T. Centers are two rows apart.
+    /// Adds each center's product with the transposed row beside it to sums (width, width). Centers are two rows apart.
     static void multiply(const float* centres, const float* beside, int64_t n, int64_t width, float* sums) {
         for (int64_t row = 0; row < width; row += kRows) {
             int64_t column = 0;

@@ -88,7 +88,7 @@ void pool_any(Pooling kind, const T* in, int64_t n, int64_t width, T* out) {
     if (width < 1 || width % 2 == 0) {
         throw std::invalid_argument("pooling: the width must be odd and positive, found " + std::to_string(width));
     }
-    // All windows wider than 2 n + 1 have the same maximum, but the average divides by `width`.
+    // Beyond 2 n + 1, the width does not change the maximum, but it changes the average, which divides by `width`.
     if (kind == Pooling::max && width <= kNarrow && in != out && is_unsigned(in, n)) {
         pool_max_narrow(in, n, width, out);
     } else if (kind == Pooling::max) {

@@ -103,7 +103,7 @@ struct SimdAvx2 {
         p = fma(p, r, set1(2.402264791e-1f));
         p = fma(p, r, set1(6.931472028e-1f));
         p = fma(p, r, set1(1.0f));
-        // The shift leaves the integer part plus the exponent's bias. The multiplication keeps NaN.
+        // The shift moves the integer part and the bias into the exponent's field. The multiplication keeps NaN.
         const vec power = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(rounded), 23));
         return _mm256_and_ps(mul(p, power), _mm256_cmp_ps(x, set1(-126.0f), _CMP_NLT_UQ));
     }

@@ -18,7 +18,7 @@ struct SimdAvx512 {
     static constexpr int direct_outputs = 4;
     static constexpr int direct_registers = 29;
 
-    /// Returns the lane of a pass. Of four lanes, the first and third are added first, then the second and fourth.
+    /// Returns the lane of a pass. The first and third of every four lanes are added before the second and fourth.
     static int lane_of_pass(int pass) { return (pass & ~3) | (pass & 1) << 1 | (pass & 2) >> 1; }
 
     static vec zero() { return _mm512_setzero_ps(); }
@@ -78,7 +78,7 @@ struct SimdAvx512 {
         const vec rounded = add(clamped, magic);
         const vec r = sub(clamped, sub(rounded, magic));
         const __m512i sixteenths = _mm512_castps_si512(rounded);
-        // bits(2^(i / 16)) - (i << 19), so that adding n << 19 gives 2^(n / 16).
+        // Entry i is bits(2^(i / 16)) - (i << 19). Adding n << 19 to entry n % 16 gives the bits of 2^(n / 16).
         const __m512i table = _mm512_setr_epi32(0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3, 0x3f7837f0, 0x3f76f532,
                                                 0x3f75fed7, 0x3f75583f, 0x3f7504f3, 0x3f7508a4, 0x3f75672a, 0x3f76248c,
                                                 0x3f7744fd, 0x3f78ccdf, 0x3f7ac0c7, 0x3f7d257d);

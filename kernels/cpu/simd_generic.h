@@ -12,14 +12,14 @@ struct SimdGeneric {
     static constexpr int W = 4;
     static constexpr int tile_rows = 4;   ///< rows of a register tile, three vectors each
     static constexpr int panel_rows = 3;  ///< most rows of x in a tile of LinearPanel
-    /// Largest numbers of rows for which weights are not transposed: plain bf16, plain f32, and weights in blocks.
+    /// Largest numbers of rows for which plain weights (direct) and blocks of weights (stored) are not transposed.
     static constexpr int direct_bf16_up_to = 8, direct_f32_up_to = 8;
     static constexpr int stored_bf16_up_to = 26, stored_f32_up_to = 26;
     static constexpr int direct_rows = 3;        ///< most rows of x in a tile of LinearDirect
     static constexpr int direct_outputs = 6;     ///< most rows of the weight in that tile
     static constexpr int direct_registers = 16;  ///< registers for sums, weights and one row of x in that tile
 
-    /// Returns the lane that LinearPanel sums in a pass, in the same order of additions as fold() and join_folded().
+    /// Returns the lane whose elements LinearPanel sums in a pass. fold() and join_folded() add in the same order.
     static int lane_of_pass(int pass) { return pass; }
 
     static vec zero() { return vec{}; }
@@ -34,7 +34,7 @@ struct SimdGeneric {
     static void store_bf16(bf16* p, vec x) {
         for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
     }
-    /// Returns W of 16 signed bytes, from `first` on, divided by byte_factor. The bytes are repeated byte_copies times.
+    /// Returns the W signed bytes from `first` on, divided by byte_factor. x repeats 16 bytes byte_copies times.
     template <class Bytes>
     static vec from_bytes(Bytes x, int first) {
         vec values;
@@ -78,7 +78,7 @@ struct SimdGeneric {
         p = p * r + set1(2.402264791e-1f);
         p = p * r + set1(6.931472028e-1f);
         p = p * r + set1(1.0f);
-        // The shift leaves the integer part plus the exponent's bias. The multiplication keeps NaN.
+        // The shift moves the integer part and the bias into the exponent's field. The multiplication keeps NaN.
         const vec power = reinterpret_cast<vec>(reinterpret_cast<ivec>(rounded) << 23);
         return x < -126.0f ? zero() : p * power;
     }

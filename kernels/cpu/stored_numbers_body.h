@@ -7,7 +7,7 @@
 
 namespace kvscope::kernels {
 
-/// Products with the numbers that a cache stores. Registers hold f32 sums of kRows entries or queries by 2 W columns.
+/// Products with the numbers that a cache stores. Registers hold f32 sums of kRows rows and 2 W columns.
 template <class Simd>
 struct StoredNumbersBody {
     using vec = typename Simd::vec;

@@ -6,5 +6,5 @@
 #define KVSCOPE_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma,prefer-vector-width=512")))
 #endif
 
-// The common body, which must be inlined into each copy.
+// Marks the common body of the copies, which must be inlined into each copy.
 #define KVSCOPE_INLINE inline __attribute__((always_inline))

@@ -44,7 +44,7 @@ bool busy_wait(std::chrono::microseconds time, const Done& done) {
 
 /// Time to busy-wait for the next loop of a decode step. Waking a sleeping thread takes about 50 µs.
 constexpr std::chrono::microseconds between_loops{200};
-/// Time to busy-wait for a member whose work is delayed by other programs.
+/// Time to busy-wait for the last threads of a team, which other programs may delay.
 constexpr std::chrono::microseconds for_the_last{50};
 
 class Team {
@@ -96,7 +96,7 @@ class Team {
             inside_.wait(inside, std::memory_order_acquire);
     }
 
-    /// Blocks the signals that ask the program to end, which the program's own threads handle.
+    /// Blocks the signals that ask the program to end. The program's own threads handle these signals.
     class SignalsBlocked {
      public:
         SignalsBlocked() {
@@ -148,7 +148,7 @@ class Team {
     }
 
     alignas(64) std::atomic<uint32_t> round_{0};
-    alignas(64) std::atomic<int32_t> inside_{closed};  ///< members inside except 0, plus `closed` when done
+    alignas(64) std::atomic<int32_t> inside_{closed};  ///< working members except 0, plus `closed` at the end
     std::atomic<bool> is_ending_{false};
     int n_members_ = 0;
     void (*call_)(void*, int) = nullptr;

@@ -8,8 +8,8 @@
 
 namespace kvscope::kernels {
 
-/// Queues in which numbered work items take turns, so that sums have the same order for any number of threads. Start
-/// items in an order in which none waits for an item that has not started.
+/// Queues in which numbered work items take turns, so that sums have the same order for any number of threads. An item
+/// may start only after all items for which it waits have started.
 class Turns {
  public:
     explicit Turns(size_t n_lines) : lines_(n_lines) {}

@@ -31,7 +31,7 @@ struct WeightBlocksBody {
         }
     }
 
-    /// Decodes four rows together, which is faster, to out, out + stride, … Requires count <= kTogether.
+    /// Decodes four rows to out, out + stride, … This is faster than row by row. Requires count <= kTogether.
     template <class T>
     static void decode(WeightFormat format, const uint8_t* const (&rows)[4], int64_t begin, int64_t count, size_t ahead,
                        T* out, int64_t stride) {
@@ -83,7 +83,7 @@ struct WeightBlocksBody {
 
     static constexpr bool kHasPairs = requires { typename Simd::pairs; };
 
-    /// Whether the level reads a byte once for the two numbers that share it.
+    /// Whether the level decodes the two numbers of a byte together.
     template <class F>
     static constexpr bool kSharesBytes = requires(const uint8_t* p, vec (&x)[kGroup / Simd::W]) {
         Simd::from_nibbles(F::nibbles_at(p), x);
@@ -98,7 +98,7 @@ struct WeightBlocksBody {
         static constexpr int kHalves = F::has_offset ? 2 : 1;  ///< halves at the beginning of a block of 32
         static constexpr float b = kSharesBytes<F> ? 1 : Simd::byte_factor, o = F::has_offset ? 1 : b;
         alignas(64) static constexpr float kByteFactors[16] = {b, o, b, o, b, o, b, o, b, o, b, o, b, o, b, o};
-        /// Factors, multiplied by byte_factor unless kSharesBytes, because from_bytes() divides by byte_factor.
+        /// Factors of the weights. They include byte_factor if from_bytes() divides the integers by byte_factor.
         alignas(64) float factors[kMost * (kBlock.n == kGroup ? kHalves : 1) + 16];
         alignas(64) float offsets[kBlock.n != kGroup && F::has_offset ? kMost + 16 : 1];
 
@@ -132,7 +132,7 @@ struct WeightBlocksBody {
             asm("" : "+r"(bits));  // a vector copy would occupy the units that decode
             std::memcpy(to, &bits, sizeof bits);
         }
-        /// Returns the factor of a half of group `at`. Groups count from the start of the block that contains `begin`.
+        /// Returns the factor of group `at` or of one of its halves. Group 0 begins the block that contains `begin`.
         vec factor(int64_t at, bool last = false) const {
             const int64_t i = F::scales_sixteens ? 2 * at + last : at;
             return Simd::set1(factors[kBlock.n == kGroup ? i * kHalves : i]);
@@ -146,13 +146,13 @@ struct WeightBlocksBody {
     template <class F>
     struct Group {
         const uint8_t* block;
-        int part;  ///< number of these 32 weights within the block
+        int part;  ///< index of these 32 weights within their block
         const Scales<F>* scales;
         int64_t at;  ///< argument of Scales::factor()
     };
 
-    /// Weights [begin, begin + count) of R rows and their scales. Call read() early: vector loads soon after small
-    /// stores to the same place must wait.
+    /// Weights [begin, begin + count) of R rows and their scales. Call read() early: it makes small stores, and vector
+    /// loads from the same place must wait for them.
     template <class F, int R>
     struct Stretch {
         static constexpr WeightBlock kBlock = quantization_block_of(F::format);
@@ -167,7 +167,7 @@ struct WeightBlocksBody {
             Scales<F>::read(rows, begin, count, scales);
         }
 
-        /// Calls `call` with 0, 32, ... and the R groups of 32 weights there. Prefetches `ahead` bytes further.
+        /// Calls call(i, groups) for i = 0, 32, ... with R groups of 32 weights. Prefetches `ahead` bytes in advance.
         template <class Call>
         [[gnu::always_inline]] inline void over_groups(size_t ahead, const Call& call) const {
             walk([&](int64_t i, size_t byte, int part, int64_t group) {
@@ -206,7 +206,7 @@ struct WeightBlocksBody {
         }
     };
 
-    /// Calls `call` with the index and the numbers of each vector of W weights in a group.
+    /// Calls call(i, weights) for each vector i of W weights in a group.
     template <class F, class Call>
     [[gnu::always_inline]] static inline void over_vectors(const Group<F>& group, const Call& call) {
         constexpr int n = kGroup / Simd::W;
@@ -308,7 +308,7 @@ struct WeightBlocksBody {
         q[1] -= zero;
     }
 
-    /// Smallest integer of a weight, and number of its possible integers; 1 and 0 if these are too many for a table.
+    /// Smallest integer of a weight, and number of possible integers. Formats with too many for a table have 1 and 0.
     template <WeightFormat which, bool adds, bool by_sixteens, int lowest_number = 1, int numbers = 0>
     struct Format {
         static constexpr int lowest = lowest_number, n_numbers = numbers;
@@ -389,7 +389,7 @@ struct WeightBlocksBody {
     };
     template <WeightFormat which, int n>
     struct WithSixBits : Format<which, true, false, 0, n> {
-        /// 8 scales and 8 minima of 6 bits in 12 bytes. Scales and minima 4 to 7 share bytes with numbers 0 to 3.
+        /// 8 scales and 8 minima of 6 bits in 12 bytes. Bytes of scales and minima 0 to 3 also contain bits of 4 to 7.
         static void scales(const uint8_t* p, float* factors, float* offsets) {
             typedef uint32_t fours __attribute__((vector_size(16)));
             const uint32_t a = four_at(p + 4), b = four_at(p + 8), c = four_at(p + 12);
@@ -439,7 +439,7 @@ struct WeightBlocksBody {
 
     static void store(float* to, vec x) { Simd::store(to, x); }
     static void store(bf16* to, vec x) { Simd::store_bf16(to, x); }
-    /// Returns W of the numbers that a group's weights can have.
+    /// Returns the group's weights for the W integers `first`, `first` + 1, ...
     template <int first, class F>
     [[gnu::always_inline]] static inline vec numbers(const Group<F>& group) {
         const vec x = Simd::template times_counted<first>(group.scales->factor(group.at));

@@ -42,7 +42,7 @@ float largest_of(const float* values, int64_t n) {
     return *std::max_element(lanes, lanes + kLanes);
 }
 
-/// Sums `rows` rows of n numbers, each row in order. Interleaves rows, because each addition waits for the last.
+/// Sums each of `rows` rows of n numbers in order. Four rows alternate, because an addition waits for the previous sum.
 void sum_rows(const float* values, int64_t stride, int64_t n, int64_t rows, double* sums) {
     constexpr int64_t kTogether = 4;
     int64_t row = 0;

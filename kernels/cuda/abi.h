@@ -20,7 +20,7 @@
 /// A kernel takes the checked problem of its CPU counterpart, with arrays in device memory unless noted, and enqueues
 /// its work on `stream`, a cudaStream_t of the current device. Host memory may be reused after the call. `workspace` is
 /// device memory, aligned to 256 bytes, of the size that the `_workspace` function returns, and must stay valid until
-/// the stream has passed the call. Each stream allocates 32 MiB of pinned memory and of device memory once.
+/// the stream has finished the work. Each stream allocates 32 MiB of pinned memory and of device memory once.
 namespace kvscope::kernels::cuda::abi {
 
 inline constexpr int kVersion = 2;
@@ -59,8 +59,8 @@ inline constexpr const char* kReleaseSymbol = "kvscope_cuda_release";
 using Copy = bool(void* to, const void* from, size_t bytes, char* error, size_t error_size);
 inline constexpr const char* kCopySymbol = "kvscope_cuda_copy";
 
-/// Copies between host and device, or within the device, in the stream's order. Until the copy is complete, host memory
-/// must stay valid if it is pinned or written.
+/// Copies between host and device, or within the device, in the stream's order. Host memory that is pinned or receives
+/// the copy must stay valid until the copy is complete.
 using CopyInOrder = bool(void* to, const void* from, size_t bytes, void* stream, char* error, size_t error_size);
 inline constexpr const char* kCopyInOrderSymbol = "kvscope_cuda_copy_in_order";
 
@@ -81,15 +81,15 @@ using Kernels = bool(const Problem* problems, size_t n_problems, void* workspace
 template <class Problem>
 using KernelsWorkspace = size_t(const Problem* problems, size_t n_problems);
 
-/// Rows are in host memory. Rejects rows with `entries` and head sizes above 256. 16-byte aligned rows are faster.
+/// Rows are in host memory. Refuses rows with `entries` and head sizes above 256. Rows aligned to 16 bytes are faster.
 using AttentionDecode = bool(const DecodeRow* rows, size_t n_rows, int head_dim, DType dtype, float scale,
                              void* workspace, size_t workspace_bytes, void* stream, char* error, size_t error_size);
 using AttentionDecodeWorkspace = size_t(const DecodeRow* rows, size_t n_rows, int head_dim, DType dtype);
 inline constexpr const char* kAttentionDecodeSymbol = "kvscope_cuda_attention_decode";
 inline constexpr const char* kAttentionDecodeWorkspaceSymbol = "kvscope_cuda_attention_decode_workspace";
 
-/// Problems of one type and head size (a multiple of 8 up to 256). q, k, v and strides are 16-byte aligned, out 4-byte.
-/// out_token_stride is even. `v` is required even without `out`. column_sums must not overlap.
+/// All problems have one type and one head size, a multiple of 8 up to 256. q, k, v and strides are 16-byte aligned,
+/// `out` is 4-byte aligned. out_token_stride is even. `v` is required even without `out`. column_sums must not overlap.
 using AttentionPrefill = Kernels<PrefillAttention>;
 using AttentionPrefillWorkspace = KernelsWorkspace<PrefillAttention>;
 inline constexpr const char* kAttentionPrefillSymbol = "kvscope_cuda_attention_prefill";
@@ -102,8 +102,8 @@ inline constexpr const char* kWindowAttentionSymbol = "kvscope_cuda_window_atten
 inline constexpr const char* kWindowPeakSymbol = "kvscope_cuda_window_peak";
 inline constexpr const char* kWindowAttentionWorkspaceSymbol = "kvscope_cuda_window_attention_workspace";
 
-/// `in` is a multiple of 8; x, x_stride and the weight are aligned to 16 bytes. Reads the weight once per 56 rows (f32:
-/// 8 rows; bf16 with f32 weights: 32 rows). Needs no workspace.
+/// `in` is a multiple of 8; x, x_stride and the weight are aligned to 16 bytes. Needs no workspace. Reads the weight
+/// once per 56 rows in bf16, per 32 rows in bf16 with f32 weights, and per 8 rows in f32.
 using RunLinear = Kernel<Linear>;
 inline constexpr const char* kLinearSymbol = "kvscope_cuda_linear";
 

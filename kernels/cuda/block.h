@@ -27,7 +27,7 @@
 
 /// Interface of a block of threads, which runs on a GPU and, in tests, thread by thread on the host. Kernels use
 ///   threads(f)    calls f(thread) for all threads, then waits at a barrier;
-///   registers(f)  without the barrier: until the next one, f must not write what another thread reads;
+///   registers(f)  has no barrier: until the next barrier, f must not write memory that another thread reads;
 /// and operations of a warp's threads. Own keeps the values of each thread between these calls.
 namespace kvscope::kernels::cuda {
 
@@ -96,7 +96,7 @@ class DeviceBlock {
         any.value = __any_sync(0xffffffffu, f(static_cast<int>(threadIdx.x)));
     }
 
-    /// Whether this block is the last of n to call this function and sees the writes of all. `arrived` is initially 0.
+    /// Whether this block is the last of n to call is_last(). The last block sees all writes. `arrived` is initially 0.
     KVSCOPE_DEVICE bool is_last(int* arrived, int n) {
         __shared__ int before;
         __syncthreads();
@@ -156,7 +156,7 @@ class HostBlock {
     template <class T>
     class Own {
      public:
-        /// Filled with garbage, as on a GPU.
+        /// The values begin as garbage, as on a GPU.
         Own() : values_(n_threads) {
             static_assert(std::is_trivially_copyable_v<T>);
             std::memset(static_cast<void*>(values_.data()), 0xff, values_.size() * sizeof(T));

@@ -2,11 +2,11 @@
 
 #include "kernels/cuda/decode_tile.h"
 
-/// Decode attention in bf16 on the tensor cores (mma.m16n8k16). A block handles one piece of a row, and each warp some
-/// of its entries. Keys and values go from memory directly to registers while the previous 16 entries are multiplied.
-/// Queries are the rows of the first product and the columns of the second, so each thread's logits are its own
-/// weights. A weight is the sum of two bf16 numbers (error 2^-17). With at most four queries, columns 0-3 hold the
-/// larger numbers, and columns 4-7 the smaller.
+/// Decode attention in bf16 on the tensor cores (mma.m16n8k16). A block computes one piece of a row, and each warp
+/// computes some entries of the piece. Keys and values go from memory directly to registers while the previous 16
+/// entries are multiplied. Queries are the rows of the first product and the columns of the second, so each thread
+/// needs the weights of its own logits. A weight is the sum of two bf16 numbers (error 2^-17). With at most four
+/// queries, columns 0-3 hold the larger numbers, and columns 4-7 hold the smaller numbers.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kDecodeColumns = 8;  ///< columns of a product
@@ -22,7 +22,7 @@ struct DecodeMatrixShared {
     int begin, first_query, n_queries;
 };
 
-/// One piece of a row with up to Q (4 or 8) queries. Aligned keys and values have at most D (64, 128, 256) channels.
+/// One piece of a row with up to Q queries (4 or 8). Keys and values are aligned, with D channels (64, 128 or 256).
 template <class Block, int D, int Q>
 struct DecodeMatrixPiece : PieceOfRow {
     static constexpr int kBatch = 16;  ///< entries of a warp that are multiplied together
@@ -80,12 +80,12 @@ struct DecodeMatrixPiece : PieceOfRow {
         return (count + Block::kThreads / 32 * kBatch - 1) / (Block::kThreads / 32 * kBatch) * kBatch;
     }
     KVSCOPE_DEVICE int first_of(int t, int batch) const { return t / 32 * n_of_warp() + batch * kBatch; }
-    /// Returns the first of two adjacent entries whose logits, weights or values a thread has in this half of a batch.
+    /// Returns the first of the two adjacent entries that a thread has in a half of a batch.
     KVSCOPE_DEVICE static int neighbour_of(int t, int half) { return half * 8 + t % 4 * 2; }
     KVSCOPE_DEVICE static int column_of(int t) { return t % 32 / 4; }
     KVSCOPE_DEVICE static int query_of(int t) { return kTwice ? column_of(t) % 4 : column_of(t); }
 
-    /// Starts to load the keys of a batch, or the values of batch - kBatches. Missing entries get the weight 0.
+    /// Starts to load a batch. The first kBatches batches are keys, the next ones values. Missing entries get weight 0.
     KVSCOPE_DEVICE void fetch(int t, int batch, Held& to) const {
         if (batch >= 2 * kBatches || batch % kBatches * kBatch >= n_of_warp()) return;
         if (batch < kBatches)
@@ -150,7 +150,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         });
     }
 
-    /// Returns the place of score i. Weights later replace scores, two per word: larger bf16 numbers, then smaller.
+    /// Returns the place of score i. Pairs of weights later replace scores: first larger parts, then smaller parts.
     KVSCOPE_DEVICE static float& place_of(int t, int i, Shared& shared) {
         static_assert(sizeof shared.values >= sizeof(float) * 4 * kBatches * Block::kThreads);
         return (&shared.values[0][0][0])[i * Block::kThreads + t];
@@ -239,7 +239,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         return x;
     }
 
-    /// Adds a batch's values. Word i of a load has channels 2 i and 2 i + 1, which are rows of product i.
+    /// Adds a batch's values. Word i of a load holds channels 2 i and 2 i + 1, and product i computes these channels.
     template <class Loads>
     KVSCOPE_DEVICE void add_values(Block& block, int batch, const Loads& loads, Shared& shared) {
         Own<Block, Numbers<uint32_t, kTwice ? 2 : 4>> weights;

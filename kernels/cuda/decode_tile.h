@@ -222,7 +222,7 @@ struct DecodePiece : PieceOfRow {
         return total;
     }
 
-    /// Sums weighted values: each thread sums a few columns of some entries, then the sums of all threads are added.
+    /// Sums weighted values. Each thread sums a few columns of some entries. Then the sums of all threads are added.
     template <bool aligned>
     KVSCOPE_DEVICE void sum_values(Block& block, Shared& shared) const {
         const int d = arrays.head_dim, chunks = static_cast<int>(pieces_of(d, kPer));

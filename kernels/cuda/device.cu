@@ -18,7 +18,7 @@ KVSCOPE_CUDA_EXPORT bool kvscope_cuda_probe(char* error, size_t error_size) {
         std::snprintf(error, error_size, "the driver found no GPU");
         return false;
     }
-    // Fails if the library has no code for this GPU, which earlier calls do not notice.
+    // The next call fails if the library has no code for this GPU. The calls above succeed even then.
     cudaFuncAttributes attributes;
     return succeeded(cudaFuncGetAttributes(&attributes, nothing), "looking for code for this GPU", error, error_size);
 }

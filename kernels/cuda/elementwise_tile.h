@@ -12,7 +12,7 @@ namespace kvscope::kernels::cuda {
 inline constexpr int kElementThreads = 128;
 inline constexpr int kElementsOfBlock = 1024;  ///< elements of a row per block, for elementwise operations
 
-/// Elements [begin, end) of a row: a block's part if each row has `tiles` blocks.
+/// Elements [begin, end) of a row, which one block computes.
 struct RowPart {
     int64_t row, begin, end;
     KVSCOPE_DEVICE RowPart(int64_t block_index, int64_t dim) {

@@ -28,7 +28,7 @@ struct Call {
         return false;
     }
 
-    /// Creates the staging for at most `host_bytes` of host data, which also fit into the workspace.
+    /// Creates the staging for at most `host_bytes` of host data. The workspace must also have room for these data.
     Staging staging(size_t host_bytes) const { return {host_bytes, queue()}; }
     Staging staging() const { return staging(workspace_bytes); }
 

@@ -4,7 +4,7 @@
 
 /// Products in bf16, in pieces of 16 outputs x 16 elements x 8 rows (mma.m16n8k16). Each of a block's eight warps
 /// handles every eighth group of elements. The sums are added pairwise, in an order that does not depend on M and R.
-/// Outputs and rows order a piece's elements alike, so a thread takes eight adjacent elements at a time.
+/// Weights and x use the same order of a piece's elements, so a thread takes eight adjacent elements at a time.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kMatrixWarps = 8, kMatrixThreads = 32 * kMatrixWarps;
@@ -126,7 +126,7 @@ struct LinearMatrixTile {
                  pack_bf16_pair(x[6], x[7])}};
     }
 
-    /// Loads from row 8 m + lane / 4. The last row is repeated past the end, and repeated rows are not written.
+    /// Loads from row 8 m + lane / 4. If the row does not exist, loads the last row; its result is not written.
     template <bool is_whole>
     KVSCOPE_DEVICE Four elements_of(int t, int m, int at) const {
         if (!is_whole && at >= p.in) return {};

@@ -145,7 +145,7 @@ struct ColumnTile {
         }
     }
 
-    /// Copies queries and their softmax, with zeros for missing queries, up to the last query that sees a key.
+    /// Copies queries and their softmax, up to the last query that sees a key. Missing queries become zeros.
     KVSCOPE_DEVICE static void copy_queries(int t, int first, int stage, Shared& shared) {
         const QueriesOfKeys<T>& of = shared.of_keys;
         if (first < of.end) {
@@ -154,7 +154,7 @@ struct ColumnTile {
             if (t < kQueries) {
                 const int query = first + t, at = stage * kQueries + t;
                 begin_copy<sizeof(Softmax)>(shared.softmax + at, of.softmax + query, query < of.n_queries);
-                // Queries before end_full see the first key, so they need no lower bound.
+                // Queries before end_full see the first of these keys, so 0 is a valid lower bound for them.
                 const bool may_not = query >= of.end_full && query < of.n_queries;
                 shared.low[at] = may_not ? static_cast<int>(first_key_of(*of.problem, query)) : 0;
             }
@@ -229,7 +229,7 @@ struct ColumnTile {
         }
     }
 
-    /// Adds the sums over lanes (each lane has other queries and the same keys), and writes the results.
+    /// Adds the sums of lanes that have the same keys and different queries. Writes the results.
     KVSCOPE_DEVICE static void write(Block& block, const Shared& shared) {
         const QueriesOfKeys<T>& of = shared.of_keys;
         const PrefillAttention& p = *of.problem;

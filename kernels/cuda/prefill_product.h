@@ -5,8 +5,8 @@
 #include "kernels/attention_prefill.h"
 #include "kernels/cuda/tile.h"
 
-/// Shared parts of prefill_tile.h (attention) and prefill_column_sum_tile.h (column sums). As in mma.m16n8k16, a thread
-/// holds rows lane / 4 and lane / 4 + 8, columns 2 (lane % 4) and the next, of each 16 x 8 piece of a product.
+/// Code that prefill_tile.h (attention) and prefill_column_sum_tile.h (column sums) share. As in mma.m16n8k16, a thread
+/// holds two rows (lane / 4 and lane / 4 + 8) and two columns (from 2 (lane % 4) on) of each 16 x 8 piece of a product.
 namespace kvscope::kernels::cuda {
 
 inline constexpr int kPrefillMostDim = 256;
@@ -83,8 +83,8 @@ struct PrefillProduct {
         return columns + (t % 32 / 16 * 8 + t % 8) * kStride + t / 8 % 2 * 8;
     }
 
-    /// Adds the unscaled products of rows with columns `begin` to `end` - 1 to `scores`. fragments(c) loads elements c
-    /// to c + 15 of the rows and returns a function of the thread; columns(t) returns begin_of(t, …).
+    /// Adds the unscaled products of rows and columns [begin, end) to `scores`. fragments(c)(t) returns the words of
+    /// thread t in elements c to c + 15 of the rows; columns(t) returns begin_of(t, …).
     template <class Fragment, class Columns, class Score>
     KVSCOPE_DEVICE static void multiply_bf16(Block& block, const Fragment& fragments, const Columns& columns, int begin,
                                              int end, const Score& scores) {

@@ -10,13 +10,13 @@ namespace kvscope::kernels::cuda {
 struct Ring;
 
 /// Sends the host's data for a call through pinned memory, so that the caller may reuse its memory immediately. Waits
-/// only if pinned memory is full. Must exist until the kernels are launched.
+/// only if pinned memory is full. The object must exist until the kernels are launched.
 class Staging {
  public:
     /// `most_bytes` is an upper bound of the data's size. place() is nullptr if the bound is large.
     Staging(size_t most_bytes, cudaStream_t stream);
 
-    /// Returns device memory for the data that no earlier call reads, or nullptr if there is none.
+    /// Returns device memory for the data, or nullptr if none is free. No earlier call still reads the memory.
     char* place() const { return place_; }
 
     /// Copies to place(), or, in the stream's order, to any other device memory.

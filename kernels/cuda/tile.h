@@ -50,7 +50,7 @@ KVSCOPE_HOST_DEVICE float quick_power_of_two(float x) {
 #endif
 }
 
-/// Returns a * b + c, rounded once on a GPU.
+/// Returns a * b + c. A GPU rounds the result only once.
 KVSCOPE_HOST_DEVICE float multiply_add(float a, float b, float c) {
 #ifdef __CUDA_ARCH__
     return fmaf(a, b, c);
@@ -150,7 +150,7 @@ KVSCOPE_HOST_DEVICE Range chunk_range(int64_t n, int64_t pieces, int64_t index) 
     return {n * index / pieces, n * (index + 1) / pieces};
 }
 
-/// Returns the last of n items whose first block is not above `block`. Skips items without blocks.
+/// Returns which of n items contains `block`. Items are in the order of their blocks; items without blocks are skipped.
 template <class Item>
 KVSCOPE_HOST_DEVICE int64_t item_of_block(const Item* items, int64_t n, int64_t block, int64_t n_blocks) {
     const float share = (static_cast<float>(block) + 0.5f) / static_cast<float>(n_blocks);
@@ -253,8 +253,8 @@ KVSCOPE_DEVICE uint32_t pack_bf16_pair(float low, float high) {
 #endif
 }
 
-/// Starts to copy one element or 16 bytes to shared memory, or zeros unless `is_there`. commit_copies() ends a group;
-/// wait_for_copies<n>() waits for all but the thread's last n groups. Other threads also need a barrier.
+/// Starts to copy one element or 16 bytes to shared memory. Copies zeros if `is_there` is false. commit_copies() ends a
+/// group; wait_for_copies<n>() waits for all but the thread's last n groups. Other threads also need a barrier.
 template <int bytes = 16, class T>
 KVSCOPE_DEVICE void begin_copy(T* to, const T* from, bool is_there) {
 #ifdef __CUDACC__

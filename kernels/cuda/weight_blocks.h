@@ -218,7 +218,7 @@ KVSCOPE_HOST_DEVICE uint32_t word_at(const uint8_t* p) {
 #endif
 }
 
-/// Loads n words from p, which is 2- or 4-byte aligned. May read 2 bytes before p. Branch-free: warps mix both cases.
+/// Loads n words from p, aligned to 2 or 4 bytes. May read 2 bytes before p. Branches would split warps.
 template <int n>
 KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
     const auto beside = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p) % 4);

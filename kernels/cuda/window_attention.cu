@@ -35,7 +35,7 @@ __global__ __launch_bounds__(kWindowKeys) void key_means(WindowAttention p, int6
                                                                             totals + int64_t{head} * p.window, shared);
 }
 
-/// Computes the mean over queries of each key's largest weight. Grid (tiles).
+/// Computes each key's largest weight in any KV head, averaged over queries. Grid (tiles).
 template <class T>
 __global__ __launch_bounds__(kWindowKeys) void key_peaks(WindowAttention p, int64_t n_keys, const Softmax* totals) {
     __shared__ WindowShared shared;

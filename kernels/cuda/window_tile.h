@@ -23,7 +23,7 @@ struct WindowTile {
     const WindowAttention& p;
     int64_t n_keys, first_key;  ///< number of all keys, and first key of the tile
 
-    /// Computes the logits (base 2) of the thread's key for kWindowQueries queries from `first`; kMasked if invisible.
+    /// Computes the logits (base 2) of the thread's key for kWindowQueries queries from `first` on; kMasked if unseen.
     KVSCOPE_DEVICE void logits(Block& block, int head, int first, WindowShared& shared, Own<Block, Logits>& out) const {
         block.registers([&](int t) { out[t] = {}; });
         for (int c = 0; c < p.head_dim; c += kWindowDims) {
@@ -96,7 +96,7 @@ struct WindowTile {
         return power_of_two(logit - of_query.largest) * of_query.total;
     }
 
-    /// Computes the mean weight of the tile's keys over the window's queries. `totals` (w) belong to the head.
+    /// Computes the mean weight of the tile's keys over the window's queries. totals (w): softmax sums of the head.
     KVSCOPE_DEVICE void mean(Block& block, int head, const Softmax* totals, WindowShared& shared) const {
         Own<Block, float> sum;
         Own<Block, Logits> x;
@@ -115,7 +115,7 @@ struct WindowTile {
         });
     }
 
-    /// Computes the mean over queries of the largest weight in any KV head (mean of its query heads). totals: (H, w).
+    /// Computes each key's largest weight in any KV head, averaged over queries. totals (H, w): softmax sums.
     KVSCOPE_DEVICE void peak(Block& block, const Softmax* totals, WindowShared& shared) const {
         struct Thread {
             float sum;
@@ -156,7 +156,7 @@ struct WindowTile {
     KVSCOPE_DEVICE static float larger_or_nan(float a, float b) { return !(a >= b) && a == a ? b : a; }
 };
 
-/// Joins one query's sums of all tiles, (queries, tiles), in order. Returns the largest logit and 1 / total.
+/// Joins one query's row of sums (queries, tiles) in order. Returns the largest logit and 1 / total.
 KVSCOPE_DEVICE Softmax window_total(const Softmax* sums, int64_t n_tiles, int64_t query) {
     Softmax total;
     for (int64_t tile = 0; tile < n_tiles; ++tile) total = Join{}(total, sums[query * n_tiles + tile]);

@@ -18,7 +18,7 @@ constexpr size_t aligned_bytes(size_t bytes) {
 class Workspace {
  public:
     Workspace() = default;
-    /// `host_copy`: device memory for the host's data, or nullptr to use the workspace.
+    /// `host_copy`: device memory for data from the host, or nullptr if the data go to the workspace.
     explicit Workspace(void* device, char* host_copy = nullptr)
         : has_memory_(true), device_(static_cast<char*>(device)), host_copy_(host_copy) {}
 

@@ -6,7 +6,7 @@
     prompt_ids, first_logits     random ids, and the logits (vocabulary) after the prompt
     full: {output_ids}           TOKENS greedy ids
     cases: a list of
-      policy, budget             streaming-llm, whose kept entries do not depend on scores, and so not on rounding
+      policy, budget             streaming-llm, whose kept entries depend on neither scores nor rounding
       step_kl, step_agreement, output_ids, output_error       as in runs.json
     spread: {logits, step_kl, output_error}    largest change under other orders of summation, see below
     spread_pairs     the same with rounded attention weights
@@ -14,10 +14,10 @@
 
 kvscope holds weights, activations and caches in bf16 and the residual stream in f32, and sums in f32. This script rounds
 the same values at the same places and computes everything else in float64. The two differ if a value is so close to the
-middle of two bf16 numbers that sums in f32 round to the other one. One such flip changes all later values by about the
-precision of bf16. So prompts are drawn until one has no such values: each is computed DRAWS times, with every sum disturbed
-by the error of f32 (NOISE times the sum of the absolute terms), and no logit may change by FLIPLESS. The test can then
-require agreement within about FLIPLESS. CPUs with bf16 products also round the attention weights of the prefill, which
+middle of two bf16 numbers that sums in f32 round to the other number. One such flip changes all later values by about the
+precision of bf16. So prompts are drawn until one has no such values. To check a prompt, the script computes it DRAWS times,
+with sums disturbed by the error of f32 (NOISE times the sum of the absolute terms). No logit may change by FLIPLESS. The test
+can then require agreement within about FLIPLESS. CPUs with bf16 products also round the attention weights of the prefill, which
 changes all values. For these CPUs, the test allows twice the largest change that this rounding makes here.
 
 main() asserts that the logits without rounding equal those of transformers in golden.json (1e-4).
@@ -97,7 +97,7 @@ class Model:
         return to_f32(x) if self.bf16 else x
 
     def product(self, a, b):
-        """Returns a b^T, with disturbed sums on request."""
+        """Returns a b^T. Disturbs the sums if `disturbance` is a random generator."""
         result = a @ b.swapaxes(-1, -2)
         if self.disturbance is not None:
             size = np.abs(a) @ np.abs(b).swapaxes(-1, -2)
@@ -120,7 +120,7 @@ class Model:
         return self.round(np.concatenate((low * cosines - high * sines, high * cosines + low * sines), -1))
 
     def attention(self, q, keys, values):
-        """Returns causal attention of q (n, H, d). The last n of the keys and values (entries, G, d) belong to the queries."""
+        """Returns causal attention for q (n, H, d). The queries are the last n tokens of keys and values (entries, G, d)."""
         n, entries = len(q), len(keys)
         visible = np.arange(entries)[None] <= np.arange(entries - n, entries)[:, None]
         out = np.empty_like(q)
@@ -180,7 +180,7 @@ def log_softmax(x):
 
 
 def compute(model, ids, answer=None):
-    """Returns all results of a model and their margins. answer: ids that all runs read (default: the full run's answer)."""
+    """Returns a model's results and margins. All runs read the ids `answer`, by default the full run's answer."""
     prompt = model.empty()
     first_logits = model.feed(ids, 0, prompt)[0][-1]
     own, margin = generate(model, list(prompt), first_logits, len(ids))

@@ -3,8 +3,8 @@
 
     scripts/golden/python scripts/golden/chat_templates.py
 
-The templates are those in llama.cpp's tests: models/templates/*.jinja and the ones in tests/test-chat-template.cpp, named
-by their position there. Writes tests/data/checkpoint/chat_templates.json: the texts for the supported families, and a
+The templates are from llama.cpp's tests: models/templates/*.jinja, and the templates in tests/test-chat-template.cpp, named
+by their positions in that file. Writes tests/data/checkpoint/chat_templates.json: the texts for the supported families, and a
 checksum of the texts for all other templates.
 """
 import datetime

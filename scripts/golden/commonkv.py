@@ -45,7 +45,7 @@ def groups_of(n_layers, layer_step):
 
 
 def factors(weights, rank):
-    """Returns the common projection (rank, hidden), each layer's factors for keys and values (G * d, rank), and the gap."""
+    """Returns the common projection (rank, hidden), each layer's two factors (G * d, rank), and the relative gap at `rank`."""
     parts = [weight for kind in (0, 1) for weight in (pair[kind] for pair in weights)]
     u, sigma, right = np.linalg.svd(np.concatenate(parts), full_matrices=False)
     gap = (sigma[rank - 1] - sigma[rank]) / sigma[rank] if rank < sigma.size else np.inf

@@ -3,7 +3,7 @@
   prompts: name ->
     last_logits_top   the 20 best [token id, logit] after the prompt, from unmodified transformers in float32
     last_logits_exact logits of the same 20 ids in float64, to show the error of float32
-    continuation      64 greedy tokens in float32, also after end-of-text
+    continuation      64 greedy tokens in float32, including tokens after end-of-text
     margins           gap between the best and second logit at each step
     top_per_step      the best 5 [id, logit] at steps 0, 15, 31, 47, 63
 """

@@ -18,10 +18,10 @@ echokv_runs.json: runs of the default model in float64
                      the run's cache at each step
 
 Also during decoding, only the sinks and the last `recent` tokens are exact. A new token attends to the cache before it
-causes the reduction of another token. After its attention in a rebuilt layer, the tokens from `sinks` on that are not among the
-last `recent` (the new one included) are reduced: each keeps its first local_dims numbers, and the rest is rebuilt by the map
+causes the reduction of another token. After its attention in a rebuilt layer, the tokens from `sinks` on are reduced, except
+the last `recent` tokens, which include the new token. Each keeps its first local_dims numbers, and the map rebuilds the rest
 from the run's values in the group's first layer. With recent=0, a token is reduced right after its own attention. If the
-prompt is shorter than sinks + recent, no token is reduced after the prompt, and the first ones are reduced during decoding.
+prompt is shorter than sinks + recent, no token is reduced after the prompt, and reductions begin during decoding.
 
 Element (i, j) of a layer's map has input row i and output column j; kind is 0 for keys and 1 for values:
 float32((i == j + local_dims ? 0.8 : 0) + 0.02 sin(0.37 (i + 1) (j + 1) + layer + 0.5 kind)), computed in float64.
@@ -32,7 +32,7 @@ echo_training.json: errors over all tokens of a text, including sinks
   cases: group_layers, local_dims,
       layers   the rebuilt layers
       text, held_out: keys, values: (layers) |X W - Y| / |Y| over all tokens, X = [first layer ; own first dimensions],
-               Y = the others, W = (X^T X + ridge mean(diag(X^T X)) I)^-1 X^T Y of `text`
+               Y = its other dimensions, W = (X^T X + ridge mean(diag(X^T X)) I)^-1 X^T Y of `text`
       copied_text, copied_held_out: the same errors if the prediction is a copy of the first layer's other dimensions;
                predicting zero has the error 1
 
@@ -95,7 +95,7 @@ def rebuilt_layers(n_layers, group_layers):
 
 
 def rebuild(caches, kind, group_layers, local_dims, exact_tokens):
-    """Returns the rebuilt caches (N, D) per layer, from the true ones."""
+    """Returns each layer's cache (N, D) after rebuilding. `caches` are the caches before it."""
     result = [cache.copy() for cache in caches]
     n, width = caches[0].shape
     gone = np.setdiff1d(np.arange(n), exact_tokens)
@@ -116,7 +116,7 @@ def caches_of(exact, ids):
 
 
 def exact_of(n, sinks, recent):
-    """Returns the exact positions among the first n tokens."""
+    """Returns the positions among the first n tokens that are stored exactly."""
     return np.unique(np.r_[np.arange(min(sinks, n)), np.arange(max(n - recent, 0), n)])
 
 
@@ -168,7 +168,7 @@ def least_squares(x, y):
 
 
 def errors(predict, caches, group_layers, local_dims):
-    """Returns the errors {"keys", "values"} per rebuilt layer. predict(kind, layer, X) -> (N, D - local_dims)"""
+    """Returns the errors of keys and values in rebuilt layers. predict(kind, layer, X) returns (N, D - local_dims)."""
     result = {}
     for kind, name in enumerate(("keys", "values")):
         result[name] = []

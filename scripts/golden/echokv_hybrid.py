@@ -17,10 +17,10 @@ The default model in float64. The maps of values follow the formula of echokv.py
       step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in echokv_runs.json
 
 A channel's score in a KV head is the mean square of the queries' channel times the mean square of the keys' channel, both
-after RoPE. The queries are the prompt's last `window` ones of all query heads in the group; the keys are all of the prompt.
-The best channels are kept, the same number in all layers. A dropped channel is set to zero here, which gives the same
-attention as removing it. During decoding, tokens are reduced as in echokv.py, with the channels chosen after the prompt. For
-`short`, dropping 32, 35 or 42 channels has scores that differ by at most 1e-5 at the cut, so these are no cases for float32.
+after RoPE. The queries are the prompt's last `window` queries in all query heads of the group; the keys are all keys of the
+prompt. Each layer keeps the same number of channels, those with the highest scores. A dropped channel is set to zero here,
+which gives the same attention as removing it. During decoding, tokens are reduced as in echokv.py, with the channels chosen
+after the prompt. For `short`, n_dropped is never 32, 35 or 42, because float32 cannot separate the scores at these cuts.
 """
 
 import numpy as np

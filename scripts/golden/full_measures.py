@@ -107,7 +107,7 @@ class Projections:
         return rows.reshape(len(rows), -1, self.d).swapaxes(0, 1)
 
     def contributions(self, name, layer):
-        """Returns (heads, d): Eq. 8 with W = U S V^T of each head, lambda = S^2, p = x U, averaged over pairs."""
+        """Returns KVSlimmer's Eq. 8 for each head (heads, d), averaged over pairs. W = U S V^T, lambda = S^2, p = x U."""
         weight = getattr(self.blocks[layer], name + "_proj").weight.double().numpy()
         out = []
         for head in range(len(weight) // self.d):
@@ -168,7 +168,7 @@ ALL_ATTENTION_FUNCTIONS.register("graph", _Graph.attention)
 
 
 def alignment(reference, ids):
-    """Returns cos(E, c11), cos(E, c12), cos(E, c22) per head, averaged over queries and the neighboring pairs before them."""
+    """Returns each head's mean of cos(E, c) for c11, c12 and c22, over all queries and pairs of neighbors that a query sees."""
     reference.config._attn_implementation = reference.model.config._attn_implementation = "graph"
     _Graph.layers = []
     embedded = reference.model.model.embed_tokens(torch.tensor([ids])).detach().requires_grad_(True)

@@ -35,7 +35,7 @@ def press_run(model, press, ids):
                 rows.append(np.setdiff1d(np.arange(len(ids)), gone))
                 continue
             same = (part.keys[0, head][:, None] == whole.keys[0, head][None]).all(-1)
-            assert (same.sum(1) == 1).all(), "a kept key is not found among the full ones"
+            assert (same.sum(1) == 1).all(), "the full cache does not contain a kept key"
             rows.append(np.sort(same.int().argmax(1).numpy()))
         kept.append(rows)
         module.masked_key_indices = None
@@ -85,7 +85,7 @@ def main():
         report("the same with PyramidKVPress's own layer sizes", budget, ours, pyramid)
         print("  layer sizes of PyramidKVPress:", counts[0], "...", counts[-1], "mean", np.mean(counts))
     del stock
-    # H2O's sums: kvpress divides by the number of queries that see a key, and protects no tokens.
+    # For H2O's sums, undo kvpress's division by the number of queries that see a key. kvpress protects no tokens.
     eager = Reference()
     seen = {}
 

@@ -14,7 +14,7 @@ merges.json: random layers and the result of one merge
          of the same pairs)
 
   published: two merges in one layer with `weights = published`, sinks = 2: n_chunks (read before), n_entries, keys,
-         values, masses, attention and outputs as above, for the entries left by the first merge plus new ones after them;
+         values, masses, attention and outputs as above, for the entries left by the first merge plus new entries;
          first, merged
 
 chunked_runs.json: runs of the default model in float64
@@ -30,8 +30,8 @@ chunked_runs.json: runs of the default model in float64
       key_error    (L, G) 2-norm, over all tokens, of a token's key minus its entry's key, relative to the keys, before RoPE
       value_error  (L, G) the same for values; each token has an equal share of its entry's value
       step_kl, output_ids, output_margin   as in runs.json
-    and, for cases with `decode_merge=on` at the end of the list (positions, masses, norms and errors are also here those
-    after the prompt)
+    Cases with `decode_merge=on` are at the end of the list. Their positions, masses, norms and errors describe the cache after
+    the prompt. They also contain
       step_agreement, agreement_margin, output_error   as in runs.json, with the run's cache at each step
       decode_entries     number of entries per layer after all tokens of the full run's answer
       decode_masses      layer -> masses of its entries, for three layers
@@ -39,8 +39,8 @@ chunked_runs.json: runs of the default model in float64
                          nearest pair merged in its place
       least_denominator  smallest denominator of Eq. 33, over the run, relative to |c11| + |c22|; 1e-6 gives the plain mean
   During decoding, after the attention of every `chunk`-th token after the prompt, a layer merges its entries before the last
-  `chunk` tokens down to the budget, if they exceed it. The scores are the attention of those tokens' queries on the entries
-  that each of them sees, as the next chunk's attention is for the prompt. Nothing is recomputed.
+  `chunk` tokens down to the budget, if the entries exceed the budget. The scores are the attention of these tokens' queries to
+  the entries that each query sees. In the prompt, the scores are the next chunk's attention. Nothing is recomputed.
   With `cap`, the n of a merged entry is min(n1 + n2, cap), and its value is the whole sum. The position of an entry in
   attention is (sum of n up to and including the entry) - 1, and the queries continue after the sum of all n. So positions
   differ between layers: in a chunk, after the prompt and during decoding. If the past is merged a second time in a layer,
@@ -96,7 +96,7 @@ def pair_gap(first, attention, masses, sinks):
 def weights_of(alpha, value, mass, output):
     """Returns a pair's two weights by Eq. 33, and their denominator relative to |c11| + |c22|.
 
-    alpha, mass: (2); value: (2, d) sums; output: (d)
+    alpha: (2); mass: (2); value: sums of values (2, d); output: (d)
     """
     mean = value / mass[:, None]
     c11 = np.linalg.norm(alpha[0] * (1 - 2 * alpha[0]) * (mean[0] - output))
@@ -137,7 +137,7 @@ def fisher_keys(first, keys, gradients):
 class Published:
     """Computes weights as in KVSlimmer's published code, from h (G, n) of the entries so far.
 
-    After the prompt, where that code never merges, new entries get the last query's h, and the others keep theirs.
+    The published code never merges after the prompt. There, new entries get the last query's h, and old entries keep their h.
     """
 
     def __init__(self, sinks):
@@ -257,15 +257,15 @@ def parameters_of(policy, budget, n):
 
 
 def places(masses):
-    """Returns the positions of a layer's entries in attention (n), and the next free position."""
+    """Returns the positions (n) that attention uses for a layer's entries, and the next free position."""
     ends = np.cumsum(masses)
     return ends - 1, masses.sum()
 
 
 class Slimmer:
-    """The model with a merged cache, which contains keys before RoPE, values (G, n, d), masses and positions (n) per layer.
+    """The model with a merged cache. A layer has keys before RoPE and values (G, n, d), and masses and positions (n).
 
-    Positions are prompt positions of the entries' last tokens. `places` gives their positions in attention.
+    A position is the prompt position of an entry's last token. `places` returns the positions that attention uses.
     """
 
     def __init__(self, reference, budget, sinks, cap=np.inf, published=False):
@@ -292,7 +292,7 @@ class Slimmer:
         return np.concatenate((a * cos - b * sin, b * cos + a * sin), -1)
 
     def attend(self, q, layer, own_keys, own_values):
-        """Attention of q (H, m, d) after the layer's entries. Returns outputs (H, m, d) and n exp / sum per entry (H, m, n)."""
+        """Returns outputs (H, m, d) of queries q (H, m, d) after the layer's entries, and the entries' attention (H, m, n)."""
         keys, values, masses, _ = layer
         m = q.shape[1]
         at, behind = places(masses)
@@ -321,10 +321,10 @@ class Slimmer:
         return (x + block.mlp(block.post_attention_layernorm(x))).numpy()
 
     def look(self, ids):
-        """Is called before a chunk's queries observe the cache."""
+        """`read` calls this method before a chunk's queries observe the cache."""
 
     def look_back(self, ids, before):
-        """Is called before the merge after the prompt. before: the layers without the last chunk's tokens"""
+        """`read` calls this method before the merge after the prompt. before: the layers without the last chunk's tokens"""
 
     def keys_of(self, index, first, layer, attention, outputs):
         if self.published:
@@ -399,7 +399,7 @@ class Slimmer:
         self.layers, self.n, self.chunk, self.fed = list(layers), n, chunk, []
 
     def feed(self, token, seen=lambda: None):
-        """Returns logits (vocab). seen: called while self.layers is the cache that the token attends to"""
+        """Returns logits (vocab). Calls `seen` while self.layers is the cache that the token attends to."""
         logits = self.read([token], self.n + len(self.fed), False)[-1]
         seen()
         self.fed.append(self.queries)
@@ -416,14 +416,14 @@ class Slimmer:
 
 
 class Asym(Slimmer):
-    """Weights keys as AsymKV does: by squared gradients of the loss, averaged over the chunks that observed an entry."""
+    """Weights keys by squared gradients of the loss, as AsymKV does. Averages gradients over the chunks that saw an entry."""
 
     def __init__(self, reference, budget, sinks, cap=np.inf):
         super().__init__(reference, budget, sinks, cap)
         self.averages = [(np.zeros((self.kv_heads, 0, self.d)), np.zeros(0)) for _ in self.layers]  # mean gradients and counts
 
     def gradients(self, ids, past, by_own=False):
-        """Returns the gradients (G, n, d) or (G, n + m, d) per layer of the mean loss over all tokens but the first."""
+        """Returns each layer's gradients of the mean loss without the first token: (G, n, d), or (G, n + m, d) if `by_own`."""
         torch = self.torch
         group, m = self.heads // self.kv_heads, len(ids)
         leaves = [torch.from_numpy(layer[0].copy()).requires_grad_() for layer in past]
@@ -501,7 +501,7 @@ def tokens_of(layer):
 
 
 def errors_of(slimmer, index):
-    """Returns the errors (G) of keys and of values, token by token."""
+    """Returns the errors (G) of keys and of values. Compares each token with its entry."""
     keys, values = (np.concatenate([chunk[part] for chunk in slimmer.read_all[index]], 1) for part in (0, 1))
     merged_keys_, merged_values, _, positions = slimmer.layers[index]
     entry = np.searchsorted(positions, np.arange(keys.shape[1]))
@@ -523,7 +523,7 @@ def generate_with(logits, feed, eos, limit):
 
 
 def decode_merging(slimmer, state, n, chunk, logits, tokens, full, full_decoded, eos, limit):
-    """Returns the results of a run that merges during decoding, for the full run's answer and for its own."""
+    """Returns the results of a run that merges during decoding, for the full run's answer and for the run's own answer."""
     import torch
 
     from observe import attend

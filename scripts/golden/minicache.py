@@ -15,9 +15,9 @@
       value_error    (L, G) the same for values
       step_kl, step_agreement, agreement_margin, output_ids, output_margin, output_error   as in runs.json
 
-Everything is in float64. The keys of a pair have the same rotation, so merging before or after RoPE is the same. Retained
-vectors are chosen per pair and KV head, separately for keys and values: the ceil(share * N) tokens with the largest angle,
-with ties to the lower position.
+Everything is in float64. The keys of a pair have the same rotation, so merging before RoPE and merging after RoPE are the
+same. Retained vectors are chosen per pair and KV head, separately for keys and values: the ceil(share * N) tokens with the
+largest angle. Ties go to the lower position.
 """
 
 import copy

@@ -56,7 +56,7 @@ def token_cases(base):
             "added_tokens.json": {"<|user|>": highest + 1},
             "tokenizer_config.json": {"added_tokens_decoder": own}},
         "special_tokens_map.json, named": {"special_tokens_map.json": {
-            # always special; transformers refuses the flag here
+            # This token is always special, and transformers refuses the key "special" here.
             "bos_token": {k: v for k, v in token("<|user|>", lstrip=True).items() if k != "special"},
             "eos_token": "<|tool|>"}},
         "additional_special_tokens": {"tokenizer_config.json": {

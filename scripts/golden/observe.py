@@ -1,7 +1,7 @@
 """A prefill of the reference model that records everything that the policies and full/* measures use.
 
-The attention function is a plain one: softmax(q k^T / sqrt(d)) in the model's type, with the whole N x N matrix in memory, one
-layer at a time. In float64, the model's norms and rotary angles are also computed in float64, so that the result is exact for
+Attention is softmax(q k^T / sqrt(d)) in the model's type, without optimizations: one layer at a time, with its whole N x N
+matrix in memory. In float64, the model's norms and rotary angles are also computed in float64, so that the result is exact for
 the given weights.
 """
 
@@ -17,7 +17,7 @@ MAX_WINDOW = 32
 
 @dataclass
 class Layer:
-    queries: torch.Tensor = None  # (H, w, d) post-RoPE, the last 32
+    queries: torch.Tensor = None  # (H, w, d) post-RoPE, of the last 32 tokens
     keys: torch.Tensor = None  # (G, N, d) post-RoPE
     values: torch.Tensor = None  # (G, N, d)
     attention_sums: torch.Tensor = None  # (H, N) float64, over all prompt queries
@@ -140,10 +140,10 @@ def observe(reference, ids) -> Observation:
 
 
 def decode(reference, cache, tokens, kept=None, record=False, first=None):
-    """Appends `tokens` to the cache, at their true positions or from position `first`. Returns logits (n, vocab).
+    """Appends `tokens` to the cache, at their true positions or at positions from `first` on. Returns logits (n, vocab).
 
-    kept: None, or a mask (H, N) per layer of the prompt's entries that each query head may see. Masking an entry gives the
-    same attention as removing it; the cache itself stays complete.
+    kept: None, or one mask (H, N) per layer. It marks the prompt's entries that each query head may see. Masking an entry
+    gives the same attention as removing it, but the cache stays complete.
     """
     _Recorder.kept, _Recorder.decoded = kept, [] if record else None
     try:

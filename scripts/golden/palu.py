@@ -3,8 +3,8 @@
   max_tokens, eos
   full_rank_error  largest key_error or value_error with full rank, which is rounding only
   calibration      {tokens, sequence}: for the beginning of assets/training/english.txt
-  whitening_error  largest difference between two projectors: on the leading left singular vectors of W times a square root of
-                   X^T X, and of the keys' (values') second moment; X = inputs of the projections
+  whitening_error  largest difference between the projectors on two bases: the leading left singular vectors of W times a
+                   square root of X^T X, and of the second moment of keys or values; X = inputs of the projections
   prompts: name -> a list of
       policy         in the syntax of the command line
       group_heads, rank_share, whitening
@@ -62,7 +62,7 @@ def groups_of(n_heads, group_heads):
 
 
 def square_root(x):
-    """Returns S with S S^T = X^T X, also for fewer tokens than inputs."""
+    """Returns S with S S^T = X^T X. X may have fewer tokens than inputs."""
     _, sigma, right = np.linalg.svd(x, full_matrices=False)
     return right.T * sigma
 
@@ -75,8 +75,8 @@ def leading(matrix, rank):
 
 
 def bases_of(x, weight, d, group_heads, rank_share, whitening):
-    """Returns, per group of a layer's keys or values, its coordinates and basis, and the smallest gap. x: inputs for
-    whitening"""
+    """Returns (coordinates, basis) for each group of a layer's keys or values, and the smallest gap of all groups.
+    x: inputs for whitening"""
     bases, gaps = [], []
     for first, stop in groups_of(weight.shape[0] // d, group_heads):
         rows = slice(first * d, stop * d)
@@ -132,7 +132,7 @@ def full_rank_error(exact, prepared):
 
 
 def whitening_error(exact, prepared, rank_share=0.5):
-    """Returns the largest difference between both forms of the whitened basis, over layers, keys and values."""
+    """Computes each whitened basis in two ways. Returns the largest difference of all layers, keys and values."""
     worst = 0
     for x, weights in zip(prepared[1], projection_weights(exact)):
         for weight in weights:

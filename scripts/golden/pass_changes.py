@@ -5,15 +5,15 @@
   max_tokens, eos, n_layers
   prompts: name ->
     full: output_ids, output_margin
-      answer_attention      "layer" -> (G, N) for some layers: attention of the answer's queries, summed over them, mean over
-                            a KV head's query heads; without the last token, which decoding never reads
+      answer_attention      "layer" -> (G, N) for some layers: attention summed over the answer's tokens except the last one,
+                            which decoding never reads, and averaged over a KV head's query heads
     cases: a list of
       policy, budget
       kept, near            as in kept_sets.py
       step_kl, step_agreement, agreement_margin, output_ids, output_margin     as in runs.py
-      kl_attention_lost     for budget 64 without parameters: "tokens" (N), the mean over layers and query heads of the full
-                            answer's attention at tokens that a head drops, weighted per query with the KL of the step it
-                            predicts; "layers" (L), its sums over the tokens
+      kl_attention_lost     for budget 64 without parameters: "tokens" (N), the full answer's attention to tokens that a head
+                            drops; each query is weighted with the KL of the step that it predicts, and heads and layers are
+                            averaged; "layers" (L), the sums over tokens
       recall                (L, G) share of kept tokens among the `budget` tokens with the most answer attention
       pseudo_ids            for dapq
       lookahead_ids, lookahead_margin, draft_near_ties     for laq, laq++: the draft's tokens, its smallest gap between best and
@@ -68,7 +68,7 @@ SHOWN_LAYERS = (0, 1, 12, 29)
 
 
 def filtered_logits(stock, ids, tokens):
-    """Returns logits of unmodified transformers for the filtered prompt from position 0, then the tokens."""
+    """Returns logits of unmodified transformers, which reads the filtered prompt from position 0 on, and then the tokens."""
     cache = DynamicCache()
     with torch.inference_mode():
         logits = [stock.model(torch.tensor([ids]), past_key_values=cache).logits[0, -1]]

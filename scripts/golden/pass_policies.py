@@ -114,7 +114,7 @@ def answer_attention(decoded, n):
 
 
 def best(decision, scores, budget, n):
-    """Keeps the best candidates of each row and all later positions. Candidates are the positions 0, 1, ..."""
+    """Keeps each row's best candidates and all positions after the candidates. Candidates are the positions 0, 1, ..."""
     count = budget - (n - scores.shape[1])
     tail = np.arange(scores.shape[1], n)
     decision.kept.append([np.r_[top(row, count), tail] for row in scores])
@@ -159,7 +159,7 @@ def gemfilter(reference, observation, p, budget, seed):
     keys = keys.repeat(query.shape[0] // keys.shape[0], axis=0)
     scores = np.einsum("hd,hnd->n", query, keys)[None]
     scores = pool(scores, "avg", p["kernel"])[:, : n - 1]
-    # Products can be negative. Shifting keeps their order and allows relative differences to define near ties.
+    # Near ties are relative, but these scores can be negative. Adding a constant makes them positive in the same order.
     chosen = Decision()
     best(chosen, scores + np.abs(scores).max(), budget, n)
     positions = chosen.kept[0][0]

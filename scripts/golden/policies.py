@@ -57,7 +57,7 @@ def parse(text, defaults=DEFAULTS):
 
 
 def integer_shares(shares, total, limits=None):
-    """Rounds shares to integers with the sum `total`. Any excess above a limit goes to the others in proportion."""
+    """Rounds shares to integers with the sum `total`. Any excess above a limit goes to the other shares in proportion."""
     shares = np.asarray(shares, dtype=np.float64)
     # Fractions such as 0.4 arise in several ways (0.8 n + 0.2 c). Rounding to nine digits makes them equal.
     result = np.floor(np.round(shares, 9)).astype(np.int64)
@@ -107,7 +107,7 @@ def softmax(x):
 
 
 def window_logits(layer, window, strength):
-    """Returns the unmasked logits (H, w, N) of diversified window queries with all keys."""
+    """Returns logits (H, w, N) without a mask: the products of diversified window queries and all keys."""
     queries = layer.queries.double().numpy()[:, -window:]
     if strength:
         queries = diversify(queries, strength)
@@ -208,7 +208,7 @@ def splitmix(x):
 
 
 def random_scores(layer, rows, n, ids, shared, seed=0):
-    """Returns scores (rows, n) in [0, 1) from seed, prompt, layer, row and position; `shared` ignores layer and row."""
+    """Returns scores (rows, n) in [0, 1) from seed, prompt, layer, row and position. `shared`: without layer and row"""
     prompt = splitmix(seed)
     for token in ids:
         prompt = splitmix(prompt ^ token)
@@ -442,7 +442,7 @@ def near_ties(decision, relative):
 
 
 def unstable(observation, config, text, budget, base, relative, draws=8):
-    """Returns the positions that are kept or dropped depending on perturbations of attention weights by up to `relative`."""
+    """Returns the positions whose selection changes when attention weights are perturbed by up to `relative`."""
     changed = [[set() for _ in layer] for layer in base.kept]
     for seed in range(draws):
         other = Selector(observation, config, noise=relative, seed=seed + 1)

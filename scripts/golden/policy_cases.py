@@ -11,8 +11,8 @@ Structure of the file:
   keys      n_layers lists of (n_kv_heads, n_tokens, head_dim), the same
   cases     policy (in the syntax of the command line, files by path in tests/data), budget, kept [layer][row] -> positions, and for aperturekv
             head_jsd [layer] -> (rows, rows)
-A policy whose decision depends on less than 1e-6 (relative) of a score is refused, because the C++ code ranks in float32 and
-a test should not depend on its last bit.
+A policy whose decision depends on less than 1e-6 (relative) of a score is refused, because the C++ code ranks in float32, and
+a test should not depend on the last bit of a score.
 """
 
 import json
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-# policies.py imports observe.py, which needs torch. Here the observations are made below instead.
+# policies.py imports observe.py, which needs torch. This script makes its own observations, so a stub is enough.
 sys.modules.setdefault("observe", types.SimpleNamespace(attend=None))
 import policies  # noqa: E402
 

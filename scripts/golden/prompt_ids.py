@@ -36,7 +36,7 @@ def main():
     reference = Reference()
     tokenize = tokenizer(default_gguf())
     context, question = demo_text("demo_context.txt"), demo_text("demo_question.txt")
-    # The short prompt is the paragraph with the safe's combination, and the question.
+    # The short prompt contains only the question and the paragraph that mentions the safe's combination.
     start = context.index("The tower was in better condition.")
     stop = context.index("We opened the safe")
     short = context[start:stop].strip()

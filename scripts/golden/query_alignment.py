@@ -1,7 +1,7 @@
-"""Cosine of the queries of pseudo tokens and of the true answer: tests/data/engine/query_alignment.json.
+"""Cosines between the queries of pseudo tokens and of the true answer: tests/data/engine/query_alignment.json.
 
-DapQ, Table 1: the default model answers the prompt `short` greedily. Then pseudo tokens replace the answer after the prompt:
-the answer's tokens or others, at the answer's positions or elsewhere. Everything is in float64.
+DapQ, Table 1: the default model answers the prompt `short` greedily. Then pseudo tokens replace the answer after the prompt.
+They are the answer's or other tokens, at the answer's or at other positions. Everything is in float64.
 
   answer       the greedy answer's token ids
   cases        a list of

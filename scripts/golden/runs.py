@@ -96,7 +96,7 @@ def divergence(full, logits):
 
 
 def output_errors(full, compressed, kept, n):
-    """Returns output_error (L, H) from (q, k, v) of two runs and the compressed run's masks over the prompt's n entries."""
+    """Returns output_error (L, H). full, compressed: q, k and v per layer of two runs; kept: masks of the prompt's entries"""
     errors = []
     for (layer, q, k, v), (_, _, other_k, other_v) in zip(full, compressed):
         steps, total = q.shape[1], k.shape[1]

@@ -85,7 +85,7 @@ class Still:
 
 
 class Ageing:
-    """A run that reduces a token as soon as it is no longer among the last `recent`.
+    """A run that reduces a token as soon as the token is not among the last `recent` tokens.
 
     The cache of the first n tokens depends only on n and on the keys and values that this run computed for them. So the cache
     is made anew after every token.

@@ -24,7 +24,7 @@ CASES = {"short": [("think:ratio=0.4", (0.4, 32))], "rewrite": [("think:ratio=0.
 
 
 def think(observation, ratio, recent):
-    """Returns the observation with fewer key channels and, per layer and KV head, (dropped channels, margin, key error)."""
+    """Returns an observation with fewer key channels, and a list of (dropped channels, margin, key error) per KV head."""
     thin, facts = copy.deepcopy(observation), []
     for layer, cached in zip(observation.layers, thin.cache.layers):
         heads, n, d = layer.keys.shape

@@ -351,7 +351,7 @@ def write_file(writer: gguf.GGUFWriter) -> None:
 
 def write_model(name: str, kind: type, config, store) -> None:
     """Writes model.gguf and golden.json with the first seed whose greedy continuation is unambiguous. `store(model, path)` writes
-    a random model and sets its weights to those in the file."""
+    the model to the path, and then gives the model the rounded weights from this file."""
     folder = MODELS / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -448,7 +448,7 @@ def random_blocks(quantisation: gguf.GGMLQuantizationType, shape: tuple[int, int
 
 
 def quantisations() -> None:
-    """Writes a model with one head of four dimensions. Its matrices have rows of 256, the largest block."""
+    """Writes a model with one head of four dimensions. Rows have 256 weights, because the largest blocks have 256."""
     folder = CHECKPOINT / "quantisations"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -464,7 +464,7 @@ def quantisations() -> None:
     writer = gguf.GGUFWriter(folder / "model.gguf", "llama")
     write_metadata(writer, config, "llama", "quantisations")
     zeros = lambda *shape: np.zeros(shape, np.float32)
-    # Other tensors are zero and small. In IQ1_S, zero bytes mean zero values.
+    # The other tensors are small and contain zeros. In IQ1_S, bytes of 0 represent zeros.
     writer.add_tensor("token_embd.weight", np.zeros((264, 50), np.uint8), raw_dtype=q.IQ1_S)
     writer.add_tensor("output_norm.weight", zeros(256))
     expected = {}

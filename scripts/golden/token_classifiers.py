@@ -174,7 +174,7 @@ class Reference:
         return is_first or token.startswith("▁") or token in string.punctuation
 
     def windows(self, spelt):
-        """Splits into windows of at most `room` tokens, at the last sentence end that fits, else after the last whole word."""
+        """Splits into windows of at most `room` tokens. A window ends at its last sentence end, or after its last whole word."""
         begin, out = 0, []
         while len(spelt) - begin > self.room:
             end = begin + self.room

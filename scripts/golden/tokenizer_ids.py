@@ -8,7 +8,7 @@ Writes tests/data/checkpoint/tokenizers/:
                   ties at random, so each run gives slightly different files)
   cases.json      texts and their ids from `tokenizers`, also after changes (JSON merge patches) to those files
   real.json       the same for vocabularies of real size: the configuration of a family with the vocabulary of a GGUF file from
-                  llama.cpp; the test combines them in the same way
+                  llama.cpp; the test combines the two files in the same way
   default.json    ids of the default model from llama.cpp, through llama_tokens.c
 """
 import json
@@ -227,7 +227,7 @@ def load(description):
 
 
 def outputs(tokenizer, texts, add_special, parse_special, decode=True):
-    """Returns the ids of each text and, if it differs from the text, the decoded text."""
+    """Returns each text's ids, and also the decoded text if decoding changes the text."""
     tokenizer.encode_special_tokens = not parse_special
     rows = {}
     for name, text in texts.items():
@@ -290,7 +290,7 @@ def small_cases():
 
 
 def gguf_vocabulary(path):
-    """Returns the fields of tokenizer.json from a GGUF file, as the test does."""
+    """Returns the fields of tokenizer.json from a GGUF file. The test reads them in the same way."""
     fields = GGUFReader(path).fields
     tokens = fields["tokenizer.ggml.tokens"].contents()
     kinds = fields["tokenizer.ggml.token_type"].contents()
