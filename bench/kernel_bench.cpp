@@ -41,7 +41,7 @@ double now() {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Returns the shortest time of a call, from calls within half a second, at least three.
+/// Calls `call` for half a second, but at least three times. Returns the shortest time of a call.
 double shortest(const std::function<void()>& call) {
     call();
     double best = 1e30, spent = 0;
@@ -56,7 +56,7 @@ double shortest(const std::function<void()>& call) {
 }
 
 #if defined(__x86_64__)
-// GCC 12 reports the undefined operands in its own AVX-512 intrinsics as uninitialized (GCC bug 105593).
+// GCC 12 warns of uninitialized operands inside its own AVX-512 intrinsics (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 constexpr int kChains = 16;

@@ -87,7 +87,7 @@ class MadeUpModel {
         }
     }
 
-    /// Returns (H, N) of a layer; rows sum to 1.
+    /// Returns a layer's attention (H, N). Each row has the sum 1.
     [[nodiscard]] std::vector<float> attention(std::size_t layer) const {
         std::vector<float> out(o_.heads * o_.tokens);
         const std::size_t group = o_.heads / o_.kv_heads;
@@ -155,7 +155,7 @@ std::vector<float> uniform(Random& random, std::size_t count, float low, float h
     return out;
 }
 
-// Returns (layers, heads, d). The d values of a head descend, and their sum is the similarity of the layer.
+// Returns (layers, heads, d). A head's d values are in descending order, and their sum is the layer's similarity.
 std::vector<float> contributions(Random& random, const std::vector<float>& similarities, std::size_t heads,
                                  std::size_t d) {
     std::vector<float> out = falling(random, similarities.size() * heads, d);

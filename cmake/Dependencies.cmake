@@ -91,7 +91,7 @@ if(KVSCOPE_ENGINE)
         target_link_options(torch_cpu INTERFACE
             -Wl,-rpath-link,${KVSCOPE_TORCH}/nvidia/cu13/lib:${KVSCOPE_TORCH}/torch/lib)
         target_link_libraries(kvscope_torch INTERFACE torch_cpu)
-        # Set here because the include folders of imported targets must exist during configuration.
+        # These folders are set here, because the include folders of imported targets must exist during configuration.
         target_include_directories(kvscope_torch SYSTEM INTERFACE
             ${KVSCOPE_TORCH}/torch/include ${KVSCOPE_TORCH}/torch/include/torch/csrc/api/include)
     endif()

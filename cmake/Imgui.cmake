@@ -24,7 +24,7 @@ set(test_engine ${KVSCOPE_IMGUI}/imgui_test_engine/imgui_test_engine)
 add_library(kvscope_imgui_headers INTERFACE)
 target_include_directories(kvscope_imgui_headers SYSTEM INTERFACE ${imgui} ${imgui}/backends ${imgui}/misc/cpp ${implot} ${palette}
     ${KVSCOPE_IMGUI}/portable_file_dialogs/portable_file_dialogs ${KVSCOPE_IMGUI}/glfw/glfw/deps)
-# 32-bit indices, because a plot may have more than 65,535 vertices. 32-bit characters for emoji.
+# Indices have 32 bits, because a plot may have more than 65,535 vertices. Characters have 32 bits, because of emoji.
 target_compile_definitions(kvscope_imgui_headers INTERFACE
     "ImDrawIdx=unsigned int" IMGUI_USE_WCHAR32 IMGUI_ENABLE_FREETYPE IMGUI_DISABLE_DEMO_WINDOWS GLFW_INCLUDE_NONE)
 target_link_libraries(kvscope_imgui_headers INTERFACE glfw PkgConfig::freetype)

@@ -9,7 +9,7 @@ function(kvscope_llama_part name)
     add_library(${name} STATIC EXCLUDE_FROM_ALL ${part_SOURCES})
     add_library(kvscope::${part_ALIAS} ALIAS ${name})
     target_link_libraries(${name} PUBLIC ${part_LINKS})
-    # Two sources assert on damaged input. Without assertions they throw instead.
+    # In two sources, damaged input fails an assertion. Without assertions, these sources throw an exception.
     target_compile_definitions(${name} PRIVATE NDEBUG)
     target_compile_options(${name} PRIVATE -w ${KVSCOPE_QUICKLY_COMPILED})
     set_target_properties(${name} PROPERTIES UNITY_BUILD ${KVSCOPE_UNITY})

@@ -38,8 +38,8 @@ function(kvscope_part name)
     endif()
 endfunction()
 
-# kvscope_parse_once(TARGET headers…|REUSE_FROM target): precompiles headers, or reuses those of another target with the
-# same options. -fpch-preprocess makes ccache work with precompiled headers.
+# kvscope_parse_once(TARGET headers…|REUSE_FROM target): precompiles headers, or reuses another target's precompiled
+# headers, which requires the same options. -fpch-preprocess makes ccache work with precompiled headers.
 function(kvscope_parse_once target)
     if(ARGV1 STREQUAL "REUSE_FROM")
         target_precompile_headers(${target} ${ARGN})

@@ -14,7 +14,7 @@ constexpr size_t deepest = 256;
 /// Returns the position at which the text nests deeper than `deepest`, or the text's length if it never does.
 size_t too_deep_at(std::string_view text);
 
-/// Returns the text with NaN, Infinity and -Infinity replaced by strings; an empty text if there are none.
+/// Returns the text with NaN, Infinity and -Infinity replaced by strings, or an empty text if it contains none of them.
 std::string with_constants_as_texts(std::string_view text);
 
 /// Returns the number that a string from with_constants_as_texts() stands for; nullopt for other strings.
@@ -30,7 +30,7 @@ void restore_constants(Json& value) {
     }
 }
 
-/// Parses a text with a depth of at most `deepest`, also with NaN, Infinity and -Infinity as in Python's json module.
+/// Parses a text with a depth of at most `deepest`. Accepts NaN, Infinity and -Infinity, as Python's json module does.
 /// @throws nlohmann::json::exception if the text is not JSON
 template <class Json = nlohmann::json>
 Json parse(std::string_view text) {

@@ -11,7 +11,7 @@ namespace kvscope::kernels {
 /// out[i][j] = JSD(p_i || p_j) = (KL(p_i || m) + KL(p_j || m)) / 2, m = (p_i + p_j) / 2, in [0, ln 2].
 void jsd_matrix(const double* distributions, int64_t n_rows, int64_t n, double* out);
 
-/// out[i][j] = KL(p_i || p_j) >= 0, finite: where only p_j is 0, it counts as the smallest normal number.
+/// out[i][j] = KL(p_i || p_j) >= 0. Results are finite: where only p_j is 0, p_j counts as the smallest normal number.
 void kl_matrix(const double* distributions, int64_t n_rows, int64_t n, double* out);
 
 /// out[i][j] = -sum p_i ln p_j, with zeros treated as in kl_matrix(). The diagonal contains the entropies.

@@ -26,7 +26,7 @@ class Ranking {
     /// Like count_topk_by_row() on the first n_prefix scores of all rows. All later scores must be NaN.
     void count(int64_t n_prefix, int64_t k, int64_t* counts) const;
 
-    /// Whether each row has numbers exactly in its first n_prefix places.
+    /// Whether in each row exactly the first n_prefix scores are numbers.
     bool ends_at(int64_t n_prefix) const;
 
  private:

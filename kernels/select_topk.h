@@ -23,7 +23,7 @@ void select_topk(const float* scores, int64_t n, int64_t k, uint32_t* indices);
 void select_topk(const double* scores, int64_t n, int64_t k, uint32_t* indices);
 
 /// Counts how many of the k largest scores of all rows are in each row, into counts (n_rows). Ties go to the lower row,
-/// then to the lower position. Throws as select_topk(), with 0 <= k <= n_rows * n.
+/// then to the lower position. Throws like select_topk(), but k may be up to n_rows * n.
 void count_topk_by_row(const float* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k, int64_t* counts);
 void count_topk_by_row(const double* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k, int64_t* counts);
 

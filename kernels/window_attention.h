@@ -28,7 +28,7 @@ struct WindowAttention {
     float* mean = nullptr;  ///< mean softmax weight over the w queries; 0 for a key that no query sees
 };
 
-/// A query that sees no key (prefix_only with a sliding window inside the window) adds nothing to the mean.
+/// A query adds nothing to the mean if it sees no key, because prefix_only excludes its whole sliding window.
 /// Throws std::invalid_argument for contradictory sizes or another type; on a GPU, cuda::Unavailable or cuda::Failed.
 void window_attention(Device device, const WindowAttention& problem);
 

@@ -4,8 +4,8 @@
 
 namespace kvscope::kernels {
 
-/// K-VEC's Eq. 13: for each key, the mean over window queries of the largest softmax weight in any KV head, where a KV
-/// head's weight is the mean of its query heads. Writes `mean` (N). Requires prefix_only = false and host memory.
+/// Computes K-VEC's Eq. 13: each key's largest softmax weight in any KV head, averaged over window queries. A KV head's
+/// weight is the mean of its query heads. Writes `mean` (N). Requires prefix_only = false and host memory.
 /// Throws std::invalid_argument for null arrays, contradictory sizes, or keys that are neither f32 nor bf16.
 void window_peak(const WindowAttention& problem);
 

@@ -27,7 +27,7 @@ struct AttentionBlock {
     DType kv_dtype = DType::f32;
     const void* k = nullptr;  ///< (key_end, d)
     const void* v = nullptr;  ///< (key_end, d); not needed if `out` is nullptr
-    /// (key_end) factor of each key in the softmax's denominator. nullptr means 1 each.
+    /// (key_end) factor of each key in the softmax's denominator, or nullptr if all are 1.
     const float* cardinality = nullptr;
 
     DType out_dtype = DType::f32;

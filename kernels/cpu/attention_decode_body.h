@@ -77,7 +77,7 @@ struct AttentionDecodeBody {
     }
 
  private:
-    /// Makes common head sizes constants, so that queries stay in registers.
+    /// Passes common head sizes as constants, so that queries stay in registers.
     template <class Rows>
     static void of_size(const DecodeSegment& segment, int d, float scale) {
         if (segment.row->key_dim != 0 && segment.row->key_dim != d) return of_rows<Rows, 0>(segment, d, scale);

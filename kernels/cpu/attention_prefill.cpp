@@ -114,7 +114,7 @@ void attention_prefill(std::span<const PrefillAttention> problems) {
         const int group = problem.n_heads / problem.n_kv_heads;
         const int64_t size = kernel.queries_per_block(group), n_keys = problem.q_begin + problem.n_queries;
         const int64_t n_blocks = (problem.n_queries + size - 1) / size;
-        // Longest blocks first, so that threads finish at about the same time.
+        // The longest blocks come first, so that threads finish at about the same time.
         for (int64_t b = n_blocks - 1; b >= 0; --b)
             for (int g = 0; g < problem.n_kv_heads; ++g)
                 tasks.push_back({&problem, g, b * size, std::min(size, problem.n_queries - b * size),

@@ -71,7 +71,7 @@ struct ElementwiseBody {
     static constexpr float kLog2E = 1.4426950408889634f;
     static constexpr float kLowest = -1e30f;  ///< replaces minus infinity, which exp2() does not support
 
-    /// Loads the next W of `left` values and replaces missing ones by `filler`.
+    /// Loads the next W of `left` values and replaces missing values by `filler`.
     static vec some(const float* p, int64_t left, float filler) {
         if (left >= W) return Simd::load(p);
         float values[W];

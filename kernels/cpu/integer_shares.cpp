@@ -26,7 +26,7 @@ void add_shares(std::span<const double> weights, const std::vector<size_t>& take
         shares[takers[t]] += floored;
         missing -= floored;
     }
-    // Each missing slot goes to the largest remaining fraction, ties to the lowest index.
+    // Each missing slot goes to the share with the largest remaining fraction. Ties go to the lowest index.
     for (; missing > 0; --missing) {
         double largest = -1.0;
         for (double fraction : fractions) largest = std::max(largest, fraction);

@@ -45,7 +45,7 @@ struct Share {
         const int64_t most = enough_tasks ? std::clamp(fitting, fewest_per_task, most_per_task) : fewest_per_task;
         return (n_rows + most - 1) / most;
     }
-    /// If there are few rows, each thread gets two sequential ranges, so that other threads can help a delayed thread.
+    /// If there are few rows, each thread gets two ranges in turn, so that other threads can help a delayed thread.
     int64_t panels_together() const {
         return by_panel ? panels_per_task : std::max(int64_t{1}, (n_panels + 2 * threads - 1) / (2 * threads));
     }

@@ -57,7 +57,7 @@ struct SimdGeneric {
     static vec mul(vec a, vec b) { return a * b; }
     static vec div(vec a, vec b) { return a / b; }
     static vec fma(vec a, vec b, vec c) { return a * b + c; }
-    /// Returns the larger number per lane, or b if either is NaN. A NaN in `a` is lost, but sums of exp2() keep it.
+    /// Returns the larger number per lane, or b if either is NaN. A NaN in `a` is lost here, but not in sums of exp2().
     static vec max(vec a, vec b) { return a > b ? a : b; }
 
     /// Returns x in lanes with low <= key <= high, else `otherwise`.

@@ -290,7 +290,7 @@ struct DecodePiece : PieceOfRow {
     }
 };
 
-/// Joins the pieces of a chain, one warp per query. Replaces each piece's largest logit by its factor.
+/// Joins the pieces of a chain, one warp per query. Replaces each piece's largest logit by the piece's factor.
 template <class T, class Block>
 KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const DecodeChain& chain) {
     constexpr int kWarps = Block::kThreads / 32, kChannels = kDecodeMostDim / 32;  // kChannels: channels per thread

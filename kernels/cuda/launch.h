@@ -47,7 +47,7 @@ struct Call {
                             error_size);
     }
 
-    /// Lets a kernel use dynamic shared memory for a Shared, above the default limit.
+    /// Lets a kernel use dynamic shared memory of the size of Shared, even above the default limit.
     template <class Shared, class Kernel>
     bool opted_in(const char* name, Kernel* kernel) const {
         static_assert(sizeof(Shared) <= kMostShared);

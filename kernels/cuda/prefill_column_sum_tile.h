@@ -214,7 +214,7 @@ struct ColumnTile {
         }
     }
 
-    /// Computes weights from the scores and the largest logit with the same rounding as PrefillTile, and adds them.
+    /// Computes weights from the scores and the largest logit, with PrefillTile's rounding. Adds the weights.
     KVSCOPE_DEVICE static void add_weights(int t, int column, float scale, const Softmax* of_queries, Thread& own) {
         const Loaded<float> two =
             load_aligned(reinterpret_cast<const float*>(of_queries + column + Product::first_column_of(t)));

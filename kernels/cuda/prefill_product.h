@@ -149,7 +149,7 @@ struct PrefillProduct {
         block.registers([&](int t) { each(scores(t), [](float& score, int, int) { score = 0; }); });
     }
 
-    /// Calls f(score, row, column) for a thread's scores; `row` and `column` count from the thread's first ones.
+    /// Calls f(score, row, column) for a thread's scores. `row` and `column` are relative to the thread's first ones.
     template <class F>
     KVSCOPE_DEVICE static void each(Scores& scores, const F& f) {
         KVSCOPE_UNROLL

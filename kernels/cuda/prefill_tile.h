@@ -253,7 +253,7 @@ struct PrefillTile {
         }
     }
 
-    /// In bf16, computes the weights of some keys while the values of the previous ones are multiplied.
+    /// In bf16, computes the weights of some keys while the values of the previous keys are multiplied.
     KVSCOPE_DEVICE static void add_values(Block& block, Threads& threads, Shared& shared) {
         if constexpr (Shape::kIsBf16) {
             add_values_bf16(block, threads, shared);

@@ -120,7 +120,7 @@ struct Most {
     }
 };
 
-/// Softmax sum over some entries: total of 2^(logit - largest), logits in powers of two.
+/// Softmax sum over some entries. `total` is the sum of 2^(logit - largest), so logits are in base 2.
 struct Softmax {
     float largest = kLowest;
     float total = 0;

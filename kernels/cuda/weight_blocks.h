@@ -31,7 +31,7 @@ KVSCOPE_HOST_DEVICE Eight eight_at(const uint8_t* p) {
     return {two_bytes_at(p) | two_bytes_at(p + 2) << 16, two_bytes_at(p + 4) | two_bytes_at(p + 6) << 16};
 }
 
-/// Returns byte i of a word minus `zero`, through the mantissa of 2^23: exact, and faster than a conversion.
+/// Returns byte i of a word minus `zero`. Uses the mantissa of 2^23, which is exact and faster than a conversion.
 KVSCOPE_HOST_DEVICE float number_at(uint32_t word, int i, int zero) {
     constexpr float kLeading = 8388608.0f;
 #ifdef __CUDA_ARCH__

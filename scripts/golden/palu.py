@@ -68,7 +68,7 @@ def square_root(x):
 
 
 def leading(matrix, rank):
-    """Returns the first `rank` left singular vectors, and the relative gap of the singular values at the cut."""
+    """Returns the first `rank` left singular vectors, and the relative gap between the singular values at the cut."""
     u, sigma, _ = np.linalg.svd(matrix, full_matrices=False)
     gap = (sigma[rank - 1] - sigma[rank]) / sigma[rank] if rank < sigma.size else np.inf
     return u[:, :rank], gap

@@ -174,7 +174,7 @@ def gemfilter(reference, observation, p, budget, seed):
 def merged_values(values, attention, kept, p, budget, layer, seed):
     """Returns CaM's values (G, N, d), and the smallest distance of a random number from its threshold.
 
-    Evicted values are merged at random into later kept ones.
+    Evicted values are merged at random into kept values at later positions.
     """
     result, closest = values.copy(), 1.0
     n = values.shape[1]

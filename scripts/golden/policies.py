@@ -414,7 +414,7 @@ class Selector:
         if p["alpha"] > 0:
             counts = integer_shares(counts * (1 - p["alpha"]) + p["alpha"] * c, total, prefix)
         self._take(decision, s, counts)
-        # Near ties are searched in `mean`, which decides the ranks within a row, because s is nearly constant.
+        # Near ties are searched in `mean`. It decides the ranks within a row, because s is nearly constant.
         decision.ranked[-1] = mean
 
 

@@ -69,14 +69,14 @@ TEMPLATE = (
 # ---------------------------------------------------------------- tokenizer
 
 def byte_alphabet() -> list[str]:
-    """Returns the 256 characters that represent bytes in GPT-2's byte-level BPE, by byte."""
+    """Returns the 256 characters that represent the bytes 0 to 255 in GPT-2's byte-level BPE."""
     plain = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     spare = iter(range(256, 512))
     return [chr(b) if b in plain else chr(next(spare)) for b in range(256)]
 
 
 def vocabulary() -> list[str]:
-    """Returns 264 tokens: three special ones, all bytes, five merges."""
+    """Returns 264 tokens: three special tokens, all bytes, and five merges."""
     return SPECIAL + byte_alphabet() + [a + b for a, b in MERGES]
 
 
