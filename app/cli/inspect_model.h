@@ -9,7 +9,7 @@ namespace kvscope::cli {
 /// Whether a path looks like a model: a GGUF or safetensors file or a directory with config.json.
 bool is_model(const std::filesystem::path& path);
 
-/// Whether inspect_model() handles the path: a model, or other model files, for which it throws an explanation.
+/// Whether to call inspect_model() for this path. inspect_model() also explains why other model files cannot be read.
 bool can_inspect_as_model(const std::filesystem::path& path);
 
 /// Checks a model's files, then prints the tensors and, as text, the configuration. @throws checkpoint::CheckpointError

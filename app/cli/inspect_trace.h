@@ -16,12 +16,12 @@ struct MemoryColumns {
     bool budgets_grow = false;  ///< whether budgets in entries grow with the text
 };
 
-/// Checks a trace and prints its contents: everything as text; the tree, runs and problems as JSON; else a table of
-/// runs or scores. @returns 0, or 1 if the trace violates the format @throws as trace::Reader
+/// Checks a trace and prints its contents. Text contains everything, JSON the tree, runs and problems. Other formats
+/// contain a table of runs or scores. @returns 0, or 1 if the trace violates the format @throws as trace::Reader
 int inspect_trace(const std::filesystem::path& path, const OutputFormat& format, bool whole_text,
                   const MemoryColumns& memory = {});
 
-/// Returns what the policies observed in a task: "policies saw the question; windows: 32 of h2o, snapkv".
+/// Returns a line about the policies of a task: "policies saw the question; windows: 32 of h2o, snapkv".
 std::string describe_policy_observations(const trace::Reader& reader, std::span<const trace::ResultRow> rows);
 
 /// Returns the questions, tables of runs and answers of the first eight prompts.

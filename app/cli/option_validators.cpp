@@ -35,7 +35,7 @@ bool is_whole(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Describes the expected value. Instead of a type's limits, names the number of digits that always fits.
+/// Describes the expected value. Gives the number of digits that a type can hold, not the limits of the type.
 template <class Number>
 std::string expected_of_type(std::string_view found, int64_t low) {
     const std::string at_least = low == std::numeric_limits<int64_t>::min() ? "" : fmt::format(", at least {}", low);

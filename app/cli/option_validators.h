@@ -8,7 +8,7 @@
 
 namespace kvscope::cli {
 
-/// Accepts one of several names ('_' equals '-') and suggests the nearest for any other. For Option::transform.
+/// Accepts one of several names, with '_' or '-'. For an unknown name, suggests the nearest one. For Option::transform.
 struct OneOf : CLI::Validator {
     explicit OneOf(const std::vector<std::string>& names);
 };

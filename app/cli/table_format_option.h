@@ -16,7 +16,7 @@ class OutputFormat {
     void print(const analysis::Table& table) const;
 
     const std::string& name() const { return name_; }
-    /// Whether CSV gets an apostrophe before texts that a spreadsheet would read as formulas.
+    /// Whether an apostrophe is added before CSV texts that a spreadsheet would read as formulas.
     bool is_csv_safe() const { return is_csv_safe_; }
     bool is_text() const { return name_ == "text"; }
     bool is_for_people() const;

@@ -41,7 +41,7 @@ void draw_grid_lines(const Canvas& canvas, const analysis::Panel& panel, const P
 void draw_axes(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place, bool framed) {
     cairo_t* cr = canvas.cr;
     const Box& data = place.data;
-    // Draw the frame just outside the data, so that cells at the map's edge keep their color.
+    // Draw the frame just outside the data, so that it does not cover the cells at the map's edge.
     const double outside = theme::frame_pt / 2 + 0.02;
     set_line(cr, axis_line(theme::frame_pt));
     cairo_set_line_join(cr, CAIRO_LINE_JOIN_MITER);

@@ -7,7 +7,7 @@
 
 namespace kvscope::figures {
 
-/// Fills `box` with the colors from `make`. Vector files get rectangles for small maps, else an unsmoothed image.
+/// Fills `box` with the colors from `make`. Small maps in vector files are rectangles, other maps an unsmoothed image.
 void draw_raster(const Canvas& canvas, const Box& box, const Window& columns, const Window& rows,
                  const std::function<Raster(size_t width, size_t height)>& make);
 

@@ -45,7 +45,7 @@ struct ExportedFigures {
 /// Returns the file for one of several figures: "demo-retention.pdf" for "demo.pdf".
 std::filesystem::path path_of_figure(const std::filesystem::path& path, const std::string& figure);
 
-/// Exports several figures to each of `paths`, with the figure's name appended, and continues after a figure's error.
+/// Exports each figure to each of `paths`, named as in path_of_figure(). If one figure fails, still exports the others.
 /// @throws as export_figure for unknown formats and for existing or unwritable files
 ExportedFigures export_figures(const std::vector<const analysis::FigureDefinition*>& definitions,
                                const std::function<Exported(const analysis::FigureDefinition&)>& what,

@@ -21,7 +21,7 @@ struct FormatError : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
-/// Makes a figure and its numbers on request. Without `figure`, makes only a table.
+/// Functions that make a figure and its numbers. If `figure` is empty, only a table can be made.
 struct Exported {
     std::function<analysis::Figure()> figure;
     std::function<analysis::Table()> numbers;

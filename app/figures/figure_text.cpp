@@ -48,7 +48,7 @@ Layout make_layout(PangoContext* context, const std::string& text, const TextSty
     pango_layout_set_font_description(layout.get(), font);
     pango_font_description_free(font);
     PangoAttrList* attributes = pango_attr_list_new();
-    // Without these features off, "<|" of a token would become an arrowhead.
+    // Disable ligatures, which would turn the characters "<|" of a token into an arrowhead.
     const char* features = style.monospace ? "tnum, calt=0, liga=0" : "tnum";
     pango_attr_list_insert(attributes, pango_attr_font_features_new(features));
     pango_layout_set_attributes(layout.get(), attributes);

@@ -30,7 +30,7 @@ std::string valid_text(const std::string& text);
 /// Returns the size of a text in points. Needs no surface.
 TextSize measure_text(const std::string& text, const TextStyle& style);
 
-/// Draws one line of text with its aligned corner or middle at (x, y). @param turn counterclockwise quarter turns
+/// Draws one line of text, aligned at the point (x, y). @param turn number of counterclockwise quarter turns
 void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y,
                HorizontalAlign horizontal, VerticalAlign vertical, int turn = 0);
 

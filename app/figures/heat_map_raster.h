@@ -16,15 +16,15 @@ struct Raster {
 
 struct Window {
     double begin = 0;        ///< cell coordinate at the left or top of the panel
-    double end = 0;          ///< cell coordinate at the other side; below `begin` for a reversed axis
-    size_t whole_cells = 0;  ///< number of visible cells; 0 if one is only partly visible
+    double end = 0;          ///< cell coordinate at the right or bottom; below `begin` for a reversed axis
+    size_t whole_cells = 0;  ///< number of visible cells; 0 if any cell is only partly visible
 };
 
 /// Returns the visible part of `n_cells` cells between two data coordinates. @param downwards true for a y axis
 Window visible_window(const analysis::Axis& axis, double cells_begin, double cells_end, size_t n_cells, bool downwards);
 
-/// Returns the number of pixels along a side: the number of device pixels for bitmaps and fine cells, else a multiple
-/// of the number of cells, so that cells have equal sizes.
+/// Returns the number of pixels along a side: the number of device pixels for bitmaps and for fine cells. Other maps
+/// get a multiple of the number of cells, so that all cells have the same size.
 size_t raster_side(const Window& window, size_t device_pixels, bool exact_pixels);
 
 /// Returns the color of a value, or `ground` for NaN and for values below a scale with a `background_label`.

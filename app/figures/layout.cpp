@@ -189,7 +189,7 @@ class Placement {
 
     struct Around {
         Decorations of_panels;
-        const Panel* x_panel = nullptr;  ///< the only panel with labels, else nullptr
+        const Panel* x_panel = nullptr;  ///< first panel with labels; nullptr unless the panels share the axis
         const Panel* y_panel = nullptr;
         double left = 0;
         double bottom = 0;
@@ -264,7 +264,7 @@ class Placement {
                                                : bottom + around.bottom + around.below + theme::margin_pt;
     }
 
-    /// @param height height of the first row @returns the bottom of the lowest row with its labels
+    /// @param height height of the first row @returns the bottom of the lowest row, including the labels
     double place_data(const Around& around, double left, const std::vector<double>& widths, double height) {
         const Decorations& d = around.of_panels;
         double x = left;

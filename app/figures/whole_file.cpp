@@ -50,7 +50,7 @@ void write_special(const std::filesystem::path& path, std::string_view bytes) {
     if (::close(file) != 0) fail(path, "writing", errno);
 }
 
-/// Blocks signals during its lifetime: SIGXFSZ becomes a write error, and a stop leaves no partial file.
+/// Blocks signals during its lifetime. A file over the size limit is then a write error, and Ctrl+C takes effect later.
 class SignalsWait {
  public:
     SignalsWait() {

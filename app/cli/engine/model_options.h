@@ -16,7 +16,7 @@ class ModelOptions {
  public:
     enum class As { option, positional, both };
 
-    /// Declares all options that the functions below declare. @returns all except the option of the model
+    /// Declares all options that the functions below declare. @returns all options except the model's
     std::vector<CLI::Option*> declare(CLI::App& app, As model = As::option);
     CLI::Option* declare_model(CLI::App& app, As model);
     CLI::Option* declare_dtype(CLI::App& app);

@@ -82,9 +82,9 @@ analysis::Table ModelSpectra::table() const {
                            {"projection", "Projection", ""},
                            {"largest", "Largest eigenvalue", "", ColumnType::real},
                            {"sum", "Sum", "", ColumnType::real},
-                           {"modes_50", "Modes with 50 % of the sum", "", ColumnType::integer},
-                           {"modes_90", "Modes with 90 % of the sum", "", ColumnType::integer},
-                           {"modes_99", "Modes with 99 % of the sum", "", ColumnType::integer},
+                           {"modes_50", "Modes for 50 % of the sum", "", ColumnType::integer},
+                           {"modes_90", "Modes for 90 % of the sum", "", ColumnType::integer},
+                           {"modes_99", "Modes for 99 % of the sum", "", ColumnType::integer},
                            {"modes", "Modes", "", ColumnType::integer}},
                           {}};
     struct Part {

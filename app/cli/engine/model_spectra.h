@@ -16,7 +16,7 @@ class ModelSpectra {
     /// @throws checkpoint::CheckpointError if the model's files cannot be used
     ModelSpectra(const std::filesystem::path& model, engine::Progress& progress);
 
-    /// Returns, per layer and projection, the largest eigenvalue, the sum, and how many give 50, 90 and 99 % of it.
+    /// Returns per layer and projection: largest eigenvalue, sum, and number of modes for 50, 90 and 99 % of the sum.
     analysis::Table table() const;
 
     /// Returns the figure `spectrum`. @throws std::runtime_error or trace::WriteFailed if a temporary trace fails

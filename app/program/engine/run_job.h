@@ -30,7 +30,7 @@ struct RunJob {
     std::filesystem::path output;
     bool force = false;
     bool requires_files =
-        true;  ///< whether a policy without its file refuses the job; else only the policy's runs fail
+        true;  ///< whether the job is refused if a policy's file is missing; otherwise only its runs fail
 };
 
 /// Callbacks of `run`, called on its thread. Each may be empty.
@@ -64,18 +64,18 @@ void check_prompt_source(const RunJob& job);
 std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt,
                                       const engine::Transformer& model);
 
-/// Removes the `.part` folder of a trace without results, which would block a corrected command.
+/// Removes the `.part` folder of a trace without results. The folder would make a corrected command fail.
 void remove_begun_trace(const std::filesystem::path& output);
 
 /// Removes the `.part` folder of a stopped job, unless the folder contains a prefilled prompt.
 void remove_empty_trace(const std::filesystem::path& output);
 
-/// Checks before the weights are loaded that prompts fit context and memory, policies support their budgets, and the
-/// output is writable. @param model passed by Model::open to `before_weights` @throws as run
+/// Checks before the weights are loaded that prompts fit into context and memory, policies support their budgets, and
+/// the output is writable. @param model passed by Model::open to `before_weights` @throws as run
 void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model);
 
-/// Runs the job and writes its trace. Adds missing prompts and runs to an existing trace of the same recipe, for which
-/// the job must name all prompts. Callbacks get the trace's prompt numbers.
+/// Runs the job and writes its trace. Adds missing prompts and runs to an existing trace of the same recipe. The job
+/// must also name the prompts that this trace already contains. Callbacks get the trace's prompt numbers.
 /// @throws std::invalid_argument for wrong usage; engine::Cancelled, after which finished runs remain in the trace
 RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
                engine::Progress& progress, const RunEvents& events = {});

@@ -101,7 +101,7 @@ std::pair<policies::EchoMaps, std::optional<MeanError>> first_stage(const engine
 
 constexpr double overfitted = 1.5;  // ratio of held-out error to training error
 
-/// @param of_text mean error on the training text; nullopt unless the maps are a least-squares solution
+/// @param of_text mean error on the training text if the maps are a least-squares solution, otherwise nullopt
 void check_on_held_out(const engine::Model& model, const policies::EchoMaps& maps, std::span<const int32_t> held_out,
                        const std::optional<MeanError>& of_text, const TrainingJob& job, engine::Progress& progress) {
     if (static_cast<int64_t>(held_out.size()) <= job.options.skipped) return;

@@ -34,12 +34,12 @@ struct TrainingJob {
 
 /// Callbacks of a training. All except `write` may be empty.
 struct TrainingEvents {
-    /// Receives the steps of a stage that were finished before a resume.
+    /// Receives the steps that a stopped training has already finished in this stage.
     std::function<void(engine::EchoLoss, std::span<const engine::EchoStep>)> on_resumed;
     std::function<void(engine::EchoLoss, const engine::EchoStep&)> on_step;
     /// Receives all steps of a finished stage, including the steps before a resume.
     std::function<void(engine::EchoLoss, std::span<const engine::EchoStep>)> on_stage;
-    /// Writes the file of maps, which must be on disk when the function returns.
+    /// Writes the maps to a file. The file must be on disk when the function returns.
     std::function<void(const std::string& bytes)> write;
 };
 
