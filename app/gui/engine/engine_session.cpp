@@ -368,7 +368,7 @@ class ThreadedSession final : public EngineSession {
         return start_run(std::move(job), spectra, plans, nullptr, std::move(request));
     }
 
-    /// @param find_model called on the engine's thread to find the job's model; empty: the job names it
+    /// @param find_model called on the engine's thread to find the job's model; empty if the job names the model
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
                        std::function<fs::path()> find_model, std::optional<RunRequest> request) {
         if (stopped_ && stopped_->output == normal(job.output)) forget_stopped();
@@ -398,7 +398,7 @@ class ThreadedSession final : public EngineSession {
         });
     }
 
-    /// Engine's thread. Blocks until the run continues, see JobQueue::pause().
+    /// Blocks until the run continues, see JobQueue::pause(). Called on the engine's thread.
     bool pause(const std::shared_ptr<RunDisplay>& run, Stopped stopped, const std::string& place) {
         stopped.run.rest = fmt::format("Nothing is repeated: the run continues where it stopped ({}).", place);
         run->store_answers();  // in case the process is killed during the pause
@@ -423,7 +423,7 @@ class ThreadedSession final : public EngineSession {
         stopped_ = stopped;
     }
 
-    /// Fills in the model, so that a request compares equal before and after its model is loaded.
+    /// Adds the model's path if it is missing, so that a request compares equal before and after the model is loaded.
     RunRequest naming_its_model(RunRequest request) const {
         if (request.model.empty()) request.model = status().model_path;
         try {
@@ -444,7 +444,7 @@ class ThreadedSession final : public EngineSession {
         if (before) jobs_.end_paused(before->paused_job);
     }
 
-    /// Engine's thread. Frees the memory of paused runs.
+    /// Frees the memory of paused runs. Called on the engine's thread.
     void end_paused_runs() {
         jobs_.end_paused();
         jobs_.post([this] {
@@ -653,7 +653,7 @@ class ThreadedSession final : public EngineSession {
     std::function<void()> wake_;
     std::function<std::vector<fs::path>()> known_models_;
     std::function<void()> before_step_;
-    /// Shared with prefills, because a what-if on a worker may outlive this object.
+    /// Prefills share this pointer, because a worker may still compute a what-if after this session is destroyed.
     std::shared_ptr<JobProgress> shared_progress_ = std::make_shared<JobProgress>(wake_);
     JobProgress& progress_ = *shared_progress_;
     TokenCounter counter_;

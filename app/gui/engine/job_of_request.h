@@ -5,7 +5,7 @@
 
 namespace kvscope::gui {
 
-/// Returns the `kvscope run` job of a request, without spectra. The caller sets the output if none is named.
+/// Converts a request to a `kvscope run` job without spectra. If the request names no output, the caller must set it.
 program::RunJob job_of(const RunRequest& request);
 
 }  // namespace kvscope::gui

@@ -141,7 +141,7 @@ std::string JobQueue::error_of(uint64_t job) const {
 EngineStatus JobQueue::status() const {
     bool has_jobs = false;
     {
-        // Read the queue before progress_: a job that has left the queue is already known there.
+        // Read the queue before progress_, because progress_ already knows each job that has left the queue.
         const std::lock_guard lock(mutex_);
         has_jobs = under_way_ != 0 || !jobs_.empty();
     }

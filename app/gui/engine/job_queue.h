@@ -71,7 +71,7 @@ class JobQueue {
 
     void work();
     std::unique_ptr<PausableWork> work_of(Job& job);
-    /// Returns a job without a number if none is found. Requires the lock.
+    /// Removes and returns a job, or a job with number 0 if there is none. The caller must hold the lock.
     static Job take(std::deque<Job>& jobs, uint64_t number);
     void attempt(const std::function<void()>& act) const;
 

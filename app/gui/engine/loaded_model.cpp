@@ -22,7 +22,7 @@ fs::path place_of(const trace::ModelAttributes& wanted, std::vector<fs::path> pl
     try {
         places.push_back(program::default_model());
     } catch (const std::exception&) {
-        // Without a default model, the other places are searched.
+        // There is no default model, so search only the other places.
     }
     for (const auto& place : places) {
         try {
@@ -53,7 +53,7 @@ void LoadedModel::choose(fs::path path, const engine::RunOptions* asked) {
         progress_.set_model_error(path.filename().string() + " was not loaded, because loading was canceled", false);
         throw;
     } catch (const std::exception& error) {
-        // A run may fail only because of its device or number type.
+        // The cause may be the run's device or number type, so a failed run alone does not mark the model as refused.
         progress_.set_model_error(error.what(), !asked || progress_.status().is_model_refused);
         throw;
     }

@@ -18,7 +18,7 @@ namespace kvscope::gui {
 /// Returns the path of a trace's model among `places` and the default model. Throws std::runtime_error if none matches.
 std::filesystem::path place_of(const trace::ModelAttributes& wanted, std::vector<std::filesystem::path> places);
 
-/// Reports the devices of this machine and their free memory. Any thread.
+/// Reports the devices of this machine and their free memory. Can be called on any thread.
 void report_devices(JobProgress& progress);
 
 /// The model that jobs use. It is loaded on demand. Engine's thread only.
@@ -36,7 +36,7 @@ class LoadedModel {
     }
 
     /// Loads a model chosen by the user or by a job. If that fails, later runs do not silently use another model.
-    /// @param path empty: the model chosen last, else the default model
+    /// @param path empty for the model chosen last or, if there is none, the default model
     /// @param asked options with device and number type; nullptr: the device chosen last, any number type
     void choose(std::filesystem::path path, const engine::RunOptions* asked = nullptr);
 

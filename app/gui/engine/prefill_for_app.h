@@ -10,11 +10,11 @@
 
 namespace kvscope::gui {
 
-/// @param is_engine_busy returns whether decisions should use one core, because parallel loops block each other
+/// @param is_engine_busy whether a job runs; decisions then use one core, because parallel loops block each other
 std::shared_ptr<const PrefillInMemory> prefill_in_memory(std::shared_ptr<const engine::LivePrefill> prefill,
                                                          std::function<bool()> is_engine_busy);
 
-/// Computes a prefill for later decisions only. Throws the exceptions of engine::prefill.
+/// Computes a prefill and keeps the data that policies need to decide later, but no cache. Throws as engine::prefill.
 /// @param window window of the recorded attention, in queries; 0: the default
 std::shared_ptr<const engine::LivePrefill> read_prompt(const engine::Model& model, const engine::Prompt& prompt,
                                                        int64_t window, engine::Progress& progress);

@@ -19,11 +19,11 @@ std::shared_ptr<engine::Conversation> with_model(std::shared_ptr<engine::Convers
 /// Caches for further questions: caches of the latest job and recently rebuilt caches. UI thread only.
 class RunCaches {
  public:
-    /// Returns a name that changes with the run. Requires an existing run.
+    /// Returns a name that identifies the version of a run. Requires an existing run.
     static std::string name_of(const Document& document, const RunKey& run);
 
     std::shared_ptr<engine::Conversation> find(const Session& session, const RunKey& run) const;
-    /// Replaces the caches of the previous job. @param of_runs by number of the run in the trace
+    /// Replaces the caches of the previous job. @param of_runs caches, indexed by the run's number in the trace
     void keep_job(int document, const std::vector<int>& prompts,
                   const std::vector<std::shared_ptr<engine::Conversation>>& of_runs);
     void keep(int document, int prompt, const std::string& name, std::shared_ptr<engine::Conversation> cache);

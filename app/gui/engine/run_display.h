@@ -25,7 +25,7 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
     RunDisplay(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice,
                std::function<void()> before_step);
 
-    /// Connects to an experiment, whose callbacks keep this object alive. Engine's thread.
+    /// Connects to an experiment, whose callbacks keep this object alive. Call on the engine's thread.
     /// @param post passes a function to the UI thread
     void attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
                 const std::function<void(std::function<void()>)>& post, Session& session);
@@ -33,7 +33,7 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
     // Called on the UI thread:
     void update(Session& session);
     void finish(Session& session);
-    /// Writes the answers decoded so far to the folder of the unfinished trace. Engine's thread.
+    /// Writes the answers decoded so far to the folder of the unfinished trace. Called on the engine's thread.
     void store_answers();
     /// Shows partial answers of a run that has paused.
     void stop(Session& session);

@@ -86,7 +86,7 @@ void TokenCounter::work() {
         lock.unlock();
         std::optional<TokenCount> found;
         try {
-            // Templates and tokenizers may take seconds. Stops them if the text is outdated or the app closes.
+            // A template or tokenizer may run for seconds. Stop it if the text is outdated or the app closes.
             const checkpoint::StopCheck stop_check([this] {
                 const std::lock_guard asking(mutex_);
                 if (stopping_ || wanted_) throw engine::Cancelled();

@@ -48,7 +48,7 @@ void CurrentWorkspace::save(const std::filesystem::path& path) {
         if (document->annotations_changed)
             throw WorkspaceError("the notes on " + document->name() +
                                  " could not be saved and would be missing in the workspace");
-        // Replaces the trace's name in the sidecar's file name, because a workspace names the trace differently.
+        // The trace may have another name in the workspace, so the names of its annotations files are changed as well.
         const size_t n = document->path().filename().string().size();
         for (const auto& notes : annotation_files(document->path()))
             files.emplace_back(notes, name + notes.filename().string().substr(n));

@@ -16,7 +16,7 @@ namespace kvscope::gui {
 /// Saves and opens workspaces (session/workspace_file.h): open traces, annotations, layout and selection.
 class CurrentWorkspace {
  public:
-    /// Also removes unpacked workspaces that a crashed instance left on disk.
+    /// Removes unpacked workspaces that a crashed instance has left on disk.
     CurrentWorkspace(Session& session, TraceSidecars& sidecars, OpenViews& views, Notices& notices);
     /// Removes the unpacked files, but not files that the user added.
     ~CurrentWorkspace();

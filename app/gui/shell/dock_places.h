@@ -17,7 +17,7 @@ std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::ve
 /// Returns a text that changes whenever a splitter or the order of tabs changes.
 std::string stamp_of_dock_places(ImGuiID dock_space);
 
-/// Sorts the tabs of all places by `order` (position by ImGuiWindow::ID). Windows that `order` lacks come last.
+/// Sorts the tabs of all places. `order` maps ImGuiWindow::ID to a position. Windows without a position come last.
 void sort_tabs(ImGuiID dock_space, const std::map<ImGuiID, int>& order);
 
 }  // namespace kvscope::gui

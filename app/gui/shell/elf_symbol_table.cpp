@@ -12,7 +12,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// The first entry belongs to the program itself.
+/// Stores the load address of the first entry, which is the program itself, and ends the iteration.
 int take_bias(dl_phdr_info* info, size_t, void* bias) {
     *static_cast<uintptr_t*>(bias) = info->dlpi_addr;
     return 1;

@@ -26,7 +26,7 @@ struct FileReceivers {
 /// Opens traces, workspaces, models and texts from the command line, dropped files and dialogs. Errors become notices.
 class FileOpener {
  public:
-    /// @param shows_what_is_there whether a trace without prompts maximizes the view of its task scores or spectra
+    /// @param shows_what_is_there whether to maximize the view of task scores or spectra for a trace without prompts
     FileOpener(const FileReceivers& to, bool shows_what_is_there)
         : to_(to), shows_what_is_there_(shows_what_is_there) {}
 
@@ -37,7 +37,8 @@ class FileOpener {
 
     /// Adds a loaded model to the recent files. Call once per frame.
     void remember_loaded_model();
-    /// Shows the view that waits for the layout, but not in the frame that built the layout. Call once per frame.
+    /// Shows a view or text file that was requested before the layout was ready. Call once per frame.
+    /// @param was_built whether this frame built the layout; the view is then shown in the next frame
     void show_what_waits(bool was_built);
 
  private:

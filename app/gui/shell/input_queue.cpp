@@ -67,7 +67,7 @@ class Group {
         const ImGuiIO& io = ImGui::GetIO();
         if (!is_typing_ || kind_ == Kind::modifier || io.KeyCtrl || io.KeyAlt || io.KeySuper) return false;
         if (is_modifier(key)) return is_shift(key);
-        // Dear ImGui counts Tab among keys that type, but here Tab moves to the next item.
+        // Dear ImGui counts Tab as a character key, but here Tab moves to the next item.
         return key != ImGuiKey_Tab && ImGui::GetCurrentContext()->KeysMayBeCharInput.TestBit(key);
     }
 

@@ -9,7 +9,7 @@ struct ImGuiInputEvent;
 namespace kvscope::gui {
 
 /// Passes the system's input to Dear ImGui in its original order, split into groups that one pass can handle without
-/// loss: a typed text, or a single click, wheel step or key press. Events of Dear ImGui's test engine do not change.
+/// loss: a typed text, or a single click, wheel step or key press. Events of Dear ImGui's test engine stay unchanged.
 class InputQueue {
  public:
     InputQueue();

@@ -14,7 +14,7 @@ struct Placed {
     std::string place;
 };
 
-/// Splits a place: `to` receives a share of `from` at one side.
+/// Cuts the new place `to` from one side of the place `from`. `share` is the fraction of `from` that `to` receives.
 struct Cut {
     std::string from;
     ImGuiDir side;

@@ -164,7 +164,7 @@ void OpenViews::show_alone(const ViewKind& kind) {
         alone_next_ = shown.id();
         return;
     }
-    // While the start cards cover the layout, no view is drawn. The first drawing may bring another view to the front.
+    // A view that the start cards have covered comes to the front in its first frame only if it was in front before.
     if (!shown.is_drawn) shown.focus = was_in_front;
     wanted_maximised_ = shown.id();
     is_alone_ = true;

@@ -56,7 +56,7 @@ class OpenViews {
     /// Applies a layout in the next frame. Its views keep their settings and text. Other views are closed but kept.
     void apply_layout(const std::string& name) { wanted_layout_ = name; }
     bool awaits_layout() const { return !wanted_layout_.empty(); }
-    /// Closes the focused view, or all others. Closed views that hold text are kept for reopening.
+    /// Closes the focused view. close_others() closes all other views. Closed views with text are kept for reopening.
     void close_focused();
     void close_others();
     /// Maximizes the focused view in the next frame, or restores all views if one is maximized.
@@ -66,7 +66,7 @@ class OpenViews {
     /// While a view is maximized, returns the state before maximizing.
     nlohmann::json state() const;
     /// Restores a state and skips its unknown or damaged parts. With `keep_views`, all open views keep their settings.
-    /// Otherwise only views with typed text do, and their versions in `state` are kept as closed views.
+    /// Otherwise, only views with typed text keep their settings, and their saved settings are kept in closed views.
     void restore(const nlohmann::json& state, bool keep_views = false);
 
     void begin_frame();

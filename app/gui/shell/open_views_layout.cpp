@@ -108,8 +108,7 @@ nlohmann::json OpenViews::state() const {
     for (const auto& open : views_) {
         const ImGuiWindow* window = open->is_drawn ? ImGui::FindWindowByName(open->title().c_str()) : nullptr;
         views.push_back(state_of(*open));
-        // The start cards can cover a view, so that it was never drawn. Such a view is in front if it requested the
-        // focus.
+        // A view under the start cards has not been drawn yet and has no tab. `focus` says whether it is in front.
         const bool is_tab = window && window->DockIsActive;
         const bool is_floating = window && window->DockId == 0;
         views.back()["in_front"] = is_tab ? window->DockTabIsVisible : is_floating || open->focus;
@@ -162,7 +161,7 @@ void OpenViews::restore(const nlohmann::json& state, bool keep_views) {
         if (!kept || other) set_state(other ? *other : opened, saved.value("state", nlohmann::json::object()));
         if (other && is_filled_in(*other)) also_filled_in.push_back(std::move(other));
     }
-    // If no view had the keyboard, a view in the center gets it. Otherwise the last view that appears would get it.
+    // If no view had the keyboard, choose a view in the center. Dear ImGui would choose the last view that appears.
     for (const auto& open : views_)
         if (focus_in_the_end_.empty() && open->focus && open->kind->dock == Dock::center)
             focus_in_the_end_ = open->title();

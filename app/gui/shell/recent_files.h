@@ -28,8 +28,8 @@ class RecentFiles {
     const std::vector<RecentFile>& models() const { return models_; }
     /// Call in each frame that shows the files.
     void update(double now);
-    /// Returns one line with a trace's date, prompt and policies, or "workspace". Empty until the file is read and
-    /// after an error.
+    /// Returns one line with a trace's date, prompt and policies, or "workspace". Returns an empty text until the file
+    /// has been read and if reading fails.
     std::string contents_of(const RecentFile& file) const;
     void clear_traces() { settings_.recent_traces.clear(); }
 

@@ -34,7 +34,7 @@ bool draw_recent(const RecentFile& file, const std::string& contents, float fold
     return is_clicked;
 }
 
-/// Draws the recent files. Returns the action to run afterwards, because it may change the lists; empty: none.
+/// Draws the recent files and returns the chosen action, if any. Actions may change the lists, so run them afterwards.
 std::function<void()> draw_lists(const RecentFiles& recent, const RecentActions& actions) {
     std::function<void()> chosen;
     const float folder_at = 16 * ImGui::GetFontSize();

@@ -24,7 +24,7 @@ class TraceSidecars {
     void take_in(Document& document);
     /// Calls take_in() for all newly opened traces, e.g. traces from the engine. Returns their paths.
     std::vector<std::filesystem::path> take_in_new();
-    /// Accepts the current view state of the open traces, which a workspace has set.
+    /// Treats the view states that a workspace has just set as saved, so that save_views() does not write them.
     void take_in_as_shown();
 
     /// Writes changed annotations. After an error, which is reported once, waits for retry_annotations().
@@ -51,7 +51,7 @@ class TraceSidecars {
     std::string failure_;                       ///< last reported error
     bool annotations_wait_ = false;             ///< whether saving failed; prevents a retry in every frame
     std::chrono::seconds warns_for_;
-    /// Time until which closing again discards the annotations. Dear ImGui's clock would stop while the app sleeps.
+    /// An attempt to close before this time discards the annotations. This clock also runs while the app sleeps.
     std::optional<std::chrono::steady_clock::time_point> warned_until_;
 };
 

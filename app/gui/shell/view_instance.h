@@ -19,7 +19,7 @@ struct OpenView {
     int number = 1;
     std::unique_ptr<View> view;
     bool open = true;
-    bool is_drawn = false;  ///< whether it was drawn at least once
+    bool is_drawn = false;  ///< whether the view was drawn at least once
     bool is_docked = false;
     bool focus = false;         ///< whether the view comes to the front in the next frame
     std::string left_layout{};  ///< for a closed view that is kept: layout to which it had been added

@@ -9,8 +9,8 @@
 
 namespace kvscope::gui {
 
-/// Panel with a sketch, title and summary of each kind of view that matches the search. Enter or a click shows the view
-/// of this kind, or opens one if there is none. With Shift, it opens another one.
+/// Panel with a sketch, title and summary of each kind of view that matches the search. Enter or a click shows the open
+/// view of this kind or, if none is open, opens a view. Shift+Enter and Shift+click always open another view.
 class ViewPicker {
  public:
     void open() { is_wanted_ = true; }

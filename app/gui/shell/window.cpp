@@ -169,7 +169,7 @@ bool Window::pass(const std::function<bool()>& frame, bool takes_input) {
     passed_at_ = at;
     ImGui::NewFrame();
     input_.end_pass();
-    // Only the item under the mouse has a tooltip. A tooltip of the keyboard's item would cover that item permanently.
+    // Only the item under the mouse gets a tooltip. A tooltip for the item with the keyboard would always cover it.
     ImGui::GetCurrentContext()->NavHighlightItemUnderNav = false;
     constexpr int least_to_settle = 2;  // a new item receives the keyboard in the second frame
     constexpr int most_to_settle = 8;

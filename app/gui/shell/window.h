@@ -110,7 +110,7 @@ class Window {
     uint64_t n_frames_ = 0;
     InputQueue input_;
     std::optional<double> event_at_;  ///< time of the last event that the next frame handles; nullopt: unknown
-    /// Time before the last poll. Passes without input use this time, because unread events may be older than now.
+    /// Time before the last poll. Passes without input use this time, because events may have arrived since the poll.
     double polled_at_ = 0;
     double passed_at_ = -1;  ///< time of the last pass; negative: none
     bool is_asked_again_ = false;
