@@ -247,7 +247,7 @@ TEST_CASE("problems of options have the same words as in kvscope run") {
     CHECK(form.problem({}).empty());
     CHECK(form.output_note() == "run.h5 is a new file");
     write_file(folder / "run.h5", "x");
-    CHECK(form.output_note().find("missing runs are added, and present runs stay") != std::string::npos);
+    CHECK(form.output_note().find("missing runs are added, and existing runs stay") != std::string::npos);
     CHECK(form.output_note().find("refused") != std::string::npos);
     form.request.force = true;
     CHECK(form.output_note().find("replaced") != std::string::npos);

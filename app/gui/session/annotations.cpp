@@ -281,7 +281,7 @@ json load_view(const fs::path& trace) { return view_of(InFile(trace).stored.cont
 
 namespace {
 
-/// Returns the unfinished trace's former folder if only that folder has annotations, else `trace`.
+/// Returns `trace`, or the former folder of the unfinished trace if annotations exist only under the folder's name.
 fs::path annotated(const fs::path& trace) {
     const fs::path unfinished = trace::part_folder_of(trace);
     std::error_code error;
@@ -344,7 +344,7 @@ void save_annotations(Document& document, const json& view) {
             fmt::format("the annotations of {} are not saved: {}. They stay in memory, and kvscope will try again",
                         document.name(), error.what()));
     }
-    // The mark may contain an incomplete character.
+    // Replace invalid UTF-8, because the mark may contain an incomplete character.
     document.annotations_in_file = ours.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

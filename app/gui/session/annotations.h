@@ -8,7 +8,7 @@
 
 namespace kvscope::gui {
 
-/// Returns the trace's annotations file: "….notes.json", or "….notes.v1.json" if a later kvscope wrote the former.
+/// Returns the trace's annotations file: "….notes.json", or "….notes.v1.json" if a later kvscope wrote "….notes.json".
 std::filesystem::path annotations_path(const std::filesystem::path& trace);
 
 /// Returns all existing annotations files of a trace, including those of later versions.

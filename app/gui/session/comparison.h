@@ -39,8 +39,8 @@ struct Compared {
     const ComparedRuns* of(const RunKey& run) const;
 };
 
-/// Determines which runs are compared. An impossible choice, such as a closed trace, counts as automatic.
-/// @param shown_only omits hidden runs of the first trace
+/// Determines which runs are compared. Uses `automatic` if the choice is impossible, e.g. because a trace was closed.
+/// @param shown_only whether to omit hidden runs of the first trace
 Compared resolve(const Session& session, const Comparison& comparison, AutomaticComparison automatic, bool shown_only);
 
 /// Whether A and B are chosen, exist and differ.

@@ -92,7 +92,7 @@ class Document {
     }
     /// Whether only the folder of an unfinished trace exists.
     bool is_unfinished() const { return !file_->complete() && file_->path().extension() == ".part"; }
-    /// Answers of runs that an unfinished trace lacks. Empty while a job writes the trace.
+    /// Answers of the runs that are missing in an unfinished trace. Empty while a job writes the trace.
     const std::vector<UnfinishedAnswer>& unfinished_answers() const { return unfinished_answers_; }
     std::string name() const { return path_.filename().string(); }
 
@@ -118,7 +118,7 @@ class Document {
     void keep_run(RunId what_if, const std::string& unknown_json = {});
     std::vector<KeptWhatIf> kept_what_ifs() const;
     bool is_what_if(RunId run) const;
-    /// Returns the source of a what-if, which may no longer exist. The id is invalid for other runs.
+    /// Returns the source of a what-if, which may no longer exist. Returns an invalid id if `run` is not a what-if.
     RunId source_of(RunId run) const;
     std::string what_if_stamp(RunId what_if) const;
     /// Returns the run with the same number in another prompt. For a what-if, returns the counterpart of its source.
@@ -142,7 +142,7 @@ class Document {
     /// Returns the runs in display order, with what-ifs after their sources.
     std::vector<RunId> shown_order(int prompt) const;
 
-    /// Stamps for Tasks: stamp() changes with the file and the given labels, run_stamp() also with the run.
+    /// Stamps for Tasks. All change with the file and the given labels. Stamps of runs also change with the runs.
     std::string stamp() const;
     std::string run_stamp(int prompt, RunId run) const;
     std::string runs_stamp(int prompt) const;

@@ -77,7 +77,7 @@ struct StoppedRun {
     std::string rest;  ///< a sentence that says what Continue will and will not repeat
 };
 
-/// Spectra that take at most this time are computed by the first run of a model, even if they are not requested.
+/// If the spectra of a model take at most this time, the first run of the model computes them without a request.
 constexpr double little_for_spectra_seconds = 20;
 
 struct EngineStatus {
@@ -157,9 +157,9 @@ class EngineSession {
     virtual uint64_t go_on(const std::filesystem::path& output) = 0;
     /// Opens kvscope-demo/demo.h5 of the current folder, or runs the demo if the trace is not complete.
     virtual void run_demo() = 0;
-    /// @param path empty: the default model
+    /// @param path path of the model; empty for the default model
     virtual void load_model(const std::filesystem::path& path) = 0;
-    /// Repeats the prefill of a prompt from its token ids. @param model empty: search the known models
+    /// Repeats the prefill of a prompt from its token ids. @param model path of the model; empty to search known models
     virtual void repeat_prefill(int document, int prompt, const std::filesystem::path& model) = 0;
     /// Computes the spectra of the trace's model and caches them for all traces of this model.
     virtual void compute_spectra(int document) = 0;
@@ -191,7 +191,7 @@ class EngineSession {
 
     virtual std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const = 0;
 
-    /// Returns the reason why a run can be neither asked nor decoded, or "" if there is none.
+    /// Returns the reason why a run cannot be asked or decoded, or "" if it can.
     virtual std::string obstacle_to_asking(const RunKey& run) const = 0;
     /// Whether the cache of the run is in memory. If not, ask() rebuilds it first.
     virtual bool has_cache(const RunKey& run) const = 0;

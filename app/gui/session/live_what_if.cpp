@@ -173,7 +173,7 @@ void LiveWhatIf::compute(Session& session) {
                            (settings_->added.valid() || answer.value->settings == settings);
     if (is_wanted) {
         taken_ = answer.value;
-        // A result for unchanged settings must not replace a what-if that has been decoded meanwhile.
+        // If the settings are unchanged, keep the existing what-if, because it may already have a decoded answer.
         if (!settings_->added.valid() || settings_->shown != answer.value->settings) show(session, *answer.value);
     }
 }

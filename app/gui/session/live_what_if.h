@@ -30,7 +30,7 @@ class LiveWhatIf {
     /// Whether the selected run has a policy that selects entries.
     bool has_source() const { return settings_ != nullptr; }
     const RunKey& source() const { return source_; }
-    /// Returns the reason why the settings cannot be changed, or "" if they can or the run is still being read.
+    /// Returns the reason why the settings cannot be changed, or "" if they can be, or while the run is being read.
     const std::string& refusal() const { return refusal_; }
     /// Whether repeating the prefill would make more settings available.
     bool wants_prefill() const;
@@ -54,7 +54,7 @@ class LiveWhatIf {
 
     const std::string& error() const { return error_; }
     const std::optional<KeptSummary>& recorded_summary() const { return recorded_summary_; }
-    /// Returns the summary of the newest result, or nullopt if the settings are the recorded ones.
+    /// Returns the summary of the newest result, or nullopt if the settings equal the recorded settings.
     std::optional<KeptSummary> changed_summary() const;
     std::optional<KeptSummary> summary_now() const;
     double milliseconds() const { return settings_ ? settings_->milliseconds : 0; }
@@ -83,7 +83,7 @@ class LiveWhatIf {
         std::optional<KeptSummary> summary;
         double milliseconds = 0;
         std::string shown;          ///< settings of `added`
-        RunId kept;                 ///< what-if that was kept; no new one is made while the settings are the same
+        RunId kept;                 ///< kept what-if; no new what-if is made while the settings are the same
         std::string kept_settings;  ///< settings of `kept`
         std::optional<KeptSummary> kept_summary;
     };

@@ -113,7 +113,7 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
     if (definition.threshold) request.options.threshold = threshold;
     if (analysis::option_of(definition, "mark")) {
         if (session.mark.empty())
-            return no_ranking("Type a text into the field mark of Prompt to list its occurrences.");
+            return no_ranking("Type a text into the field “mark” of the Prompt view to list its occurrences.");
         request.options.mark = session.mark;
     }
     const Cursor selected = session.cursor();
@@ -174,7 +174,7 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
                               return made;
                           });
     if (!rows.value || !rows.error.empty()) return {nullptr, rows.error, rows.current};
-    // Rows of another ranking, trace or prompt are not shown until the new ones are ready.
+    // Do not show rows of another ranking, trace or prompt while the new rows are computed.
     if (rows.value->ranking != request.definition->name || rows.value->document != document.id() ||
         rows.value->prompt != document.prompt)
         return {};

@@ -56,7 +56,7 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
 
 Cursor cursor_of(const Cursor& from, const RankedRows& rows, size_t row);
 
-/// Whether a cursor is at the place that a row describes. Runs are compared only if the row has no tokens.
+/// Whether a cursor is at the place that a row describes. The run must be the same only if the row has no tokens.
 bool is_at(const Cursor& cursor, const RankedRows& rows, size_t row);
 
 }  // namespace kvscope::gui

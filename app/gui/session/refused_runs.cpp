@@ -117,7 +117,7 @@ std::string joined(const std::vector<std::string>& names) {
     return fmt::format("{} and {}", fmt::join(names.begin(), last, ", "), *last);
 }
 
-/// Adds one note per required number: "64 is too small for SnapKV and H2O, which need at least 65 entries".
+/// Adds one note per required number of entries: "64 is too small for SnapKV and H2O, which need at least 65 entries".
 void note_refused(const std::string& budget, const RefusedRuns& check, std::vector<BudgetNote>& notes) {
     std::vector<std::pair<std::optional<int64_t>, std::vector<std::string>>> by_least;
     for (const RefusedRuns::Row& row : check.rows) {
@@ -155,7 +155,7 @@ std::string share_of_bytes_text(double share, double token_bytes) {
                        analysis::format_bytes(token_bytes));
 }
 
-/// Returns e.g. ", 66.9 % including what EchoKV stores in addition". Empty if this equals the requested share.
+/// Returns e.g. ", 66.9 % including what EchoKV stores in addition", or "" if the share equals the requested share.
 std::string besides_text(const std::string& name, const policies::PolicySpec& spec, const Budget& budget, double asked,
                          const std::optional<TokenCount>& tokens) {
     if (!tokens || !tokens->error.empty()) return {};
@@ -176,7 +176,7 @@ void note_bytes(const RunForm& form, const std::vector<Budget>& budgets, const s
             notes.push_back(
                 {BudgetNote::Kind::fact,
                  fmt::format("{0} keeps every token in {1} of the full cache's bytes{2}; "
-                             "its parameters set this share, not the budgets",
+                             "its parameters, not the budgets, set this share",
                              name_in_form(row.spec), share_of_bytes_text(*share, token_bytes),
                              besides_text("it", row.spec, {.is_share = true, .share = *share}, *share, tokens))});
         else

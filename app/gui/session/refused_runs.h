@@ -33,7 +33,7 @@ struct RefusedRuns {
 
     const Row* find(int id) const;
     int n_refused() const;  ///< failing runs per prompt, ticked policies only
-    /// Returns why no ticked policy can run at any budget, or "" if one can.
+    /// Returns why no ticked policy can run at any budget, or "" if at least one policy can run.
     std::string problem() const;
 };
 

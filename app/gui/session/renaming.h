@@ -16,7 +16,7 @@ std::vector<RunKey> alike_in_other_prompts(const Session& session, const RunKey&
 std::string label_problem(const Session& session, const RunKey& run, const std::string& label);
 
 /// Saves a run's label in the annotations. Removes the saved label if `label` is empty or the recorded label.
-/// @param in_all_prompts whether to rename alike_in_other_prompts(), too, except where another run has the label
+/// @param in_all_prompts whether to rename alike_in_other_prompts() as well, unless another run there has the label
 void rename(Session& session, const RunKey& run, const std::string& label, bool in_all_prompts);
 
 }  // namespace kvscope::gui

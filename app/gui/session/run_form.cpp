@@ -215,20 +215,20 @@ std::string RunForm::output_note() const {
     const std::string name = output.filename().string();
     if (request.force && is_there(output)) return fmt::format("{} is replaced once the new trace is complete", name);
     if (request.force && is_there(part_of(output)))
-        return fmt::format("{}.part is replaced, unless it belongs to the same run; then that run continues", name);
+        return fmt::format("{}.part is replaced, unless it belongs to the same run, which then continues", name);
     if (is_there(output))
         return fmt::format(
-            "{} exists: missing runs are added, and present runs stay. With another prompt, "
+            "{} exists: missing runs are added, and existing runs stay. With another prompt, "
             "model or option, the run is refused",
             name);
     if (is_there(part_of(output)))
-        return fmt::format("{}.part exists: the same run continues there, any other run is refused", name);
+        return fmt::format("{}.part exists: the same run continues there, and any other run is refused", name);
     return fmt::format("{} is a new file", name);
 }
 
 std::vector<std::string> RunForm::budget_lines(const std::optional<TokenCount>& tokens) const {
     std::vector<std::string> lines;
-    // The lines count entries, unless all ticked policies keep every token.
+    // If all ticked policies keep every token, the lines give bytes instead of entries.
     const bool all_of_bytes = n_ticked() > 0 && std::all_of(rows.begin(), rows.end(), [](const PolicyRow& row) {
                                   return !row.ticked || row.spec.definition->budget_of == policies::BudgetOf::bytes;
                               });

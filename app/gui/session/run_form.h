@@ -55,7 +55,7 @@ class RunForm {
     /// Returns the heading of the form's section that shows a problem(), or "".
     std::string heading_of(const std::string& problem, const std::optional<TokenCount>& tokens) const;
     std::string budget_problem() const;
-    /// Returns how to make the text and the new tokens fit into the model's context, or "" if they fit.
+    /// Returns a message with remedies if the text and the new tokens exceed the model's context, or "" if they fit.
     std::string length_problem(const std::optional<TokenCount>& tokens) const;
     std::string problem_with(engine::RunOption::Member option) const;
     /// Returns the problem of the output file, or "". Accesses the disk.

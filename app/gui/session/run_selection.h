@@ -33,7 +33,7 @@ struct Cursor {
     RunKey run;
     int layer = -1;
     int kv_head = -1;
-    int query_head = -1;  ///< a query head of the KV head's group, if one was chosen
+    int query_head = -1;  ///< chosen query head in the group of the KV head
     int64_t first_token = -1;
     int64_t last_token = -1;  ///< inclusive
     int step = -1;            ///< decode step
@@ -62,7 +62,7 @@ class Selection {
     /// Returns the selection if it is in this prompt, else a cursor with only the prompt set.
     Cursor cursor_in(int document, int prompt) const;
     void select_run(const RunKey& key) { set(cursor_at(key)); }
-    /// @param extend extend the selected range to the token; false: select only the token
+    /// @param extend whether to extend the selected range to the token instead of selecting only the token
     void select_token(int64_t token, bool extend = false);
     void select_layer(int layer);
     void select_head(int layer, int kv_head, int query_head = -1);

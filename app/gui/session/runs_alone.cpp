@@ -57,7 +57,7 @@ bool has_words(const Session& session, const RunKey& key, const std::vector<std:
     });
 }
 
-/// Returns the runs that have all words or, if there are none, those whose words begin with them.
+/// Returns the runs whose labels contain all words. If there are none, the beginnings of words suffice.
 std::vector<RunKey> runs_of_words(const Session& session, const std::vector<std::string>& words) {
     for (const bool is_beginning : {false, true}) {
         std::vector<RunKey> found;

@@ -7,7 +7,7 @@
 
 namespace kvscope::gui {
 
-/// Choice of the runs to show with the full runs, relative to a given run.
+/// Choice of the runs that show_alone() shows in addition to the full runs.
 enum class Alone {
     run,     ///< the run itself
     budget,  ///< runs with the same budget: number of entries or share of the bytes
@@ -21,8 +21,8 @@ void show_alone(Session& session, const std::vector<RunKey>& runs);
 
 void show_all(Session& session);
 
-/// Returns the runs that a text such as "only snapkv, k-vec, dapq 256" names, or none if a part matches no run. A part
-/// matches runs whose label has all its words. If possible, a budget in the last part applies to all parts.
+/// Returns the runs named in a text such as "only snapkv, k-vec, dapq 256". A name matches the runs whose labels have
+/// all its words. A budget after the last name applies to all names if possible. Returns none if a name matches no run.
 std::vector<RunKey> typed_runs(const Session& session, const std::string& typed);
 
 std::string name_of(const Session& session, const RunKey& run, Alone which);

@@ -22,7 +22,7 @@ struct RunsTable {
         RunKey run;  ///< invalid for A − B
         const analysis::Row* row = nullptr;
         std::vector<analysis::Cell> cells;  ///< one per column
-        std::string pinned;                 ///< "A", "B" or "A − B" for rows at the top; else empty
+        std::string pinned;                 ///< "A", "B" or "A − B" for rows at the top; otherwise empty
     };
 
     /// Adds columns with differences of compared traces, or pinned rows A, B and A − B of compared runs.

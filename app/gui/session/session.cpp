@@ -125,7 +125,7 @@ void Session::select_first_run(const Document& document) {
 }
 
 void Session::close(int id) {
-    // Closing a file waits for other readers, so a worker does it.
+    // Closing a file waits for other readers, so a worker closes the file.
     if (const Document* closed = document(id)) {
         auto last = std::make_shared<std::vector<std::shared_ptr<const trace::Reader>>>(
             std::vector{closed->reader(), closed->file()});

@@ -27,7 +27,7 @@ struct RunLook {
     std::string trace;          ///< the trace's name; empty if one trace is open
     std::string badge = {};     ///< see badge_in_text(); empty if one trace is open
     std::string run;            ///< the label without the trace's name
-    std::string recorded = {};  ///< recorded label if the user has given another; else empty
+    std::string recorded = {};  ///< recorded label if the user has given another label; otherwise empty
     analysis::LineStyle style;
 };
 
@@ -45,7 +45,7 @@ struct TokenAxis {
 /// together if their ImGui windows have the same left and right edges.
 class MapMargins {
  public:
-    /// Returns the largest margin needed in this or the last frame, in pixels.
+    /// Returns the largest margin in pixels that any of these maps has needed in this frame or the previous frame.
     float share(float left, float right, float needed);
     bool end_frame();
 
@@ -74,7 +74,7 @@ class Session {
         wanted_special;  ///< parsing of control tokens on or off, for the next Run form; unset: unchanged
 
     Cursor cursor() const { return selection.current(); }
-    /// Returns the run for views of a single run: the run that flicker shows, else the selected run.
+    /// Returns the run to show in views of a single run: during flicker the visible run, otherwise the selected run.
     RunKey displayed_run() const { return pair.flicker ? *pair.flicker : cursor().run; }
     int64_t n_axis_tokens() const;
     Cursor hover() const { return hover_.current(); }
@@ -93,8 +93,8 @@ class Session {
     const std::vector<std::unique_ptr<Document>>& documents() const { return documents_; }
     Document* document(int id) const;
     Document* document(const RunKey& key) const { return document(key.document); }
-    /// Returns displayed_run()'s document or the first one, preferring documents with a shown run; nullptr if no trace
-    /// is open.
+    /// Returns the document of displayed_run() or the first document. Prefers documents with a shown run. Returns
+    /// nullptr if no trace is open.
     Document* focus() const;
 
     bool exists(const RunKey& key) const;
@@ -107,7 +107,7 @@ class Session {
     /// If a prompt has many runs and the user has not chosen any, shows only the runs with the largest budget that
     /// drops entries. A, B and `chosen` stay visible. Returns the number of hidden runs.
     size_t show_one_budget(Document& document, const RunKey& chosen = {});
-    /// Selects the first shown compressed run, preferring one with scores.
+    /// Selects the first shown compressed run with scores or, if there is none, the first shown compressed run.
     void select_first_run(const Document& document);
     /// Returns A and B or, if they are not chosen, matching runs of two traces or the first shown runs. May be invalid.
     std::pair<RunKey, RunKey> compared() const;

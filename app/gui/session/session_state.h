@@ -8,7 +8,7 @@
 
 namespace kvscope::gui {
 
-/// Returns the open traces (by `paths`), selection, A and B, hidden runs, mark and token axis as JSON.
+/// Returns the open traces, selection, A and B, hidden runs, mark and token axis as JSON. `paths` has a path per trace.
 nlohmann::json session_state(const Session& session, const std::vector<std::filesystem::path>& paths);
 
 /// Returns `state` with the fields of `before` that only a later version of kvscope knows.

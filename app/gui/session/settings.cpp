@@ -48,7 +48,7 @@ size_t n_new(const std::vector<std::string>& list, std::vector<std::string> befo
 /// Merges the user's changes to a list into the list of the file. New entries come first.
 std::vector<std::string> merged(const std::vector<std::string>& list, const std::vector<std::string>& before,
                                 std::vector<std::string> in_file) {
-    // A full list drops its oldest entries. If the list is shorter, the user has removed the missing entries.
+    // A full list drops its oldest entries, but if the list is not full, the user has removed the missing entries.
     if (list.size() < Settings::most_recent)
         for (const std::string& old : before)
             if (std::find(list.begin(), list.end(), old) == list.end()) std::erase(in_file, old);
@@ -75,7 +75,7 @@ std::vector<std::string> list_in(const nlohmann::json& json, const char* key) {
     }
 }
 
-/// Writes the entries that differ from `before` (nullptr: all) to the file's object. `entries` receives the result.
+/// Writes the entries that differ from `before` (all if it is nullptr) to `in_file`. `entries` receives the result.
 template <class Value>
 void put_entries(nlohmann::json& in_file, std::map<std::string, Value>& entries,
                  const std::map<std::string, Value>* before) {

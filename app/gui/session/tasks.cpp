@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A computation for an old stamp is stopped after this time. Faster ones finish and show results while a slider moves.
+/// Outdated computations are stopped after this time. Faster computations finish and show results while a slider moves.
 constexpr auto patience = std::chrono::milliseconds(250);
 constexpr uint64_t frames_missed = 2;  // a view may miss one frame while it is docked
 

@@ -35,8 +35,8 @@ class TaskSlot {
     std::shared_ptr<const uint64_t> number_ = std::make_shared<const uint64_t>(unique_id());
 };
 
-/// Runs computations on worker threads. A key of a slot is computed again when it is requested with a new stamp. Until
-/// then, the last result is returned. A computation that is no longer requested is interrupted. UI thread only.
+/// Runs computations on worker threads. A new stamp for a slot and key starts a new computation. Until it ends,
+/// requests return the previous result. Computations that are no longer requested are stopped. UI thread only.
 class Tasks {
  public:
     using Seconds = std::chrono::duration<double>;

@@ -27,10 +27,10 @@ std::vector<Word> split_words(std::string_view text);
 struct Difference {
     std::vector<bool> differs;  ///< (n) elements that are not in the longest common subsequence
     std::vector<size_t>
-        left_out;            ///< (n + 1) number of missing reference elements before each place, without replaced ones
+        left_out;            ///< (n + 1) number of missing reference elements before each place, except replaced ones
     size_t n_reference = 0;  ///< length of the reference
     size_t n_extra() const { return static_cast<size_t>(std::count(differs.begin(), differs.end(), true)); }
-    /// Number of reference elements that are missing here. A replaced element counts as extra and as missing.
+    /// Number of reference elements that this sequence lacks. A replaced element counts as extra and as missing.
     size_t n_missing() const { return n_reference - (differs.size() - n_extra()); }
 };
 Difference word_difference(std::string_view text, const std::vector<Word>& words, std::string_view reference);

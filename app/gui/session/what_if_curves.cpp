@@ -21,7 +21,7 @@ struct Worker {
     std::shared_ptr<const PrefillInMemory> prefill;
     uint64_t seed = 0;
 
-    /// Throws analysis::NothingToShow if neither the trace nor the prefill is sufficient.
+    /// Throws analysis::NothingToShow if kept sets can be computed neither from the trace nor from the prefill.
     SelectAgain selection() const {
         try {
             const auto what_if = analysis::selection_along(*reader, prompt, runs, over);

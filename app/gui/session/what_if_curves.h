@@ -22,18 +22,18 @@ struct CurveSettings {
 };
 
 struct LiveCurvesNow {
-    std::vector<analysis::DrawnCurve> curves;  ///< `subject.run` is an index of `runs`
+    std::vector<analysis::DrawnCurve> curves;  ///< `subject.run` is an index into `runs`
     std::vector<RunKey> runs;
     size_t n_under_way = 0;
     std::vector<std::string> left_out;  ///< runs without a curve and the reason: "think @ 75 %: why"
-    std::string stamp;                  ///< changes with any member
+    std::string stamp;                  ///< changes if another member changes
 };
 
-/// Curves of the shown runs of one prompt over the budget or a parameter, computed by workers from the trace's scores
-/// or from a prefill in memory. UI thread only; does not use ImGui.
+/// Curves for the shown runs of one prompt: a measure as a function of the budget or of a parameter. Workers compute
+/// the curves from the trace's scores or from a prefill in memory. UI thread only; does not use ImGui.
 class LiveCurves {
  public:
-    /// Call once per frame. @param of run of the prompt; its curve is included even if the run is hidden
+    /// Call once per frame. @param of a run of the prompt. Its curve is included even if the run is hidden.
     LiveCurvesNow update(Session& session, const EngineSession* engine, const RunKey& of,
                          const CurveSettings& settings);
 

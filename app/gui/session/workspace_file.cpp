@@ -201,7 +201,7 @@ nlohmann::json read_state(const fs::path& path) {
     return state;
 }
 
-/// A file in the list of the state. Earlier versions of workspaces do not list sizes.
+/// A file that workspace.json lists. Workspaces of earlier versions do not list sizes.
 struct Listed {
     std::optional<uint64_t> bytes;
     bool is_found = false;
@@ -264,7 +264,7 @@ class Manifest {
     std::map<std::string, Listed> files_;
 };
 
-/// Returns the names and sizes of the files in an archive. Throws WorkspaceError if they differ from the list.
+/// Returns the sizes of an archive's files by name. Throws WorkspaceError unless workspace.json lists the same files.
 std::map<std::string, uint64_t> files_of(const fs::path& path, const nlohmann::json& state) {
     Manifest manifest(path, state);
     std::map<std::string, uint64_t> files;
