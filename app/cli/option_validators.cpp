@@ -144,7 +144,7 @@ void apply_common_rules(CLI::App& command) {
     for (CLI::Option* option : command.get_options()) {
         if (option->get_items_expected_max() == 0) continue;
         if (option->get_items_expected_max() == 1) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-        // transform() puts this check before the existing ones.
+        // transform() puts this check before the existing checks.
         if (auto check = check_of_type(*option)) option->transform(*std::move(check));
         option->transform(not_empty);
     }

@@ -29,7 +29,7 @@ struct NewFile : CLI::Validator {
 /// Refuses empty values and numbers that do not fit their type. Call it after all options are declared.
 void apply_common_rules(CLI::App& command);
 
-/// Refuses two different values of an option with one value. @throws std::invalid_argument that names both
+/// @throws std::invalid_argument with both values if an option that takes one value was given two different values
 void check_repetitions(const CLI::App& command);
 
 /// Returns the error message for unknown arguments, with the nearest option; empty if all arguments are known.

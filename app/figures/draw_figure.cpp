@@ -22,7 +22,7 @@ bool has_map(const analysis::Panel& panel) {
     return false;
 }
 
-/// Whether all panels have space for their notes. Notes in only some panels would look like a difference.
+/// Whether all panels have space for their notes. Notes in only some panels would suggest that the panels differ.
 bool notes_fit(const analysis::Figure& figure, const std::vector<std::string>& titles, const FigureLayout& layout) {
     for (size_t i = 0; i < figure.panels.size(); ++i) {
         const double needed = measure_text(titles[i], panel_title_style()).width + theme::space_pt +
@@ -51,7 +51,7 @@ void draw_panel_title(const Canvas& canvas, const std::string& title, const std:
     }
 }
 
-/// Returns the largest number of rectangles per map. Each takes 250 bytes in an SVG, so many maps get fewer.
+/// Returns the largest number of rectangles per map. A rectangle takes 250 bytes in an SVG, so all maps share a limit.
 size_t most_rectangles(const analysis::Figure& figure) {
     constexpr size_t most_of_figure = 16384;
     const auto n_maps = std::count_if(figure.panels.begin(), figure.panels.end(), has_map);

@@ -5,7 +5,7 @@
 
 namespace kvscope::figures {
 
-/// Draws a color bar: patches for a few whole numbers, else a gradient.
+/// Draws a color bar with one patch per value for a few whole numbers, otherwise with a gradient.
 void draw_color_bar(const Canvas& canvas, const analysis::ColorScale& scale, const ColorBarPlace& place);
 
 void draw_legend(const Canvas& canvas, const analysis::Figure& figure, const LegendPlace& place);

@@ -30,7 +30,7 @@ size_t raster_side(const Window& window, size_t device_pixels, bool exact_pixels
 /// Returns the color of a value, or `ground` for NaN and for values below a scale with a `background_label`.
 analysis::Rgb color_of(const analysis::ColorScale& scale, double value, analysis::Rgb ground);
 
-/// Returns the map's pixels. Cells that share a pixel are reduced. Pixels outside the grid have the color `ground`.
+/// Returns the map's pixels. Cells in one pixel are reduced to one. Pixels outside the grid have the color `ground`.
 Raster rasterize(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,
                  const Window& rows, size_t width, size_t height, analysis::Rgb ground);
 Raster rasterize(const analysis::Categories& map, const Window& columns, const Window& rows, size_t width,

@@ -71,7 +71,7 @@ class Placement {
         return nearest;
     }
 
-    /// Gives labels only to the lowest panel of a column and the leftmost panel of a row, if the axes are shared.
+    /// If axes are shared, gives labels only to the lowest panel of each column and the leftmost panel of each row.
     void choose_labelled_panels() {
         for (size_t i = 0; i < figure_.panels.size(); ++i) {
             const Panel& panel = figure_.panels[i];

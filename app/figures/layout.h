@@ -79,7 +79,7 @@ TextStyle panel_title_style();
 TextStyle panel_note_style();
 TextStyle figure_title_style();
 
-/// Returns the number of color patches, with one for the background; 0 for a smooth bar.
+/// Returns the number of color patches, including a patch for the background, or 0 for a smooth bar.
 size_t color_patches(const analysis::ColorScale& scale);
 
 /// Lays out a figure without overlapping texts. @throws LayoutError if panels become too small; as check_figure

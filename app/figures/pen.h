@@ -16,7 +16,7 @@ void stroke_line(cairo_t* cr, const analysis::LineStyle& style);
 
 void stroke_segment(cairo_t* cr, double x0, double y0, double x1, double y1);
 
-/// Draws a filled marker (strokes a cross) centered at (x, y), with a rim as in stroke_line().
+/// Draws a marker centered at (x, y), with a rim as in stroke_line(). A cross is stroked, other markers are filled.
 void draw_marker(cairo_t* cr, analysis::Marker marker, double x, double y, double size_pt, analysis::Rgb color);
 
 /// Returns the box with edges at the nearest device pixels, at least one pixel wide and high.

@@ -4,7 +4,7 @@
 
 namespace kvscope::figures {
 
-/// Whether both paths lead to the same file through any links, even if the file does not exist yet. Does not throw.
+/// Whether both paths lead to the same file once links are followed. The file need not exist yet. Does not throw.
 bool are_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
 }  // namespace kvscope::figures

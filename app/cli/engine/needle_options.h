@@ -18,7 +18,7 @@ struct NeedleVariables {
 
 void declare_needles(CLI::App& app, NeedleVariables variables);
 
-/// Returns the file's text; empty without a file. @throws std::invalid_argument if the text is blank or not UTF-8
+/// Returns the text of `file`, or "" for an empty path. @throws std::invalid_argument if the text is blank or not UTF-8
 std::string haystack_text(const std::filesystem::path& file);
 
 }  // namespace kvscope::cli

@@ -54,7 +54,7 @@ void write_timings(const std::filesystem::path& path, const engine::Timings& tim
     figures::write_whole_file(path, json.dump(2) + "\n", true);
 }
 
-/// Reports which of several prompts is running, how long the last one took, and the estimated remaining time.
+/// Reports which of several prompts is running, how long the previous prompt took, and the estimated remaining time.
 class Batch {
  public:
     explicit Batch(TerminalProgress& progress) : progress_(progress) {}

@@ -17,7 +17,7 @@ class PausableWork {
     PausableWork(const PausableWork&) = delete;
     PausableWork& operator=(const PausableWork&) = delete;
 
-    /// Starts or continues the work and blocks until it ends or pauses. Returns whether it has ended.
+    /// Starts or continues the work and blocks until the work ends or pauses. Returns whether the work has ended.
     bool advance();
 
     /// Called by the work. Blocks until advance() is called. Returns false if the work should end instead.

@@ -54,7 +54,7 @@ struct Annotations {
     std::vector<std::string> not_understood;  ///< invalid values, e.g. "notes[2]"
 };
 
-/// Calls `add` for each member. `add` throws if the member is invalid.
+/// Calls `add` for each member of the value at `key`. `add` throws if the member is invalid.
 template <class Add>
 void each_member(const json& contents, const char* key, bool is_list, Annotations& into, Add add) {
     if (!contents.contains(key)) return;

@@ -18,8 +18,8 @@ class LifetimeWatch {
     bool is_of_one_ = false;
 };
 
-/// Protects callbacks that may be called after their object is gone, e.g. from a dialog. Make it a member of the
-/// object. A copied object gets a lifetime of its own. UI thread only.
+/// Protects callbacks that may be called after their object is gone, e.g. from a dialog. Make the lifetime a member of
+/// the object. A copied object gets a lifetime of its own. UI thread only.
 class Lifetime {
  public:
     Lifetime() = default;
@@ -31,7 +31,7 @@ class Lifetime {
     /// Disables all callbacks that were guarded so far.
     void begin_anew() { token_ = std::make_shared<char>(); }
 
-    /// Returns a function that calls `function` only while this lifetime lasts. After that it returns a default value.
+    /// Returns a function that calls `function` while this lifetime lasts. Later calls return a default value.
     template <class Function>
     auto guard(Function function) const {
         return [watch = watch(), function = std::move(function)](const auto&... arguments) {

@@ -61,7 +61,7 @@ struct GivenLabel {
     bool operator==(const GivenLabel&) const = default;
 };
 
-/// Whether a text can be a label: it has more than spaces and no "##", which ImGui does not display.
+/// Whether a text can be a label. A label has more than spaces and no "##", which Dear ImGui does not display.
 bool can_be_label(const std::string& label);
 
 /// A run and the reader that contains it. Can be passed to worker threads.
@@ -108,7 +108,7 @@ class Document {
     /// Whether the file now contains a different trace, with another recipe or other prompts.
     bool is_of_another_trace() const;
 
-    /// Adds or replaces finished runs that the file lacks. Throws std::invalid_argument if arrays have wrong shapes.
+    /// Adds or replaces finished runs that the file lacks. Throws std::invalid_argument for arrays of the wrong shape.
     void set_pending_runs(int prompt, std::map<int, trace::RunRecord> runs_by_number);
     /// Adds a what-if of the run `source`. Throws like set_pending_runs().
     RunId add_run(int prompt, trace::RunRecord run, RunId source);

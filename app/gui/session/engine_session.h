@@ -138,7 +138,7 @@ class PrefillInMemory {
     /// Returns the reason why a policy cannot decide from this prefill, or "" if it can.
     virtual std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const = 0;
     virtual int widest_window() const = 0;
-    /// Returns a policy's run with a budget in entries. Call on worker threads. Throws the policy's exceptions.
+    /// Lets a policy decide and returns the run. `budget` counts entries. Worker threads only. Throws as the policy.
     virtual trace::RunRecord what_if(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,
                                      int64_t budget, double share, uint64_t seed) const = 0;
 };
@@ -172,7 +172,7 @@ class EngineSession {
     virtual void cancel() = 0;
     virtual bool has_job(uint64_t job) const = 0;
     virtual std::vector<WaitingJob> waiting() const = 0;
-    /// Removes a waiting job from the queue. No effect if the job has started or ended.
+    /// Removes a waiting job from the queue. Has no effect if the job has started or ended.
     virtual void drop(uint64_t job) = 0;
     /// Whether a waiting or running job writes to this file.
     virtual bool is_taken(const std::filesystem::path& output) const = 0;
@@ -186,7 +186,7 @@ class EngineSession {
     /// Switches a run's cache between compressed and full after the next step, if the cache has both forms.
     virtual void switch_cache(int run) = 0;
 
-    /// Returns the latest count of the prompt's tokens, or nullopt before the first. Counts in the background.
+    /// Returns the latest count of the prompt's tokens, or nullopt before the first count. Counts in the background.
     virtual std::optional<TokenCount> count_tokens(const RunRequest& request) = 0;
 
     virtual std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const = 0;

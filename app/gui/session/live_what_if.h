@@ -58,9 +58,9 @@ class LiveWhatIf {
     std::optional<KeptSummary> changed_summary() const;
     std::optional<KeptSummary> summary_now() const;
     double milliseconds() const { return settings_ ? settings_->milliseconds : 0; }
-    /// Returns the what-if that follows the sliders. Invalid if there is none.
+    /// Returns the what-if that follows the sliders, or an invalid key if there is none.
     RunKey result(const Session& session) const;
-    /// Returns the kept what-if with exactly the present settings. Invalid if there is none.
+    /// Returns the kept what-if with exactly the present settings, or an invalid key if there is none.
     RunKey kept(const Session& session) const;
     /// Returns kept() if it is valid, else result().
     RunKey shown(const Session& session) const;

@@ -35,7 +35,7 @@ std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& 
 
 using TokenSpans = std::vector<std::pair<int64_t, int64_t>>;
 
-/// Returns the spans of Session::mark in the document's shown prompt. Empty until the search has finished.
+/// Returns the spans of Session::mark in the document's shown prompt, or none until the search has finished.
 TokenSpans marked_spans(Session& session, const Document& document);
 /// Returns the spans of Session::search, or nullptr if there is no search text or no result yet.
 std::shared_ptr<const TokenSpans> searched_spans(Session& session, const Document& document);

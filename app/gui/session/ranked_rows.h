@@ -19,7 +19,7 @@ struct RankingRequest {
 };
 
 /// Builds the request for a ranking of A and B (Session::compared) or of the shown runs of the trace in focus.
-/// @param threshold unset: the ranking's default
+/// @param threshold unset for the ranking's default
 RankingRequest ranking_request(const Session& session, const analysis::RankingDefinition& definition,
                                std::optional<double> threshold);
 

@@ -58,7 +58,7 @@ class RunForm {
     /// Returns a message with remedies if the text and the new tokens exceed the model's context, or "" if they fit.
     std::string length_problem(const std::optional<TokenCount>& tokens) const;
     std::string problem_with(engine::RunOption::Member option) const;
-    /// Returns the problem of the output file, or "". Accesses the disk.
+    /// Returns a problem with the output file, or "" if there is none. Accesses the disk.
     std::string output_problem() const;
     /// Returns a note on how the run changes the output file. Accesses the disk.
     std::string output_note() const;

@@ -20,7 +20,7 @@ trace::RunRecord make_again(const trace::Reader& reader, int run, const KeptWhat
     const auto lacking = what_if.needs_prefill(values, saved.budget);
     if (!lacking.empty())
         throw policies::ParameterError(
-            fmt::format("{} changes the scores: repeat the prefill and set it again", lacking.front()));
+            fmt::format("{} changes the scores: repeat the prefill, then set the parameter again", lacking.front()));
     trace::RunRecord record = what_if(values, saved.budget);
     if (saved.answer_json.empty()) return record;
     const auto answer = nlohmann::json::parse(saved.answer_json);

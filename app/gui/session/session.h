@@ -109,7 +109,7 @@ class Session {
     size_t show_one_budget(Document& document, const RunKey& chosen = {});
     /// Selects the first shown compressed run with scores or, if there is none, the first shown compressed run.
     void select_first_run(const Document& document);
-    /// Returns A and B or, if they are not chosen, matching runs of two traces or the first shown runs. May be invalid.
+    /// Returns A and B or, if not chosen, matching runs of two traces or the first shown runs. The keys may be invalid.
     std::pair<RunKey, RunKey> compared() const;
     /// Returns the finished and shown runs of all shown prompts in display order.
     std::vector<RunKey> visible_runs(bool with_full = false) const;

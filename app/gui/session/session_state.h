@@ -14,7 +14,7 @@ nlohmann::json session_state(const Session& session, const std::vector<std::file
 /// Returns `state` with the fields of `before` that only a later version of kvscope knows.
 nlohmann::json with_unknown(nlohmann::json state, const nlohmann::json& before);
 
-/// Opens the traces of a state and restores the rest. Relative paths start at `folder`. Returns messages on failures.
+/// Opens the traces of a state and restores the rest. Relative paths start at `folder`. Returns a message per failure.
 std::vector<std::string> restore_session(Session& session, const nlohmann::json& state,
                                          const std::filesystem::path& folder);
 

@@ -56,7 +56,7 @@ void put_stack(int file, std::span<void* const> frames) {
     }
 }
 
-/// Writes the demangled names of the program's functions. Allocates, so it is the last step.
+/// Writes the demangled names of the program's functions. Allocates memory, so it must be the last step.
 void put_stack_in_words(int file, std::span<void* const> frames) {
     put(file, "\nthe program's functions:\n");
     for (void* const frame : frames) {

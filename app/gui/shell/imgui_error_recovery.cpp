@@ -5,7 +5,7 @@
 namespace kvscope::gui {
 namespace {
 
-/// While an object exists, Dear ImGui closes open items without reporting an error.
+/// While an object of this class exists, Dear ImGui closes open items without reporting an error.
 class Quietly {
  public:
     Quietly() : io_(ImGui::GetIO()), before_(io_), callback_(ImGui::GetCurrentContext()->ErrorCallback) {

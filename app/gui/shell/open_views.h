@@ -32,13 +32,13 @@ class OpenViews {
     OpenView& open(const ViewKind& kind);
     /// Opens another view with a state from View::save. Does nothing if the kind is unknown.
     void open(const std::string& kind, const nlohmann::json& state);
-    /// Gives the keyboard to the first view of this kind. Opens one if there is none. Hides the start cards.
+    /// Gives the keyboard to the first view of this kind. Opens a view if there is none. Hides the start cards.
     OpenView& show(const ViewKind& kind);
     /// Brings a view to the front and calls one of its commands. A hidden view cannot execute commands.
     void run_command(const std::string& id, const std::string& command);
     /// Brings the tab of this kind to the front once the layout has settled. The keyboard focus does not change.
     void bring_to_front(const ViewKind& kind);
-    /// Calls View::start if a view of this kind has the keyboard. Otherwise shows the view.
+    /// Calls View::start if a view of this kind has the keyboard. Otherwise shows a view of this kind.
     void start_or_show(const ViewKind& kind);
     /// Maximizes a view until end_alone(). Does nothing if it is the only view or the user restored the other views.
     void show_alone(const ViewKind& kind);

@@ -31,7 +31,7 @@ RecentFile looked_up(const fs::path& path, bool is_trace) {
     return {path, is_begun ? RecentFile::State::unfinished : RecentFile::State::gone};
 }
 
-/// Adds a file unless it is listed. An unfinished trace may be listed under its folder's name or under its final name.
+/// Adds a file unless `files` contains it. An unfinished trace may be listed under its folder's name or its final name.
 void add_once(std::vector<RecentFile>& files, RecentFile file) {
     const auto name_of = [](const RecentFile& of) {
         return of.state == RecentFile::State::unfinished && of.path.extension() != ".part"

@@ -63,8 +63,8 @@ class Window {
     /// Seconds until the next frame if nothing happens; 0: draw immediately; negative: no limit.
     double seconds_to_sleep() const;
 
-    /// Assigns a time to the new input: the system's time of the last event if known, else the current time. Double
-    /// clicks are detected by these times.
+    /// Gives the new input the system's time of the last event or, if that is unknown, the current time. Dear ImGui
+    /// detects double clicks by these times.
     void note_input_time() { input_.note_time(event_at_.value_or(clock())); }
     /// Current time in seconds. Tests replace it.
     std::function<double()> clock;

@@ -346,7 +346,7 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
     return whole;
 }
 
-/// Renders chat templates, which can contain the date, with the creation time of an existing trace.
+/// Renders chat templates with the creation time of an existing trace, because the rendered text may contain the date.
 Whole whole_of(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
     if (const auto stored = trace::creation_time(job.output)) {
         Whole whole = whole_at(*stored, job, plans, model);
