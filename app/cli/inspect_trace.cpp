@@ -39,7 +39,7 @@ std::string first_line(const std::string& text, size_t most) {
     return one_line(text.substr(0, most)) + " …";
 }
 
-/// Returns the result of `action`. If it fails, adds a problem and returns nullopt.
+/// Returns the result of `action`. If `action` fails, adds a problem and returns nullopt.
 template <class Action>
 auto readable(Problems& problems, const std::string& path, const std::string& what, Action action)
     -> std::optional<decltype(action())> {

@@ -32,7 +32,7 @@ void apply_common_rules(CLI::App& command);
 /// @throws std::invalid_argument with both values if an option that takes one value was given two different values
 void check_repetitions(const CLI::App& command);
 
-/// Returns the error message for unknown arguments, with the nearest option; empty if all arguments are known.
+/// Returns the error message for unknown arguments, with the nearest option, or "" if all arguments are known.
 std::string unknown_arguments(const CLI::App& command, const std::vector<std::string>& arguments);
 
 std::string unknown_command(const std::string& name);

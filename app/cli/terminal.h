@@ -17,7 +17,7 @@ void print_to_stderr(std::string_view text);
 /// Returns the text on one line, without control characters.
 std::string one_line(std::string_view text);
 
-/// Returns the columns for tables: $COLUMNS, else the terminal's width, else 0 (unlimited) for files and pipes.
+/// Returns the width of tables in characters: $COLUMNS or the terminal's width, or 0 (no limit) for files and pipes.
 size_t terminal_width();
 
 }  // namespace kvscope::cli

@@ -5,11 +5,11 @@
 
 namespace kvscope::program {
 
-/// Returns the path in KVSCOPE_DEFAULT_MODEL, else the installed model, else the model that the build fetched.
+/// Returns the path in KVSCOPE_DEFAULT_MODEL, otherwise the installed model or the model that the build fetched.
 /// @throws std::runtime_error if no model is found
 std::filesystem::path default_model();
 
-/// Returns a file of assets/, installed or in the source tree. @throws std::runtime_error if it is missing
+/// Returns a file of assets/, installed or in the source tree. @throws std::runtime_error if the file is missing
 std::filesystem::path asset(const std::string& name);
 
 /// Reads a whole text file; "-" is standard input. @throws std::runtime_error if it is unreadable or exceeds 256 MB

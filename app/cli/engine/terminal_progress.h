@@ -56,10 +56,10 @@ class TerminalProgress final : public engine::Progress {
 /// Returns a duration as "01:15" or "2:05:30".
 std::string clock_text(double seconds);
 
-/// Removes a stopped command's trace if it is empty. @throws std::runtime_error always, with a message for the user
+/// Removes the trace of a stopped command if it has no results. @throws std::runtime_error always, for the user
 [[noreturn]] void end_stopped(const std::filesystem::path& output);
 
-/// Returns the result of action(), or calls end_stopped() if the user stops it.
+/// Returns the result of action(), or calls end_stopped() if the user stops the action.
 template <class Action>
 auto unless_stopped(const std::filesystem::path& output, const Action& action) {
     try {

@@ -38,7 +38,7 @@ class JobQueue {
     /// Removes a waiting job and calls its `on_dropped`. Returns false if the job has started or ended.
     bool drop(uint64_t job);
     bool has(uint64_t job) const;
-    /// Puts a paused job at the end of the queue under the same number. Returns false if it is not paused.
+    /// Puts a paused job at the end of the queue under the same number. Returns false if the job is not paused.
     /// @param on_dropped see enqueue(); the job is then paused again
     /// @param on_ended called on the UI thread if end_paused() ends the job before its turn
     bool go_on(uint64_t job, std::function<void()> on_dropped, std::function<void()> on_ended);

@@ -12,7 +12,7 @@ namespace kvscope::gui {
 /// Progress of a run. Once allow() has been called, a run that is canceled pauses instead of ending.
 class PausableProgress final : public engine::Progress {
  public:
-    /// Blocks until the run continues. Returns false if it should end. Called on the run's thread.
+    /// Blocks until the run continues. Returns false if the run should end. Called on the run's thread.
     /// @param place e.g. "prefill: 12 of 30 layers"; empty before the first phase
     using Pause = std::function<bool(const std::string& place)>;
 

@@ -41,7 +41,7 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
     void end_early(Session& session);
     /// Marks the partial answers as unfinished again when the run continues.
     void go_on(Session& session);
-    /// Returns −1 if the trace is not open.
+    /// Returns the id of the document, or −1 if the trace is not open.
     int document() const { return document_; }
     std::vector<PartialAnswer> partial_answers(Session& session);
     void switch_cache(int run);

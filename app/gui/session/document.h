@@ -25,7 +25,7 @@ struct Note {
     std::string unknown_json;  ///< unknown fields from a later version of kvscope; may be empty
 };
 
-/// A question asked of a run after the trace was made, and its answer. The text grows during decoding.
+/// A question asked of a run after the trace was made, and the answer. The text grows during decoding.
 struct FurtherAnswer {
     int id = -1;
     int prompt = 0;

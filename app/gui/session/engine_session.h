@@ -176,7 +176,7 @@ class EngineSession {
     virtual void drop(uint64_t job) = 0;
     /// Whether a waiting or running job writes to this file.
     virtual bool is_taken(const std::filesystem::path& output) const = 0;
-    /// Returns the run that was canceled last; nullopt if there is none or it was continued.
+    /// Returns the run that was canceled last, or nullopt if there is none or the run was continued.
     virtual std::optional<StoppedRun> stopped_run() const = 0;
     /// Returns the job's number, or 0 if there is no stopped run.
     virtual uint64_t continue_stopped_run() = 0;
@@ -193,7 +193,7 @@ class EngineSession {
 
     /// Returns the reason why a run cannot be asked or decoded, or "" if it can.
     virtual std::string obstacle_to_asking(const RunKey& run) const = 0;
-    /// Whether the cache of the run is in memory. If not, ask() rebuilds it first.
+    /// Whether the cache of the run is in memory. Otherwise, ask() rebuilds the cache first.
     virtual bool has_cache(const RunKey& run) const = 0;
     /// Asks runs a question, as one batch per prompt, and adds the answers to the documents.
     virtual void ask(const std::vector<RunKey>& runs, const std::string& question) = 0;

@@ -6,7 +6,7 @@
 
 namespace kvscope::gui {
 
-/// Returns the number of a trace in this session: "1", "2", …. It is not reused after the trace is closed.
+/// Returns the number of a trace in this session: "1", "2", …. The number is not reused after the trace is closed.
 std::string trace_badge_of(const Document& document);
 
 /// Returns the badge in brackets: "[2]".

@@ -20,7 +20,7 @@ struct WorkspaceError : std::runtime_error {
 void write_workspace(const std::filesystem::path& path, const nlohmann::json& state,
                      const std::vector<std::pair<std::filesystem::path, std::string>>& files);
 
-/// Returns the name of the folder for unpacking: "mine-1f0c…". It depends on the file's path and contents.
+/// Returns the name of the folder for unpacking: "mine-1f0c…". The name depends on the file's path and contents.
 std::string workspace_folder_name(const std::filesystem::path& path);
 
 /// Returns the state of a workspace and unpacks missing files into `folder`, each atomically. Throws WorkspaceError if

@@ -40,11 +40,11 @@ class OpenViews {
     void bring_to_front(const ViewKind& kind);
     /// Calls View::start if a view of this kind has the keyboard. Otherwise shows a view of this kind.
     void start_or_show(const ViewKind& kind);
-    /// Maximizes a view until end_alone(). Does nothing if it is the only view or the user restored the other views.
+    /// Maximizes a view until end_alone(). Does nothing if the view is the only one or the user restored the others.
     void show_alone(const ViewKind& kind);
     void end_alone();
     void end_alone(const ViewKind& kind);
-    /// Returns the view that has the keyboard or had it last; nullptr if there is none.
+    /// Returns the view that has or last had the keyboard, or nullptr if there is none.
     OpenView* focused() const;
     bool have_keyboard() const;
     const OpenView* find(const View& view) const;

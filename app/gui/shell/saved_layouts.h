@@ -12,7 +12,7 @@
 
 namespace kvscope::gui {
 
-/// Returns a sentence that says why a layout cannot have this name; empty if the name is valid.
+/// Returns a sentence that says why a layout cannot have this name, or "" if the name is valid.
 std::string objection_to_layout_name(const std::string& name);
 
 /// Saves, applies, removes, exports and imports the user's layouts. A layout stores the open views and their places,

@@ -23,7 +23,7 @@ class UndoHistory {
 
     bool can_undo() const { return steps_.size() > 1; }
     bool can_redo() const { return !undone_.empty(); }
-    /// Undoes a step. Returns what was restored, e.g. "selection, A and B"; empty if there is nothing to undo.
+    /// Undoes a step. Returns the names of the restored choices, e.g. "selection, A and B", or "" if there is no step.
     /// @throws the exceptions of Session::open if a closed trace cannot be reopened
     std::string undo();
     std::string redo();

@@ -60,7 +60,7 @@ class Window {
     /// result. Returns false if `frame` returned false.
     bool draw_frame(const std::function<bool()>& frame);
 
-    /// Seconds until the next frame if nothing happens; 0: draw immediately; negative: no limit.
+    /// Returns the seconds until the next frame if nothing happens: 0 to draw immediately, negative for no limit.
     double seconds_to_sleep() const;
 
     /// Gives the new input the system's time of the last event or, if that is unknown, the current time. Dear ImGui
