@@ -56,7 +56,7 @@ class TerminalProgress final : public engine::Progress {
 /// Returns a duration as "01:15" or "2:05:30".
 std::string clock_text(double seconds);
 
-/// Removes the trace of a stopped command if it has no results. @throws std::runtime_error always, for the user
+/// Removes the trace of a stopped command if it has no results. @throws std::runtime_error always, with a message
 [[noreturn]] void end_stopped(const std::filesystem::path& output);
 
 /// Returns the result of action(), or calls end_stopped() if the user stops the action.
