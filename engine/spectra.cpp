@@ -25,7 +25,7 @@ struct Part {
     std::vector<float>* heads;
 };
 
-std::array<Part, 3> moments_as_bytes(const checkpoint::ModelConfig& config, trace::ModelRecord& record) {
+std::array<Part, 3> spectra_as_bytes(const checkpoint::ModelConfig& config, trace::ModelRecord& record) {
     return {{{"q_proj", config.n_heads, &record.spectrum_q, &record.head_spectrum_q},
              {"k_proj", config.n_kv_heads, &record.spectrum_k, &record.head_spectrum_k},
              {"v_proj", config.n_kv_heads, &record.spectrum_v, &record.head_spectrum_v}}};
@@ -49,7 +49,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
     const auto& config = checkpoint.config();
     const auto model = model_attributes(config, fingerprint);
     if (trace::read_kept_spectra(model, record)) return;
-    for (const auto& part : moments_as_bytes(config, record)) {
+    for (const auto& part : spectra_as_bytes(config, record)) {
         part.whole->clear();
         part.heads->clear();
     }
@@ -57,7 +57,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
     const TorchThreads several(kernels::threads());
     for (int layer = 0; layer < config.n_layers; ++layer) {
         if (progress.cancelled()) throw Cancelled();
-        for (const auto& part : moments_as_bytes(config, record)) {
+        for (const auto& part : spectra_as_bytes(config, record)) {
             const int64_t rows = int64_t{part.n_heads} * config.head_dim;
             at::Tensor weight = at::empty({rows, config.hidden_size}, at::kFloat);
             checkpoint.read_f32("model.layers." + std::to_string(layer) + ".self_attn." + part.projection + ".weight",

@@ -123,8 +123,8 @@ class MiniCache : public Policy {
             }
             for (size_t i = 0; i < merged.entries.size(); ++i) {
                 Entries& entries = merged.entries[i];
-                if (i != 2) entries.keys = quantization_block_of(keys, entries.positions);
-                if (i != 1) entries.values = quantization_block_of(values, entries.positions);
+                if (i != 2) entries.keys = block_of(keys, entries.positions);
+                if (i != 1) entries.values = block_of(values, entries.positions);
             }
         }
     }
@@ -183,7 +183,7 @@ class MiniCache : public Policy {
         return angle;
     }
 
-    Block quantization_block_of(const Directions& directions, const std::vector<uint32_t>& positions) const {
+    Block block_of(const Directions& directions, const std::vector<uint32_t>& positions) const {
         const auto d = static_cast<std::ptrdiff_t>(context_.shape.head_dim);
         if (positions.empty()) return nullptr;
         auto block = std::make_shared<StoredBlock>();

@@ -244,12 +244,12 @@ class Palu : public Policy {
                 throw std::logic_error("palu needs a model to read its calibration text, but no model is loaded");
             const std::vector<double> moments = context_.calibration(layer, which);
             for (const Group& group : groups_)
-                all.push_back(leading_directions(quantization_block_of(moments, group), group.width, group.width));
+                all.push_back(leading_directions(block_of(moments, group), group.width, group.width));
             return all;
         });
     }
 
-    std::vector<double> quantization_block_of(const std::vector<double>& moments, const Group& group) const {
+    std::vector<double> block_of(const std::vector<double>& moments, const Group& group) const {
         const size_t all =
             static_cast<size_t>(context_.shape.n_kv_heads) * static_cast<size_t>(context_.shape.head_dim);
         const auto first = static_cast<size_t>(group.first * context_.shape.head_dim);

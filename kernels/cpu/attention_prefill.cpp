@@ -56,7 +56,7 @@ struct Task {
     int64_t turn;  ///< position in that queue
 };
 
-AttentionBlock quantization_block_of(const Task& task) {
+AttentionBlock attention_block_of(const Task& task) {
     const PrefillAttention& problem = *task.problem;
     const int group = problem.n_heads / problem.n_kv_heads;
     const auto at = [&](const void* data, int64_t index) {
@@ -138,7 +138,7 @@ void attention_prefill(std::span<const PrefillAttention> problems) {
         char* own = scratch + per_thread * static_cast<size_t>(member);
         for (size_t i = next.fetch_add(1); i < tasks.size(); i = next.fetch_add(1)) {
             const Task& task = tasks[i];
-            AttentionBlock block = quantization_block_of(task);
+            AttentionBlock block = attention_block_of(task);
             if (task.problem->column_sums) {
                 block.column_sums = reinterpret_cast<float*>(own + scratch_bytes);
                 block.column_stride = block.key_end;

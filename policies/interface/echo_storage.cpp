@@ -37,7 +37,7 @@ std::vector<StoredVectors> EchoStorage::store(int layer_index, const EntriesView
     const bool is_first = layout_.is_first(layer_index);
     const int width = is_first ? layout_.width() : layout_.local;
     std::shared_ptr<const StoredBlock> own;
-    if (width > 0) own = layer.blocks.emplace_back(quantization_block_of(view, first, end, width));
+    if (width > 0) own = layer.blocks.emplace_back(stored_block_of(view, first, end, width));
     if (is_first) base_ = own;
     const HeadMaps* maps = is_first ? nullptr : &maps_.at(layer_index);
     std::vector<StoredVectors> heads;
@@ -46,8 +46,8 @@ std::vector<StoredVectors> EchoStorage::store(int layer_index, const EntriesView
     return heads;
 }
 
-std::shared_ptr<const StoredBlock> EchoStorage::quantization_block_of(const EntriesView& view, int64_t first,
-                                                                      int64_t end, int width) const {
+std::shared_ptr<const StoredBlock> EchoStorage::stored_block_of(const EntriesView& view, int64_t first, int64_t end,
+                                                                int width) const {
     const int d = layout_.head_dim;
     auto block = std::make_shared<StoredBlock>();
     block->width = width;

@@ -31,8 +31,8 @@ class EchoStorage {
     };
 
     HeadMaps columns(const Matrix& map) const;
-    std::shared_ptr<const StoredBlock> quantization_block_of(const EntriesView& view, int64_t first, int64_t end,
-                                                             int width) const;
+    std::shared_ptr<const StoredBlock> stored_block_of(const EntriesView& view, int64_t first, int64_t end,
+                                                       int width) const;
     StoredVectors vectors(int head, const std::shared_ptr<const StoredBlock>& own, const HeadMaps* maps) const;
 
     EchoLayout layout_;

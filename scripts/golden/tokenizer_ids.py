@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reference ids for the tokenizer tests, from the library `tokenizers` and from llama.cpp.
 
-    scripts/golden/python scripts/golden/tokenizers.py
+    scripts/golden/python scripts/golden/tokenizer_ids.py
 
 Writes tests/data/checkpoint/tokenizers/:
   <family>.json   small BPE tokenizers, trained here with the published configuration of each family of models (the trainer breaks

@@ -36,7 +36,7 @@ std::vector<float> shown_of(const policies::LayerObservations& layer) {
     return all;
 }
 
-engine::PrefillRequest parse_request(std::span<const int32_t> ids) {
+engine::PrefillRequest request_of(std::span<const int32_t> ids) {
     engine::PrefillRequest request;
     request.ids = ids;
     request.needs.window_queries = 7;
@@ -49,7 +49,7 @@ engine::PrefillRequest parse_request(std::span<const int32_t> ids) {
 TEST_CASE("a device computes the next layer while one is observed, and the observations stay the same") {
     const auto& model = tiny_model().transformer();
     const auto ids = some_ids(tiny_model(), 61);
-    engine::PrefillRequest request = parse_request(ids);
+    engine::PrefillRequest request = request_of(ids);
     const bool sees_first = GENERATE(false, true);
     request.needs.hidden_states = sees_first;
     CAPTURE(sees_first);
