@@ -89,7 +89,7 @@ struct FigureDefinition {
     /// Draws A − B for paired runs (analysis/run_pairs.h). If nullptr, maps and curves with equal names are subtracted.
     Figure (*make_difference)(std::span<const TracePart, 2>) = nullptr;
     Table (*difference_numbers)(std::span<const TracePart, 2>) = nullptr;
-    /// Describes the default choice: "snapkv @ 64 alone, the first of 24 runs". Empty if nothing is left out.
+    /// Describes the default choice: "only snapkv @ 64, the first of 24 runs". Empty if nothing is left out.
     std::string (*own_choice)(const trace::Reader&, const FigureOptions&) = nullptr;
     bool runs_are_settings = false;  ///< Option "runs" names settings of task results, not runs of a prompt.
     bool may_have_pages = false;     ///< `make` may return several pages (Panel::page).

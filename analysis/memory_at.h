@@ -25,7 +25,7 @@ struct CacheShape {
     std::int64_t bytes_per_token() const { return 2 * n_layers * n_kv_heads * head_dim * bytes_per_number; }
 };
 
-/// Common models with the dimensions of their configurations, in 16-bit numbers.
+/// Cache dimensions of common models, with 16-bit keys and values.
 const std::vector<CacheShape>& known_cache_shapes();
 
 const CacheShape* find_cache_shape(const std::string& name);

@@ -242,7 +242,7 @@ std::vector<LegendEntry*> entries_by_color(Figure& figure, const std::vector<Sho
     return entries;
 }
 
-/// Marks hidden curves in the legend: "cam (under h2o)" if the curves of h2o are equal. Labels must be final.
+/// Marks hidden curves in the legend, e.g. "cam (under h2o)" if h2o has the same curve. Labels must be final.
 void name_hidden_curves(Figure& figure, const std::vector<ShownRun>& shown) {
     const std::vector<LegendEntry*> entries = entries_by_color(figure, shown);
     std::vector<std::string> labels;

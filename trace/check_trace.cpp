@@ -125,7 +125,7 @@ class TraceCheck {
         check_json("/model@config_json", model.config_json);
     }
 
-    /// Whether the recipe requests spectra but no prompts. The contents cannot show this: damage can remove prompts.
+    /// Whether the recipe requests spectra but no prompts. A trace without prompts may also be a damaged one.
     bool is_of_model_alone() {
         const auto recipe = nlohmann::json::parse(source_.root.recipe_json, nullptr, false);
         return recipe.is_object() && recipe.contains(schema::root::recipe_spectra) && !recipe.contains("prompts") &&

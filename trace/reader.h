@@ -44,7 +44,7 @@ class Reader {
     ~Reader();
 
     /// Returns a reader with one more run of `prompt`, at index n_runs(prompt), which exists only in memory (a
-    /// what-if). An empty vector means that the data set does not exist. Copies no data of the trace.
+    /// what-if). If a vector of `run` is empty, its data set does not exist. Copies no data of the trace.
     /// Throws std::invalid_argument if a vector has another shape than in schema.h or the kept entries are invalid.
     [[nodiscard]] Reader with_run(int prompt, RunRecord run) const;
     /// Returns a reader that replaces all given labels by `labels`, by {prompt, run}. Throws std::out_of_range.

@@ -159,9 +159,9 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
 }
 
 [[noreturn]] void refuse_existing(const fs::path& path, const std::string& why = {}) {
-    throw ReplaceableOutputExists(fmt::format(
-        "{} exists and is not the trace to be written{}; choose another output, or allow kvscope to replace it",
-        path.string(), why));
+    throw ReplaceableOutputExists(
+        fmt::format("{} exists and is a different trace{}; choose another output, or allow kvscope to replace it",
+                    path.string(), why));
 }
 
 /// @param output the complete trace that can be extended, or empty if there is none

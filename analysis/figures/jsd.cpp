@@ -130,7 +130,7 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
     if (m.source != Source::scores || !options.runs.empty()) return "";
     const size_t n = scored_runs(reader, options).size();
     if (n < 2) return "";
-    return fmt::format("{} alone, the first of {} runs that record a JSD of their scores",
+    return fmt::format("only {}, the first of {} runs that record a JSD of their scores",
                        run_label(reader.run(options.prompt, m.run.front())), n);
 }
 

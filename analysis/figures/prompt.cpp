@@ -98,7 +98,7 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
     if (!options.runs.empty()) return "";
     const std::vector<int> all = chosen_runs(reader, options);
     if (all.size() < 2) return "";
-    return fmt::format("{} alone, the first of {} runs", run_label(reader.run(options.prompt, all.front())),
+    return fmt::format("only {}, the first of {} runs", run_label(reader.run(options.prompt, all.front())),
                        all.size());
 }
 

@@ -27,7 +27,8 @@ struct TokenLosses {
         attention;  ///< attention that a run without entries would lose with each token (N); empty if not recorded
 };
 
-/// Returns a run's `kl_attention_lost` per token (N), averaged over layers; zeros for full, empty if not recorded.
+/// Returns a run's `kl_attention_lost` per token (N), averaged over layers. The result is zero for full, and empty if
+/// the trace has no such data.
 std::vector<double> token_kl_losses(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
 
 /// Returns the losses of finished runs, in the order of `runs`.

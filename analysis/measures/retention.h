@@ -28,7 +28,7 @@ std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layer
 
 std::vector<double> kept_shares(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
 
-/// Returns the smallest positive count, at most 1, which is the lower end of a color scale.
+/// Returns the lower end of a color scale: the smallest positive count, or 1 if that count is above 1.
 double smallest_positive_count(const std::vector<double>& counts);
 
 }  // namespace kvscope::analysis

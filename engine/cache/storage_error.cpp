@@ -30,7 +30,7 @@ class TokensByEntry {
     std::vector<int64_t> tokens_;
 };
 
-/// Returns each entry's rank by position, in storage order.
+/// Returns each entry's index in the order of positions. The result is in storage order.
 std::vector<size_t> places_of(std::span<const std::shared_ptr<const StoredEntries>> stored,
                               std::span<const uint32_t> plain) {
     std::vector<uint32_t> positions;

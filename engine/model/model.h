@@ -24,7 +24,7 @@ trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, c
 class Model {
  public:
     /// Reads a model's files.
-    /// @param before_weights called before the weights are read, with a model without transformer; may throw to stop
+    /// @param before_weights called before the weights are read, with a model that has no weights; may throw to stop
     /// @throws checkpoint::CheckpointError for unusable files; RunError if the weights do not fit in memory
     static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
                       const ComputeDevice& device = {}, const std::function<void(const Model&)>& before_weights = {});

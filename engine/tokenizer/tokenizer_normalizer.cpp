@@ -61,7 +61,8 @@ class UnicodeForm final : public Normalizer {
         return std::string(reinterpret_cast<const char*>(mapped), static_cast<size_t>(length));
     }
 
-    /// Maps each normalized grapheme to its original. Graphemes that compose, such as ㄱ and ㅏ to 가, map together.
+    /// Maps each normalized grapheme to its original. Graphemes that form one, such as ㄱ and ㅏ in 가, are mapped as a
+    /// unit.
     void trace(TracedView text, const std::string& whole, TracedText& out) const {
         const auto is_ascii = [&](size_t at) { return static_cast<uint8_t>(text.text[at]) < 0x80; };
         const size_t size = text.text.size();

@@ -34,7 +34,7 @@ struct SimdGeneric {
     static void store_bf16(bf16* p, vec x) {
         for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
     }
-    /// Returns the W signed bytes from `first` on, divided by byte_factor. x repeats 16 bytes byte_copies times.
+    /// Returns the W signed bytes from `first` on, divided by byte_factor. x contains byte_copies copies of 16 bytes.
     template <class Bytes>
     static vec from_bytes(Bytes x, int first) {
         vec values;
@@ -104,7 +104,7 @@ struct SimdGeneric {
         transpose(x);
         return (x[0] + x[1]) + (x[2] + x[3]);
     }
-    /// Joins W / 4 folded groups into the sums of their vectors, in order.
+    /// Returns a vector with the sums of the W vectors that fold() received, four at a time.
     static vec join_folded(const vec (&x)[W / 4]) { return x[0]; }
 };
 

@@ -22,7 +22,7 @@ struct DecodePart {
     bool aligned_keys, aligned_values;
 };
 
-/// Some queries of a row, with one block per piece of the row.
+/// A group of a row's queries. One thread block computes them for each piece of the row.
 struct DecodePass {
     int64_t part;
     int first_query;

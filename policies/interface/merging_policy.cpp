@@ -103,7 +103,7 @@ std::vector<Parameter> merging_parameters() {
                           "Whether entries are merged down to the budget after the prompt, by the attention of the "
                           "prompt's last query. The paper's tables use off."),
         automatic_integer_parameter("cap", "no limit", {.low = 1},
-                                    "Largest number of tokens for which a merged entry counts in attention. The "
+                                    "Largest weight of a merged entry in attention, as a number of tokens. The "
                                     "entry's value remains the full sum. A cap makes distances between entries smaller "
                                     "and attention outputs larger. The published code uses 5."),
     };

@@ -52,7 +52,7 @@ struct StoredVectors {
 struct StoredEntries {
     /// (n) ascending positions. A merged entry has the position of its last token.
     std::vector<uint32_t> positions{};
-    /// (n) tokens n_i per entry. The output is o = sum exp(e_i) v_i / sum n_i exp(e_i). Empty if all n_i are 1.
+    /// (n) Number of tokens n_i in each entry, or empty if all are 1. Output: o = sum exp(e_i) v_i / sum n_i exp(e_i).
     std::vector<float> masses{};
     StoredVectors keys{}, values{};
 };

@@ -137,7 +137,8 @@ def fisher_keys(first, keys, gradients):
 class Published:
     """Computes weights as in KVSlimmer's published code, from h (G, n) of the entries so far.
 
-    The published code never merges after the prompt. There, new entries get the last query's h, and old entries keep their h.
+    The published code does not merge after the prompt. Entries of generated tokens get the last query's h, and old
+    entries keep theirs.
     """
 
     def __init__(self, sinks):

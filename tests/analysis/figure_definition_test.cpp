@@ -348,7 +348,7 @@ TEST_CASE("a figure with a default choice of runs says which runs it shows") {
     const auto choice = [&](const char* figure, const FigureOptions& options) {
         return figure_definition(figure).own_choice(sample.reader(), options);
     };
-    CHECK(choice("prompt", {}) == "snapkv 16 alone, the first of 5 runs");
+    CHECK(choice("prompt", {}) == "only snapkv 16, the first of 5 runs");
     CHECK(choice("difference", {}) == "snapkv 16 − snapkv 24, the first two of 5 runs");
     FigureOptions named;
     named.runs = {"1", "2"};

@@ -143,7 +143,7 @@ class Export(ProgramTest):
         self.assertEqual(list(self.folder.glob("no*")), [])
 
     def test_what_a_figure_chose_by_itself_is_said(self):
-        for figure, words in (("prompt", "snapkv:window=8 @ 24 alone, the first of 6 runs"),
+        for figure, words in (("prompt", "only snapkv:window=8 @ 24, the first of 6 runs"),
                               ("difference", "snapkv:window=8 @ 24 − snapkv:window=8 @ 64, the first two of 6 runs")):
             done = self.made("export", "t.h5", "--figure", figure, "-o", f"said-{figure}.csv")
             self.assertIn(f"{figure} shows {words}; choose with --run", done.stderr)

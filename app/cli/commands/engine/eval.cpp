@@ -47,7 +47,7 @@ struct Arguments {
     bool quiet = false;
 };
 
-/// Prints the table of scores. Warnings follow the table, or go to stderr if programs read the format.
+/// Prints the table of scores. Warnings follow the table. In formats for programs, warnings go to stderr.
 void show(const Arguments& arguments, const trace::Reader& reader) {
     const auto rows = reader.results(arguments.tasks);
     const bool is_for_people = arguments.format.is_for_people();
@@ -141,8 +141,8 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
     const std::string there = trace::recipe_at(arguments.job.output);
     if (!arguments.job.force && engine::has_no_token_ids(there))
         throw trace::ReplaceableOutputExists(fmt::format(
-            "{} contains answers to other tokens: an earlier version of kvscope wrote the file and tokenized "
-            "context and question separately. Choose another output, or allow the file to be replaced",
+            "{} was written by an earlier version of kvscope, which tokenized context and question "
+            "separately. Its answers belong to other tokens. Choose another output, or allow the file to be replaced",
             arguments.job.output.string()));
     if (options.is_part_of_it && options.is_part_of_it(there)) {
         const auto held = nlohmann::json::parse(there);

@@ -49,7 +49,7 @@ class RunView : public View {
         const bool is_wide = ImGui::GetContentRegionAvail().x >= least_for_columns * ImGui::GetFontSize();
         draw_head(context, status, tokens, is_wide);
         if (std::exchange(was_wide_, is_wide) != is_wide) scroll_to_top_ = true;  // the parts have moved
-        // The queue and the answers are below the form. They shorten the form at its end, so that no row moves.
+        // The form ends where the queue and the answers begin. Its rows stay in place.
         const float height = -std::max(height_below_, 1.0f);
         is_wide ? draw_in_two_columns(context, status, tokens, height)
                 : draw_in_one_column(context, status, tokens, height);
