@@ -243,7 +243,7 @@ void ActiveRun::record_selection(int layer, policies::Selection selection, std::
     record.cache_bytes_predicted.push_back(std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}));
     policies::StoredSummary summary;
     if (policy_->stores_parts()) {
-        summary = policies::summary_of(record.label, layer, model_.shape(), n_tokens_, selection, element);
+        summary = policies::summarize_storage(record.label, layer, model_.shape(), n_tokens_, selection, element);
         storage_.add_layer(summary, record);
     }
     record.granularity = selection.granularity == policies::Granularity::kv_head ? "kv_head" : "query_head";

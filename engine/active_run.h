@@ -13,7 +13,7 @@
 #include "engine/inference/observed_layer.h"
 #include "engine/inference/prefill.h"
 #include "engine/score_pool.h"
-#include "policies/interface/decision_order.h"
+#include "policies/interface/decidable_layers.h"
 #include "policies/interface/record_storage.h"
 #include "trace/records.h"
 
@@ -125,7 +125,7 @@ class ActiveRun {
     std::unique_ptr<policies::Policy> policy_;
     policies::Needs needs_;
     policies::PassPlan pass_;
-    policies::DecisionOrder order_;
+    policies::DecidableLayers order_;
     struct Waiting {
         Waiting(const policies::LayerObservations& observations, const DenseLayer& dense,
                 std::span<const float> attention)

@@ -21,7 +21,7 @@ struct AnswerStart {
     /// Lengths of the run's cache before the question; nullopt if this start uses a copy of the cache.
     std::optional<RunCache::Mark> own{};
     std::string error{};  ///< why decoding cannot start; empty if it can
-    policies::Switching switching{};
+    policies::StorageSwitching switching{};
 
     Sequence sequence() { return {&cache, position, 0, acting, run, error, switching}; }
 };

@@ -113,7 +113,7 @@ void Compression::load_classifier(ActiveRun& run) {
 /// Selects tokens with classifiers. Runs with equal requests share one classification.
 void Compression::classify(const Prompt& prompt, Runs& runs) {
     struct Answer {
-        policies::TokenClassification question;
+        policies::TokenClassifierSettings question;
         std::vector<float> probabilities;
         double seconds;
     };

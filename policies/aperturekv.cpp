@@ -11,7 +11,7 @@
 #include "kernels/pool.h"
 #include "kernels/softmax.h"
 #include "policies/interface/adaptive_budgets.h"
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 #include "policies/interface/window_policy.h"
 
 namespace kvscope::policies {
@@ -67,7 +67,7 @@ class ApertureKv : public WindowPolicy {
         const std::vector<double> means =
             reduce_scores_by_head<double>(context().shape, granularity(), reduction_, attention.data(), n_prefix());
         require_scores(observations.layer, means, rows(), n_prefix(), n_prefix());
-        std::vector<double> scores = no_scores<double>(rows(), n_tokens());
+        std::vector<double> scores = make_nan_scores<double>(rows(), n_tokens());
         kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
             score_distribution(means.data() + row * n_prefix(), scores.data() + row * n_tokens());
         });
@@ -140,7 +140,7 @@ class ApertureKv : public WindowPolicy {
 
     /// Returns the initial budgets (Eq. 14), reallocated by distinctiveness (Eq. 16-17) and mixed with the safeguard.
     std::vector<int64_t> head_budgets(const Ranked& ranked, int64_t c) const {
-        std::vector<int64_t> budgets = best_by_row(ranked.scores, rows(), n_prefix(), n_tokens(), rows() * c);
+        std::vector<int64_t> budgets = count_best_by_row(ranked.scores, rows(), n_prefix(), n_tokens(), rows() * c);
         if (!ranked.distinctiveness.empty()) {
             std::vector<double> weighted = ranked.distinctiveness;
             for (size_t h = 0; h < weighted.size(); ++h) weighted[h] *= static_cast<double>(budgets[h]);
@@ -182,7 +182,7 @@ Definition aperturekv_definition() {
                 boolean_parameter(
                     "qd", true,
                     "Whether the window queries are diversified (Eq. 9-11). Off has the same effect as lambda = 0."),
-                acting_after_scores(
+                mark_as_after_scoring(
                     boolean_parameter("raba", true,
                                       "Whether the heads' budgets are reallocated by how distinctive the heads are "
                                       "(Eq. 15-17). With off, heads keep the initial budgets of Eq. 14.")),
@@ -192,9 +192,9 @@ Definition aperturekv_definition() {
                 real_parameter("tau", 1.0, {.low = 0.0, .low_open = true},
                                "Temperature of the second softmax if sharpen=temperature. Values below 1 sharpen the "
                                "distribution."),
-                acting_after_scores(choice_parameter("divergence", {"jsd", "kl", "cross-entropy"}, "jsd",
-                                                     "Divergence that measures how distinctive a head is (Eq. 15). "
-                                                     "Table 5 of the paper compares the divergences.")),
+                mark_as_after_scoring(choice_parameter("divergence", {"jsd", "kl", "cross-entropy"}, "jsd",
+                                                       "Divergence that measures how distinctive a head is (Eq. 15). "
+                                                       "Table 5 of the paper compares the divergences.")),
                 pooling_parameter("none"),
                 kernel_parameter(),
                 reduce_parameter(),

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "policies/interface/entry_averages.h"
 #include "policies/interface/merging_policy.h"
+#include "policies/interface/running_entry_averages.h"
 
 namespace kvscope::policies {
 
@@ -25,14 +25,14 @@ class AsymKv : public MergingPolicy {
     void begin(const RunContext& context) override {
         MergingPolicy::begin(context);
         const int64_t width = int64_t{context.shape.n_kv_heads} * context.shape.head_dim;
-        layers_.assign(static_cast<size_t>(context.shape.n_layers), EntryAverages(width));
+        layers_.assign(static_cast<size_t>(context.shape.n_layers), RunningEntryAverages(width));
     }
 
  protected:
     /// Computes k* = (h_m k_m + h_{m+1} k_{m+1}) / (h_m + h_{m+1}) with h = g^2 per coordinate, or the mean if both h
     /// are 0. The merged entry has the gradient g_m + g_{m+1}.
     void merge_keys(const MergeObservations& observations, Merges& merges) override {
-        EntryAverages& gradients = layers_[static_cast<size_t>(observations.layer)];
+        RunningEntryAverages& gradients = layers_[static_cast<size_t>(observations.layer)];
         update(observations, gradients);
         const int d = observations.shape.head_dim;
         std::vector<float> sums, one(static_cast<size_t>(d)), two(one.size());
@@ -52,7 +52,7 @@ class AsymKv : public MergingPolicy {
     }
 
  private:
-    static void update(const MergeObservations& observations, EntryAverages& gradients) {
+    static void update(const MergeObservations& observations, RunningEntryAverages& gradients) {
         const auto n = static_cast<size_t>(observations.n_entries);
         gradients.resize(observations.n_entries);
         if (observations.key_gradients.empty()) return;
@@ -80,7 +80,7 @@ class AsymKv : public MergingPolicy {
         return static_cast<float>(first * double{one} + (1 - first) * double{two});
     }
 
-    std::vector<EntryAverages> layers_;
+    std::vector<RunningEntryAverages> layers_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "kernels/linear.h"
 #include "kernels/select_topk.h"
-#include "policies/interface/low_rank.h"
+#include "policies/interface/gram_eigenvectors.h"
 #include "policies/interface/policy.h"
 
 namespace kvscope::policies {

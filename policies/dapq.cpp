@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 #include "policies/interface/scoring_policy.h"
 #include "policies/interface/seeded_random.h"
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "policies/interface/echo_encoder.h"
 #include "policies/interface/echo_policy.h"
-#include "policies/interface/echo_storage.h"
 
 namespace kvscope::policies {
 
@@ -43,11 +43,11 @@ class EchoKv : public EchoPolicy {
 
  private:
     void take(const EchoMaps& maps) override {
-        keys_ = EchoStorage(maps, Projected::keys);
-        values_ = EchoStorage(maps, Projected::values);
+        keys_ = EchoEncoder(maps, Projected::keys);
+        values_ = EchoEncoder(maps, Projected::values);
     }
 
-    bool describes(int layer) const override { return echo_stores(layout(), layer); }
+    bool describes(int layer) const override { return is_layer_stored_in_parts(layout(), layer); }
 
     StoredLayer described(int layer, const std::vector<uint32_t>& positions, const EntriesView& keys,
                           const EntriesView& values, int64_t first) override {
@@ -72,7 +72,7 @@ class EchoKv : public EchoPolicy {
     }
 
     bool rebuilds_keys_, rebuilds_values_;
-    EchoStorage keys_, values_;
+    EchoEncoder keys_, values_;
 };
 
 }  // namespace
@@ -100,8 +100,8 @@ Definition echokv_definition() {
                 choice_parameter("rebuild", {"both", "keys", "values"}, "both",
                                  "Whether keys, values or both are rebuilt. With keys, values stay exact in all "
                                  "layers. With values, keys stay exact."),
-                switching_parameters()[0],
-                switching_parameters()[1],
+                storage_switching_parameters()[0],
+                storage_switching_parameters()[1],
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<EchoKv>(values);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "policies/interface/channel_scores.h"
+#include "policies/interface/echo_encoder.h"
 #include "policies/interface/echo_policy.h"
-#include "policies/interface/echo_storage.h"
 
 namespace kvscope::policies {
 
@@ -56,7 +56,7 @@ class EchoKvHybrid : public EchoPolicy {
 
  private:
     void take(const EchoMaps& maps) override {
-        values_ = EchoStorage(maps, Projected::values);
+        values_ = EchoEncoder(maps, Projected::values);
         n_channels_ = channels_left(layout());
         channels_.clear();
     }
@@ -86,7 +86,7 @@ class EchoKvHybrid : public EchoPolicy {
     }
 
     int window_;
-    EchoStorage values_;
+    EchoEncoder values_;
     int n_channels_ = 0;                                          ///< kept channels of a key
     std::map<int, std::vector<std::vector<uint16_t>>> channels_;  ///< by layer, then by head
 };
@@ -115,8 +115,8 @@ Definition echokv_hybrid_definition() {
                     "recent", 128, {.low = 0},
                     "Number of last tokens that stay exact. The ratio does not include the memory of these tokens. A "
                     "decoded token is compressed when it is no longer one of the last tokens."),
-                switching_parameters()[0],
-                switching_parameters()[1],
+                storage_switching_parameters()[0],
+                storage_switching_parameters()[1],
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<EchoKvHybrid>(values);

@@ -8,7 +8,7 @@
 
 #include "kernels/parallel.h"
 #include "kernels/pool.h"
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 
 namespace kvscope::policies {
 

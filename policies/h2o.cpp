@@ -3,7 +3,7 @@
 #include "kernels/larger.h"
 #include "kernels/select_topk.h"
 #include "policies/interface/attention_sum_policy.h"
-#include "policies/interface/decode_rows.h"
+#include "policies/interface/decode_step_entries.h"
 
 namespace kvscope::policies {
 
@@ -72,7 +72,7 @@ class H2o : public AttentionSumPolicy {
     /// Drops the entries with the lowest sums until the budget is met. Keeps recent entries and entries of a question.
     void evict(const StepObservations& observations, size_t row, std::vector<std::vector<double>>& sums,
                std::vector<uint32_t>& evicted) const {
-        const DecodeRow entries(context(), observations, observations.rows[row].positions);
+        const DecodeStepEntries entries(context(), observations, observations.rows[row].positions);
         const int64_t excess = entries.n_counted() - context().budget;
         if (excess <= 0) return;
         std::vector<uint32_t> candidates;

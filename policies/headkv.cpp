@@ -75,14 +75,14 @@ Definition headkv_definition() {
             "Ranks the prefix as SnapKV does. The budget of each head depends on the head's importance for retrieval "
             "and reasoning. A file contains the importance of all heads.",
         .parameters = snapkv_family_parameters({
-            acting_after_scores(
+            mark_as_after_scoring(
                 text_parameter("importance", "",
                                "JSON file with the importance of each query head, {\"layer-head\": [score, ...]}, as "
                                "written by `kvscope profile-heads` or published for HeadKV. The file is required.")),
-            acting_after_scores(real_parameter("temperature", 1.0, {.low = 0.0},
-                                               "Exponent of each head's importance. Values above 1 increase the "
-                                               "differences between heads, and 0 makes all heads equal.")),
-            acting_after_scores(real_parameter(
+            mark_as_after_scoring(real_parameter("temperature", 1.0, {.low = 0.0},
+                                                 "Exponent of each head's importance. Values above 1 increase the "
+                                                 "differences between heads, and 0 makes all heads equal.")),
+            mark_as_after_scoring(real_parameter(
                 "beta", 1.2, {.low = 1.0, .low_open = true},
                 "Each head gives up floor(c / beta) of its c prefix entries, which are then distributed by importance. "
                 "With values near 1, almost all entries are distributed. With large values, heads keep nearly equal "

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "kernels/parallel.h"
-#include "policies/interface/row_scores.h"
 #include "policies/interface/score_dispersion.h"
+#include "policies/interface/score_operations.h"
 #include "policies/interface/window_policy.h"
 
 namespace kvscope::policies {

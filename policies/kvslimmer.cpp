@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "policies/interface/entry_averages.h"
 #include "policies/interface/merging_policy.h"
+#include "policies/interface/running_entry_averages.h"
 
 namespace kvscope::policies {
 
@@ -74,14 +74,14 @@ class PublishedWeights {
  public:
     explicit PublishedWeights(const RunContext& context = {}, int64_t sinks = 0) : sinks_(static_cast<size_t>(sinks)) {
         for (int layer = 0; layer < context.shape.n_layers; ++layer)
-            layers_.push_back({EntryAverages(context.shape.n_kv_heads), -1});
+            layers_.push_back({RunningEntryAverages(context.shape.n_kv_heads), -1});
     }
 
     std::vector<PairWeights> weights(const MergeObservations& observations, const std::vector<HeadObservations>& heads,
                                      std::span<const uint32_t> first) {
         std::vector<std::vector<double>> alpha;
         for (const HeadObservations& head : heads) alpha.push_back(alpha_of(head));
-        EntryAverages& averages = look(observations, heads, alpha);
+        RunningEntryAverages& averages = look(observations, heads, alpha);
         std::vector<PairWeights> weights;
         std::vector<float> merged;
         for (const uint32_t entry : first)
@@ -102,7 +102,7 @@ class PublishedWeights {
     static constexpr double tiny = 1e-21;
 
     struct Layer {
-        EntryAverages averages;
+        RunningEntryAverages averages;
         int64_t last_look = -1;  // number of chunks read before the latest update; one more after the prompt
     };
 
@@ -115,8 +115,8 @@ class PublishedWeights {
     }
 
     /// Adds the h of a chunk to the averages. Later rounds of merging in the same chunk do not add it again.
-    EntryAverages& look(const MergeObservations& observations, const std::vector<HeadObservations>& heads,
-                        const std::vector<std::vector<double>>& alpha) {
+    RunningEntryAverages& look(const MergeObservations& observations, const std::vector<HeadObservations>& heads,
+                               const std::vector<std::vector<double>>& alpha) {
         Layer& layer = layers_[static_cast<size_t>(observations.layer)];
         layer.averages.resize(observations.n_entries);
         const int64_t number = observations.n_chunks + (observations.after_prompt ? 1 : 0);

@@ -108,13 +108,13 @@ Definition lacache_definition() {
             "entries after the sinks are dropped. The choice depends on positions alone, so there are no scores.",
         .parameters =
             {
-                acting_after_scores(automatic_integer_parameter(
+                mark_as_after_scoring(automatic_integer_parameter(
                     "sinks", "128, but at most the budget minus the number of layers minus 1", {.low = 0},
                     "Number of first entries that are always kept.")),
-                acting_after_scores(integer_parameter("span", 16, {.low = 1},
-                                                      "Number of layers that a rung of the ladder covers (S). With a "
-                                                      "larger span, each cut of a stretch drops fewer entries.")),
-                acting_after_scores(
+                mark_as_after_scoring(integer_parameter("span", 16, {.low = 1},
+                                                        "Number of layers that a rung of the ladder covers (S). With a "
+                                                        "larger span, each cut of a stretch drops fewer entries.")),
+                mark_as_after_scoring(
                     integer_parameter("overlap", 0, {.low = 0},
                                       "Number of layers that two neighboring rungs share (O), at most span - 1.")),
                 positions_parameter(),

@@ -97,7 +97,7 @@ class LlmLingua2 : public Policy {
     }
 
  private:
-    TokenClassification classification_;
+    TokenClassifierSettings classification_;
     RunContext context_;
 };
 

@@ -10,7 +10,7 @@
 #include "kernels/parallel.h"
 #include "kernels/select_topk.h"
 #include "policies/interface/common_parameters.h"
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 
 namespace kvscope::policies {
 
@@ -147,12 +147,12 @@ Definition longcache_definition() {
             "compares with this method, but does not state the settings.",
         .parameters =
             {
-                acting_after_scores(integer_parameter(
+                mark_as_after_scoring(integer_parameter(
                     "sinks", 4, {.low = 0}, "Number of first entries that are always kept (attention sinks).")),
-                acting_after_scores(
+                mark_as_after_scoring(
                     automatic_integer_parameter("recent", "half of the budget without the sinks, rounded down",
                                                 {.low = 0}, "Number of last entries that are always kept.")),
-                acting_after_scores(integer_parameter(
+                mark_as_after_scoring(integer_parameter(
                     "chunk", 32, {.low = 1}, "Number of entries in a chunk. The first chunk starts after the sinks.")),
                 reduce_parameter(),
                 granularity_parameter(),

@@ -1,4 +1,4 @@
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 #include "policies/interface/scoring_policy.h"
 
 namespace kvscope::policies {

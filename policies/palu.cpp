@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/linear.h"
-#include "policies/interface/low_rank.h"
+#include "policies/interface/gram_eigenvectors.h"
 #include "policies/interface/policy.h"
 
 namespace kvscope::policies {

@@ -1,4 +1,4 @@
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 #include "policies/interface/scoring_policy.h"
 
 namespace kvscope::policies {
@@ -60,7 +60,7 @@ Definition random_definition() {
             "same entries. A useful policy performs better than random selection.",
         .parameters =
             {
-                acting_after_scores(
+                mark_as_after_scoring(
                     integer_parameter("recent", 0, {.low = 0}, "Number of last entries that are always kept.")),
                 boolean_parameter("shared", false,
                                   "Whether all heads of all layers keep the same random tokens, for comparison with "

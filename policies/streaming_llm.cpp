@@ -2,7 +2,7 @@
 #include <string>
 
 #include "policies/interface/common_parameters.h"
-#include "policies/interface/decode_rows.h"
+#include "policies/interface/decode_step_entries.h"
 #include "policies/interface/policy.h"
 
 namespace kvscope::policies {
@@ -45,7 +45,7 @@ class StreamingLlm : public Policy {
     StepEvictions step(const StepObservations& observations) override {
         StepEvictions evictions(observations.rows.size());
         for (size_t row = 0; row < evictions.size(); ++row) {
-            const DecodeRow entries(context_, observations, observations.rows[row].positions);
+            const DecodeStepEntries entries(context_, observations, observations.rows[row].positions);
             int64_t excess = entries.n_counted() - context_.budget;
             for (uint32_t i = 0; excess > 0 && i < entries.size(); ++i) {
                 if (entries.is_question(i) || entries.position(i) < sinks_) continue;
@@ -77,7 +77,7 @@ Definition streaming_llm_definition() {
             "alone, so there are no scores.",
         .parameters =
             {
-                acting_after_scores(integer_parameter(
+                mark_as_after_scoring(integer_parameter(
                     "sinks", 4, {.low = 0}, "Number of first entries that are always kept (attention sinks).")),
                 rolling_parameter(),
                 positions_parameter(),

@@ -125,12 +125,12 @@ Definition think_definition() {
             {
                 integer_parameter("window", 32, {.low = 1},
                                   "Number of last prompt tokens whose queries rank the channels."),
-                acting_after_scores(automatic_real_parameter(
+                mark_as_after_scoring(automatic_real_parameter(
                     "ratio", "the ratio that meets the budget", {.low = 0.0, .high = 1.0, .high_open = true},
                     "Share of key channels that are dropped (0.4 in the paper). A given ratio replaces the budget. The "
                     "cache needs 1 - ratio / 2 of the full cache's bytes, and more for the last keys, which keep all "
                     "channels.")),
-                acting_after_scores(
+                mark_as_after_scoring(
                     integer_parameter("recent", 32, {.low = 0}, "Number of last prompt keys that keep all channels.")),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {

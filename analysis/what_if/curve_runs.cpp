@@ -81,7 +81,7 @@ CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const 
         CurveRuns& curve = choice.curves[found->second];
         curve.runs.push_back(index);
         const auto place = over == over_budget ? static_cast<double>(std::min(run.budget, n_tokens))
-                                               : policies::number_in(spec.values.value(over));
+                                               : policies::numeric_value(spec.values.value(over));
         if (!place) continue;
         curve.places.emplace_back(*place, index);
         curve.source.recorded.push_back(*place);

@@ -82,8 +82,8 @@ void set_selections(trace::RunRecord& record, const trace::ModelAttributes& mode
         record.head_bytes.insert(record.head_bytes.end(), bytes.begin(), bytes.end());
         record.cache_bytes_predicted.push_back(std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}));
         if (in_parts)
-            storage.add_layer(policies::summary_of(record.label, static_cast<int>(layer), shape_of(model), n_tokens,
-                                                   selection, element),
+            storage.add_layer(policies::summarize_storage(record.label, static_cast<int>(layer), shape_of(model),
+                                                          n_tokens, selection, element),
                               record);
         append(record.scores, selection.scores.vector());
         append(record.scores_f64, selection.scores_f64.vector());

@@ -41,7 +41,7 @@ std::set<double> budgets_to_try(const CurveSource& source) {
 std::set<double> values_of(const policies::Parameter& parameter, const CurveSource& source) {
     const bool is_whole = parameter.kind == policies::ParameterKind::integer;
     const double unknown = is_whole ? static_cast<double>(source.budget) : 1;
-    const double recorded = policies::number_in(source.spec.values.value(parameter.name)).value_or(unknown);
+    const double recorded = policies::numeric_value(source.spec.values.value(parameter.name)).value_or(unknown);
     const double low = std::isfinite(parameter.range.low) ? parameter.range.low : std::min(0.0, 4 * recorded);
     double high = std::isfinite(parameter.range.high) ? parameter.range.high : std::max(4 * std::abs(recorded), 1.0);
     if (is_whole) high = std::min(high, static_cast<double>(source.n_tokens));  // integer parameters count tokens

@@ -8,7 +8,7 @@
 namespace kvscope::engine {
 
 std::vector<float> prompt_probabilities(const Model& model, const Prompt& prompt, const TokenClassifier& classifier,
-                                        const policies::TokenClassification& how, Progress& progress) {
+                                        const policies::TokenClassifierSettings& how, Progress& progress) {
     const ContextSpan span = find_context(model, prompt);
     const auto context = std::string_view(span.text).substr(span.begin, span.end - span.begin);
     const std::vector<float> of_bytes = classifier.byte_probabilities(context, how, progress);

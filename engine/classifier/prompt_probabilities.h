@@ -12,6 +12,6 @@ namespace kvscope::engine {
 /// word get 0; tokens outside the user's context (chat template, question) get NaN.
 /// @throws RunError if the context is not found; std::invalid_argument if the context is not UTF-8; Cancelled
 std::vector<float> prompt_probabilities(const Model& model, const Prompt& prompt, const TokenClassifier& classifier,
-                                        const policies::TokenClassification& how, Progress& progress);
+                                        const policies::TokenClassifierSettings& how, Progress& progress);
 
 }  // namespace kvscope::engine

@@ -64,7 +64,8 @@ std::vector<double> TokenClassifier::read(std::span<const checkpoint::TextToken>
     return keep;
 }
 
-std::vector<float> TokenClassifier::byte_probabilities(std::string_view text, const policies::TokenClassification& how,
+std::vector<float> TokenClassifier::byte_probabilities(std::string_view text,
+                                                       const policies::TokenClassifierSettings& how,
                                                        Progress& progress) const {
     const auto tokens = tokenizer_.encode(text);
     const auto windows = this->windows(tokens);

@@ -10,7 +10,7 @@
 #include "engine/classifier/windows.h"
 #include "engine/common/progress.h"
 #include "engine/tokenizer/classifier_tokenizer.h"
-#include "policies/interface/token_classification.h"
+#include "policies/interface/token_classifier_settings.h"
 
 namespace kvscope::engine {
 
@@ -28,7 +28,7 @@ class TokenClassifier {
     /// Returns for each byte the probability that its word is kept: the mean over the word's tokens or the probability
     /// of the first token. Texts in `force_tokens` have 1. A space belongs to the next word. Other bytes have NaN.
     /// @throws std::invalid_argument if the text is not UTF-8; Cancelled
-    std::vector<float> byte_probabilities(std::string_view text, const policies::TokenClassification& how,
+    std::vector<float> byte_probabilities(std::string_view text, const policies::TokenClassifierSettings& how,
                                           Progress& progress) const;
 
  private:

@@ -17,12 +17,12 @@ namespace kvscope::engine {
 
 struct Sequence {
     RunCache* cache = nullptr;
-    int64_t position = 0;                ///< position of the next token; not used if the cache renumbers
-    int64_t step = 0;                    ///< number of decoded tokens; used by policies that act while decoding
-    policies::Policy* acting = nullptr;  ///< called after each layer's attention; may be nullptr
-    std::string_view run{};              ///< label of the run, for messages
-    std::string error{};                 ///< why the sequence stopped; empty while it continues
-    policies::Switching switching{};     ///< set if the policy stores tokens while it decodes
+    int64_t position = 0;                    ///< position of the next token; not used if the cache renumbers
+    int64_t step = 0;                        ///< number of decoded tokens; used by policies that act while decoding
+    policies::Policy* acting = nullptr;      ///< called after each layer's attention; may be nullptr
+    std::string_view run{};                  ///< label of the run, for messages
+    std::string error{};                     ///< why the sequence stopped; empty while it continues
+    policies::StorageSwitching switching{};  ///< set if the policy stores tokens while it decodes
 
     bool failed() const { return !error.empty(); }
 };

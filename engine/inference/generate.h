@@ -13,10 +13,10 @@
 namespace kvscope::engine {
 
 struct Generation {
-    std::vector<int32_t> ids;         ///< tokens, with the end-of-text token if it was generated
-    double seconds = 0;               ///< seconds of this run's steps after the first token
-    std::string error;                ///< why decoding failed; empty if it did not
-    policies::Switching switching{};  ///< switches between whole and stored entries
+    std::vector<int32_t> ids;                ///< tokens, with the end-of-text token if it was generated
+    double seconds = 0;                      ///< seconds of this run's steps after the first token
+    std::string error;                       ///< why decoding failed; empty if it did not
+    policies::StorageSwitching switching{};  ///< switches between whole and stored entries
 };
 
 using OnToken = std::function<void(size_t sequence, int32_t id)>;

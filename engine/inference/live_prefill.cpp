@@ -9,7 +9,7 @@
 #include "engine/common/engine_error.h"
 #include "kernels/lowest_failure.h"
 #include "kernels/team.h"
-#include "policies/interface/decision_order.h"
+#include "policies/interface/decidable_layers.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
@@ -94,7 +94,7 @@ void LivePrefill::decide(const policies::PolicySpec& spec, policies::Policy& pol
 std::vector<policies::Selection> LivePrefill::select_in_order(const policies::PolicySpec& spec,
                                                               policies::Policy& policy) const {
     std::vector<policies::Selection> selections(layers_.size());
-    policies::DecisionOrder order;
+    policies::DecidableLayers order;
     for (const auto& layer : layers_) {
         policy.observe(layer->observations);
         const auto [first, end] = order.after(policy, layer->observations.layer, shape_.n_layers);

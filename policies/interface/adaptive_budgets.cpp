@@ -2,13 +2,13 @@
 
 #include "kernels/integer_shares.h"
 #include "kernels/select_topk.h"
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 
 namespace kvscope::policies {
 
 std::vector<int64_t> adaptive_budgets(const Scores<float>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
                                       int64_t c, double alpha) {
-    return with_safeguard(best_by_row(scores, rows, n_prefix, n_tokens, rows * c), c, alpha);
+    return with_safeguard(count_best_by_row(scores, rows, n_prefix, n_tokens, rows * c), c, alpha);
 }
 
 std::vector<int64_t> with_safeguard(std::vector<int64_t> counts, int64_t c, double alpha) {

@@ -31,9 +31,10 @@ Parameter granularity_parameter() {
 }
 
 Parameter positions_parameter() {
-    return acting_after_scores(choice_parameter("positions", {"prompt", "cache"}, "prompt",
-                                                "Positions of kept keys. With prompt, keys keep their positions. With "
-                                                "cache, keys are rotated again to consecutive positions."));
+    return mark_as_after_scoring(
+        choice_parameter("positions", {"prompt", "cache"}, "prompt",
+                         "Positions of kept keys. With prompt, keys keep their positions. With "
+                         "cache, keys are rotated again to consecutive positions."));
 }
 
 Parameter lambda_parameter(double fallback) {
@@ -43,28 +44,28 @@ Parameter lambda_parameter(double fallback) {
 }
 
 Parameter alpha_parameter(double fallback) {
-    return acting_after_scores(real_parameter(
+    return mark_as_after_scoring(real_parameter(
         "alpha", fallback, {.low = 0.0, .high = 1.0},
         "Share of the budget that the heads get equally (Ada-KV's safeguard). A head keeps n (1 - alpha) + alpha c "
         "entries, where n is the number that scores alone would give the head, and c is the mean over the heads."));
 }
 
 Parameter beta_parameter() {
-    return acting_after_scores(
+    return mark_as_after_scoring(
         real_parameter("beta", 20.0, {.low = 1.0},
                        "Steepness of PyramidKV's pyramid. If layers keep c prefix entries on average, the last layer "
                        "keeps c / beta entries and the first layer 2c - c / beta."));
 }
 
 Parameter schedule_parameter() {
-    return acting_after_scores(choice_parameter(
+    return mark_as_after_scoring(choice_parameter(
         "schedule", {"exact", "reference"}, "exact",
         "Rounding of the layer budgets. With exact, the budgets add up to the total. With reference (as in the "
         "published code), the step between layers is rounded down, so that the sum exceeds the total."));
 }
 
 Parameter rolling_parameter() {
-    return acting_after_scores(boolean_parameter(
+    return mark_as_after_scoring(boolean_parameter(
         "rolling", false,
         "Whether entries are also evicted during decoding, so that the cache never exceeds the budget."));
 }

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "policies/interface/echo_storage.h"
+#include "policies/interface/echo_encoder.h"
 
 namespace kvscope::policies {
 
@@ -17,8 +17,8 @@ EchoPolicy::EchoPolicy(std::string name, const ParameterValues& values)
       switches_(values.text("switches")) {}
 
 void EchoPolicy::begin(const RunContext& context) {
-    switching_ = parse_switching(form_, switches_);
-    const EchoMaps maps = echo_maps_of(name_, path_, context);
+    switching_ = parse_storage_switching(form_, switches_);
+    const EchoMaps maps = read_echo_maps_for_model(name_, path_, context);
     layout_ = maps.layout;
     n_tokens_ = context.n_tokens;
     first_ = std::min<int64_t>(sinks_, n_tokens_);

@@ -18,10 +18,10 @@ class EchoPolicy : public Policy {
     bool stores_while_decoding() const final { return layout_.ratio() < 1.0; }
     bool decides_in_order() const final { return true; }
     std::optional<WholeTokens> whole_tokens(int layer) const final;
-    Switching switching() const final { return switching_; }
+    StorageSwitching switching() const final { return switching_; }
 
  protected:
-    /// @param values of `maps`, `sinks`, `recent` and switching_parameters()
+    /// @param values of `maps`, `sinks`, `recent` and storage_switching_parameters()
     EchoPolicy(std::string name, const ParameterValues& values);
 
     virtual void take(const EchoMaps& maps) = 0;
@@ -40,7 +40,7 @@ class EchoPolicy : public Policy {
     std::string name_, path_;
     int64_t sinks_, recent_;
     std::string form_, switches_;
-    Switching switching_;
+    StorageSwitching switching_;
     int64_t n_tokens_ = 0;
     EchoLayout layout_;
     int64_t first_ = 0, end_ = 0;  ///< range of prompt tokens that are not exact

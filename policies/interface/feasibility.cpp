@@ -62,7 +62,8 @@ std::string infeasible_budget_reason(const PolicySpec& spec, const Budget& budge
     return refusal_of(spec, budget, prompt).reason;
 }
 
-std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const UnreadPrompt& prompt) {
+std::optional<int64_t> find_smallest_feasible_count(const PolicySpec& spec, int64_t refused,
+                                                    const UnreadPrompt& prompt) {
     if (spec.definition->budget_of == BudgetOf::bytes) return std::nullopt;
     const auto takes = [&](int64_t entries) { return refusal_of(spec, {.count = entries}, prompt).reason.empty(); };
     int64_t enough = refused;

@@ -22,7 +22,8 @@ const Parameter* find_file_parameter(const PolicySpec& spec);
 std::string infeasible_budget_reason(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt);
 
 /// Returns the smallest accepted count above `refused`, or nullopt if there is none or the budget is in bytes.
-std::optional<int64_t> least_entries(const PolicySpec& spec, int64_t refused, const UnreadPrompt& prompt);
+std::optional<int64_t> find_smallest_feasible_count(const PolicySpec& spec, int64_t refused,
+                                                    const UnreadPrompt& prompt);
 
 /// @throws ParameterError if the model has no layer with the number plan.filter_layer
 void require_filter_layer(const PassPlan& plan, const ModelShape& shape);

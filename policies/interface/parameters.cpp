@@ -228,7 +228,7 @@ Parameter text_parameter(std::string name, std::string fallback, std::string hel
     return declared(std::move(name), ParameterKind::text, std::move(fallback), std::move(help));
 }
 
-Parameter acting_after_scores(Parameter parameter) {
+Parameter mark_as_after_scoring(Parameter parameter) {
     parameter.after_scores = true;
     return parameter;
 }
@@ -244,7 +244,7 @@ std::string to_text(const ParameterValue& value) {
     return std::visit(writer, value);
 }
 
-std::optional<double> number_in(const ParameterValue& value) {
+std::optional<double> numeric_value(const ParameterValue& value) {
     if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
     if (const auto* real = std::get_if<double>(&value)) return *real;
     return std::nullopt;

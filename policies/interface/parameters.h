@@ -69,13 +69,13 @@ Parameter choice_parameter(std::string name, std::vector<std::string> choices, s
 Parameter boolean_parameter(std::string name, bool fallback, std::string help);
 Parameter text_parameter(std::string name, std::string fallback, std::string help);
 
-Parameter acting_after_scores(Parameter parameter);
+Parameter mark_as_after_scoring(Parameter parameter);
 
 /// Returns a value as the command line accepts it: "0.45", "on", "auto", "max". Reals have the shortest exact form.
 std::string to_text(const ParameterValue& value);
 
 /// Returns nullopt if the value is not a number (`auto`, a choice, a boolean or a text).
-std::optional<double> number_in(const ParameterValue& value);
+std::optional<double> numeric_value(const ParameterValue& value);
 
 /// Values of all declared parameters of one policy.
 class ParameterValues {

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "policies/interface/budget.h"
-#include "policies/interface/merging.h"
+#include "policies/interface/kv_projection_weights.h"
+#include "policies/interface/merge_observations.h"
 #include "policies/interface/model_memo.h"
 #include "policies/interface/observations.h"
 #include "policies/interface/parameters.h"
-#include "policies/interface/projection.h"
 #include "policies/interface/scores.h"
+#include "policies/interface/storage_switching.h"
 #include "policies/interface/stored_layer.h"
-#include "policies/interface/switching.h"
-#include "policies/interface/token_classification.h"
+#include "policies/interface/token_classifier_settings.h"
 
 namespace kvscope::policies {
 
@@ -81,7 +81,7 @@ struct PassPlan {
     /// again on the selected tokens, renumbered from 0, and every layer keeps all of these tokens.
     int filter_layer = -1;
     /// Filters the prompt by a token classifier. `select` is called once, with only `token_probabilities`.
-    std::optional<TokenClassification> classification;
+    std::optional<TokenClassifierSettings> classification;
     /// Number of tokens generated greedily from the draft cache before the decision, or 0. `draft` selects the entries
     /// of the draft cache. `select` receives the generated tokens as appended tokens.
     int64_t lookahead = 0;
@@ -211,7 +211,7 @@ class Policy {
     virtual bool stores_while_decoding() const { return false; }
     /// Returns the tokens that a layer stores whole, or nullopt for all tokens. Called after attention at each step.
     virtual std::optional<WholeTokens> whole_tokens(int /*layer*/) const { return WholeTokens{}; }
-    virtual Switching switching() const { return {}; }
+    virtual StorageSwitching switching() const { return {}; }
     /// Returns the partial storage of tokens that were whole. Every call must return the same layout.
     virtual StoredLayer store(const ReducedTokens&);
 

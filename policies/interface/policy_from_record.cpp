@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "policies/interface/switching.h"
+#include "policies/interface/storage_switching.h"
 
 namespace kvscope::policies {
 
@@ -26,7 +26,7 @@ std::optional<Budget> recorded_budget(const PolicySpec& spec, int64_t budget, do
 
 bool set_recorded_switches(PolicySpec& spec, std::span<const std::uint32_t> steps, int64_t n_ids) {
     if (!spec.values.has("switches")) return false;
-    const auto scheduled = parse_switching("compressed", spec.values.text("switches")).steps;
+    const auto scheduled = parse_storage_switching("compressed", spec.values.text("switches")).steps;
     const bool agrees = steps.size() <= scheduled.size() && std::equal(steps.begin(), steps.end(), scheduled.begin());
     if (agrees && (steps.size() == scheduled.size() || scheduled[steps.size()] >= n_ids - 1)) return false;
     std::string text;

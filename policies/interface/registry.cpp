@@ -42,7 +42,7 @@ const Definition* find_definition(std::string_view name) {
     return nullptr;
 }
 
-const Definition& find(std::string_view name) {
+const Definition& definition_named(std::string_view name) {
     if (const Definition* definition = find_definition(name)) return *definition;
     const std::vector<std::string> names = policy_names();
     throw ParameterError("Unknown policy '" + std::string(name) + "'." + did_you_mean(name, names) +
@@ -111,7 +111,7 @@ PolicySpec parse_parameters(const Definition& definition, std::string_view param
 
 PolicySpec parse_policy(std::string_view text) {
     const size_t colon = text.find(':');
-    const Definition& definition = find(trimmed(text.substr(0, colon)));
+    const Definition& definition = definition_named(trimmed(text.substr(0, colon)));
     return parse_parameters(definition, colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1));
 }
 

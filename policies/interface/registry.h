@@ -18,7 +18,7 @@ const std::vector<Definition>& definitions();
 const Definition* find_definition(std::string_view name);
 
 /// Returns a policy by name. @throws ParameterError with similar names and all names
-const Definition& find(std::string_view name);
+const Definition& definition_named(std::string_view name);
 
 /// A policy with its parameters, as in `--policy`.
 struct PolicySpec {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 
 namespace kvscope::policies {
 
@@ -54,7 +54,7 @@ Selection ScoringPolicy::select_from_scores(int layer, LayerScores scores) {
 }
 
 Parameter recent_parameter() {
-    return acting_after_scores(automatic_integer_parameter(
+    return mark_as_after_scoring(automatic_integer_parameter(
         "recent", "half of the budget, rounded down", {.low = 0},
         "Number of last entries that are always kept. The entries with the best scores get the rest of the budget."));
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 
 namespace kvscope::policies {
 

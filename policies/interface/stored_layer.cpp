@@ -305,7 +305,7 @@ void require_stored(std::string_view policy, int layer, const ModelShape& shape,
     }
 }
 
-size_t row_share(size_t bytes, size_t row, size_t n_rows) { return (bytes + n_rows - 1 - row) / n_rows; }
+size_t shared_bytes_of_row(size_t bytes, size_t row, size_t n_rows) { return (bytes + n_rows - 1 - row) / n_rows; }
 
 std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element) {
     const size_t n_rows = selection.rows.size();
@@ -313,13 +313,13 @@ std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_
     std::vector<size_t> bytes;
     for (size_t row = 0; row < n_rows; ++row)
         bytes.push_back(selection.stored ? own_bytes_of(selection.stored->rows[row], head_dim, element).total() +
-                                               row_share(shared, row, n_rows)
+                                               shared_bytes_of_row(shared, row, n_rows)
                                          : 2 * selection.rows[row].size() * static_cast<size_t>(head_dim) * element);
     return bytes;
 }
 
-StoredSummary summary_of(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
-                         const Selection& selection, size_t element) {
+StoredSummary summarize_storage(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
+                                const Selection& selection, size_t element) {
     StoredLayer whole;
     if (!selection.stored)
         for (const auto& row : selection.rows) whole.rows.push_back({.stored = {}, .plain = row, .token_entry = {}});

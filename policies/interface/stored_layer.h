@@ -85,7 +85,7 @@ struct StoredBytes {
 };
 
 /// Splits bytes that a layer stores once among its rows, and returns one row's part. Parts differ by at most one byte.
-size_t row_share(size_t bytes, size_t row, size_t n_rows);
+size_t shared_bytes_of_row(size_t bytes, size_t row, size_t n_rows);
 
 /// Returns the bytes of each row (R), including the row's share of data that the layer stores once.
 std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element);
@@ -107,7 +107,7 @@ struct StoredSummary {
 };
 
 /// Summarizes a valid selection. @throws SelectionError if `token_entry` does not have N tokens.
-StoredSummary summary_of(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
-                         const Selection& selection, size_t element);
+StoredSummary summarize_storage(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
+                                const Selection& selection, size_t element);
 
 }  // namespace kvscope::policies

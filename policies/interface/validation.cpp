@@ -7,7 +7,7 @@
 #include <string>
 
 #include "policies/interface/policy_errors.h"
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 
 namespace kvscope::policies {
 namespace {
@@ -35,8 +35,8 @@ void require_size(const std::string& where, std::string_view what, size_t found,
 
 }  // namespace
 
-void require_rows(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
-                  const Selection& selection) {
+void require_selection_rows(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
+                            const Selection& selection) {
     const std::string where = selection_of(policy, layer);
     const auto rows = static_cast<size_t>(n_rows(shape, selection.granularity));
     if (selection.rows.size() != rows)
@@ -49,7 +49,7 @@ void require_rows(std::string_view policy, int layer, const ModelShape& shape, i
 
 void require_selection(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
                        const Selection& selection) {
-    require_rows(policy, layer, shape, n_tokens, selection);
+    require_selection_rows(policy, layer, shape, n_tokens, selection);
     const std::string where = selection_of(policy, layer);
     const size_t rows = selection.rows.size(), n = static_cast<size_t>(n_tokens);
     if (!selection.scores.empty() && !selection.scores_f64.empty())

@@ -8,8 +8,8 @@
 namespace kvscope::policies {
 
 /// @throws SelectionError unless there is one row per KV head or query head, with ascending positions below n_tokens
-void require_rows(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
-                  const Selection& selection);
+void require_selection_rows(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
+                            const Selection& selection);
 
 /// Checks the rows and the sizes of scores and divergences. @throws SelectionError
 void require_selection(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 
 namespace kvscope::policies {
 

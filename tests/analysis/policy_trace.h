@@ -86,8 +86,8 @@ class PolicyTrace {
             append(record.channel_scores, selection.channel_scores);
             if (!policy->stores_parts()) continue;
             const auto layer = static_cast<int>(record.stored_entries.size()) / shape.n_kv_heads;
-            storage.add_layer(policies::summary_of(spec.label(), layer, shape, n_tokens, selection, sizeof(float)),
-                              record);
+            storage.add_layer(
+                policies::summarize_storage(spec.label(), layer, shape, n_tokens, selection, sizeof(float)), record);
         }
         storage.finish(record);
         if (record.policy == "full") {

@@ -24,7 +24,7 @@ class StoresTail : public throwaway::KeepFirst {
  public:
     explicit StoresTail(const ParameterValues& values)
         : whole_{values.integer("first"), values.integer("last")},
-          switching_(parse_switching(values.text("form"), values.text("switches"))),
+          switching_(parse_storage_switching(values.text("form"), values.text("switches"))),
           fault_(values.text("fault")) {}
 
     Needs needs() const override {
@@ -35,7 +35,7 @@ class StoresTail : public throwaway::KeepFirst {
     bool stores_parts() const override { return !middle().empty(); }
     bool stores_while_decoding() const override { return true; }
     std::optional<WholeTokens> whole_tokens(int) const override { return whole_; }
-    Switching switching() const override { return switching_; }
+    StorageSwitching switching() const override { return switching_; }
 
     Selection select(LayerObservations& observations) override {
         Selection selection;
@@ -107,7 +107,7 @@ class StoresTail : public throwaway::KeepFirst {
     }
 
     WholeTokens whole_;
-    Switching switching_;
+    StorageSwitching switching_;
     std::string fault_;
     int n_stored_ = 0;
     mutable std::map<int, std::shared_ptr<const Matrix>> halves_;
@@ -115,8 +115,9 @@ class StoresTail : public throwaway::KeepFirst {
 
 engine::RunPlan tail(const std::vector<std::pair<std::string, std::string>>& parameters = {}) {
     static const auto definition = throwaway::definition<StoresTail>(
-        "stores-tail", {integer_parameter("first", 3, {}, "-"), integer_parameter("last", 9, {}, "-"),
-                        switching_parameters()[0], switching_parameters()[1], text_parameter("fault", "", "-")});
+        "stores-tail",
+        {integer_parameter("first", 3, {}, "-"), integer_parameter("last", 9, {}, "-"),
+         storage_switching_parameters()[0], storage_switching_parameters()[1], text_parameter("fault", "", "-")});
     engine::RunPlan plan{{&definition, ParameterValues(definition.parameters)}, parse_budget("100%")};
     for (const auto& [name, value] : parameters) plan.spec.values.set(name, value);
     return plan;

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "policies/interface/entry_averages.h"
 #include "policies/interface/registry.h"
+#include "policies/interface/running_entry_averages.h"
 #include "policies/interface/validation.h"
 
 using namespace kvscope::policies;

@@ -4,7 +4,7 @@
 #include <random>
 #include <set>
 
-#include "policies/interface/low_rank.h"
+#include "policies/interface/gram_eigenvectors.h"
 #include "policies/interface/registry.h"
 #include "policies/interface/validation.h"
 #include "tests/policies/random_cache.h"
@@ -209,7 +209,8 @@ TEST_CASE("CommonKV's rank is the largest whose latents fit into the budget", "[
         int width = 0;
         for (const Selection& selection : prompt.select(policy, share)) {
             for (const size_t row : row_bytes_of(selection, 8, 2)) bytes += row;
-            if (selection.stored) check_widths(selection, summary_of("commonkv", 0, kShape, kTokens, selection, 2), 8);
+            if (selection.stored)
+                check_widths(selection, summarize_storage("commonkv", 0, kShape, kTokens, selection, 2), 8);
             if (selection.stored) width = selection.stored->rows[0].stored[0].keys.parts[0].width;
         }
         return std::pair(width, static_cast<double>(bytes) / (5.0 * 2 * 16 * kTokens * 2));

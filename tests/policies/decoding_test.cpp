@@ -134,8 +134,9 @@ TEST_CASE("a rolling budget must hold the protected entries, even for short prom
 }
 
 TEST_CASE("a cache's form follows its switches", "[switching]") {
-    const Switching never = parse_switching("compressed", ""), once = parse_switching("full", "3"),
-                    often = parse_switching("compressed", "0/2/5");
+    const StorageSwitching never = parse_storage_switching("compressed", ""),
+                           once = parse_storage_switching("full", "3"),
+                           often = parse_storage_switching("compressed", "0/2/5");
     for (const int64_t step : {0, 1, 7}) CHECK_FALSE(never.is_full_at(step));
     CHECK(once.is_full_at(-1));
     CHECK(once.is_full_at(2));
@@ -146,7 +147,7 @@ TEST_CASE("a cache's form follows its switches", "[switching]") {
     CHECK_FALSE(often.is_full_at(4));
     CHECK(often.is_full_at(5));
     CHECK(often.until(5).steps == std::vector<int64_t>{0, 2});
-    Switching asked = often;
+    StorageSwitching asked = often;
     asked.change_at(4);
     CHECK(asked.steps == std::vector<int64_t>{0, 2, 4});
     asked.change_at(2);  // already scheduled
@@ -155,6 +156,6 @@ TEST_CASE("a cache's form follows its switches", "[switching]") {
     CHECK(asked.steps == std::vector<int64_t>{0, 2, 9});
     for (const char* text : {"a", "1/", "/1", "1//2", "2/1", "2/2", "-1", "1,2", "1.5", "99999999999999999999", " 1"}) {
         CAPTURE(text);
-        CHECK_THROWS_AS(parse_switching("compressed", text), ParameterError);
+        CHECK_THROWS_AS(parse_storage_switching("compressed", text), ParameterError);
     }
 }

@@ -144,7 +144,7 @@ TEST_CASE("EchoKV stores the first layer of a group and rebuilds the others by t
                     }
                 }
             }
-            const auto summary = summary_of("echokv", layer, kShape, kTokens, selection, 2);
+            const auto summary = summarize_storage("echokv", layer, kShape, kTokens, selection, 2);
             const auto n = static_cast<uint32_t>(kTokens - 14);
             // A head whose numbers are all local is not rebuilt.
             for (int head = 0; head < kShape.n_kv_heads; ++head)

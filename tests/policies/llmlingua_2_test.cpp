@@ -22,7 +22,7 @@ Selection select(const std::vector<float>& probabilities, int64_t budget) {
     return policy->select(observations);
 }
 
-TokenClassification asked(const std::string& parameters) {
+TokenClassifierSettings asked(const std::string& parameters) {
     return *parse_policy("llmlingua-2:model=folder" + parameters).create()->plan({}).classification;
 }
 
@@ -44,9 +44,9 @@ TEST_CASE("llmlingua-2 keeps all tokens outside the user's text, and the most pr
 }
 
 TEST_CASE("llmlingua-2 passes its parameters to the classifier", "[llmlingua-2]") {
-    CHECK(asked("") == TokenClassification{"folder", false, false, {}});
+    CHECK(asked("") == TokenClassifierSettings{"folder", false, false, {}});
     CHECK(asked(",token_to_word=first,force_reserve_digit,force_tokens=\\n . \\c key\\sof \\\\") ==
-          TokenClassification{"folder", true, true, {"\n", ".", ",", "key of", "\\"}});
+          TokenClassifierSettings{"folder", true, true, {"\n", ".", ",", "key of", "\\"}});
     CHECK_THROWS_WITH(asked(",force_tokens=\\x"), Contains("force_tokens") && Contains("\\x"));
     CHECK_THROWS_WITH(parse_policy("llmlingua-2").create()->plan({}),
                       Contains("llmlingua-2:model=FOLDER") &&

@@ -163,8 +163,8 @@ TEST_CASE("MiniCache merges as many pairs as its budget needs, and counts their 
     CHECK_THROWS_WITH(begun("minicache:pairs=4", cache, 1.0), Contains("at most 3 pairs"));
     CHECK_THROWS_AS(begun("minicache:retained=1", cache, 0.9), BudgetError);
     const auto selections = select("minicache:pairs=1", cache, 1.0);
-    const auto above = summary_of("minicache", 5, kShape, kTokens, selections[5], 2);
-    const auto below = summary_of("minicache", 6, kShape, kTokens, selections[6], 2);
+    const auto above = summarize_storage("minicache", 5, kShape, kTokens, selections[5], 2);
+    const auto below = summarize_storage("minicache", 6, kShape, kTokens, selections[6], 2);
     check_widths(selections[5], above, 16);
     check_widths(selections[6], below, 16);
     CHECK(above.bytes.total() > 10 * below.bytes.total() / 2);
@@ -216,7 +216,7 @@ TEST_CASE("a layer is decided after the layer that decided_at returns", "[minica
     Waits policy;
     const auto order = [&](std::vector<int> at) {
         policy.at = std::move(at);
-        DecisionOrder decisions;
+        DecidableLayers decisions;
         std::vector<int> ends;
         for (int layer = 0; layer < 4; ++layer) ends.push_back(decisions.after(policy, layer, 4).second);
         return ends;
@@ -228,6 +228,6 @@ TEST_CASE("a layer is decided after the layer that decided_at returns", "[minica
     CHECK_THROWS_AS(order({0, 0, 2, 3}), std::logic_error);
     CHECK_THROWS_AS(order({2, 1, 2, 3}), std::logic_error);
     CHECK_THROWS_WITH(order({0, 1, 2, 4}), Contains("layer 3 cannot be decided at layer 4"));
-    DecisionOrder decisions;
+    DecidableLayers decisions;
     CHECK_THROWS_AS(decisions.after(policy, 1, 4), std::logic_error);
 }

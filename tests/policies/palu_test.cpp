@@ -3,7 +3,7 @@
 #include <numeric>
 #include <random>
 
-#include "policies/interface/low_rank.h"
+#include "policies/interface/gram_eigenvectors.h"
 #include "policies/interface/registry.h"
 #include "policies/interface/validation.h"
 #include "tests/policies/random_cache.h"
@@ -181,7 +181,7 @@ TEST_CASE("Palu takes its directions from the calibration text, and requests it 
 TEST_CASE("whitening=on in earlier traces and recipes means whitening=prompt", "[palu]") {
     CHECK(parse_policy("palu:whitening=on").label() == "palu:whitening=prompt");
     CHECK(parse_policy("palu:whitening=calibration").label() == "palu");
-    const Definition& palu = find("palu");
+    const Definition& palu = definition_named("palu");
     const auto read = [&](const char* json) {
         return ParameterValues::from_json(palu.parameters, json).text("whitening");
     };
@@ -244,7 +244,7 @@ TEST_CASE("Palu's bytes are its share of the full cache's, set by the budget or 
         const auto selection = select(policy, cache, context_of(cache, share))[0];
         const auto rows = row_bytes_of(selection, 16, 2);
         const size_t total = std::accumulate(rows.begin(), rows.end(), size_t{0});
-        const auto summary = summary_of("palu", 0, kShape, kTokens, selection, 2);
+        const auto summary = summarize_storage("palu", 0, kShape, kTokens, selection, 2);
         CHECK(summary.bytes.total() == total);
         if (selection.stored) check_widths(selection, summary, 16);
         return total;
@@ -272,7 +272,8 @@ TEST_CASE("Palu's bytes are its share of the full cache's, set by the budget or 
     CHECK_THROWS_AS(policy->begin(context_of(cache, 0.06)), BudgetError);
     CHECK_THROWS_WITH(policy->begin(context_of(cache, 0.06)), Contains("at least 6.3 %"));
     CHECK_NOTHROW(policy->begin(context_of(cache, 0.063)));
-    const auto summary = summary_of("palu", 0, kShape, kTokens, select("palu", cache, context_of(cache, 0.5))[0], 2);
+    const auto summary =
+        summarize_storage("palu", 0, kShape, kTokens, select("palu", cache, context_of(cache, 0.5))[0], 2);
     CHECK(summary.n_stored == std::vector<uint32_t>(5, kTokens));
     CHECK(summary.key_width == std::vector<float>{8, 8, 8, 8, 8});
     CHECK(summary.bytes.mapped == summary.bytes.total());

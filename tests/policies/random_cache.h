@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "policies/interface/decision_order.h"
+#include "policies/interface/decidable_layers.h"
 #include "policies/interface/observations.h"
 #include "policies/interface/policy.h"
 
@@ -181,7 +181,7 @@ inline Cache random_cache(ModelShape shape, int64_t n_tokens, unsigned seed, int
 /// The selections of a policy after begin(), made as by the engine.
 inline std::vector<Selection> select_all(Policy& policy, Cache& cache) {
     std::vector<Selection> selections;
-    DecisionOrder order;
+    DecidableLayers order;
     for (const auto& layer : cache.observations) {
         policy.observe(*layer);
         const auto [first, end] = order.after(policy, layer->layer, layer->shape.n_layers);

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 #include "policies/interface/stored_layer.h"
 
 namespace kvscope::policies::test {

@@ -134,7 +134,7 @@ TEST_CASE("ThinK with ratio 0.5 saves half of the keys' bytes, as announced", "[
     const auto selection = select("think:ratio=0.5,recent=10", cache, 1)[0];
     // Values, whole keys, pruned keys, channel indices.
     for (const size_t bytes : row_bytes_of(selection, 16, 2)) CHECK(bytes == (90 * 16 + 10 * 16 + 80 * 8) * 2 + 8 * 2);
-    const auto summary = summary_of("think", 0, kShape, kTokens, selection, 2);
+    const auto summary = summarize_storage("think", 0, kShape, kTokens, selection, 2);
     CHECK(summary.drops_channels);
     CHECK_FALSE(summary.merges);
     CHECK(std::accumulate(summary.key_channels.begin(), summary.key_channels.end(), 0) == 3 * 8);

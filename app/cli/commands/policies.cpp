@@ -44,7 +44,7 @@ std::function<int()> declare(CLI::App& app) {
     format->declare(app);
     return [name, format] {
         if (!name->empty()) {
-            const auto& definition = policies::find(*name);
+            const auto& definition = policies::definition_named(*name);
             if (format->is_text())
                 print(definition.title + ": " + definition.summary +
                       (definition.remark.empty() ? "" : " " + definition.remark) + "\n" + definition.paper + "\n\n");

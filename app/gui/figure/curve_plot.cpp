@@ -78,7 +78,7 @@ const policies::Parameter* parameter_of(const LiveWhatIf& what_if, const std::st
 /// Returns the slider's position, or nullopt for a parameter that is `auto`.
 std::optional<double> slider_at(LiveWhatIf& what_if, const std::string& over) {
     if (over == analysis::over_budget) return static_cast<double>(what_if.budget());
-    return policies::number_in(what_if.values().value(over));
+    return policies::numeric_value(what_if.values().value(over));
 }
 
 std::string obstacle_of(const LiveWhatIf& what_if, const std::string& over) {

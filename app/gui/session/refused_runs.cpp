@@ -60,10 +60,10 @@ RefusedRuns::Refused refusal(std::string budget, const std::string& reason, std:
 std::optional<int64_t> least_instead_of(const policies::PolicySpec& spec, const Budget& refused,
                                         const policies::UnreadPrompt& prompt) {
     if (spec.definition->budget_of != BudgetOf::entries) return std::nullopt;
-    if (!refused.is_share) return policies::least_entries(spec, refused.count, prompt);
+    if (!refused.is_share) return policies::find_smallest_feasible_count(spec, refused.count, prompt);
     return policies::infeasible_budget_reason(spec, {.count = 1}, prompt).empty()
                ? 1
-               : policies::least_entries(spec, 1, prompt);
+               : policies::find_smallest_feasible_count(spec, 1, prompt);
 }
 
 void check_budgets(const policies::PolicySpec& spec, const std::vector<Budget>& budgets,

@@ -10,7 +10,7 @@
 namespace kvscope::policies {
 
 /// Decode steps at which a cache changes between stored parts and rebuilt whole keys and values.
-struct Switching {
+struct StorageSwitching {
     bool begins_full = false;      ///< whether keys and values are whole at the end of the prompt
     std::vector<int64_t> steps{};  ///< ascending; the cache changes after the attention of each of these steps
 
@@ -18,13 +18,13 @@ struct Switching {
 
     /// Adds a change after the step and removes all later ones.
     void change_at(int64_t step);
-    Switching until(int64_t n_steps) const;
+    StorageSwitching until(int64_t n_steps) const;
 
-    friend bool operator==(const Switching&, const Switching&) = default;
+    friend bool operator==(const StorageSwitching&, const StorageSwitching&) = default;
 };
 
-std::vector<Parameter> switching_parameters();
+std::vector<Parameter> storage_switching_parameters();
 
-Switching parse_switching(std::string_view form, const std::string& switches);
+StorageSwitching parse_storage_switching(std::string_view form, const std::string& switches);
 
 }  // namespace kvscope::policies

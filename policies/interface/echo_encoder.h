@@ -12,10 +12,10 @@
 
 namespace kvscope::policies {
 
-class EchoStorage {
+class EchoEncoder {
  public:
-    EchoStorage() = default;
-    EchoStorage(const EchoMaps& maps, Projected which);
+    EchoEncoder() = default;
+    EchoEncoder(const EchoMaps& maps, Projected which);
 
     /// Returns the storage of tokens [first, end) for each head, and adds shared blocks to `layer`. The layers of a
     /// group must be stored in ascending order and with the same tokens.
@@ -42,12 +42,12 @@ class EchoStorage {
 };
 
 /// Whether the layer's group has a rebuilt layer, so that the layer stores tokens in parts.
-bool echo_stores(const EchoLayout& layout, int layer);
+bool is_layer_stored_in_parts(const EchoLayout& layout, int layer);
 
 /// Returns the share of the full cache's bytes that a long prompt needs, or 1 if the maps cannot be read.
 double echo_share(const std::string& path);
 
 /// Reads the maps for a run's model. @throws EchoMapsError if they are missing or made for another model
-EchoMaps echo_maps_of(const std::string& policy, const std::string& path, const RunContext& context);
+EchoMaps read_echo_maps_for_model(const std::string& policy, const std::string& path, const RunContext& context);
 
 }  // namespace kvscope::policies

@@ -9,9 +9,9 @@
 namespace kvscope::policies {
 
 /// Averages each entry's numbers over the chunks that attended to the entry. The averages are 0 before the first chunk.
-class EntryAverages {
+class RunningEntryAverages {
  public:
-    explicit EntryAverages(int64_t width = 0) : width_(static_cast<size_t>(width)) {}
+    explicit RunningEntryAverages(int64_t width = 0) : width_(static_cast<size_t>(width)) {}
 
     void resize(int64_t n) {
         n_chunks_.resize(static_cast<size_t>(n), 0);

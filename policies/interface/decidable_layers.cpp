@@ -1,4 +1,4 @@
-#include "policies/interface/decision_order.h"
+#include "policies/interface/decidable_layers.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 namespace kvscope::policies {
 
-std::pair<int, int> DecisionOrder::after(const Policy& policy, int layer, int n_layers) {
+std::pair<int, int> DecidableLayers::after(const Policy& policy, int layer, int n_layers) {
     if (layer != static_cast<int>(decided_at_.size()))
         throw std::logic_error(
             fmt::format("layers are observed in ascending order: expected {}, found {}", decided_at_.size(), layer));

@@ -9,9 +9,9 @@
 namespace kvscope::policies {
 
 /// Entries of one row at a decode step. Entries of a question that was read after the compression are not counted.
-class DecodeRow {
+class DecodeStepEntries {
  public:
-    DecodeRow(const RunContext& context, const StepObservations& step, std::span<const uint32_t> positions)
+    DecodeStepEntries(const RunContext& context, const StepObservations& step, std::span<const uint32_t> positions)
         : positions_(positions), question_from_(context.n_tokens), question_to_(step.position - step.step) {}
 
     uint32_t size() const { return static_cast<uint32_t>(positions_.size()); }

@@ -1,4 +1,4 @@
-#include "policies/interface/echo_storage.h"
+#include "policies/interface/echo_encoder.h"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,13 @@
 
 namespace kvscope::policies {
 
-EchoStorage::EchoStorage(const EchoMaps& maps, Projected which)
+EchoEncoder::EchoEncoder(const EchoMaps& maps, Projected which)
     : layout_(maps.layout), before_rope_(which == Projected::keys) {
     for (const auto& [layer, of_layer] : maps.layers)
         maps_[layer] = columns(which == Projected::keys ? of_layer.keys : of_layer.values);
 }
 
-EchoStorage::HeadMaps EchoStorage::columns(const Matrix& map) const {
+EchoEncoder::HeadMaps EchoEncoder::columns(const Matrix& map) const {
     const int d = layout_.head_dim, width = layout_.width(), local = layout_.local;
     HeadMaps maps;
     const auto part_of = [&](int head, int first_row, int n_rows) {
@@ -32,7 +32,7 @@ EchoStorage::HeadMaps EchoStorage::columns(const Matrix& map) const {
     return maps;
 }
 
-std::vector<StoredVectors> EchoStorage::store(int layer_index, const EntriesView& view, int64_t first, int64_t end,
+std::vector<StoredVectors> EchoEncoder::store(int layer_index, const EntriesView& view, int64_t first, int64_t end,
                                               StoredLayer& layer) {
     const bool is_first = layout_.is_first(layer_index);
     const int width = is_first ? layout_.width() : layout_.local;
@@ -46,8 +46,8 @@ std::vector<StoredVectors> EchoStorage::store(int layer_index, const EntriesView
     return heads;
 }
 
-std::shared_ptr<const StoredBlock> EchoStorage::stored_block_of(const EntriesView& view, int64_t first, int64_t end,
-                                                                int width) const {
+std::shared_ptr<const StoredBlock> EchoEncoder::quantization_block_of(const EntriesView& view, int64_t first,
+                                                                      int64_t end, int width) const {
     const int d = layout_.head_dim;
     auto block = std::make_shared<StoredBlock>();
     block->width = width;
@@ -62,7 +62,7 @@ std::shared_ptr<const StoredBlock> EchoStorage::stored_block_of(const EntriesVie
     return block;
 }
 
-StoredVectors EchoStorage::vectors(int head, const std::shared_ptr<const StoredBlock>& own,
+StoredVectors EchoEncoder::vectors(int head, const std::shared_ptr<const StoredBlock>& own,
                                    const HeadMaps* maps) const {
     const int d = layout_.head_dim;
     const int n_own = maps ? std::clamp(layout_.local - head * d, 0, d) : d;
@@ -80,7 +80,7 @@ StoredVectors EchoStorage::vectors(int head, const std::shared_ptr<const StoredB
     return vectors;
 }
 
-bool echo_stores(const EchoLayout& layout, int layer) {
+bool is_layer_stored_in_parts(const EchoLayout& layout, int layer) {
     if (!layout.is_first(layer)) return layout.is_rebuilt(layer);
     return layer + 1 < layout.n_layers && layout.is_rebuilt(layer + 1);
 }
@@ -93,7 +93,7 @@ double echo_share(const std::string& path) {
     }
 }
 
-EchoMaps echo_maps_of(const std::string& policy, const std::string& path, const RunContext& context) {
+EchoMaps read_echo_maps_for_model(const std::string& policy, const std::string& path, const RunContext& context) {
     if (path.empty())
         throw EchoMapsError(policy +
                             " rebuilds keys and values with maps trained for the model. Set the parameter `maps` to a "

@@ -1,4 +1,4 @@
-#include "policies/interface/low_rank.h"
+#include "policies/interface/gram_eigenvectors.h"
 
 #include <Eigen/Eigenvalues>
 #include <stdexcept>

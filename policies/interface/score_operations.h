@@ -25,7 +25,7 @@ std::vector<Out> reduce_scores_by_head(const ModelShape& shape, Granularity gran
 
 /// Returns (R, n_tokens) scores, all NaN.
 template <class Score>
-std::vector<Score> no_scores(int rows, int64_t n_tokens);
+std::vector<Score> make_nan_scores(int rows, int64_t n_tokens);
 
 /// Returns scores (R, n_tokens). Each row has the pooled first n_prefix values of a row of `in`, then NaN.
 std::vector<float> pooled_prefix(kernels::Pooling pooling, int64_t kernel, const std::vector<float>& in, int rows,
@@ -44,7 +44,7 @@ std::vector<std::vector<uint32_t>> best_and_tail(const Scores<Score>& scores, st
 
 /// Ranks the first n_prefix scores of all rows together. Returns how many of the `count` best scores are in each row.
 template <class Score>
-std::vector<int64_t> best_by_row(const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
-                                 int64_t count);
+std::vector<int64_t> count_best_by_row(const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
+                                       int64_t count);
 
 }  // namespace kvscope::policies

@@ -8,7 +8,7 @@
 namespace kvscope::policies {
 
 /// Tracks the layers for which a policy can decide after each observed layer (Policy::decided_at).
-class DecisionOrder {
+class DecidableLayers {
  public:
     /// Returns the range [first, end) of layers for which the policy can decide once `layer` has been observed.
     /// @throws std::logic_error if the layers are not in order or `decided_at` returns an impossible layer

@@ -1,4 +1,4 @@
-#include "policies/interface/switching.h"
+#include "policies/interface/storage_switching.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,33 +8,33 @@
 
 namespace kvscope::policies {
 
-bool Switching::is_full_at(int64_t step) const {
+bool StorageSwitching::is_full_at(int64_t step) const {
     const auto before = std::upper_bound(steps.begin(), steps.end(), step) - steps.begin();
     return begins_full == (before % 2 == 0);
 }
 
-void Switching::change_at(int64_t step) {
+void StorageSwitching::change_at(int64_t step) {
     steps.erase(std::lower_bound(steps.begin(), steps.end(), step), steps.end());
     steps.push_back(step);
 }
 
-Switching Switching::until(int64_t n_steps) const {
+StorageSwitching StorageSwitching::until(int64_t n_steps) const {
     return {begins_full, {steps.begin(), std::lower_bound(steps.begin(), steps.end(), n_steps)}};
 }
 
-std::vector<Parameter> switching_parameters() {
+std::vector<Parameter> storage_switching_parameters() {
     Parameter switches = text_parameter(
         "switches", "",
         "Decode steps after which the cache changes between compressed and full, counted from 0 and separated by /, "
         "such as 16/40. A full cache has whole keys and values, which are rebuilt from the compressed cache.");
-    switches.check_text = [](const std::string& text) { parse_switching("compressed", text); };
+    switches.check_text = [](const std::string& text) { parse_storage_switching("compressed", text); };
     return {choice_parameter("form", {"compressed", "full"}, "compressed",
                              "Form of the cache at the end of the prompt. `switches` changes it during decoding."),
             switches};
 }
 
-Switching parse_switching(std::string_view form, const std::string& text) {
-    Switching switching{.begins_full = form == "full"};
+StorageSwitching parse_storage_switching(std::string_view form, const std::string& text) {
+    StorageSwitching switching{.begins_full = form == "full"};
     for (const char* next = text.data(); next < text.data() + text.size();) {
         int64_t step = -1;
         const auto [end, error] = std::from_chars(next, text.data() + text.size(), step);

@@ -1,4 +1,4 @@
-#include "policies/interface/row_scores.h"
+#include "policies/interface/score_operations.h"
 
 #include <algorithm>
 #include <functional>
@@ -33,13 +33,13 @@ std::vector<Out> reduce_scores_by_head(const ModelShape& shape, Granularity gran
 }
 
 template <class Score>
-std::vector<Score> no_scores(int rows, int64_t n_tokens) {
+std::vector<Score> make_nan_scores(int rows, int64_t n_tokens) {
     return std::vector<Score>(static_cast<size_t>(rows * n_tokens), std::numeric_limits<Score>::quiet_NaN());
 }
 
 std::vector<float> pooled_prefix(kernels::Pooling pooling, int64_t kernel, const std::vector<float>& in, int rows,
                                  int64_t n_prefix, int64_t n_tokens) {
-    std::vector<float> scores = no_scores<float>(rows, n_tokens);
+    std::vector<float> scores = make_nan_scores<float>(rows, n_tokens);
     kernels::parallel_for(rows, rows * n_prefix, [&](int64_t row) {
         kernels::pool(pooling, in.data() + row * n_tokens, n_prefix, kernel, scores.data() + row * n_tokens);
     });
@@ -98,8 +98,8 @@ std::vector<std::vector<uint32_t>> best_and_tail(const Scores<Score>& scores, st
 }
 
 template <class Score>
-std::vector<int64_t> best_by_row(const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
-                                 int64_t count) {
+std::vector<int64_t> count_best_by_row(const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens,
+                                       int64_t count) {
     std::vector<int64_t> counts(static_cast<size_t>(rows));
     const auto* ranking = scores.known_ranking(n_tokens);
     if (ranking && ranking->ends_at(n_prefix))
@@ -117,8 +117,8 @@ template std::vector<float> reduce_scores_by_head(const ModelShape&, Granularity
                                                   const HeadRows&, int64_t, float);
 template std::vector<double> reduce_scores_by_head(const ModelShape&, Granularity, kernels::HeadReduction,
                                                    const HeadRows&, int64_t, float);
-template std::vector<float> no_scores(int, int64_t);
-template std::vector<double> no_scores(int, int64_t);
+template std::vector<float> make_nan_scores(int, int64_t);
+template std::vector<double> make_nan_scores(int, int64_t);
 template void require_scores(int, const std::vector<float>&, int, int64_t, int64_t);
 template void require_scores(int, const std::vector<double>&, int, int64_t, int64_t);
 template void require_scores(int, const Scores<float>&, int, int64_t, int64_t);
@@ -127,7 +127,7 @@ template std::vector<std::vector<uint32_t>> best_and_tail(const Scores<float>&, 
                                                           int64_t);
 template std::vector<std::vector<uint32_t>> best_and_tail(const Scores<double>&, std::span<const int64_t>, int64_t,
                                                           int64_t);
-template std::vector<int64_t> best_by_row(const Scores<float>&, int, int64_t, int64_t, int64_t);
-template std::vector<int64_t> best_by_row(const Scores<double>&, int, int64_t, int64_t, int64_t);
+template std::vector<int64_t> count_best_by_row(const Scores<float>&, int, int64_t, int64_t, int64_t);
+template std::vector<int64_t> count_best_by_row(const Scores<double>&, int, int64_t, int64_t, int64_t);
 
 }  // namespace kvscope::policies
