@@ -46,8 +46,8 @@ std::vector<StoredVectors> EchoEncoder::store(int layer_index, const EntriesView
     return heads;
 }
 
-std::shared_ptr<const StoredBlock> EchoEncoder::quantization_block_of(const EntriesView& view, int64_t first,
-                                                                      int64_t end, int width) const {
+std::shared_ptr<const StoredBlock> EchoEncoder::stored_block_of(const EntriesView& view, int64_t first, int64_t end,
+                                                                int width) const {
     const int d = layout_.head_dim;
     auto block = std::make_shared<StoredBlock>();
     block->width = width;
