@@ -5,7 +5,7 @@
 
 #include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/figure_job.h"
-#include "app/gui/figure/step_plot.h"
+#include "app/gui/figure/step_divergence_plot.h"
 #include "app/gui/session/answer_reference.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/run_places.h"
@@ -46,21 +46,21 @@ TEST_CASE("runs of a second trace are compared with their pairs in the first, an
     Session session(tasks);
     session.open(files.first);
     Comparison comparison;
-    CHECK(resolve(session, comparison, AutomaticComparison::traces, false).kind == Comparison::Kind::none);
+    CHECK(resolve_comparison(session, comparison, AutomaticComparison::traces, false).kind == Comparison::Kind::none);
     const int second = session.open(files.second).id();
-    const Compared compared = resolve(session, comparison, AutomaticComparison::traces, false);
+    const Compared compared = resolve_comparison(session, comparison, AutomaticComparison::traces, false);
     CHECK(compared.title == "[2] two.h5 − [1] one.h5");
     CHECK(compared.pairs.size() == 6);  // full and five others; one run failed
     for (const ComparedRuns& pair : compared.pairs) {
         CHECK(pair.a.document == second);
         CHECK(pair.label == session.look(pair.a).run);
     }
-    CHECK(resolve(session, comparison, AutomaticComparison::none, false).kind == Comparison::Kind::none);
+    CHECK(resolve_comparison(session, comparison, AutomaticComparison::none, false).kind == Comparison::Kind::none);
     // The choice and the table agree, whichever runs are visible.
     for (const RunKey& key : session.all_runs())
         if (key.document == second) session.set_visible(key, false);
     for (const bool shown_only : {true, false})
-        CHECK(resolve(session, Comparison{}, AutomaticComparison::traces, shown_only).title ==
+        CHECK(resolve_comparison(session, Comparison{}, AutomaticComparison::traces, shown_only).title ==
               "[2] two.h5 − [1] one.h5");
     for (const RunKey& key : session.all_runs()) session.set_visible(key, true);
 
@@ -70,16 +70,16 @@ TEST_CASE("runs of a second trace are compared with their pairs in the first, an
     Comparison read;
     load_comparison(state, read);
     CHECK(read == comparison);
-    CHECK(resolve(session, read, AutomaticComparison::none, true).title == "[1] one.h5 − [2] two.h5");
+    CHECK(resolve_comparison(session, read, AutomaticComparison::none, true).title == "[1] one.h5 − [2] two.h5");
     session.close(second);
-    CHECK(resolve(session, read, AutomaticComparison::none, true).kind == Comparison::Kind::none);
+    CHECK(resolve_comparison(session, read, AutomaticComparison::none, true).kind == Comparison::Kind::none);
 
     comparison = {Comparison::Kind::runs, {}, {}};
-    CHECK(resolve(session, comparison, AutomaticComparison::none, true).kind == Comparison::Kind::none);
+    CHECK(resolve_comparison(session, comparison, AutomaticComparison::none, true).kind == Comparison::Kind::none);
     const int first = session.documents().front()->id();
     session.pair.a = run_at(session, first, 0, 1);
     session.pair.b = run_at(session, first, 0, 3);
-    const Compared pair = resolve(session, comparison, AutomaticComparison::none, true);
+    const Compared pair = resolve_comparison(session, comparison, AutomaticComparison::none, true);
     REQUIRE(pair.pairs.size() == 1);
     CHECK(pair.pairs[0].label == "snapkv 16 − aperturekv 20");
 }

@@ -348,8 +348,8 @@ TEST_CASE("a single run, budget or policy can be shown with the full cache") {
         return session.attributes(key).policy == "snapkv" && session.attributes(key).budget == 24;
     });
     REQUIRE(named != all.end());
-    CHECK(name_of(session, *named, Alone::run) == "Only " + session.attributes(*named).label);
-    CHECK(name_of(session, *named, Alone::budget) == "Only budget 24");
+    CHECK(show_alone_label(session, *named, Alone::run) == "Only " + session.attributes(*named).label);
+    CHECK(show_alone_label(session, *named, Alone::budget) == "Only budget 24");
 }
 
 TEST_CASE("a right click on a run shows only its budget in two steps") {
@@ -364,7 +364,7 @@ TEST_CASE("a right click on a run shows only its budget in two steps") {
         c.MouseMove(("**/" + key.text() + "/" + session.attributes(key).label).c_str());
         c.MouseClick(ImGuiMouseButton_Right);
         c.Yield(2);
-        c.ItemClick(("//$FOCUSED/" + name_of(session, key, Alone::run)).c_str());
+        c.ItemClick(("//$FOCUSED/" + show_alone_label(session, key, Alone::run)).c_str());
     });
     driven.settle();
     for (const RunKey& other : session.all_runs())

@@ -87,7 +87,7 @@ TEST_CASE("each level of a pyramid contains the maximum of the cells below") {
             for (size_t column = 0; column < pyramid.levels[k].columns; ++column) {
                 float expected = NAN;
                 for (size_t i = column * span; i < std::min(columns, (column + 1) * span); ++i)
-                    expected = reduced(reduce, expected, values[row * columns + i]);
+                    expected = combine_cells(reduce, expected, values[row * columns + i]);
                 const float found = pyramid.levels[k].values[row * pyramid.levels[k].columns + column];
                 if (std::isnan(expected) ? !std::isnan(found) : found != expected) {
                     FAIL("level " << k << ", row " << row << ", column " << column << ": " << found << ", expected "

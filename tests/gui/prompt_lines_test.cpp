@@ -44,10 +44,10 @@ TEST_CASE("line breaks of the text are kept, also inside tokens") {
 }
 
 TEST_CASE("wide characters take two cells, combining marks none") {
-    CHECK(n_cells("東京") == 4);
-    CHECK(n_cells("e\xCC\x81") == 1);
-    CHECK(n_cells("👩‍👧") == 2);
-    CHECK(n_cells("👍🏽") == 2);
+    CHECK(text_width_in_cells("東京") == 4);
+    CHECK(text_width_in_cells("e\xCC\x81") == 1);
+    CHECK(text_width_in_cells("👩‍👧") == 2);
+    CHECK(text_width_in_cells("👍🏽") == 2);
     CHECK(lines_of({"東京", "都"}, 4) == Strings{"東京", "都"});
     CHECK(lines_of({"in", "東京", "都"}, 7) == Strings{"in東京", "都"});
 }

@@ -277,7 +277,7 @@ TEST_CASE("rows of selected objects differ from other rows", "[rankings]") {
     const auto lit = [&](const RankedRows& rows) {
         std::vector<size_t> found;
         for (size_t row = 0; row < rows.made.of.size(); ++row)
-            if (is_at(session.cursor(), rows, row)) found.push_back(row);
+            if (is_cursor_at_row(session.cursor(), rows, row)) found.push_back(row);
         return found;
     };
     const RankedRows sentences = rows_of("sentences"), heads = rows_of("heads"), steps = rows_of("steps");

@@ -26,15 +26,15 @@ TEST_CASE("keys show and hide the first 27 runs, and the palette any run by its 
         const RunKey run = runs[static_cast<size_t>(number) - 1];
         const auto n_hidden = document.hidden.size();
         CHECK(session.is_visible(run));
-        press(run_key(number));
+        press(run_visibility_key(number));
         CHECK(!session.is_visible(run));
         CHECK(document.hidden.size() == n_hidden + 1);
     }
-    press(run_key(14));
+    press(run_visibility_key(14));
     CHECK(session.is_visible(runs[13]));
-    CHECK(run_key(28) == 0);
-    CHECK(key_text(run_key(10)) == "Shift+1");
-    CHECK(key_text(run_key(27)) == "Ctrl+9");
+    CHECK(run_visibility_key(28) == 0);
+    CHECK(key_text(run_visibility_key(10)) == "Shift+1");
+    CHECK(key_text(run_visibility_key(27)) == "Ctrl+9");
     driven.drive([&](ImGuiTestContext& c) {
         c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
         c.Yield(2);

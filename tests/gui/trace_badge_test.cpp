@@ -74,8 +74,8 @@ TEST_CASE("a trace has its badge in place of a file name that is too long") {
     const Session& session = driven.session();
     const Document& document = *session.documents().at(1);
     CHECK(trace_badge_of(document) == "2");
-    CHECK(title_of(session, document) == "[2]");
-    CHECK(title_of(session, *session.documents().at(0)) == "[1] one.h5");
+    CHECK(trace_title(session, document) == "[2]");
+    CHECK(trace_title(session, *session.documents().at(0)) == "[1] one.h5");
     driven.drive([&](ImGuiTestContext&) {
         const RunLook look = session.look(document.key_of(0, 1));
         const float width = ImGui::CalcTextSize(look.run.c_str()).x + 3 * ImGui::GetFontSize();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "app/gui/drawing/sketch.h"
+#include "app/gui/drawing/view_sketch.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
@@ -36,7 +36,7 @@ void open_and_type(ImGuiTestContext& c, const char* typed) {
 TEST_CASE("every kind of view has a sketch of known cells, and all sketches have one size") {
     for (const ViewKind& kind : view_kinds()) {
         CAPTURE(kind.name);
-        const auto rows = rows_of(kind.sketch);
+        const auto rows = split_sketch_rows(kind.sketch);
         CHECK(rows.size() == 8);
         for (const auto row : rows) {
             CHECK(row.size() == 16);

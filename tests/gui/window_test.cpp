@@ -60,7 +60,7 @@ TEST_CASE("a map's cells have the colors of their values") {
             const float value = values[static_cast<size_t>(row * 3 + column)];
             const auto x = static_cast<float>(150 + 100 * column);
             const auto y = static_cast<float>(150 + 100 * row);
-            CHECK(pixel(shot, x, y) == color_of(colors, value));
+            CHECK(pixel(shot, x, y) == map_value_to_color(colors, value));
         }
     }
 }
@@ -83,7 +83,7 @@ TEST_CASE("one kept token among 100,000 is visible at every zoom") {
         int seen_below = 0;
         for (int x = 50; x < 1250; ++x) {
             seen_above += pixel(shot, static_cast<float>(x), 110) != colors.ground;
-            seen_below += pixel(shot, static_cast<float>(x), 130) == color_of(colors, 4);
+            seen_below += pixel(shot, static_cast<float>(x), 130) == map_value_to_color(colors, 4);
         }
         CHECK(seen_above == 0);
         CHECK(seen_below >= 1);
@@ -102,8 +102,8 @@ TEST_CASE("differences keep their sign when cells share a pixel") {
     colors.min = -3;
     colors.max = 3;
     const Screenshot shot = picture_of(map, {0, 0}, {100, 20}, {0, 5000, 0, 1}, colors);
-    CHECK(pixel(shot, 50, 10) == color_of(colors, -3));
-    CHECK(pixel(shot, 20, 10) == color_of(colors, 0));
+    CHECK(pixel(shot, 50, 10) == map_value_to_color(colors, -3));
+    CHECK(pixel(shot, 20, 10) == map_value_to_color(colors, 0));
 }
 
 TEST_CASE("a map removed during a frame is still drawn in that frame and in a preview") {
@@ -122,8 +122,8 @@ TEST_CASE("a map removed during a frame is still drawn in that frame and in a pr
         list->AddImage(preview.get(std::make_shared<const FigurePicture>(red)), {800, 100}, {900, 200});
         return true;
     });
-    CHECK(pixel(shot, 100 + 0.75f * size, 100 + 0.25f * size) == color_of(colors, 2));
-    CHECK(pixel(shot, 100 + 0.25f * size, 100 + 0.75f * size) == color_of(colors, 3));
+    CHECK(pixel(shot, 100 + 0.75f * size, 100 + 0.25f * size) == map_value_to_color(colors, 2));
+    CHECK(pixel(shot, 100 + 0.25f * size, 100 + 0.75f * size) == map_value_to_color(colors, 3));
     CHECK(pixel(shot, 850, 150) == IM_COL32(255, 0, 0, 255));
 }
 

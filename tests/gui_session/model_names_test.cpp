@@ -14,7 +14,7 @@ TEST_CASE("a model has the name that the user has chosen for its fingerprint, in
     model.config_json = R"({"_name_or_path": "Smollm2 135M 8k Lc100K Mix1 Ep2"})";
     ModelNames names;
     CHECK(model_name(names, model) == model.name);
-    CHECK(own_names(model) == std::vector<std::string>{model.name, "Smollm2 135M 8k Lc100K Mix1 Ep2"});
+    CHECK(recorded_model_names(model) == std::vector<std::string>{model.name, "Smollm2 135M 8k Lc100K Mix1 Ep2"});
     choose_model_name(names, model, "SmolLM2");
     CHECK(model_name(names, model) == "SmolLM2");
     trace::ModelAttributes other = model;
@@ -30,7 +30,7 @@ TEST_CASE("a model has the name that the user has chosen for its fingerprint, in
     }
     for (const char* odd : {"", "[]", "{", "7", R"({"_name_or_path": 7})", R"({"_name_or_path": ""})"}) {
         model.config_json = odd;
-        CHECK(own_names(model) == std::vector<std::string>{model.name});
+        CHECK(recorded_model_names(model) == std::vector<std::string>{model.name});
     }
 }
 

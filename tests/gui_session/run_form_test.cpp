@@ -289,11 +289,11 @@ TEST_CASE("every field of the form is saved, and states of earlier versions with
     CHECK(again.filled_in() == form.filled_in());
     CHECK(again.prompt_file == form.prompt_file);
     CHECK(again.filled_in().questions == std::vector<std::string>{"Who?", "When,\nand where?"});
-    CHECK(text_of_changes(again.request.options) ==
+    CHECK(changed_options_text(again.request.options) ==
           "temperature 0.7, top-p 0.9, sampling seed 18446744073709551615, policies' seed 5, f32, device cuda:1, "
           "isolated, "
           "ignore end of text, window 64, gradient alignment");
-    CHECK(text_of_changes({}).empty());
+    CHECK(changed_options_text({}).empty());
 
     auto old = filled_form().to_json();
     for (const char* added : {"questions", "file", "temperature", "top_p", "sampling_seed", "seed", "dtype", "device",
@@ -312,7 +312,7 @@ TEST_CASE("each declared option is saved with the form, listed if changed, and p
         CAPTURE(option.key);
         RunForm form = filled_form();
         form.request.options = engine::testing::with_another_value(option);
-        const std::string changes = text_of_changes(form.request.options);
+        const std::string changes = changed_options_text(form.request.options);
         const auto state = form.to_json();
         CHECK(state.contains(option.key) == (option.in_form != RunOption::InForm::no));
         CHECK(changes.empty() == (option.in_form != RunOption::InForm::row));

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "app/gui/session/answer_output.h"
+#include "app/gui/session/answer_comparison.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {

@@ -172,14 +172,14 @@ TEST_CASE("unpacked files are removed once no process has them open, but files w
     read_workspace(file, out);
     {
         const FolderInUse in_use(out);
-        clean_workspaces(all);
+        remove_unpacked_workspaces(all);
         CHECK(fs::exists(out / "t.h5"));
     }
     put(out / "t.h5.notes.json", "notes");
     fs::create_directories(all / "other-0123456789abcdef.new-4321");  // as after a crash during unpacking
     put(all / "other-0123456789abcdef.new-4321" / "half", "ha");
     fs::create_directory_symlink(folder.path(), all / "link");
-    clean_workspaces(all);
+    remove_unpacked_workspaces(all);
     CHECK_FALSE(fs::exists(out / "t.h5"));
     CHECK(contents(out / "t.h5.notes.json") == "notes");
     CHECK_FALSE(fs::exists(all / "other-0123456789abcdef.new-4321"));
@@ -187,7 +187,7 @@ TEST_CASE("unpacked files are removed once no process has them open, but files w
     read_workspace(file, out);
     CHECK(contents(out / "t.h5") == "trace");
     fs::remove(out / "t.h5.notes.json");
-    clean_workspaces(all);
+    remove_unpacked_workspaces(all);
     CHECK_FALSE(fs::exists(out));
-    clean_workspaces(folder / "nowhere");
+    remove_unpacked_workspaces(folder / "nowhere");
 }

@@ -152,7 +152,7 @@ void copy_picture(const ImDrawList*, const ImDrawCmd* command) {
 
 }  // namespace
 
-ImU32 color_of(const MapColors& colors, float value) {
+ImU32 map_value_to_color(const MapColors& colors, float value) {
     if (std::isnan(value) || (colors.ground_below_min && value < colors.min)) return colors.ground;
     if (!colors.classes.empty()) {
         const auto last = static_cast<float>(colors.classes.size() - 1);

@@ -25,7 +25,7 @@ struct MapColors {
     bool operator==(const MapColors&) const = default;
 };
 
-ImU32 color_of(const MapColors& colors, float value);
+ImU32 map_value_to_color(const MapColors& colors, float value);
 
 /// A rectangle of a map, in cells. If right < left or bottom < top, the map is drawn mirrored.
 struct MapWindow {

@@ -26,7 +26,7 @@ std::vector<float> halved(const std::vector<float>& in, size_t rows, size_t colu
 
 }  // namespace
 
-float reduced(Reduce reduce, float a, float b) {
+float combine_cells(Reduce reduce, float a, float b) {
     if (std::isnan(a)) return b;
     if (std::isnan(b)) return a;
     if (reduce == Reduce::maximum) return std::max(a, b);
@@ -43,10 +43,10 @@ Pyramid make_pyramid(std::vector<float> values, size_t rows, size_t columns, Red
     while (pyramid.levels.back().columns > smallest_level) {
         const auto& last = pyramid.levels.back();
         auto next = reduce == Reduce::maximum
-                        // like reduced(), fmax ignores a single NaN
+                        // like combine_cells(), fmax ignores a single NaN
                         ? halved(last.values, rows, last.columns, [](float a, float b) { return std::fmax(a, b); })
                         : halved(last.values, rows, last.columns,
-                                 [](float a, float b) { return reduced(Reduce::largest_magnitude, a, b); });
+                                 [](float a, float b) { return combine_cells(Reduce::largest_magnitude, a, b); });
         pyramid.levels.push_back({(last.columns + 1) / 2, std::move(next)});
     }
     return pyramid;

@@ -29,6 +29,6 @@ struct Pyramid {
 Pyramid make_pyramid(std::vector<float> values, size_t rows, size_t columns, Reduce reduce);
 
 /// Combines two cells. Returns NaN only if both are NaN.
-float reduced(Reduce reduce, float a, float b);
+float combine_cells(Reduce reduce, float a, float b);
 
 }  // namespace kvscope::gui

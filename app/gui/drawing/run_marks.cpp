@@ -106,7 +106,7 @@ void draw_run_chip(const Theme& theme, const analysis::LineStyle& style, ImVec2 
         draw_hollow_marker(marker, at, side, packed(line_on_ground(style.color, theme)), list);
 }
 
-void run_chip(const Theme& theme, const analysis::LineStyle& style, float height) {
+void draw_inline_run_chip(const Theme& theme, const analysis::LineStyle& style, float height) {
     const float side = 0.7f * ImGui::GetFontSize();
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float line = height > 0 ? height : ImGui::GetTextLineHeight();

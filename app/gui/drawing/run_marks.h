@@ -24,7 +24,7 @@ void draw_run_chip(const Theme& theme, const analysis::LineStyle& style, ImVec2 
                    bool is_filled = true);
 
 /// Adds the marker to a line of text. @param height height of the line, or 0 for the text height
-void run_chip(const Theme& theme, const analysis::LineStyle& style, float height = 0);
+void draw_inline_run_chip(const Theme& theme, const analysis::LineStyle& style, float height = 0);
 
 /// Draws a bar whose fill shows the dashes of the run's curve: full for solid, hatched for dashed, empty for dotted,
 /// horizontal lines for dash-dotted. A bar too thin for a pattern is paler instead.

@@ -439,7 +439,7 @@ size_t end_of_character(std::string_view text, size_t begin) {
     return text.size();
 }
 
-size_t beginning_of_erased(std::string_view text, size_t end) {
+size_t find_backspace_start(std::string_view text, size_t end) {
     const Places places(text);
     int place = places.place_of(end);
     if (place == 0) return 0;
@@ -450,7 +450,7 @@ size_t beginning_of_erased(std::string_view text, size_t end) {
     return places.byte_of(place);
 }
 
-size_t byte_beside(std::string_view text, size_t byte, int direction) {
+size_t move_caret_by_character(std::string_view text, size_t byte, int direction) {
     const Places places(text);
     int index = static_cast<int>(byte);
     int trailing = 0;
@@ -460,7 +460,7 @@ size_t byte_beside(std::string_view text, size_t byte, int direction) {
     return is_forwards ? text.size() + 1 : std::string_view::npos;
 }
 
-size_t word_beside(std::string_view text, size_t byte, int direction) {
+size_t move_caret_by_word(std::string_view text, size_t byte, int direction) {
     const Places places(text);
     const bool is_forwards = places.is_leftwards() == (direction < 0);
     const int last = places.count - 1;

@@ -37,13 +37,13 @@ void text_item(std::string_view text);
 size_t end_of_character(std::string_view text, size_t begin);
 
 /// Returns the first byte that Backspace erases before the caret `end`. In some scripts, only a mark is erased.
-size_t beginning_of_erased(std::string_view text, size_t end);
+size_t find_backspace_start(std::string_view text, size_t end);
 
 /// Returns the caret position one step to the left (-1) or right (1) on the screen. Returns text.size() + 1 for a step
 /// beyond the line's logical end, and npos for a step before the line's beginning.
-size_t byte_beside(std::string_view text, size_t byte, int direction);
-/// Like byte_beside(), but moves to the next beginning of a word.
-size_t word_beside(std::string_view text, size_t byte, int direction);
+size_t move_caret_by_character(std::string_view text, size_t byte, int direction);
+/// Like move_caret_by_character(), but moves to the next beginning of a word.
+size_t move_caret_by_word(std::string_view text, size_t byte, int direction);
 
 /// Returns how many bytes of whole characters fit into a width, but counts at least one character.
 size_t bytes_that_fit(std::string_view text, float width);

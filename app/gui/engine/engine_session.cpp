@@ -12,7 +12,6 @@
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
 #include "app/figures/whole_file.h"
-#include "app/gui/engine/decoding_job.h"
 #include "app/gui/engine/job_of_request.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
@@ -23,10 +22,11 @@
 #include "app/gui/engine/question_job.h"
 #include "app/gui/engine/run_caches.h"
 #include "app/gui/engine/run_display.h"
-#include "app/gui/engine/run_outputs.h"
+#include "app/gui/engine/run_output_files.h"
 #include "app/gui/engine/token_counter.h"
 #include "app/gui/engine/training_display.h"
 #include "app/gui/engine/unfinished_run.h"
+#include "app/gui/engine/what_if_decoding.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/whole_path.h"
 #include "app/program/engine/run_job.h"
@@ -125,8 +125,10 @@ class ThreadedSession final : public EngineSession {
         }
         if (is_paused_at(output)) return continue_stopped_run();
         try {
-            const UnfinishedRun unfinished = unfinished_run(output);
-            auto find_model = [model = unfinished.model, places = known_models_()] { return place_of(model, places); };
+            const UnfinishedRun unfinished = read_unfinished_run(output);
+            auto find_model = [model = unfinished.model, places = known_models_()] {
+                return find_model_path(model, places);
+            };
             return start_run(unfinished.job, std::nullopt, unfinished.plans, std::move(find_model), std::nullopt);
         } catch (const std::exception& error) {
             notice_(error.what(), true);
@@ -170,14 +172,15 @@ class ThreadedSession final : public EngineSession {
         const Document* of = session_.document(document);
         if (!of || prompt >= of->reader()->n_prompts()) return;
         const auto reader = of->file();
-        jobs_.enqueue(
-            fmt::format("{}: prefill", of->name()), [this, document, prompt, path, reader, places = known_models_()] {
-                model_.need(*reader, path.empty() ? places : std::vector{path});
-                progress_.go_on(EngineStatus::State::running,
-                                fmt::format("{}: prefill", reader->path().filename().string()));
-                const auto tokens = engine::stored_prompt(*model_.get(), *reader, prompt, 0);
-                keep(document, prompt, read_prompt(*model_.get(), tokens, reader->prompt(prompt).window, progress_));
-            });
+        jobs_.enqueue(fmt::format("{}: prefill", of->name()),
+                      [this, document, prompt, path, reader, places = known_models_()] {
+                          model_.need(*reader, path.empty() ? places : std::vector{path});
+                          progress_.go_on(EngineStatus::State::running,
+                                          fmt::format("{}: prefill", reader->path().filename().string()));
+                          const auto tokens = engine::stored_prompt(*model_.get(), *reader, prompt, 0);
+                          keep(document, prompt,
+                               compute_live_prefill(*model_.get(), tokens, reader->prompt(prompt).window, progress_));
+                      });
     }
 
     void compute_spectra(int document) override {
@@ -190,7 +193,7 @@ class ThreadedSession final : public EngineSession {
                           if (model_.is(wanted)) {
                               engine::add_spectra(model_.get()->checkpoint(), wanted.fingerprint, record, progress_);
                           } else {
-                              const auto checkpoint = checkpoint::open_checkpoint(place_of(wanted, places));
+                              const auto checkpoint = checkpoint::open_checkpoint(find_model_path(wanted, places));
                               progress_.go_on(EngineStatus::State::running, fmt::format("spectra of {}", wanted.name));
                               engine::add_spectra(*checkpoint, wanted.fingerprint, record, progress_);
                           }
@@ -502,9 +505,10 @@ class ThreadedSession final : public EngineSession {
                 };
                 events.on_made_again = [this, job](const QuestionJob::Asked& asked, const engine::RepeatedRun& again) {
                     if (!again.cache) return;
-                    jobs_.post([this, job, name = asked.name, cache = with_model(again.cache, model_.get())] {
-                        caches_.keep(job->document, job->prompt, name, cache);
-                    });
+                    jobs_.post(
+                        [this, job, name = asked.name, cache = keep_model_with_cache(again.cache, model_.get())] {
+                            caches_.keep(job->document, job->prompt, name, cache);
+                        });
                 };
                 const auto model = [&]() -> const engine::Model& {
                     model_.need(*job->reader, places);
@@ -515,7 +519,7 @@ class ThreadedSession final : public EngineSession {
                 answer(*job, model, progress_, events);
             },
             [this, job, document] {
-                end_all(
+                finish_answers_with_error(
                     *job, [&](int id, const auto& change) { change_answer(document, id, change); }, "stopped");
             });
     }
@@ -526,7 +530,7 @@ class ThreadedSession final : public EngineSession {
             try {
                 model_.need(*job.reader, places);
                 progress_.go_on(EngineStatus::State::running, what);
-                gui::decode(job, *model_.get(), progress_, decoding_events());
+                gui::decode_what_ifs(job, *model_.get(), progress_, decoding_events());
             } catch (...) {
                 jobs_.post([this] { partial_.clear(); });
                 throw;
@@ -562,11 +566,12 @@ class ThreadedSession final : public EngineSession {
             jobs_.post([this, key = what_if.key, label, text] { set_partial(key, label, text); });
         };
         events.on_decoded = [this](const auto& what_if, const engine::RepeatedRun& again) {
-            jobs_.post([this, what_if, record = again.record, cache = with_model(again.cache, model_.get())] {
-                caches_.keep(what_if.key.document, what_if.key.prompt, what_if.name, cache);
-                take_decoded(what_if, record);
-                partial_.clear();
-            });
+            jobs_.post(
+                [this, what_if, record = again.record, cache = keep_model_with_cache(again.cache, model_.get())] {
+                    caches_.keep(what_if.key.document, what_if.key.prompt, what_if.name, cache);
+                    take_decoded(what_if, record);
+                    partial_.clear();
+                });
         };
         return events;
     }
@@ -610,7 +615,8 @@ class ThreadedSession final : public EngineSession {
             if (progress.has_ended()) return;  // the memory of an ended run should be freed
             const std::shared_ptr<const engine::LivePrefill> live = experiment.take_prefill();
             std::vector<std::shared_ptr<engine::Conversation>> caches;
-            for (auto& cache : experiment.take_caches()) caches.push_back(with_model(std::move(cache), model));
+            for (auto& cache : experiment.take_caches())
+                caches.push_back(keep_model_with_cache(std::move(cache), model));
             if (!live) return;
             std::vector<int> prompts;
             for (size_t i = 0; i < contexts.size(); ++i) {

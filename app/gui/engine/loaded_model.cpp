@@ -18,7 +18,7 @@ namespace kvscope::gui {
 
 namespace fs = std::filesystem;
 
-fs::path place_of(const trace::ModelAttributes& wanted, std::vector<fs::path> places) {
+fs::path find_model_path(const trace::ModelAttributes& wanted, std::vector<fs::path> places) {
     try {
         places.push_back(program::default_model());
     } catch (const std::exception&) {
@@ -61,7 +61,7 @@ void LoadedModel::choose(fs::path path, const engine::RunOptions* asked) {
 
 void LoadedModel::need(const trace::Reader& trace, const std::vector<fs::path>& places) {
     const trace::ModelAttributes& wanted = trace.model();
-    const fs::path path = is(wanted) ? path_ : place_of(wanted, places);
+    const fs::path path = is(wanted) ? path_ : find_model_path(wanted, places);
     const std::string dtype = wanted.dtype == "f32" || wanted.dtype == "bf16" ? wanted.dtype : "";
     const std::string device = engine::recorded_device(bounded_json::parse_or_discard(trace.recipe_json()));
     try {

@@ -16,7 +16,7 @@
 namespace kvscope::gui {
 
 /// Returns the path of a trace's model among `places` and the default model. Throws std::runtime_error if none matches.
-std::filesystem::path place_of(const trace::ModelAttributes& wanted, std::vector<std::filesystem::path> places);
+std::filesystem::path find_model_path(const trace::ModelAttributes& wanted, std::vector<std::filesystem::path> places);
 
 /// Reports the devices of this machine and their free memory. Can be called on any thread.
 void report_devices(JobProgress& progress);
@@ -41,7 +41,7 @@ class LoadedModel {
     void choose(std::filesystem::path path, const engine::RunOptions* asked = nullptr);
 
     /// Loads the model of a trace with the trace's number type and device. If the device cannot be used, loads the
-    /// model on the CPU and warns once per trace. Throws the exceptions of place_of() and engine::Model::open.
+    /// model on the CPU and warns once per trace. Throws the exceptions of find_model_path() and engine::Model::open.
     void need(const trace::Reader& trace, const std::vector<std::filesystem::path>& places);
 
     double spectra_seconds() const;

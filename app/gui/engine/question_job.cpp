@@ -76,8 +76,9 @@ void ask(QuestionJob& job, const engine::Model& model, engine::Progress& progres
 
 }  // namespace
 
-void end_all(const QuestionJob& job, const std::function<void(int, std::function<void(FurtherAnswer&)>)>& on_change,
-             const std::string& error) {
+void finish_answers_with_error(const QuestionJob& job,
+                               const std::function<void(int, std::function<void(FurtherAnswer&)>)>& on_change,
+                               const std::string& error) {
     for (const auto& asked : job.runs) {
         on_change(asked.answer, [error](FurtherAnswer& to) {
             if (!to.finished) to.error = error;
@@ -93,10 +94,10 @@ void answer(QuestionJob& job, const std::function<const engine::Model&()>& model
         make_again(job, loaded, progress, events);
         ask(job, loaded, progress, events);
     } catch (const engine::Cancelled&) {
-        end_all(job, events.on_change, "stopped");
+        finish_answers_with_error(job, events.on_change, "stopped");
         throw;
     } catch (const std::exception& error) {
-        end_all(job, events.on_change, error.what());
+        finish_answers_with_error(job, events.on_change, error.what());
         throw;
     }
 }

@@ -40,7 +40,8 @@ void answer(QuestionJob& job, const std::function<const engine::Model&()>& model
             const QuestionEvents& events);
 
 /// Finishes the unfinished answers of a dropped job with an error.
-void end_all(const QuestionJob& job, const std::function<void(int, std::function<void(FurtherAnswer&)>)>& on_change,
-             const std::string& error);
+void finish_answers_with_error(const QuestionJob& job,
+                               const std::function<void(int, std::function<void(FurtherAnswer&)>)>& on_change,
+                               const std::string& error);
 
 }  // namespace kvscope::gui

@@ -9,8 +9,8 @@
 
 namespace kvscope::gui {
 
-std::shared_ptr<engine::Conversation> with_model(std::shared_ptr<engine::Conversation> cache,
-                                                 std::shared_ptr<const engine::Model> model) {
+std::shared_ptr<engine::Conversation> keep_model_with_cache(std::shared_ptr<engine::Conversation> cache,
+                                                            std::shared_ptr<const engine::Model> model) {
     struct Both {
         std::shared_ptr<const engine::Model> model;
         std::shared_ptr<engine::Conversation> cache;  // destroyed before the model

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/session/run_selection.h"
+#include "app/gui/session/selection.h"
 #include "engine/inference/conversation.h"
 
 namespace kvscope::gui {
@@ -13,8 +13,8 @@ class Document;
 class Session;
 
 /// Returns a pointer to the cache that also keeps the model alive.
-std::shared_ptr<engine::Conversation> with_model(std::shared_ptr<engine::Conversation> cache,
-                                                 std::shared_ptr<const engine::Model> model);
+std::shared_ptr<engine::Conversation> keep_model_with_cache(std::shared_ptr<engine::Conversation> cache,
+                                                            std::shared_ptr<const engine::Model> model);
 
 /// Caches for further questions: caches of the latest job and recently rebuilt caches. UI thread only.
 class RunCaches {

@@ -15,7 +15,7 @@
 
 namespace kvscope::gui {
 
-UnfinishedRun unfinished_run(const std::filesystem::path& output) {
+UnfinishedRun read_unfinished_run(const std::filesystem::path& output) {
     const std::filesystem::path part = trace::part_folder_of(output);
     const trace::Reader reader(part);
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());

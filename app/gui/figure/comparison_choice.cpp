@@ -13,7 +13,7 @@ bool choose_comparison(const char* view, const Context& context, AutomaticCompar
     const Session& session = context.session;
     const auto& documents = session.documents();
     if (documents.size() < 2 && !has_pair(session)) return false;
-    const Compared now = resolve(session, comparison, automatic, true);
+    const Compared now = resolve_comparison(session, comparison, automatic, true);
     ImGui::SetNextItemWidth((documents.size() > 1 ? 17 : 10) * ImGui::GetFontSize());
     const std::string shown = now.kind == Kind::none ? "no differences" : now.title;
     ImGui::SetNextItemAllowOverlap();  // for the badges

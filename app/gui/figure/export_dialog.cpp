@@ -24,7 +24,7 @@ void ask_for(Session& session, const std::string& suggestion, const std::string&
         return problem_with_ending(path, is_picture);
     };
     question.objection = [may_have_pages](const std::filesystem::path& path) {
-        return files_in_the_way(figures::files_to_replace(path, may_have_pages));
+        return overwrite_question(figures::files_to_replace(path, may_have_pages));
     };
     question.answer = [&session, what, may_have_pages, notice](const std::filesystem::path& path) {
         const figures::ExportOptions options{300, std::string("kvscope ") + program::version(), session.csv_safe};

@@ -36,7 +36,7 @@ std::string tab_separated(const analysis::Table& table) {
     return text;
 }
 
-std::string files_in_the_way(const std::vector<fs::path>& there) {
+std::string overwrite_question(const std::vector<fs::path>& there) {
     if (there.empty()) return "";
     const std::string first = there.front().filename().string();
     if (there.size() == 1) return first + " already exists";

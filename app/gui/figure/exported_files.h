@@ -9,7 +9,7 @@
 namespace kvscope::gui {
 
 /// Returns the question whether these existing files may be replaced, or an empty text if there are none.
-std::string files_in_the_way(const std::vector<std::filesystem::path>& there);
+std::string overwrite_question(const std::vector<std::filesystem::path>& there);
 
 /// Returns why the extension cannot be used, or an empty text. @param is_picture false if the output is only a table
 std::string problem_with_ending(const std::filesystem::path& path, bool is_picture);

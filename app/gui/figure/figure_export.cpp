@@ -109,7 +109,7 @@ void FigureExport::ask_for_file(Tasks& tasks, FileDialog& files, const FigureFor
     question.suggestion = figure.file_name;
     question.refusal = [](const fs::path& path) { return problem_with_ending(path, true); };
     question.objection = [may_have_pages = figure.may_have_pages](const fs::path& path) {
-        return files_in_the_way(figures::files_to_replace(path, may_have_pages));
+        return overwrite_question(figures::files_to_replace(path, may_have_pages));
     };
     question.answer = [this, &tasks, figure, options, notice](const fs::path& path) {
         start(tasks, {}, {path}, {figure}, options, notice);

@@ -163,7 +163,7 @@ FigureJob::FigureJob(const Session& session, const FigureRequest& request, Names
         readers_.push_back(document->reader());
         analysis::TracePart part{document->reader().get(), trace.options};
         if (request.n_traces() > 1)
-            part.name = names == Names::in_full ? session.name_of(*document) : title_of(session, *document);
+            part.name = names == Names::in_full ? session.name_of(*document) : trace_title(session, *document);
         if (trace.options.prompt == document->prompt) part.styles = session.styles_of(*document);
         part.against_each = request.against_each && i > 0;
         runs_.push_back(document->keys(trace.options.prompt));

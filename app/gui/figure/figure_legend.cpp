@@ -129,7 +129,7 @@ struct LegendPen {
             const float each = bar_width / static_cast<float>(steps);
             const float left = x + static_cast<float>(i) * each;
             list->AddRectFilled({std::floor(left), y + 0.1f * size}, {std::floor(left + each), y + 0.95f * size},
-                                color_of(colors, static_cast<float>(value)));
+                                map_value_to_color(colors, static_cast<float>(value)));
         }
     }
 

@@ -68,12 +68,12 @@ bool begin_menu() {
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request) {
     if (!begin_menu()) return;
-    draw_figure_items(context, view, kind, request);
+    draw_figure_menu_items(context, view, kind, request);
     ImGui::EndPopup();
 }
 
-void draw_figure_items(Context& context, const View& view, const char* kind,
-                       const std::optional<FigureRequest>& request) {
+void draw_figure_menu_items(Context& context, const View& view, const char* kind,
+                            const std::optional<FigureRequest>& request) {
     if (!request) {
         draw_items(context, view, kind, {}, {}, {});
         return;

@@ -11,8 +11,8 @@ namespace kvscope::gui {
 void draw_figure_menu(Context& context, const View& view, const char* kind,
                       const std::optional<FigureRequest>& request);
 
-void draw_figure_items(Context& context, const View& view, const char* kind,
-                       const std::optional<FigureRequest>& request);
+void draw_figure_menu_items(Context& context, const View& view, const char* kind,
+                            const std::optional<FigureRequest>& request);
 
 void draw_table_menu(Context& context, const View& view, const char* kind, const analysis::Table& table);
 

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "analysis/panel_titles.h"
-#include "app/gui/drawing/plot_range.h"
+#include "app/gui/drawing/pan_limits.h"
 #include "app/gui/figure/figure_axes.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/panel_layout.h"
@@ -133,7 +133,7 @@ FigureHit FigurePlot::draw_panels(const Drawing& drawing) {
         const ImVec2 min{std::round(origin.x + place.at.x), std::round(origin.y + place.at.y)};
         ImVec2 max{std::round(min.x + place.size.x), std::round(min.y + place.size.y)};
         if (panel.square_cells) {
-            const ImVec2 size = squared(panel, {max.x - min.x, max.y - min.y});
+            const ImVec2 size = size_with_equal_scales(panel, {max.x - min.x, max.y - min.y});
             max = {min.x + size.x, min.y + size.y};
         }
         if (!ImGui::IsRectVisible({min.x, min.y - layout.title}, {max.x, max.y + below})) continue;

@@ -267,7 +267,7 @@ MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme) {
     return colors;
 }
 
-std::string title_of(const Axis& axis) { return analysis::axis_title(axis.title, axis.unit, 0); }
+std::string axis_title_with_unit(const Axis& axis) { return analysis::axis_title(axis.title, axis.unit, 0); }
 
 void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 color) {
     const float at = frame.x_of(x);

@@ -37,7 +37,7 @@ float top_of_label(const PlotFrame& frame, float line, float height);
 MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme);
 
 /// Returns an axis title with its unit, such as "Coverage (% of tokens)".
-std::string title_of(const analysis::Axis& axis);
+std::string axis_title_with_unit(const analysis::Axis& axis);
 
 void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 color);
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/gui/figure/comparison_choice.h"
-#include "app/gui/figure/figure_choice.h"
 #include "app/gui/figure/figure_menu.h"
+#include "app/gui/figure/figure_option_choice.h"
 
 namespace kvscope::gui {
 
@@ -45,7 +45,7 @@ void FigureView::draw(Context& context) {
 }
 
 Compared FigureView::compared(const Session& session) const {
-    Compared pairs = resolve(session, comparison_, automatic_, true);
+    Compared pairs = resolve_comparison(session, comparison_, automatic_, true);
     if (pairs.kind == Comparison::Kind::traces) {
         std::erase_if(pairs.pairs,
                       [&](const ComparedRuns& pair) { return session.attributes(pair.a).policy == "full"; });

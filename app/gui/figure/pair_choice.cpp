@@ -31,7 +31,7 @@ void choose_run(const Context& context, const char* letter, const char* view, co
                 std::optional<RunKey>& slot) {
     Session& session = context.session;
     const auto chip = [&](const RunKey& key, float height) {
-        run_chip(context.theme, session.look(key).style, height);
+        draw_inline_run_chip(context.theme, session.look(key).style, height);
     };
     ImGui::AlignTextToFramePadding();
     ImGui::TextUnformatted(letter);

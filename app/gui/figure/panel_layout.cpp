@@ -82,7 +82,7 @@ std::vector<float> column_widths(const analysis::Figure& figure, const FigureLoo
 
 }  // namespace
 
-ImVec2 squared(const Panel& panel, ImVec2 size) {
+ImVec2 size_with_equal_scales(const Panel& panel, ImVec2 size) {
     const auto across = static_cast<float>(panel.x.max - panel.x.min);
     const auto down = static_cast<float>(panel.y.max - panel.y.min);
     const float unit = std::min(size.x / across, size.y / down);
@@ -135,7 +135,7 @@ void shrink_to_squares(const analysis::Figure& figure, std::vector<float>& width
     if (figure.panels.empty() || !figure.panels.front().square_cells) return;
     ImVec2 largest{0, 0};
     for (const Panel& panel : figure.panels) {
-        const ImVec2 size = squared(panel, {widths[0], height});
+        const ImVec2 size = size_with_equal_scales(panel, {widths[0], height});
         largest = {std::max(largest.x, size.x), std::max(largest.y, size.y)};
     }
     height = largest.y;

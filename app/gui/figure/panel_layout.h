@@ -30,6 +30,6 @@ struct PanelLayout {
 PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& look, ImVec2 room,
                            const std::function<analysis::Axis(size_t panel)>& shown_y);
 
-ImVec2 squared(const analysis::Panel& panel, ImVec2 size);
+ImVec2 size_with_equal_scales(const analysis::Panel& panel, ImVec2 size);
 
 }  // namespace kvscope::gui

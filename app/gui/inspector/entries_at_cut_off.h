@@ -11,7 +11,7 @@
 namespace kvscope::gui {
 
 /// Draws the entries next to a head's cut-off and returns them as a table. A click selects the token.
-analysis::Table draw_border(Context& context, const TaskSlot<analysis::Border>& slot, const PromptText& prompt,
-                            const TokenQuestion& asked, int layer, int row);
+analysis::Table draw_entries_at_cut_off(Context& context, const TaskSlot<analysis::Border>& slot,
+                                        const PromptText& prompt, const TokenQuestion& asked, int layer, int row);
 
 }  // namespace kvscope::gui

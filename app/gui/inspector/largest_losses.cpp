@@ -54,7 +54,7 @@ void draw_row(Context& context, const RankedRows& rows, size_t row, const ShownC
     ImGui::PushID(static_cast<int>(row));
     if (ImGui::Selectable("##place to look at", false, 0, {0, broken.height()})) {
         Selection& selection = context.session.selection;
-        selection.set(cursor_of(selection.cursor_in(rows.document, rows.prompt), rows, row));
+        selection.set(cursor_at_row(selection.cursor_in(rows.document, rows.prompt), rows, row));
     }
     ImGui::SetItemTooltip("%s", text.c_str());
     ImGui::PopID();

@@ -7,10 +7,10 @@
 
 namespace kvscope::gui {
 
-std::optional<double> number_in(const analysis::Cell& cell);
+std::optional<double> cell_number(const analysis::Cell& cell);
 
 /// Formats a cell with the digits and unit of its column: "1.5 MB", "< 0.001", "NaN". Returns "" for an empty cell.
-std::string text_of(const analysis::Column& column, const analysis::Cell& cell);
+std::string cell_text(const analysis::Column& column, const analysis::Cell& cell);
 
 /// Whether a difference rounds to zero with the digits of its column.
 bool rounds_to_zero(const analysis::Column& column, double difference);

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "app/gui/session/run_selection.h"
+#include "app/gui/session/selection.h"
 
 namespace kvscope::gui {
 

@@ -55,8 +55,8 @@ bool has_pair(const Session& session) {
     return session.pair.is_complete() && session.exists(*session.pair.a) && session.exists(*session.pair.b);
 }
 
-std::string title_of_both(const Session& session, const Document& trace, const Document& less) {
-    return fmt::format("{} − {}", title_of(session, trace), title_of(session, less));
+std::string trace_difference_title(const Session& session, const Document& trace, const Document& less) {
+    return fmt::format("{} − {}", trace_title(session, trace), trace_title(session, less));
 }
 
 const ComparedRuns* Compared::of(const RunKey& run) const {
@@ -65,7 +65,8 @@ const ComparedRuns* Compared::of(const RunKey& run) const {
     return found == pairs.end() ? nullptr : &*found;
 }
 
-Compared resolve(const Session& session, const Comparison& comparison, AutomaticComparison automatic, bool shown_only) {
+Compared resolve_comparison(const Session& session, const Comparison& comparison, AutomaticComparison automatic,
+                            bool shown_only) {
     using Kind = Comparison::Kind;
     const auto& documents = session.documents();
     Compared compared;
@@ -95,7 +96,7 @@ Compared resolve(const Session& session, const Comparison& comparison, Automatic
     } else if (compared.kind == Kind::traces) {
         compared.trace = trace;
         compared.less = less;
-        compared.title = title_of_both(session, *trace, *less);
+        compared.title = trace_difference_title(session, *trace, *less);
         compared.pairs = pairs_of(session, *trace, *less, shown_only);
         // Checks all runs, so that hiding runs does not end the comparison of two traces.
         if (!is_chosen && compared.pairs.empty() && pairs_of(session, *trace, *less, false).empty()) compared = {};

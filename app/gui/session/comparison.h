@@ -41,11 +41,12 @@ struct Compared {
 
 /// Determines which runs are compared. Uses `automatic` if the choice is impossible, e.g. because a trace was closed.
 /// @param shown_only whether to omit hidden runs of the first trace
-Compared resolve(const Session& session, const Comparison& comparison, AutomaticComparison automatic, bool shown_only);
+Compared resolve_comparison(const Session& session, const Comparison& comparison, AutomaticComparison automatic,
+                            bool shown_only);
 
 /// Whether A and B are chosen, exist and differ.
 bool has_pair(const Session& session);
-std::string title_of_both(const Session& session, const Document& trace, const Document& less);
+std::string trace_difference_title(const Session& session, const Document& trace, const Document& less);
 
 /// Returns the request for a figure of differences. Its document is −1 if no runs match.
 FigureRequest difference_request(const std::string& figure, const Compared& compared);

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/session/run_selection.h"
+#include "app/gui/session/selection.h"
 #include "app/gui/session/unfinished_answers.h"
 #include "app/gui/session/unique_id.h"
 #include "trace/reader.h"

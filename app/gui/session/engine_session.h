@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/session/run_selection.h"
+#include "app/gui/session/selection.h"
 #include "app/gui/session/unique_id.h"
 #include "engine/options/device_name.h"
 #include "engine/options/run_options.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "analysis/figure_definition.h"
-#include "app/gui/session/run_selection.h"
+#include "app/gui/session/selection.h"
 
 namespace kvscope::gui {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/gui/session/run_selection.h"
+#include "app/gui/session/selection.h"
 
 namespace kvscope::gui {
 

@@ -12,7 +12,7 @@ std::string model_name(const ModelNames& names, const trace::ModelAttributes& mo
     return chosen == names.end() ? model.name : chosen->second;
 }
 
-std::vector<std::string> own_names(const trace::ModelAttributes& model) {
+std::vector<std::string> recorded_model_names(const trace::ModelAttributes& model) {
     std::vector<std::string> names{model.name};
     const auto config = bounded_json::parse_or_discard(model.config_json);
     const auto metadata = config.is_object() ? config.find("_name_or_path") : config.end();

@@ -40,7 +40,7 @@ RankingRequest of_pair(const Session& session) {
 
 std::string shown_cell(const analysis::Column& column, const Cell& cell) {
     const auto* text = std::get_if<std::string>(&cell);
-    if (!text) return text_of(column, cell);
+    if (!text) return cell_text(column, cell);
     if (analysis::is_of_tokens(column)) return shown_token(*text);
     std::string line = *text;
     std::replace_if(
@@ -70,7 +70,7 @@ RankedRows ranked_rows(const trace::Reader& reader, const analysis::RankingDefin
 }
 
 int compare_cells(const Cell& x, const Cell& y) {
-    const auto a = number_in(x), b = number_in(y);
+    const auto a = cell_number(x), b = cell_number(y);
     if (a && b) return *a < *b ? -1 : *a > *b ? 1 : 0;
     const auto* s = std::get_if<std::string>(&x);
     const auto* t = std::get_if<std::string>(&y);
@@ -79,7 +79,7 @@ int compare_cells(const Cell& x, const Cell& y) {
 
 bool is_unknown(const Cell& cell) {
     const auto* text = std::get_if<std::string>(&cell);
-    return text ? text->empty() : !number_in(cell);
+    return text ? text->empty() : !cell_number(cell);
 }
 
 }  // namespace
@@ -190,7 +190,7 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
     return answer;
 }
 
-Cursor cursor_of(const Cursor& from, const RankedRows& rows, size_t row) {
+Cursor cursor_at_row(const Cursor& from, const RankedRows& rows, size_t row) {
     const RankedSubject& of = rows.made.of.at(row);
     const analysis::Subject& subject = of.subject;
     Cursor cursor = from;
@@ -209,7 +209,7 @@ Cursor cursor_of(const Cursor& from, const RankedRows& rows, size_t row) {
     return cursor;
 }
 
-bool is_at(const Cursor& cursor, const RankedRows& rows, size_t row) {
+bool is_cursor_at_row(const Cursor& cursor, const RankedRows& rows, size_t row) {
     const RankedSubject& of = rows.made.of.at(row);
     const analysis::Subject& subject = of.subject;
     if (cursor.run.document != rows.document || cursor.run.prompt != rows.prompt) return false;

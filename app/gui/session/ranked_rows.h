@@ -54,9 +54,9 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
                                         const TaskSlot<OrderedRows>& ordered, const RankingRequest& request,
                                         const RowOrder& order);
 
-Cursor cursor_of(const Cursor& from, const RankedRows& rows, size_t row);
+Cursor cursor_at_row(const Cursor& from, const RankedRows& rows, size_t row);
 
 /// Whether a cursor is at the place that a row describes. The run must be the same only if the row has no tokens.
-bool is_at(const Cursor& cursor, const RankedRows& rows, size_t row);
+bool is_cursor_at_row(const Cursor& cursor, const RankedRows& rows, size_t row);
 
 }  // namespace kvscope::gui

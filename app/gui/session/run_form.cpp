@@ -63,7 +63,7 @@ std::vector<std::string> RunRequest::asked_questions() const {
     return asked;
 }
 
-std::string text_of_changes(const RunOptions& options) {
+std::string changed_options_text(const RunOptions& options) {
     std::vector<std::string> changes;
     for (const RunOption& option : engine::run_options()) {
         if (option.in_form != RunOption::InForm::row || option.is_default(options)) continue;
@@ -210,7 +210,7 @@ std::string RunForm::output_note() const {
         std::error_code error;
         const fs::path folder = fs::current_path(error);
         if (error) return fmt::format("the folder in which kvscope was started no longer exists: {}", error.message());
-        return fmt::format("{} in {} will be a new file", new_output().string(), folder.string());
+        return fmt::format("{} in {} will be a new file", find_free_output_path().string(), folder.string());
     }
     const std::string name = output.filename().string();
     if (request.force && is_there(output)) return fmt::format("{} is replaced once the new trace is complete", name);
@@ -303,7 +303,7 @@ std::string RunForm::command(const fs::path& model) const {
     for (const auto& policy : wanted.policies) command.add("--policy", policy);
     command.add("--budget", wanted.budgets);
     command.add(engine::command_words(wanted.options));
-    command.add("--output", wanted.output.empty() ? new_output().string() : wanted.output.string());
+    command.add("--output", wanted.output.empty() ? find_free_output_path().string() : wanted.output.string());
     if (wanted.force) command.add("--force");
     return command.text();
 }
@@ -402,7 +402,7 @@ bool is_text_file(const fs::path& path) {
     return extension == ".txt" || extension == ".md" || extension == ".markdown";
 }
 
-fs::path new_output(const std::function<bool(const fs::path&)>& is_taken) {
+fs::path find_free_output_path(const std::function<bool(const fs::path&)>& is_taken) {
     for (int i = 1;; ++i) {
         const fs::path path = fmt::format("kvscope-{}.h5", i);
         if (!is_there(path) && !is_there(part_of(path)) && !(is_taken && is_taken(path))) return path;

@@ -24,7 +24,7 @@ struct PolicyRow {
 };
 
 /// Lists the rarely used options that differ from their defaults: "temperature 0.7, isolated".
-std::string text_of_changes(const RunOptions& options);
+std::string changed_options_text(const RunOptions& options);
 void reset_seldom_changed(RunOptions& options);
 
 /// The form with which the user runs policies on a prompt. Does not use ImGui.
@@ -97,7 +97,8 @@ bool is_text_file(const std::filesystem::path& path);
 
 /// Returns the first free name of "kvscope-1.h5", "kvscope-2.h5", … in the current folder.
 /// @param is_taken whether a job has reserved a name that is not on disk yet
-std::filesystem::path new_output(const std::function<bool(const std::filesystem::path&)>& is_taken = nullptr);
+std::filesystem::path find_free_output_path(
+    const std::function<bool(const std::filesystem::path&)>& is_taken = nullptr);
 
 struct SamplePrompt {
     std::string name;

@@ -115,7 +115,7 @@ void show_all(Session& session) {
     for (const RunKey& key : session.all_runs()) session.set_visible(key, true);
 }
 
-std::string name_of(const Session& session, const RunKey& run, Alone which) {
+std::string show_alone_label(const Session& session, const RunKey& run, Alone which) {
     const trace::RunAttributes& of = session.attributes(run);
     switch (which) {
         case Alone::run:

@@ -25,6 +25,6 @@ void show_all(Session& session);
 /// all its words. A budget after the last name applies to all names if possible. Returns none if a name matches no run.
 std::vector<RunKey> typed_runs(const Session& session, const std::string& typed);
 
-std::string name_of(const Session& session, const RunKey& run, Alone which);
+std::string show_alone_label(const Session& session, const RunKey& run, Alone which);
 
 }  // namespace kvscope::gui

@@ -16,8 +16,8 @@
 #include "app/gui/session/document.h"
 #include "app/gui/session/hover.h"
 #include "app/gui/session/model_names.h"
-#include "app/gui/session/run_selection.h"
 #include "app/gui/session/run_styles.h"
+#include "app/gui/session/selection.h"
 #include "app/gui/session/tasks.h"
 
 namespace kvscope::gui {

@@ -6,7 +6,7 @@ std::string trace_badge_of(const Document& document) { return std::to_string(doc
 
 std::string badge_in_text(const Document& document) { return "[" + trace_badge_of(document) + "]"; }
 
-std::string title_of(const Session& session, const Document& document) {
+std::string trace_title(const Session& session, const Document& document) {
     constexpr size_t most_characters = 24;
     const std::string name = session.name_of(document);
     return badge_in_text(document) + (name.size() <= most_characters ? " " + name : "");
@@ -14,7 +14,7 @@ std::string title_of(const Session& session, const Document& document) {
 
 std::string label_in_title(const Session& session, const RunKey& run) {
     const RunLook look = session.look(run);
-    return look.trace.empty() ? look.label : title_of(session, *session.document(run)) + ": " + look.run;
+    return look.trace.empty() ? look.label : trace_title(session, *session.document(run)) + ": " + look.run;
 }
 
 }  // namespace kvscope::gui

@@ -13,7 +13,7 @@ std::string trace_badge_of(const Document& document);
 std::string badge_in_text(const Document& document);
 
 /// Returns the badge of a trace for figure titles, followed by the trace's name if the name is short.
-std::string title_of(const Session& session, const Document& document);
+std::string trace_title(const Session& session, const Document& document);
 
 std::string label_in_title(const Session& session, const RunKey& run);
 

@@ -415,7 +415,7 @@ FolderInUse::~FolderInUse() {
     if (file_ >= 0) ::close(file_);
 }
 
-void clean_workspaces(const fs::path& folder) {
+void remove_unpacked_workspaces(const fs::path& folder) {
     const auto is_left_over = [](const std::string& name) {
         const size_t at = name.rfind(new_mark);
         return at != std::string::npos &&

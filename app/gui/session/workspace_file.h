@@ -27,7 +27,7 @@ std::string workspace_folder_name(const std::filesystem::path& path);
 /// the archive is damaged or unsafe, e.g. has links or unlisted files, or if the disk is full.
 nlohmann::json read_workspace(const std::filesystem::path& path, const std::filesystem::path& folder);
 
-/// Protects an existing folder from clean_workspaces() of any process.
+/// Protects an existing folder from remove_unpacked_workspaces() of any process.
 class FolderInUse {
  public:
     explicit FolderInUse(const std::filesystem::path& folder);
@@ -40,6 +40,6 @@ class FolderInUse {
 };
 
 /// Removes unpacked files from the subfolders of `folder`, except open workspaces and changed or added files.
-void clean_workspaces(const std::filesystem::path& folder);
+void remove_unpacked_workspaces(const std::filesystem::path& folder);
 
 }  // namespace kvscope::gui

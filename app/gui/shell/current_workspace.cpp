@@ -25,12 +25,12 @@ std::filesystem::path workspaces_folder() { return state_folder() / "workspaces"
 
 CurrentWorkspace::CurrentWorkspace(Session& session, TraceSidecars& sidecars, OpenViews& views, Notices& notices)
     : session_(session), sidecars_(sidecars), views_(views), notices_(notices) {
-    clean_workspaces(workspaces_folder());  // workspaces of a crashed instance
+    remove_unpacked_workspaces(workspaces_folder());  // workspaces of a crashed instance
 }
 
 CurrentWorkspace::~CurrentWorkspace() {
     unpacked_.clear();
-    clean_workspaces(workspaces_folder());
+    remove_unpacked_workspaces(workspaces_folder());
 }
 
 void CurrentWorkspace::save(const std::filesystem::path& path) {

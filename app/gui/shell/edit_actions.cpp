@@ -59,7 +59,7 @@ void add_copy_actions(MenuActions& menu, const ActionTargets& on) {
              });
     menu.add(
         "Copy the command that reproduces this run", 0,
-        [&session, &notices = on.notices] { copy_command_of(session, session.cursor().run, notices.function()); },
+        [&session, &notices = on.notices] { copy_run_command(session, session.cursor().run, notices.function()); },
         [&session] { return session.exists(session.cursor().run); });
     menu.add(
         "Rename the selected run…", 0, [&session, &rename = on.rename] { rename.ask(session, session.cursor().run); },

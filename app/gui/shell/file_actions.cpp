@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "app/gui/shell/file_questions.h"
 #include "app/gui/shell/menu_actions.h"
+#include "app/gui/shell/menu_file_dialogs.h"
 
 namespace kvscope::gui {
 namespace {
@@ -28,7 +28,7 @@ void add_file_actions(const ActionTargets& on) {
     const auto open = [&dialog, &opener = on.opener] { ask_for_trace(dialog, opener); };
     menu.add("Open a trace…", ImGuiMod_Ctrl | ImGuiKey_O,
              [&dialog, &opener = on.opener, &session, &autosave = on.autosave] {
-                 ask_to_replace_trace(dialog, opener, session, autosave);
+                 ask_for_replacement_trace(dialog, opener, session, autosave);
              });
     menu.add("Open another trace…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_O, open, has_trace(session));
     menu.add(

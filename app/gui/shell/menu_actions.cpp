@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "app/gui/shell/file_questions.h"
 #include "app/gui/shell/layouts.h"
+#include "app/gui/shell/menu_file_dialogs.h"
 
 namespace kvscope::gui {
 
@@ -19,7 +19,7 @@ std::function<bool()> has_trace(const Session& session) {
     return [&session] { return !session.documents().empty(); };
 }
 
-Action apply_saved(SavedLayouts& layouts, const std::string& name) {
+Action make_apply_layout_action(SavedLayouts& layouts, const std::string& name) {
     return {name, "Layout", 0, [&layouts, name] { layouts.apply(name); }, {}, {}, false};
 }
 
@@ -97,7 +97,7 @@ void draw_saved_layouts(Actions& actions, SavedLayouts& layouts) {
     if (names.empty()) return;
     ImGui::SeparatorText("Saved");
     for (const auto& name : names)
-        if (ImGui::MenuItem(name.c_str())) actions.start(apply_saved(layouts, name));
+        if (ImGui::MenuItem(name.c_str())) actions.start(make_apply_layout_action(layouts, name));
     if (!ImGui::BeginMenu("Remove")) return;
     for (const auto& name : names)
         if (ImGui::MenuItem((name + "…").c_str())) layouts.ask_to_remove(name);

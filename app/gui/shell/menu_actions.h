@@ -67,7 +67,7 @@ void add_edit_actions(const ActionTargets& on);
 void add_view_actions(const ActionTargets& on);
 void add_layout_actions(const ActionTargets& on);
 void add_help_actions(const ActionTargets& on);
-Action apply_saved(SavedLayouts& layouts, const std::string& name);
+Action make_apply_layout_action(SavedLayouts& layouts, const std::string& name);
 void add_run_actions(const ActionTargets& on);
 void add_palette_actions(const ActionTargets& on);
 

@@ -80,7 +80,7 @@ void add_run_keys(Actions& actions, Session& session) {
         const int first = number - (number - 1) % 9;
         actions.add({fmt::format("Show or hide run {}", number),
                      "",
-                     run_key(number),
+                     run_visibility_key(number),
                      [&session, number] {
                          const auto runs = session.all_runs();
                          if (static_cast<size_t>(number) <= runs.size())
@@ -89,7 +89,7 @@ void add_run_keys(Actions& actions, Session& session) {
                      has_trace(session),
                      {},
                      false,
-                     fmt::format("{} … 9", key_text(run_key(first))),
+                     fmt::format("{} … 9", key_text(run_visibility_key(first))),
                      fmt::format("Show or hide runs {} to {}", first, first + 8)});
     }
 }
@@ -122,7 +122,7 @@ void offer_runs(std::vector<Action>& extra, Session& session) {
     }
     if (const RunKey selected = session.cursor().run; session.exists(selected))
         for (const Alone which : {Alone::run, Alone::budget, Alone::policy})
-            extra.push_back({"Show " + name_of(session, selected, which),
+            extra.push_back({"Show " + show_alone_label(session, selected, which),
                              "",
                              0,
                              [&session, selected, which] { show_alone(session, selected, which); },
@@ -134,7 +134,7 @@ void offer_runs(std::vector<Action>& extra, Session& session) {
         const char* verb = session.is_visible(key) ? "Hide" : "Show";
         extra.push_back({fmt::format("{} run {}", verb, session.look(key).label),
                          "",
-                         run_key(++number),
+                         run_visibility_key(++number),
                          [&session, key] { toggle_run(session, key); },
                          {},
                          {},
@@ -209,7 +209,7 @@ void add_palette_actions(const ActionTargets& on) {
                                  &settings = on.settings, &opener = on.opener,
                                  &layouts = on.layouts](std::vector<Action>& extra) {
         for (const auto& name : layouts.names()) {
-            extra.push_back(apply_saved(layouts, name));
+            extra.push_back(make_apply_layout_action(layouts, name));
             extra.push_back({fmt::format("Remove the layout {}…", name),
                              "Layout",
                              0,

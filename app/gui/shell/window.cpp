@@ -18,7 +18,7 @@
 
 #define GLAD_GL_IMPLEMENTATION
 #include "app/gui/drawing/gl.h"
-#include "app/gui/drawing/plot_range.h"
+#include "app/gui/drawing/pan_limits.h"
 #include "app/gui/drawing/texture.h"
 
 namespace kvscope::gui {

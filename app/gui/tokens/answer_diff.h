@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "app/gui/session/answer_output.h"
+#include "app/gui/session/answer_comparison.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "analysis/tables/number_text.h"
-#include "app/gui/drawing/plot_range.h"
+#include "app/gui/drawing/pan_limits.h"
 #include "app/gui/session/measure_definitions.h"
 
 namespace kvscope::gui {

@@ -227,13 +227,13 @@ void draw_prompt_column(Context& context, const PromptColumn& one, const PromptG
         return token < counts.size() ? counts[token] : 0.0;
     };
     const MapColors colors = one.less ? difference_colors(context.theme, static_cast<float>(grid.farthest))
-                                      : prompt_colors(context.theme, most, grid.least);
+                                      : retention_count_colors(context.theme, most, grid.least);
     const float below = std::round((grid.line - ImGui::GetFontSize()) / 2);
     const auto ground_of = [&](const PlacedToken& piece) {
         const double value = in(one.counts, piece.token) - in(one.less, piece.token);
         if (one.less && value != 0)
-            return color_of(colors, scale_difference_to_color(static_cast<float>(value), colors.max));
-        return value > 0 ? color_of(colors, static_cast<float>(value)) : ImU32{0};
+            return map_value_to_color(colors, scale_difference_to_color(static_cast<float>(value), colors.max));
+        return value > 0 ? map_value_to_color(colors, static_cast<float>(value)) : ImU32{0};
     };
     for (size_t i = first; i < last; ++i) {
         const auto pieces = one.lines->line(i);

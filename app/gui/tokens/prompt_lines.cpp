@@ -74,7 +74,7 @@ class Breaker {
 
     /// Gives an emoji of several code points the cells of a single emoji.
     void keep_room(const JoinedTokens& joined) {
-        auto room = static_cast<uint32_t>(n_cells(joined.text) + (joined.has_space ? 1 : 0));
+        auto room = static_cast<uint32_t>(text_width_in_cells(joined.text) + (joined.has_space ? 1 : 0));
         for (size_t i = joined.first; i < joined.end; ++i) {
             out_.placed[i].n_cells = std::min(out_.placed[i].n_cells, room);
             room -= out_.placed[i].n_cells;
@@ -205,7 +205,7 @@ bool is_right_to_left(std::string_view text) {
     return false;
 }
 
-size_t n_cells(std::string_view shown) {
+size_t text_width_in_cells(std::string_view shown) {
     size_t cells = 0;
     for (size_t at = 0; at < shown.size();) {
         const Character next = character_at(shown, at);

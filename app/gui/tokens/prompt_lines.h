@@ -40,7 +40,7 @@ struct PromptLines {
 };
 
 /// Returns a text's width in cells. Wide East Asian characters and emoji take two cells, combining marks no cell.
-size_t n_cells(std::string_view shown);
+size_t text_width_in_cells(std::string_view shown);
 
 bool is_right_to_left(std::string_view text);
 

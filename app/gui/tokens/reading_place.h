@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "app/gui/session/run_selection.h"
+#include "app/gui/session/selection.h"
 #include "app/gui/tokens/prompt_lines.h"
 
 namespace kvscope::gui {

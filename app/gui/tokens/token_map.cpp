@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "analysis/ticks.h"
-#include "app/gui/drawing/plot_range.h"
+#include "app/gui/drawing/pan_limits.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/view/tooltip_beside.h"
 

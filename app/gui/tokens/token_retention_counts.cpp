@@ -77,7 +77,7 @@ std::string where_kept(const trace::Kept& kept, int64_t token) {
     return text;
 }
 
-MapColors prompt_colors(const Theme& theme, size_t most, double least) {
+MapColors retention_count_colors(const Theme& theme, size_t most, double least) {
     MapColors colors = count_colors(theme, least < 1 ? 0.999f * static_cast<float>(least) : 1.0f,
                                     static_cast<float>(std::max<size_t>(most, 2)));
     colors.logarithmic = least < 1;

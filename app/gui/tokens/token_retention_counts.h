@@ -31,6 +31,6 @@ double farthest_difference(const TokenRetentionCounts& a, const TokenRetentionCo
 std::string where_kept(const trace::Kept& kept, int64_t token);
 
 /// Returns the colors of the counts. Zero has the background color. The scale is logarithmic if `least` is below 1.
-MapColors prompt_colors(const Theme& theme, size_t most, double least);
+MapColors retention_count_colors(const Theme& theme, size_t most, double least);
 
 }  // namespace kvscope::gui

@@ -82,7 +82,7 @@ bool is_pressed(ImGuiKeyChord key) {
     return std::find(typed.begin(), typed.end(), static_cast<ImWchar>(key_text(key).front())) != typed.end();
 }
 
-ImGuiKeyChord run_key(int number) {
+ImGuiKeyChord run_visibility_key(int number) {
     if (number < 1 || number > n_run_keys) return 0;
     constexpr std::array<ImGuiKeyChord, 3> modifiers = {0, ImGuiMod_Shift, ImGuiMod_Ctrl};
     return modifiers[static_cast<size_t>(number - 1) / 9] | (ImGuiKey_1 + (number - 1) % 9);

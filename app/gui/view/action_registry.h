@@ -64,7 +64,7 @@ class Actions {
 bool is_pressed(ImGuiKeyChord key);
 
 /// Returns the key that shows or hides a run: 1 to 9, Shift+1 to 9, then Ctrl+1 to 9. Returns 0 for run 28 and later.
-ImGuiKeyChord run_key(int number);
+ImGuiKeyChord run_visibility_key(int number);
 constexpr int n_run_keys = 27;
 
 std::string key_text(ImGuiKeyChord key);

@@ -18,8 +18,8 @@ std::string beginning_of(const std::string& command) {
 
 }  // namespace
 
-void copy_command(const std::function<std::string()>& command,
-                  const std::function<void(const std::string&, bool)>& notice) {
+void copy_command_line(const std::function<std::string()>& command,
+                       const std::function<void(const std::string&, bool)>& notice) {
     try {
         const std::string text = command();
         ImGui::SetClipboardText(text.c_str());
@@ -29,9 +29,9 @@ void copy_command(const std::function<std::string()>& command,
     }
 }
 
-void copy_command_of(const Session& session, const RunKey& run,
-                     const std::function<void(const std::string&, bool)>& notice) {
-    copy_command(
+void copy_run_command(const Session& session, const RunKey& run,
+                      const std::function<void(const std::string&, bool)>& notice) {
+    copy_command_line(
         [&] {
             const RunAt at = session.at(run);
             return analysis::reproduce_command(*at.reader, at.prompt, at.run);

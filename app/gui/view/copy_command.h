@@ -8,11 +8,11 @@
 namespace kvscope::gui {
 
 /// Copies the command line that `command` returns. A notice shows the line's beginning, or an exception's message.
-void copy_command(const std::function<std::string()>& command,
-                  const std::function<void(const std::string&, bool)>& notice);
+void copy_command_line(const std::function<std::string()>& command,
+                       const std::function<void(const std::string&, bool)>& notice);
 
 /// Copies the command that repeats a run of a trace, or a what-if run.
-void copy_command_of(const Session& session, const RunKey& run,
-                     const std::function<void(const std::string&, bool)>& notice);
+void copy_run_command(const Session& session, const RunKey& run,
+                      const std::function<void(const std::string&, bool)>& notice);
 
 }  // namespace kvscope::gui

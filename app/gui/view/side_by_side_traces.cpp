@@ -10,7 +10,7 @@
 
 namespace kvscope::gui {
 
-std::vector<CellTitle> cell_titles(const Session& session, const FigureRequest& request) {
+std::vector<CellTitle> trace_panel_titles(const Session& session, const FigureRequest& request) {
     if (request.difference) {
         const auto name = [&](const std::optional<RunKey>& run) {
             return run && session.exists(*run) ? label_in_title(session, *run) : std::string("–");

@@ -96,7 +96,7 @@ class BeforeKeys {
             const size_t line = all.rfind('\n', caret_ - 1) + 1;  // 0 if there is no line break
             const size_t from = line == caret_
                                     ? caret_ - 1
-                                    : line + beginning_of_erased(all.substr(line, caret_ - line), caret_ - line);
+                                    : line + find_backspace_start(all.substr(line, caret_ - line), caret_ - line);
             state->SetSelection(static_cast<int>(from), static_cast<int>(caret_));
         } else if (ImGui::IsKeyPressed(ImGuiKey_Delete) && !io.KeyShift && caret_ < all.size()) {
             state->SetSelection(static_cast<int>(end_of_character(all, caret_)), static_cast<int>(caret_));
@@ -172,7 +172,7 @@ class ShapedField {
             const float way = row->x_of(other - row->begin) - row->x_of(caret - row->begin);
             if (way * static_cast<float>(before_.direction()) > 0) to = other;
         } else {
-            const auto beside = before_.is_by_word() ? word_beside : byte_beside;
+            const auto beside = before_.is_by_word() ? move_caret_by_word : move_caret_by_character;
             const size_t in_row = beside(row->text, caret - row->begin, before_.direction());
             if (in_row <= row->text.size())
                 to = row->begin + in_row;

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/drawing/sketch.h"
 #include "app/gui/drawing/theme.h"
+#include "app/gui/drawing/view_sketch.h"
 #include "app/gui/session/callback_guard.h"
 #include "app/gui/session/figure_request.h"
 #include "app/gui/session/session.h"

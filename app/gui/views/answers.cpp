@@ -11,8 +11,8 @@
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/comparison_choice.h"
-#include "app/gui/figure/step_plot.h"
-#include "app/gui/session/answer_output.h"
+#include "app/gui/figure/step_divergence_plot.h"
+#include "app/gui/session/answer_comparison.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/session/prompt_text.h"
@@ -183,9 +183,10 @@ class AnswersView : public View {
             ImGui::AlignTextToFramePadding();
             ImGui::TextDisabled("%s", none);
         } else {
-            const std::string question = session.documents().size() > 1
-                                             ? fmt::format("{}: {}", title_of(session, document), attributes.question)
-                                             : attributes.question;
+            const std::string question =
+                session.documents().size() > 1
+                    ? fmt::format("{}: {}", trace_title(session, document), attributes.question)
+                    : attributes.question;
             const char* seen = attributes.query_aware ? "policies saw it" : "policies did not see it";
             same_line_if_fits(ImGui::CalcTextSize(seen).x);
             ImGui::AlignTextToFramePadding();

@@ -127,8 +127,8 @@ class DifferenceView : public View {
             return;
         }
         const auto color = [&](int difference) {
-            return color_of(colors,
-                            scale_difference_to_color(static_cast<float>(difference), static_cast<float>(most)));
+            return map_value_to_color(
+                colors, scale_difference_to_color(static_cast<float>(difference), static_cast<float>(most)));
         };
         ImGui::TextDisabled("%s", fmt::format("B keeps more  −{}", most).c_str());
         ImGui::SameLine(0, 0.25f * ImGui::GetFontSize());

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/tables/number_text.h"
-#include "app/gui/figure/figure_choice.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_menu.h"
+#include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/side_by_side_traces.h"
@@ -156,7 +156,7 @@ class HeadDivergenceView : public View {
         const analysis::Figure bar = color_bar(*answer.value);
         const ImVec2 room = ImGui::GetContentRegionAvail();
         const float below = legend_height(bar, false, true, room.x);
-        auto titles = cell_titles(session, request);
+        auto titles = trace_panel_titles(session, request);
         for (size_t i = 0; i < std::min(titles.size(), answer.value->size()); ++i) {
             const auto& figure = answer.value->at(i).figure;
             if (titles.size() > 1 && figure && bar.color_scales.front().of.empty())

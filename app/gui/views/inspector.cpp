@@ -201,7 +201,7 @@ class InspectorView : public View {
         ImGui::PopTextWrapPos();
         if (!report.has_scores) return;
         const float border_top = ImGui::GetCursorScreenPos().y;
-        tables_[2] = draw_border(context, border_, prompt, asked, layer, place.row);
+        tables_[2] = draw_entries_at_cut_off(context, border_, prompt, asked, layer, place.row);
         point_at(2, border_top);
     }
 

@@ -19,7 +19,7 @@
 #include "app/gui/tokens/prompt_column.h"
 #include "app/gui/tokens/prompt_search.h"
 #include "app/gui/tokens/reading_place.h"
-#include "app/gui/tokens/span_answers.h"
+#include "app/gui/tokens/span_retention.h"
 #include "app/gui/tokens/token_retention_counts.h"
 #include "app/gui/tokens/token_tooltip.h"
 #include "app/gui/view/action_registry.h"
@@ -227,7 +227,7 @@ class PromptView : public View {
     void draw_scale(const Context& context, const std::vector<RunKey>& runs) const {
         if (color_ == Color::difference) return draw_difference_scale(context);
         const size_t most = most_of(context, runs.front());
-        const MapColors colors = prompt_colors(context.theme, most, least_);
+        const MapColors colors = retention_count_colors(context.theme, most, least_);
         const float side = ImGui::GetFontSize();
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const float y = at.y + ImGui::GetStyle().FramePadding.y;
@@ -249,7 +249,7 @@ class PromptView : public View {
             const float value = colors.logarithmic ? colors.min * std::pow(colors.max / colors.min, share)
                                                    : colors.min + (colors.max - colors.min) * share;
             list->AddRectFilled({x + static_cast<float>(i), y}, {x + static_cast<float>(i) + 1, y + side},
-                                color_of(colors, value));
+                                map_value_to_color(colors, value));
         }
         x += width + gap;
         label(most_in_words(context, runs));
@@ -273,7 +273,7 @@ class PromptView : public View {
         for (int i = 0; i < n_steps; ++i) {
             const float value = colors.max * (2 * (static_cast<float>(i) + 0.5f) / n_steps - 1);
             const float x = at.x + step * static_cast<float>(i);
-            ImGui::GetWindowDrawList()->AddRectFilled({x, y}, {x + step, y + side}, color_of(colors, value));
+            ImGui::GetWindowDrawList()->AddRectFilled({x, y}, {x + step, y + side}, map_value_to_color(colors, value));
         }
         ImGui::Dummy({6 * side, ImGui::GetFrameHeight()});
         ImGui::SameLine(0, 0.3f * side);
@@ -484,7 +484,7 @@ class PromptView : public View {
             if (ImGui::MenuItem("Search for this text")) context.session.search = text;
             if (ImGui::MenuItem("Copy text")) ImGui::SetClipboardText(text.c_str());
             ImGui::Separator();
-            draw_figure_items(context, *this, "prompt", figure(context.session));
+            draw_figure_menu_items(context, *this, "prompt", figure(context.session));
         }
         ImGui::EndPopup();
     }

@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/figure/figure_choice.h"
 #include "app/gui/figure/figure_menu.h"
+#include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/session/prompt_text.h"
@@ -116,7 +116,7 @@ class QuerySimilarityView : public View {
         const ImVec2 room = ImGui::GetContentRegionAvail();
         const bool stacked = room.y > 1.2f * room.x;
         const float gap = 1.5f * ImGui::GetFontSize();
-        const auto titles = cell_titles(session, request);
+        const auto titles = trace_panel_titles(session, request);
         const float share = titles.size() > 1 ? 0.72f : 0.7f;
         auto means = curve_answer.value ? curve_answer.value->figure : nullptr;
         if (means && means->sides != sides_of(curve)) means.reset();

@@ -231,17 +231,17 @@ class RankingsView : public View {
         const Cursor selected = session.selection.cursor_in(rows.document, rows.prompt);
         ImGui::PushID(static_cast<int>(row));
         ImGui::TableNextRow();
-        if (is_at(session.hover(), rows, row))
+        if (is_cursor_at_row(session.hover(), rows, row))
             ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg1, packed(context.theme.hover, 0.06f));
         ImGui::TableNextColumn();
         const ImVec2 at = ImGui::GetCursorPos();
-        if (ImGui::Selectable("##ranked row", is_at(session.cursor(), rows, row),
+        if (ImGui::Selectable("##ranked row", is_cursor_at_row(session.cursor(), rows, row),
                               ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap))
-            session.selection.set(cursor_of(selected, rows, row));
+            session.selection.set(cursor_at_row(selected, rows, row));
         if (ImGui::IsItemHovered()) {
             Cursor over;
             over.run = selected.run;
-            session.set_hover(cursor_of(over, rows, row));
+            session.set_hover(cursor_at_row(over, rows, row));
         }
         ImGui::SetCursorPos(at);
         for (size_t i = 0; i < columns.size(); ++i) {

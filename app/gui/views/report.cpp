@@ -8,10 +8,10 @@
 
 #include "app/figures/figure_format.h"
 #include "app/gui/figure/export_dialog.h"
-#include "app/gui/figure/figure_choice.h"
 #include "app/gui/figure/figure_export.h"
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_menu.h"
+#include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_preview.h"
 #include "app/gui/figure/report_choices.h"
 #include "app/gui/view/file_dialog.h"

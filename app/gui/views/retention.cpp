@@ -222,7 +222,7 @@ class RetentionView : public View {
         if (!all_share_) ImGui::SameLine(0, 2 * ImGui::GetFontSize());
         const MapColors colors = colors_for(context, rows, true);
         for (const float part : parts())
-            draw_color_patch(context.theme, color_of(colors, part), fmt::format("{:.2g}", part));
+            draw_color_patch(context.theme, map_value_to_color(colors, part), fmt::format("{:.2g}", part));
         draw_counts(context, colors, rows);
         ImGui::TextDisabled("%s(1/n in an entry of n)", layer_ >= 0 ? "" : "heads  ");
         ImGui::SetItemTooltip(
@@ -232,7 +232,7 @@ class RetentionView : public View {
 
     void draw_counts(const Context& context, const MapColors& colors, int rows) const {
         for (const int count : analysis::counts_of_legend(layer_ >= 0 ? 1 : rows, 8))
-            draw_color_patch(context.theme, color_of(colors, static_cast<float>(count)),
+            draw_color_patch(context.theme, map_value_to_color(colors, static_cast<float>(count)),
                              layer_ >= 0 ? "kept" : std::to_string(count));
     }
 
@@ -284,7 +284,7 @@ class RetentionView : public View {
         const RunLook look = session.look(key);
         const auto& run = session.attributes(key);
         ImGui::PushID(key.text().c_str());
-        run_chip(context.theme, look.style);
+        draw_inline_run_chip(context.theme, look.style);
         const std::string share = share_text(session, key, run);
         const float beside = ImGui::CalcTextSize(share.c_str()).x + ImGui::GetStyle().ItemSpacing.x;
         draw_run_title(context, key, ImGui::GetContentRegionAvail().x - beside);

@@ -100,7 +100,7 @@ class RunsView : public View {
 
     static void draw_model(Session& session, const trace::ModelAttributes& model) {
         const std::string shown = model_name(session.model_names, model);
-        const std::vector<std::string> names = own_names(model);
+        const std::vector<std::string> names = recorded_model_names(model);
         ImGui::TextDisabled("%s", shown.c_str());
         std::string words = fmt::format("{}, {}", analysis::model_in_words(model), "right click: rename");
         if (names.size() > 1) words = fmt::format("name in the file's metadata: {}\n{}", names.back(), words);
@@ -157,7 +157,7 @@ class RunsView : public View {
         Session& session = context.session;
         if (!ImGui::BeginPopupContextItem("run menu")) return;
         for (const Alone which : {Alone::run, Alone::budget, Alone::policy})
-            if (ImGui::MenuItem(name_of(session, key, which).c_str())) show_alone(session, key, which);
+            if (ImGui::MenuItem(show_alone_label(session, key, which).c_str())) show_alone(session, key, which);
         if (ImGui::MenuItem("Show all", "0")) show_all(session);
         ImGui::Separator();
         if (ImGui::MenuItem("Rename…", nullptr, false, can_rename(session, key))) context.host.rename_run(key);
@@ -179,8 +179,9 @@ class RunsView : public View {
             else
                 session.set_visible(key, !visible);
         }
-        ImGui::SetItemTooltip("%s%s\nCtrl-click: show only this run", visible ? "hide" : "show",
-                              number <= n_run_keys ? fmt::format(" (key {})", key_text(run_key(number))).c_str() : "");
+        ImGui::SetItemTooltip(
+            "%s%s\nCtrl-click: show only this run", visible ? "hide" : "show",
+            number <= n_run_keys ? fmt::format(" (key {})", key_text(run_visibility_key(number))).c_str() : "");
         const float inset = std::round(0.17f * side);
         draw_run_chip(context.theme, look.style, {at.x + inset, at.y + inset}, side - 2 * inset,
                       ImGui::GetWindowDrawList(), visible);

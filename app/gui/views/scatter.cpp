@@ -154,7 +154,8 @@ class ScatterView : public FigureView {
                       const Compared& pairs) const {
         const analysis::Panel& panel = shown.figure.panels.front();
         const auto row = [](const analysis::Axis& axis, double value) {
-            ImGui::TextUnformatted(fmt::format("{}: {}", title_of(axis), analysis::format_real(value, 4)).c_str());
+            ImGui::TextUnformatted(
+                fmt::format("{}: {}", axis_title_with_unit(axis), analysis::format_real(value, 4)).c_str());
         };
         begin_tooltip_beside();
         ImGui::TextUnformatted(context.session.look(run).label.c_str());
@@ -166,7 +167,7 @@ class ScatterView : public FigureView {
         if (const auto* arrow = arrow_of(shown, shape, run, pairs)) {
             const auto delta = [&](const analysis::Axis& axis, const std::vector<double>& from_to) {
                 ImGui::TextUnformatted(
-                    fmt::format("{}: {} → {}, {}{}", title_of(axis), analysis::format_real(from_to[0], 4),
+                    fmt::format("{}: {} → {}, {}{}", axis_title_with_unit(axis), analysis::format_real(from_to[0], 4),
                                 analysis::format_real(from_to[1], 4), from_to[1] > from_to[0] ? "+" : "",
                                 analysis::format_real(from_to[1] - from_to[0], 4))
                         .c_str());
@@ -178,7 +179,7 @@ class ScatterView : public FigureView {
         }
         for (const std::string& column : {y_, x_}) {
             if (const char* words = measure_definition(column))
-                ImGui::TextDisabled("%s: %s", title_of(column == y_ ? panel.y : panel.x).c_str(), words);
+                ImGui::TextDisabled("%s: %s", axis_title_with_unit(column == y_ ? panel.y : panel.x).c_str(), words);
         }
         end_tooltip_beside();
     }

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/run_choice.h"
-#include "app/gui/figure/figure_choice.h"
+#include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/measure_definitions.h"

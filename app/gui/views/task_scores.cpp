@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/figure/figure_choice.h"
+#include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_view.h"
 
 namespace kvscope::gui {

@@ -6,7 +6,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
-#include "app/gui/figure/curve_plot.h"
+#include "app/gui/figure/what_if_curve_plot.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/live_what_if.h"
 #include "app/gui/session/measure_definitions.h"
@@ -82,7 +82,7 @@ class WhatIfView : public View {
  private:
     void draw_source(Context& context) {
         const RunLook look = context.session.look(what_if_.source());
-        run_chip(context.theme, look.style);
+        draw_inline_run_chip(context.theme, look.style);
         ImGui::PushFont(context.fonts.bold, 0);
         const char* from = what_if_.has_prefill() ? "prefill in memory" : "from the trace";
         const float whole = ImGui::GetContentRegionAvail().x;
@@ -352,7 +352,7 @@ class WhatIfView : public View {
                            "hides all runs except the recorded run and this what-if; key 0 shows all runs"))
             show_alone(session, result);
         if (flowing_button("Copy command", "copies the command that makes these kept sets from the trace's tokens"))
-            copy_command_of(context.session, result, context.host.notice);
+            copy_run_command(context.session, result, context.host.notice);
         ImGui::EndDisabled();
         if (!is_kept_one) return;
         if (flowing_button("Discard this what-if", "removes the selected kept what-if from the runs")) {

@@ -84,7 +84,7 @@ class RunView : public View {
         Action copy;
         copy.name = "Copy the form as a command line";
         copy.menu = "Run";
-        copy.run = lifetime.guard([this, notice] { copy_command([this] { return command(); }, notice); });
+        copy.run = lifetime.guard([this, notice] { copy_command_line([this] { return command(); }, notice); });
         copy.enabled = lifetime.guard([this] { return form_.problem({}).empty(); });
         actions.push_back(std::move(copy));
         add_ticking(actions, "Select all policies that can run", [this] { tick_all_that_can_run(form_, *check_); });
@@ -224,7 +224,7 @@ class RunView : public View {
             ImGui::ProgressBar(static_cast<float>(status.share), {-FLT_MIN, 0}, progress.c_str());
         } else {
             ImGui::BeginDisabled(!form_.problem({}).empty());
-            if (command_button("Copy command")) copy_command([this] { return command(); }, context.host.notice);
+            if (command_button("Copy command")) copy_command_line([this] { return command(); }, context.host.notice);
             ImGui::EndDisabled();
             ImGui::SetItemTooltip("copies the kvscope run … command that makes the same trace in a terminal");
             draw_maximise(context.host);
@@ -528,7 +528,7 @@ class RunView : public View {
     }
 
     void draw_more(Context& context, const EngineStatus& status) {
-        const std::string changes = text_of_changes(form_.request.options);
+        const std::string changes = changed_options_text(form_.request.options);
         ImGui::Separator();
         ImGui::SetNextItemOpen(more_is_open_);
         ImGui::PushStyleColor(ImGuiCol_Text, changes.empty() ? context.theme.ink : context.theme.accent);
@@ -551,9 +551,10 @@ class RunView : public View {
     void draw_menu(Context& context) {
         if (!ImGui::BeginPopupContextWindow("form menu")) return;
         if (ImGui::MenuItem("Copy the form as a command line", nullptr, false, form_.problem({}).empty()))
-            copy_command([this] { return command(); }, context.host.notice);
+            copy_command_line([this] { return command(); }, context.host.notice);
         if (ImGui::MenuItem("Read prompt from file…")) prompt_.ask_for_file(context);
-        if (ImGui::MenuItem("Restore default options", nullptr, false, !text_of_changes(form_.request.options).empty()))
+        if (ImGui::MenuItem("Restore default options", nullptr, false,
+                            !changed_options_text(form_.request.options).empty()))
             reset_seldom_changed(form_.request.options);
         ImGui::EndPopup();
     }

@@ -206,7 +206,7 @@ class TrainingView : public View {
         }
         ImGui::BeginDisabled(output_.empty());
         if (command_button("Copy command"))
-            copy_command([&] { return command(status.model_path); }, context.host.notice);
+            copy_command_line([&] { return command(status.model_path); }, context.host.notice);
         ImGui::EndDisabled();
         if (status.busy()) {
             ImGui::PushTextWrapPos();

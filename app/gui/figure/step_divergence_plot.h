@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/session/answer_output.h"
+#include "app/gui/session/answer_comparison.h"
 #include "app/gui/tokens/token_map.h"
 #include "app/gui/view/view.h"
 

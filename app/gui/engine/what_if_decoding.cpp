@@ -1,4 +1,4 @@
-#include "app/gui/engine/decoding_job.h"
+#include "app/gui/engine/what_if_decoding.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 
 namespace kvscope::gui {
 
-void decode(const DecodingJob& job, const engine::Model& model, engine::Progress& progress,
-            const DecodingEvents& events) {
+void decode_what_ifs(const DecodingJob& job, const engine::Model& model, engine::Progress& progress,
+                     const DecodingEvents& events) {
     std::vector<int> runs;
     for (const auto& what_if : job.what_ifs) runs.push_back(what_if.run);
     std::vector<std::vector<int32_t>> ids(runs.size());

@@ -1,4 +1,4 @@
-#include "app/gui/engine/run_outputs.h"
+#include "app/gui/engine/run_output_files.h"
 
 #include <algorithm>
 #include <system_error>
@@ -27,7 +27,8 @@ bool RunOutputs::is_taken(const fs::path& path) const {
 
 fs::path RunOutputs::place_for(const RunRequest& request) {
     const fs::path begun = continued_output(request);
-    const fs::path output = begun.empty() ? new_output([this](const fs::path& path) { return is_taken(path); }) : begun;
+    const fs::path output =
+        begun.empty() ? find_free_output_path([this](const fs::path& path) { return is_taken(path); }) : begun;
     begun_ = Begun{request, output};
     return output;
 }

@@ -1,4 +1,4 @@
-#include "app/gui/figure/figure_choice.h"
+#include "app/gui/figure/figure_option_choice.h"
 
 #include <imgui.h>
 

@@ -1,4 +1,4 @@
-#include "app/gui/shell/file_questions.h"
+#include "app/gui/shell/menu_file_dialogs.h"
 
 #include <utility>
 
@@ -18,7 +18,7 @@ void ask_for_trace(FileDialog& dialog, FileOpener& opener) {
     ask_for_trace(dialog, [&opener](const auto& path) { opener.open({path}); });
 }
 
-void ask_to_replace_trace(FileDialog& dialog, FileOpener& opener, Session& session, Autosave& autosave) {
+void ask_for_replacement_trace(FileDialog& dialog, FileOpener& opener, Session& session, Autosave& autosave) {
     ask_for_trace(dialog, [&](const auto& path) {
         const Document* focus = session.focus();
         const int before = focus ? focus->id() : -1;

@@ -1,4 +1,4 @@
-#include "app/gui/session/run_selection.h"
+#include "app/gui/session/selection.h"
 
 #include <algorithm>
 

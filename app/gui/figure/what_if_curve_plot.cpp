@@ -1,4 +1,4 @@
-#include "app/gui/figure/curve_plot.h"
+#include "app/gui/figure/what_if_curve_plot.h"
 
 #include <fmt/format.h>
 #include <imgui.h>

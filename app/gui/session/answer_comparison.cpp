@@ -1,4 +1,4 @@
-#include "app/gui/session/answer_output.h"
+#include "app/gui/session/answer_comparison.h"
 
 #include <fmt/format.h>
 

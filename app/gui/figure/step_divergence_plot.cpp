@@ -1,4 +1,4 @@
-#include "app/gui/figure/step_plot.h"
+#include "app/gui/figure/step_divergence_plot.h"
 
 #include <fmt/format.h>
 #include <implot.h>
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "analysis/ticks.h"
-#include "app/gui/drawing/plot_range.h"
+#include "app/gui/drawing/pan_limits.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_shapes.h"
@@ -321,7 +321,7 @@ void StepPlot::scrub(const Frame& frame) {
     ImGui::TextDisabled("%s", measure_definition("kl"));
     for (const StepSeries& one : frame.series) {
         if (t >= one.values.size() || (row && row != &one)) continue;
-        run_chip(frame.context.theme, one.look.style);
+        draw_inline_run_chip(frame.context.theme, one.look.style);
         const bool other_token = t < one.output->agreement.size() && one.output->agreement[t] == 0;
         const std::string value = frame.is_difference() ? fmt::format("{:+.4g} nats: {:.4g} − {:.4g}", one.values[t],
                                                                       one.output->kl[t], one.output->reference_kl[t])

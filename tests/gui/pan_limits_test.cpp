@@ -1,4 +1,4 @@
-#include "app/gui/drawing/plot_range.h"
+#include "app/gui/drawing/pan_limits.h"
 
 #include <imgui_internal.h>
 

@@ -1,4 +1,4 @@
-#include "app/gui/drawing/sketch.h"
+#include "app/gui/drawing/view_sketch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ std::optional<ImU32> color_of(char cell, const Theme& theme) {
 
 }  // namespace
 
-std::vector<std::string_view> rows_of(const Sketch& sketch) {
+std::vector<std::string_view> split_sketch_rows(const Sketch& sketch) {
     std::vector<std::string_view> rows;
     for (size_t from = 0; from < sketch.size();) {
         const size_t to = std::min(sketch.find('\n', from), sketch.size());
@@ -36,7 +36,7 @@ std::vector<std::string_view> rows_of(const Sketch& sketch) {
 }
 
 void draw_sketch(ImDrawList& list, const Sketch& sketch, ImVec2 from, ImVec2 size, const Theme& theme) {
-    const auto rows = rows_of(sketch);
+    const auto rows = split_sketch_rows(sketch);
     if (rows.empty() || rows.front().empty()) return;
     // Edges on whole pixels avoid seams between cells.
     const auto edge = [](float begin, float length, size_t i, size_t n) {

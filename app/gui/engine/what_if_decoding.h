@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/session/run_selection.h"
+#include "app/gui/session/selection.h"
 #include "engine/common/progress.h"
 #include "engine/model/model.h"
 #include "engine/rerun_recorded_runs.h"
@@ -24,7 +24,7 @@ struct DecodingJob {
     std::vector<WhatIf> what_ifs;
 };
 
-/// Callbacks of decode(), called on the engine's thread.
+/// Callbacks of decode_what_ifs(), called on the engine's thread.
 struct DecodingEvents {
     std::function<void(const DecodingJob::WhatIf&, const std::string& label, const std::string& text)> on_text;
     std::function<void(const DecodingJob::WhatIf&, const engine::RepeatedRun&)> on_decoded;
@@ -32,7 +32,7 @@ struct DecodingEvents {
 
 /// Decodes what-ifs as one batch. Throws like engine::rerun_recorded_runs, or std::runtime_error with names of failed
 /// what-ifs.
-void decode(const DecodingJob& job, const engine::Model& model, engine::Progress& progress,
-            const DecodingEvents& events);
+void decode_what_ifs(const DecodingJob& job, const engine::Model& model, engine::Progress& progress,
+                     const DecodingEvents& events);
 
 }  // namespace kvscope::gui

@@ -10,7 +10,7 @@ namespace kvscope::gui {
 // the dialog.
 
 void ask_for_trace(FileDialog& dialog, FileOpener& opener);
-void ask_to_replace_trace(FileDialog& dialog, FileOpener& opener, Session& session, Autosave& autosave);
+void ask_for_replacement_trace(FileDialog& dialog, FileOpener& opener, Session& session, Autosave& autosave);
 /// Asks for a model. Hides the start cards after the user has chosen one.
 void ask_for_model(FileDialog& dialog, FileOpener& opener, OpenViews& views);
 void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session, Notices& notices,
