@@ -56,7 +56,7 @@ engine::RunOptions options_of(const trace::Reader& reader, const nlohmann::json&
     engine::RunOptions options;
     options.n_new = std::max<int64_t>(trace::answer_length(reader, prompt, run), 1);
     options.sampling_seed = attributes.seed;
-    engine::read_recipe(recipe, options);
+    engine::read_options_from_recipe(recipe, options);
     options.seed = attributes.seed;
     options.isolated = attributes.mode == trace::schema::run::mode_isolated;
     // Earlier versions recorded the requested window or, if larger, the window of the policies.

@@ -4,12 +4,12 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/cache/storage_error.h"
+#include "engine/cache/measure_storage_error.h"
 #include "engine/calibration.h"
 #include "engine/common/stopwatch.h"
-#include "engine/device/failure_of_run.h"
+#include "engine/device/catch_run_failure.h"
 #include "engine/inference/recorded_measures.h"
-#include "engine/model/projection_of_model.h"
+#include "engine/model/projection_weights.h"
 #include "policies/interface/feasibility.h"
 #include "policies/interface/validation.h"
 
@@ -34,7 +34,7 @@ std::string located(const std::string& where, const std::string& error) {
 }  // namespace
 
 ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
-                     const ExperimentOptions& options, ScorePool& pool)
+                     const ExperimentOptions& options, DeduplicatedScores& pool)
     : model_(model.transformer()),
       pool_(pool),
       index_(index),
@@ -46,7 +46,7 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
     record.seed = options.seed;
     record.mode = options.isolated ? "isolated" : "shared";
     if (plan.spec.values.has("window")) record.window = plan.spec.values.integer("window");
-    const std::string error = failure_of([&] {
+    const std::string error = catch_run_failure([&] {
         context_.shape = model_.shape();
         context_.n_tokens = n_tokens_;
         context_.budget = is_full() ? n_tokens_ : plan.budget.resolve(n_tokens_, plan.spec.definition->budget_of);
@@ -60,7 +60,7 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         };
         context_.memo = model.memo();
         context_.projection = [&transformer = model_](int layer, policies::Projected which) {
-            return projection_of(transformer, layer, which);
+            return copy_projection_weights(transformer, layer, which);
         };
         context_.calibration = [&model](int layer, policies::Projected which) {
             SilentProgress silent;
@@ -108,14 +108,14 @@ void ActiveRun::fail(const std::string& message) {
 
 void ActiveRun::prepare(int layer) {
     if (failed()) return;
-    const std::string error = failure_of([&] { policy_->prepare(layer); });
+    const std::string error = catch_run_failure([&] { policy_->prepare(layer); });
     if (!error.empty()) fail(located(in_layer(layer), error));
 }
 
 template <class Action>
 void ActiveRun::attempt(const std::string& where, Action action) {
     const Stopwatch watch;
-    const std::string error = failure_of(action);
+    const std::string error = catch_run_failure(action);
     select_seconds_ += watch.seconds();
     if (!error.empty()) fail(located(where, error));
 }
@@ -165,7 +165,7 @@ void ActiveRun::finish_decision() {
 void ActiveRun::choose(bool beside_others) {
     const Stopwatch watch;
     auto& [observations, dense, attention, is_draft, selection, error] = *decision_;
-    error = failure_of([&] {
+    error = catch_run_failure([&] {
         selection = is_draft ? policy_->draft(observations) : policy_->select(observations);
         require_selection(observations.layer, selection);
     });
@@ -183,7 +183,7 @@ void ActiveRun::take(std::vector<kernels::RowCopy>* later) {
     attempt(in_layer(layer), [&] { keep(decision, later); });
     if (later && failed()) later->resize(n_before);  // the failed run's cache no longer exists
     if (!failed() && !decision.is_draft && policy_->stores_parts())
-        if (const auto error = failure_of([&] { record_storage_error(decision.observations); }); !error.empty())
+        if (const auto error = catch_run_failure([&] { record_storage_error(decision.observations); }); !error.empty())
             fail(located(in_layer(layer), error));
 }
 
@@ -279,8 +279,8 @@ void ActiveRun::record_storage_error(policies::LayerObservations& observations) 
         std::span<const int32_t>(record.merged_token_entry).last(static_cast<size_t>(cache_->n_rows()) * n);
     for (int row = 0; row < cache_->n_rows(); ++row) {
         const auto error =
-            storage_error(*cache_, observations.layer, row, entries.subspan(static_cast<size_t>(row) * n, n),
-                          observations.keys, observations.values, row / group, model_.shape().head_dim);
+            measure_storage_error(*cache_, observations.layer, row, entries.subspan(static_cast<size_t>(row) * n, n),
+                                  observations.keys, observations.values, row / group, model_.shape().head_dim);
         record.stored_key_error.push_back(error.keys);
         record.stored_value_error.push_back(error.values);
     }
@@ -314,7 +314,7 @@ void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> w
     for (size_t layer = 0; layer < cache.size(); ++layer) {
         cache_->adopt(static_cast<int>(layer), cache[layer], n);
         record_selection(static_cast<int>(layer), filtered_,
-                         layer_of(window_attention, layer, n_tokens_, model_.shape()));
+                         attention_of_layer(window_attention, layer, n_tokens_, model_.shape()));
     }
     position_ = n;
 }
@@ -336,12 +336,13 @@ void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_at
     for (size_t i = 0; i < read.layers.size(); ++i) {
         const auto layer = static_cast<int>(i);
         attempt(in_layer(layer), [&] {
-            policies::Selection selection = selection_of(model, n_tokens_, read.layers[i]);
+            policies::Selection selection = selection_of_merged_layer(model, n_tokens_, read.layers[i]);
             if (selection.stored)
                 cache_->hold(layer, selection, n_tokens_);
             else
-                cache_->compress(layer, selection, whole_entries(model, read.layers[i]));
-            record_selection(layer, std::move(selection), layer_of(window_attention, i, n_tokens_, model_.shape()));
+                cache_->compress(layer, selection, to_dense_layer(model, read.layers[i]));
+            record_selection(layer, std::move(selection),
+                             attention_of_layer(window_attention, i, n_tokens_, model_.shape()));
         });
         if (failed()) return;
         if (read.layers[i].from) {
@@ -364,7 +365,7 @@ void ActiveRun::finish_prompt(const std::vector<float>& last_logits) {
     first_logits_ = last_logits;
     record.select_s = select_seconds_;
     storage_.finish(record);
-    const std::string error = failure_of([&] { record_bytes(); });
+    const std::string error = catch_run_failure([&] { record_bytes(); });
     if (!error.empty()) fail("measuring its cache: " + error);
 }
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "engine/cache/run_cache.h"
+#include "engine/deduplicated_scores.h"
 #include "engine/experiment.h"
 #include "engine/inference/chunked_reading.h"
 #include "engine/inference/observed_layer.h"
 #include "engine/inference/prefill.h"
-#include "engine/score_pool.h"
-#include "policies/interface/decidable_layers.h"
+#include "policies/interface/decision_order.h"
 #include "policies/interface/record_storage.h"
 #include "trace/records.h"
 
@@ -23,7 +23,7 @@ namespace kvscope::engine {
 class ActiveRun {
  public:
     ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
-              const ExperimentOptions& options, ScorePool& pool);
+              const ExperimentOptions& options, DeduplicatedScores& pool);
 
     int index() const { return index_; }
     bool failed() const { return record.status == "failed"; }
@@ -116,9 +116,10 @@ class ActiveRun {
     const Transformer& model_of_cache() const;
 
     const Transformer& model_;
-    ScorePool& pool_;
-    std::vector<ScorePool::Shared<float>> scores_;  ///< scores of each layer; empty if the policy computes none
-    std::vector<ScorePool::Shared<double>> scores_f64_;
+    DeduplicatedScores& pool_;
+    /// Scores of each layer; empty if the policy computes none.
+    std::vector<DeduplicatedScores::Shared<float>> scores_;
+    std::vector<DeduplicatedScores::Shared<double>> scores_f64_;
     int index_;
     int64_t n_tokens_;
     policies::RunContext context_;

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/answer_record.h"
-#include "engine/device/failure_of_run.h"
+#include "engine/device/catch_run_failure.h"
 #include "engine/inference/answer_attention.h"
+#include "engine/make_run_record.h"
 
 namespace kvscope::engine {
 namespace {
@@ -90,7 +90,7 @@ void AnswerWriter::read_reference(Progress& shown) {
     if (std::find(waiting_.begin(), waiting_.end(), size_t{0}) == waiting_.end()) return;
     no_reference_ = generations_[0].error;
     if (no_reference_.empty())
-        no_reference_ = failure_of([&] {
+        no_reference_ = catch_run_failure([&] {
             reference_ = tools_.answering.reference(starts_[0], generations_[0], n_context_,
                                                     tools_.options.record ? &attention_ : nullptr, shown);
         });

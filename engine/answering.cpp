@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/common/stopwatch.h"
-#include "engine/device/failure_of_run.h"
+#include "engine/device/catch_run_failure.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/kl_attention_lost.h"
 
@@ -21,7 +21,7 @@ std::vector<AnswerStart> Answering::read_question(const Prompt& prompt, std::spa
                         run->acting(), run->position(), run->first_logits(), run->record.label});
         if (start.acting) start.switching = start.acting->switching();
         if (!start.acting) start.own = run->cache().mark();
-        start.error = failure_of(
+        start.error = catch_run_failure(
             [&] { start.cache = start.own || is_done ? std::move(run->cache()) : run->cache().clone(n_more); });
     }
     read_question(prompt, starts);
@@ -76,7 +76,7 @@ std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const O
             marks[i] = start.cache.mark();
         else
             sequences[i].error =
-                failure_of([&] { sequences[i].cache = &copies[i].emplace(start.cache.clone(options_.n_new)); });
+                catch_run_failure([&] { sequences[i].cache = &copies[i].emplace(start.cache.clone(options_.n_new)); });
     }
     double elsewhere = 0;
     const auto end = [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {

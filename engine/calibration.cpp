@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "engine/calibration_text.h"
-#include "engine/files/cache_entry.h"
+#include "engine/files/user_cache_file.h"
 #include "engine/inference/prefill.h"
-#include "engine/model/projection_of_model.h"
+#include "engine/model/projection_weights.h"
 #include "kernels/cpu_features.h"
 #include "kernels/linear.h"
 
@@ -24,7 +24,7 @@ size_t triangle(size_t width) { return width * (width + 1) / 2; }
 
 /// Returns the projection's bias, (G d); empty if the model has none or normalizes the projection afterwards.
 std::vector<float> bias_of(const Transformer& model, int layer, Projected which) {
-    const auto projection = projection_of(model, layer, which);
+    const auto projection = copy_projection_weights(model, layer, which);
     return projection.is_normalised ? std::vector<float>() : projection.bias;
 }
 
@@ -103,7 +103,7 @@ Calibration::Calibration(const Model& model, Progress& progress) {
         fmt::format("kvscope calibration 1\n{} {} {}\n{:016x}, sequences of {}\n", model.fingerprint(),
                     kernels::name_of(model.transformer().dtype()), kernels::name_of(kernels::simd_level()),
                     XXH3_64bits(ids.data(), ids.size() * sizeof(int32_t)), length);
-    const checkpoint::CacheEntry entry(
+    const checkpoint::UserCacheFile entry(
         "calibration", fmt::format("{:016x}.f32", XXH3_64bits(identity.data(), identity.size())), identity);
     if (const auto kept = entry.find(sums_.size() * sizeof(float))) {
         std::memcpy(sums_.data(), kept->data(), kept->size());

@@ -6,13 +6,13 @@
 #include "engine/classifier/prompt_probabilities.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
-#include "engine/decisions.h"
-#include "engine/device/failure_of_run.h"
+#include "engine/device/catch_run_failure.h"
 #include "engine/inference/gradient_alignment.h"
 #include "engine/inference/look_ahead.h"
 #include "engine/inference/prefill.h"
 #include "engine/inference/projection_eigenvectors.h"
 #include "engine/inference/recorded_measures.h"
+#include "engine/parallel_decisions.h"
 
 namespace kvscope::engine {
 namespace {
@@ -68,7 +68,8 @@ PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& 
     // The full run's window must not depend on the other policies.
     if (record) request.needs.window_queries = std::max(window, request.needs.window_queries);
     if (is_kept) {
-        request.needs.window_queries = std::max({window, request.needs.window_queries, LivePrefill::least_window});
+        request.needs.window_queries =
+            std::max({window, request.needs.window_queries, PrefillObservations::least_window});
         request.needs.attention_sums = true;
         request.needs.entries = true;
     }
@@ -126,7 +127,7 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
                                    [&](const Answer& known) { return known.question == question; });
         if (answer == answers.end()) {
             const Stopwatch watch;
-            const std::string error = failure_of([&] {
+            const std::string error = catch_run_failure([&] {
                 answers.push_back(
                     {question,
                      prompt_probabilities(model_, prompt, *classifiers_.at(question.model), question, progress_), 0});
@@ -182,11 +183,12 @@ std::vector<ActiveRun*> Compression::show_layer(PrefillLayer& layer, Runs& runs,
 }
 
 Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace::PromptRecord* record,
-                           std::span<const float> known_attention, std::unique_ptr<LivePrefill>* live_prefill) {
+                           std::span<const float> known_attention,
+                           std::unique_ptr<PrefillObservations>* prefill_observations) {
     classify(prompt, runs);
     const Tails tails(runs);
     const int window = options_.window;
-    PrefillRequest request = request_for(prompt, runs, tails, window, record, live_prefill != nullptr, room);
+    PrefillRequest request = request_for(prompt, runs, tails, window, record, prefill_observations != nullptr, room);
     double recording = 0;
     std::shared_ptr<const std::vector<float>> modes;
     if (record) {
@@ -194,14 +196,15 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         WithoutPauses steady(
             progress_);  // does not pause, because another job on this model may wait for the shared result
         modes = model_.memo()->get<std::vector<float>>(
-            "projection modes", [&] { return projection_modes(transformer(), model_.fingerprint(), steady); });
+            "projection modes", [&] { return projection_eigenvectors(transformer(), model_.fingerprint(), steady); });
         request.modes = *modes;
         recording += watch.seconds();
     }
-    std::unique_ptr<LivePrefill> kept;
-    if (live_prefill)
-        kept = std::make_unique<LivePrefill>(transformer().shape(), model_.fingerprint(),
-                                             std::vector<int32_t>(request.ids.begin(), request.ids.end()), window);
+    std::unique_ptr<PrefillObservations> kept;
+    if (prefill_observations)
+        kept =
+            std::make_unique<PrefillObservations>(transformer().shape(), model_.fingerprint(),
+                                                  std::vector<int32_t>(request.ids.begin(), request.ids.end()), window);
 
     Held held;
     const bool holds = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
@@ -211,14 +214,15 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     std::vector<ActiveRun*> deciding;
     LayersAsked asked;
     const auto show = [&](PrefillLayer& layer) {
-        const auto attention = layer_of(record ? std::span<const float>(record->window_attention) : known_attention,
-                                        static_cast<size_t>(layer.layer), prompt.n_visible(), transformer().shape());
+        const auto attention =
+            attention_of_layer(record ? std::span<const float>(record->window_attention) : known_attention,
+                               static_cast<size_t>(layer.layer), prompt.n_visible(), transformer().shape());
         deciding = show_layer(layer, runs, tails.of_run, attention);
     };
     const auto look = [&](PrefillLayer& layer) {
         if (record) {
             const Stopwatch watch;
-            record_full_layer(layer.prompt, window, *record);
+            record_layer_measures(layer.prompt, window, *record);
             recording += watch.seconds();
         }
         if (kept) {
@@ -247,13 +251,13 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     }
     auto result =
         request.n_layers == 0 ? PrefillResult{} : prefill(transformer(), request, on_layer, progress_, meanwhile);
-    if (live_prefill) *live_prefill = std::move(kept);
+    if (prefill_observations) *prefill_observations = std::move(kept);
     timings_.prefill_s += result.seconds;
     timings_.record_s += result.recording_seconds + recording;
     if (request.n_layers != 0) timings_.n_prompt_tokens += prompt.n_visible();
     if (record) {
         record->window = std::min<int64_t>(window, prompt.n_visible());
-        record->last_logits = recordable(result.last_logits);
+        record->last_logits = recordable_logits(result.last_logits);
         if (options_.alignment) record_alignment(request.ids, *record);
         known_attention = record->window_attention;
     }
@@ -280,7 +284,8 @@ bool Compression::finish_runs(const Prompt& prompt, Runs& runs, int64_t room, co
         }
         if (!run->filters()) {
             run->finish_prompt(result.last_logits);
-        } else if (const auto error = failure_of([&] { run_again(prompt, *run, room, attention); }); !error.empty()) {
+        } else if (const auto error = catch_run_failure([&] { run_again(prompt, *run, room, attention); });
+                   !error.empty()) {
             run->fail("reading the filtered prompt: " + error);
         }
         timings_.select_s += run->select_seconds_alone();
@@ -327,7 +332,7 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
             if (looking[i]->reads_entries()) own.bring_to_processor();
             observations.set_appended(lookaheads[i].queries[layer], own.keys_view(), n, n);
             looking[i]->begin_decision(observations, held[layer]->dense,
-                                       layer_of(attention, layer, prompt.n_visible(), transformer().shape()));
+                                       attention_of_layer(attention, layer, prompt.n_visible(), transformer().shape()));
             if (looking[i]->has_decision()) deciding.push_back(looking[i]);
         }
         timings_.select_s += finish_decisions(deciding, transformer().backend(), progress_);

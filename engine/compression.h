@@ -8,8 +8,8 @@
 
 #include "engine/active_run.h"
 #include "engine/classifier/token_classifier.h"
-#include "engine/inference/live_prefill.h"
 #include "engine/inference/observed_layer.h"
+#include "engine/inference/prefill_observations.h"
 
 namespace kvscope::engine {
 
@@ -33,7 +33,8 @@ class Compression {
     /// @param known_attention `full/window_attention` (L, H, N) of an earlier prefill; may be empty
     /// @returns the layers if a run needs the full run's answer to select; otherwise nothing
     Held compress(const Prompt& prompt, Runs& runs, int64_t room, trace::PromptRecord* record,
-                  std::span<const float> known_attention, std::unique_ptr<LivePrefill>* live_prefill = nullptr);
+                  std::span<const float> known_attention,
+                  std::unique_ptr<PrefillObservations>* prefill_observations = nullptr);
 
  private:
     const Transformer& transformer() const { return model_.transformer(); }

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "engine/active_run.h"
-#include "engine/answer_record.h"
 #include "engine/answer_writer.h"
 #include "engine/answering.h"
 #include "engine/calibration.h"
@@ -18,10 +17,11 @@
 #include "engine/common/memory.h"
 #include "engine/common/stopwatch.h"
 #include "engine/compression.h"
-#include "engine/device/failure_of_run.h"
-#include "engine/device/tensor_memory.h"
+#include "engine/device/catch_run_failure.h"
+#include "engine/device/tensor_memory_pool.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/recorded_measures.h"
+#include "engine/make_run_record.h"
 #include "engine/result_writer.h"
 #include "engine/run_requirements.h"
 
@@ -74,10 +74,10 @@ struct Experiment::Impl {
     ExperimentOptions options;
     Progress& progress;
     Timings timings;
-    std::unique_ptr<LivePrefill> live;
+    std::unique_ptr<PrefillObservations> live;
     std::vector<std::unique_ptr<Conversation>> conversations;
     std::set<size_t> told_impossible;  ///< plans whose obstacle has been reported
-    ScorePool scores;
+    DeduplicatedScores scores;
     Compression compression{model, options, timings, progress};
     Answering answering{model, options, timings, progress};
     ResultWriter results;
@@ -131,7 +131,7 @@ struct Experiment::Impl {
     void prepare(const Runs& runs) {
         for (const auto& run : runs) {
             if (run->failed() || !run->needs().calibration) continue;
-            const std::string error = failure_of([&] { calibration_of(model, progress); });
+            const std::string error = catch_run_failure([&] { calibration_of(model, progress); });
             if (!error.empty()) run->fail(error);
         }
         int64_t steps = 0, done = 0;
@@ -166,7 +166,7 @@ struct Experiment::Impl {
             answer.generation = std::move(answering.decode(start, nullptr)[0]);
             answer.error = answer.generation.error;
             if (answer.error.empty())
-                answer.error = failure_of([&] {
+                answer.error = catch_run_failure([&] {
                     answer.reference = answering.reference(start[0], answer.generation, n, &answer.attention, progress);
                 });
             if (failed.empty()) failed = answer.error;
@@ -180,8 +180,9 @@ struct Experiment::Impl {
             }
             for (size_t layer = 0; layer < held.size() && !run->failed(); ++layer) {
                 auto& observations = held[layer]->observations;
-                observations.answer_attention = layer_of(sum, layer, n, transformer().shape());
-                run->decide(observations, held[layer]->dense, layer_of(attention, layer, n, transformer().shape()));
+                observations.answer_attention = attention_of_layer(sum, layer, n, transformer().shape());
+                run->decide(observations, held[layer]->dense,
+                            attention_of_layer(attention, layer, n, transformer().shape()));
             }
             if (run->failed()) continue;
             run->finish_prompt(logits);
@@ -199,7 +200,7 @@ struct Experiment::Impl {
             record.window = context.window;
         }
         record.last_logits.clear();  // these are the logits after the context
-        if (options.record && !starts.empty()) record.last_logits = recordable(starts[0].logits);
+        if (options.record && !starts.empty()) record.last_logits = recordable_logits(starts[0].logits);
         return record;
     }
 
@@ -345,7 +346,7 @@ struct Experiment::Impl {
             return;
         }
         std::vector<float> attention;
-        const std::string error = failure_of([&] {
+        const std::string error = catch_run_failure([&] {
             reference =
                 answering.reference(start, generation, n_context, options.record ? &attention : nullptr, progress);
         });
@@ -396,7 +397,7 @@ Experiment::~Experiment() = default;
 
 void Experiment::run(std::span<const Prompt> prompts) {
     // Memory kept from one isolated run would count in the peak of the next run.
-    std::optional<KeptTensorMemory> memory;
+    std::optional<TensorMemoryPool> memory;
     if (!impl_->options.isolated) memory.emplace();
     const Stopwatch watch;
     if (!impl_->results.has_model()) {
@@ -414,7 +415,7 @@ void Experiment::run(std::span<const Prompt> prompts) {
     impl_->timings.total_s += watch.seconds();
 }
 
-std::unique_ptr<LivePrefill> Experiment::take_prefill() { return std::move(impl_->live); }
+std::unique_ptr<PrefillObservations> Experiment::take_prefill() { return std::move(impl_->live); }
 
 std::vector<std::unique_ptr<Conversation>> Experiment::take_caches() { return std::exchange(impl_->conversations, {}); }
 

@@ -9,7 +9,7 @@
 
 #include "engine/common/progress.h"
 #include "engine/inference/conversation.h"
-#include "engine/inference/live_prefill.h"
+#include "engine/inference/prefill_observations.h"
 #include "engine/inference/prompt.h"
 #include "engine/model/model.h"
 #include "engine/options/run_options.h"
@@ -98,7 +98,7 @@ class Experiment {
     void run(std::span<const Prompt> prompts);
 
     /// Moves out the last prefill, if `keep_prefill` is set; nullptr if the trace already contained the runs.
-    std::unique_ptr<LivePrefill> take_prefill();
+    std::unique_ptr<PrefillObservations> take_prefill();
 
     /// Moves out one cache per plan of the last context, if `keep_caches` is set; nullptr for failed or recorded runs.
     std::vector<std::unique_ptr<Conversation>> take_caches();

@@ -124,7 +124,7 @@ Sample make_sample(const Model& model, const HeadProfileOptions& options, int64_
                                   .parse_special = options.parse_special}),
                   needle};
     const size_t first = sample.prompt.text.find(needle.needle);
-    const auto encoding = encode_as(model, sample.prompt, sample.prompt.text);
+    const auto encoding = encode_like_prompt(model, sample.prompt, sample.prompt.text);
     sample.begin = static_cast<int64_t>(encoding.first_token_from(first));
     sample.end = static_cast<int64_t>(encoding.first_token_from(first + needle.needle.size() - 1)) + 1;
     return sample;

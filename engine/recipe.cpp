@@ -80,7 +80,7 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
     recipe["mode"] = options.isolated ? "isolated" : "shared";
     RunOptions recorded = options;
     recorded.alignment = options.record && options.alignment;
-    write_recipe(recorded, recipe);
+    write_options_to_recipe(recorded, recipe);
     return recipe.dump();
 }
 

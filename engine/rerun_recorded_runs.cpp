@@ -115,7 +115,7 @@ ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
         if (n_recorded > 0) options.n_new = n_recorded;
         options.seed = reader.run(prompt, *full).seed;
     }
-    read_recipe(bounded_json::parse_or_discard(reader.recipe_json()), options);
+    read_options_from_recipe(bounded_json::parse_or_discard(reader.recipe_json()), options);
     if (reader.prompt(prompt).window > 0) options.window = static_cast<int>(reader.prompt(prompt).window);
     return options;
 }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/checkpoint/held_weights.h"
+#include "engine/checkpoint/weight_memory.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
 #include "kernels/types.h"

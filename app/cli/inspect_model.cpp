@@ -9,8 +9,8 @@
 #include "analysis/tables/table_format.h"
 #include "engine/checkpoint/chat_template.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/held_weights.h"
 #include "engine/checkpoint/known_fields.h"
+#include "engine/checkpoint/weight_memory.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace kvscope::cli {
@@ -105,7 +105,7 @@ int inspect_model(const std::filesystem::path& path, const OutputFormat& format)
         tensors.rows.push_back(
             {{tensor.name, fmt::format("{}", fmt::join(tensor.shape, " × ")), tensor.stored_type, elements}});
     }
-    const std::string without_embedding = checkpoint::tokens_without_embedding(*tokenizer, config);
+    const std::string without_embedding = checkpoint::note_on_missing_embeddings(*tokenizer, config);
     const std::string unknown = unknown_text(path);
     if (format.is_text()) {
         const bool has_other_name = !config.metadata_name.empty() && config.metadata_name != config.name;

@@ -99,9 +99,9 @@ void RunCache::compress_whole(int layer, const std::vector<std::vector<uint32_t>
 kernels::RowCopy RunCache::copy_of(const at::Tensor& from, int64_t first, const at::Tensor& to, int64_t to_first,
                                    int64_t n, const uint32_t* rows) const {
     const size_t entry = entry_bytes();
-    return {.from = bytes_of(from) + static_cast<size_t>(first) * entry,
+    return {.from = data_pointer(from) + static_cast<size_t>(first) * entry,
             .from_stride = entry,
-            .to = bytes_of(to) + static_cast<size_t>(to_first) * entry,
+            .to = data_pointer(to) + static_cast<size_t>(to_first) * entry,
             .to_stride = entry,
             .n_rows = n,
             .row_bytes = entry,
@@ -187,7 +187,7 @@ void RunCache::append(int layer, int row, const Tokens& tokens, std::vector<kern
     const auto copy = [&](const void* from, size_t stride, const at::Tensor& into) {
         return kernels::RowCopy{.from = from,
                                 .from_stride = stride,
-                                .to = bytes_of(into) + to,
+                                .to = data_pointer(into) + to,
                                 .to_stride = entry_bytes(),
                                 .n_rows = tokens.n,
                                 .row_bytes = entry_bytes()};
@@ -220,7 +220,8 @@ void RunCache::turn(void* keys, std::span<const int64_t> by) const {
 }
 
 void RunCache::turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const {
-    turn(bytes_of(layer.keys) + static_cast<size_t>(layer.begin[static_cast<size_t>(row)] + first) * entry_bytes(), by);
+    turn(data_pointer(layer.keys) + static_cast<size_t>(layer.begin[static_cast<size_t>(row)] + first) * entry_bytes(),
+         by);
 }
 
 RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
@@ -233,8 +234,8 @@ RunCache::RowView RunCache::view(int layer, int row, int64_t n_visible, int64_t 
     view.first = first_visible(layer, row, n_visible, position, sliding_window);
     view.n_entries -= view.first;
     const size_t from = static_cast<size_t>(source.begin[r] + view.first) * entry_bytes();
-    view.keys = bytes_of(source.keys) + from;
-    view.values = bytes_of(source.values) + from;
+    view.keys = data_pointer(source.keys) + from;
+    view.values = data_pointer(source.values) + from;
     if (unrotated_) {
         at::Tensor rotated = at::empty({view.n_entries * d}, source.keys.options());
         const kernels::RowCopy copy = copy_of(source.keys, source.begin[r] + view.first, rotated, 0, view.n_entries);

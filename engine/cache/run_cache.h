@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "engine/cache/dense_cache.h"
-#include "engine/cache/stored_row.h"
+#include "engine/cache/stored_entries.h"
 #include "engine/model/transformer.h"
 #include "policies/interface/policy.h"
 #include "policies/interface/stored_layer.h"
 
 namespace kvscope::engine {
 
-inline char* bytes_of(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
+inline char* data_pointer(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
 
 /// All entries of a layer. Every row has the same entries in the same order.
 struct HeldLayer {

@@ -101,8 +101,8 @@ void RunCache::store(int layer, const policies::StoredLayer& described, const De
         if (dense) {
             const auto group = static_cast<size_t>(n_rows_ / model_->config().n_kv_heads);
             const size_t head = row / group * static_cast<size_t>(dense->capacity()) * entry_bytes();
-            source.keys = bytes_of(dense->keys) + head;
-            source.values = bytes_of(dense->values) + head;
+            source.keys = data_pointer(dense->keys) + head;
+            source.values = data_pointer(dense->values) + head;
         }
         for (const auto& entries : described.rows[row].stored)
             target.stored[row].push_back(std::make_shared<const StoredEntries>(entries, source));
@@ -131,8 +131,8 @@ void RunCache::store_others(int layer, const policies::WholeTokens& whole, int64
     const auto n = static_cast<int64_t>(positions.size()) * model_->config().head_dim;
     const auto add_row = [&](const at::Tensor& from, size_t row, std::vector<float>& to) {
         to.resize(to.size() + static_cast<size_t>(n));
-        to_floats(bytes_of(from) + static_cast<size_t>(target.begin[row] + begin) * entry_bytes(), model_->dtype(), n,
-                  to.data() + to.size() - n);
+        to_floats(data_pointer(from) + static_cast<size_t>(target.begin[row] + begin) * entry_bytes(), model_->dtype(),
+                  n, to.data() + to.size() - n);
     };
     for (size_t row = 0; row < target.positions.size(); ++row) {
         add_row(target.keys, row, leaving.keys);
@@ -270,14 +270,14 @@ void RunCache::make_whole(int layer) {
                     throw RunError("layer " + std::to_string(layer) + ": merged entries cannot be made whole");
                 entries->read(i, i + 1, key.data(), value.data());
                 const size_t at = place_of(entries->positions()[static_cast<size_t>(i)]);
-                from_floats(key.data(), model_->dtype(), d, bytes_of(whole.keys) + at);
-                from_floats(value.data(), model_->dtype(), d, bytes_of(whole.values) + at);
+                from_floats(key.data(), model_->dtype(), d, data_pointer(whole.keys) + at);
+                from_floats(value.data(), model_->dtype(), d, data_pointer(whole.values) + at);
             }
         const size_t from = static_cast<size_t>(target.begin[r]) * entry;
         for (size_t i = 0; i < target.positions[r].size(); ++i) {
             const size_t at = place_of(target.positions[r][i]);
-            std::memcpy(bytes_of(whole.keys) + at, bytes_of(target.keys) + from + i * entry, entry);
-            std::memcpy(bytes_of(whole.values) + at, bytes_of(target.values) + from + i * entry, entry);
+            std::memcpy(data_pointer(whole.keys) + at, data_pointer(target.keys) + from + i * entry, entry);
+            std::memcpy(data_pointer(whole.values) + at, data_pointer(target.values) + from + i * entry, entry);
         }
     }
     target = std::move(whole);
@@ -316,13 +316,14 @@ HeldLayer RunCache::held(int layer) const {
         if (held.masses != masses || held.positions != positions)
             refuse("its rows hold different entries, which cannot be merged together");
         const size_t to = static_cast<size_t>(row * n) * entry_bytes();
-        from_floats(keys.data(), model_->dtype(), n_stored * d, bytes_of(held.keys) + to);
-        from_floats(values.data(), model_->dtype(), n_stored * d, bytes_of(held.values) + to);
+        from_floats(keys.data(), model_->dtype(), n_stored * d, data_pointer(held.keys) + to);
+        from_floats(values.data(), model_->dtype(), n_stored * d, data_pointer(held.values) + to);
         if (plain.empty()) continue;
         const size_t from = static_cast<size_t>(source.begin[static_cast<size_t>(row)]) * entry_bytes();
         const size_t behind = to + static_cast<size_t>(n_stored) * entry_bytes();
-        std::memcpy(bytes_of(held.keys) + behind, bytes_of(source.keys) + from, plain.size() * entry_bytes());
-        std::memcpy(bytes_of(held.values) + behind, bytes_of(source.values) + from, plain.size() * entry_bytes());
+        std::memcpy(data_pointer(held.keys) + behind, data_pointer(source.keys) + from, plain.size() * entry_bytes());
+        std::memcpy(data_pointer(held.values) + behind, data_pointer(source.values) + from,
+                    plain.size() * entry_bytes());
     }
     return held;
 }
@@ -346,8 +347,8 @@ void RunCache::hold_merged(int layer, const HeldLayer& held, int64_t n_plain) {
         const auto part_of = [&](const at::Tensor& vectors) {
             policies::StoredPart part{.width = static_cast<int>(d)};
             part.numbers.resize(static_cast<size_t>(n_stored * d));
-            to_floats(bytes_of(vectors) + static_cast<size_t>(row * n) * entry_bytes(), model_->dtype(), n_stored * d,
-                      part.numbers.data());
+            to_floats(data_pointer(vectors) + static_cast<size_t>(row * n) * entry_bytes(), model_->dtype(),
+                      n_stored * d, part.numbers.data());
             return part;
         };
         entries.keys.parts.push_back(part_of(held.keys));

@@ -9,7 +9,7 @@
 #include "engine/checkpoint/hf_directory.h"
 #include "engine/checkpoint/unusable_files.h"
 #include "engine/files/content_kind.h"
-#include "engine/files/file.h"
+#include "engine/files/file_reader.h"
 #include "engine/files/fingerprint.h"
 #include "engine/files/json_fields.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string begin_of(const fs::path& path) {
-    const InputFile file(path);
+    const FileReader file(path);
     std::string begin(std::min<uint64_t>(file.size(), 256), '\0');
     file.read_at(0, std::as_writable_bytes(std::span<char>(begin)));
     return begin;
@@ -40,7 +40,7 @@ std::unique_ptr<Checkpoint> open_safetensors(const fs::path& path) {
     const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
     refuse_dangling_links(directory);
     if (!fs::exists(directory / "config.json")) {
-        const std::string foreign = foreign_weights([](std::string_view) { return false; }, path);
+        const std::string foreign = advice_on_unsuitable_weights([](std::string_view) { return false; }, path);
         if (!foreign.empty()) throw CheckpointError(path, foreign);
         throw CheckpointError(path, "has no config.json beside it; expected a Hugging Face directory");
     }
@@ -50,7 +50,7 @@ std::unique_ptr<Checkpoint> open_safetensors(const fs::path& path) {
 
 }  // namespace
 
-std::string tokens_without_embedding(const Tokenizer& tokenizer, const ModelConfig& config) {
+std::string note_on_missing_embeddings(const Tokenizer& tokenizer, const ModelConfig& config) {
     const int64_t n = tokenizer.vocab_size() - config.vocab_size;
     if (n <= 0) return {};
     return fmt::format(

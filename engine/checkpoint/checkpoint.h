@@ -63,7 +63,7 @@ class Checkpoint {
 };
 
 /// Returns a note for the user if the tokenizer has more tokens than the model has embeddings, else an empty text.
-std::string tokens_without_embedding(const Tokenizer& tokenizer, const ModelConfig& config);
+std::string note_on_missing_embeddings(const Tokenizer& tokenizer, const ModelConfig& config);
 
 /// Opens a GGUF file, a Hugging Face directory or a .safetensors file. Checks everything except the weights' values.
 /// @throws CheckpointError, which names the file, the expected and the actual content

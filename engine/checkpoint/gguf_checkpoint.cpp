@@ -133,7 +133,7 @@ class GgufCheckpoint : public Checkpoint {
 
  private:
     struct Location {
-        const InputFile* file = nullptr;
+        const FileReader* file = nullptr;
         const GgufTensor* tensor = nullptr;
         int64_t n_heads = 0;  ///< number of heads if rows are permuted, else 0
     };
@@ -324,7 +324,7 @@ class GgufCheckpoint : public Checkpoint {
     bool permuted_ = false;
     std::vector<std::unique_ptr<GgufFile>> files_;
     GgufTensors tensors_;
-    std::map<std::string, const InputFile*, std::less<>> file_of_;
+    std::map<std::string, const FileReader*, std::less<>> file_of_;
     std::map<std::string, Location, std::less<>> locations_;
 };
 

@@ -10,7 +10,7 @@
 #include "engine/checkpoint/known_fields.h"
 #include "engine/checkpoint/model_name.h"
 #include "engine/files/checkpoint_error.h"
-#include "engine/files/file.h"
+#include "engine/files/file_reader.h"
 #include "engine/files/json_fields.h"
 #include "engine/files/utf8.h"
 

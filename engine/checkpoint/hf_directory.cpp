@@ -174,7 +174,8 @@ class HfCheckpoint : public Checkpoint {
             expected.insert(tensor.name);
             const auto found = locations_.find(tensor.name);
             if (found == locations_.end()) {
-                const std::string foreign = foreign_weights([&](std::string_view name) { return has(name); }, path_);
+                const std::string foreign =
+                    advice_on_unsuitable_weights([&](std::string_view name) { return has(name); }, path_);
                 throw CheckpointError(path_, !foreign.empty()
                                                  ? foreign
                                                  : "has no tensor " + tensor.name + " " + shape_text(tensor.shape) +

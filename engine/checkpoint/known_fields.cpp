@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "engine/checkpoint/config_rules.h"
-#include "engine/files/file.h"
+#include "engine/files/file_reader.h"
 #include "engine/tokenizer/tokenizer_json_file.h"
 
 namespace kvscope::checkpoint {

@@ -148,7 +148,7 @@ void report_no_weights(const fs::path& directory) {
     throw CheckpointError(directory, missing + what);
 }
 
-std::string foreign_weights(const std::function<bool(std::string_view)>& has, const fs::path& file) {
+std::string advice_on_unsuitable_weights(const std::function<bool(std::string_view)>& has, const fs::path& file) {
     if (file.filename().string().starts_with("adapter_")) return "is " + text_of_adapter(file.parent_path());
     if (has("tok_embeddings.weight")) return "holds " + std::string(text_of_consolidated);
     return {};

@@ -16,7 +16,7 @@ std::vector<float> prompt_probabilities(const Model& model, const Prompt& prompt
     for (size_t i = 0; i < probabilities.size(); ++i) {
         const size_t begin = span.token_at[i], end = span.token_at[i + 1];
         if (begin < span.begin || end > span.end || model.tokenizer().is_special(prompt.ids[i])) continue;
-        probabilities[i] = mean_probability(of_bytes, begin - span.begin, end - span.begin);
+        probabilities[i] = mean_byte_probability(of_bytes, begin - span.begin, end - span.begin);
     }
     return probabilities;
 }

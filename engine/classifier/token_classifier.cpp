@@ -101,7 +101,7 @@ std::vector<float> TokenClassifier::byte_probabilities(std::string_view text,
     return probabilities;
 }
 
-float mean_probability(std::span<const float> of_bytes, size_t begin, size_t end) {
+float mean_byte_probability(std::span<const float> of_bytes, size_t begin, size_t end) {
     double sum = 0;
     int64_t n = 0;
     for (size_t i = begin; i < end; ++i) {

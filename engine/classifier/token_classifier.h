@@ -41,6 +41,6 @@ class TokenClassifier {
 };
 
 /// Returns the mean over the bytes in [begin, end) that have a probability; 0 if there are none.
-float mean_probability(std::span<const float> of_bytes, size_t begin, size_t end);
+float mean_byte_probability(std::span<const float> of_bytes, size_t begin, size_t end);
 
 }  // namespace kvscope::engine

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "engine/files/cache_entry.h"
-#include "engine/files/file.h"
+#include "engine/files/file_reader.h"
 #include "engine/files/sha256.h"
+#include "engine/files/user_cache_file.h"
 #include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::checkpoint {
@@ -19,7 +19,7 @@ constexpr uint64_t block_bytes = uint64_t{4} << 20;
 constexpr std::string_view scheme = "kvscope fingerprint 1\n";
 
 std::string hash_file(const fs::path& path) {
-    const InputFile file(path);
+    const FileReader file(path);
     const auto n_blocks = static_cast<int64_t>((file.size() + block_bytes - 1) / block_bytes);
     std::vector<XXH128_canonical_t> hashes(static_cast<size_t>(n_blocks));
     kernels::parallel_with_scratch<std::vector<std::byte>>(n_blocks, [&](int64_t i, std::vector<std::byte>& buffer) {
@@ -59,16 +59,16 @@ bool is_hex_digest(const std::string& text) {
     return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-CacheEntry entry_of(const std::string& identity) {
+UserCacheFile entry_of(const std::string& identity) {
     const std::string whole = std::string(scheme) + identity;
     Sha256 sha;
     sha.update(whole);
-    return CacheEntry("fingerprints", sha.hex_digest(), whole);
+    return UserCacheFile("fingerprints", sha.hex_digest(), whole);
 }
 
 std::string cached_file_hash(const fs::path& path) {
     const std::string identity = file_identity(path);
-    const CacheEntry entry = entry_of(identity);
+    const UserCacheFile entry = entry_of(identity);
     if (const auto digest = identity.empty() ? std::nullopt : entry.find(64); digest && is_hex_digest(*digest))
         return *digest;
     const bool cacheable = settled(path);

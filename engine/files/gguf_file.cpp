@@ -20,7 +20,7 @@ constexpr uint64_t longest_text = uint64_t{1} << 28;
 
 class Reader {
  public:
-    explicit Reader(const InputFile& file) : file_(file) {}
+    explicit Reader(const FileReader& file) : file_(file) {}
 
     template <typename T>
     T value(const char* what) {
@@ -81,7 +81,7 @@ class Reader {
         }
     }
 
-    const InputFile& file_;
+    const FileReader& file_;
     uint64_t at_ = 0;
     std::vector<std::byte> buffer_;
     uint64_t buffered_ = 0;
@@ -175,7 +175,7 @@ GgufArray read_array(Reader& in, const std::string& key) {
     return array;
 }
 
-void check_magic(Reader& in, const InputFile& file) {
+void check_magic(Reader& in, const FileReader& file) {
     if (file.size() < 24) {
         throw CheckpointError(file.path(),
                               "has " + std::to_string(file.size()) + " bytes; a GGUF file has at least 24");

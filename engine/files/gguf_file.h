@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/files/file.h"
+#include "engine/files/file_reader.h"
 
 namespace kvscope::checkpoint {
 
@@ -38,7 +38,7 @@ class GgufFile {
  public:
     explicit GgufFile(const std::filesystem::path& path);
 
-    const InputFile& file() const { return file_; }
+    const FileReader& file() const { return file_; }
     const std::filesystem::path& path() const { return file_.path(); }
     const std::map<std::string, GgufTensor, std::less<>>& tensors() const { return tensors_; }
 
@@ -59,7 +59,7 @@ class GgufFile {
  private:
     [[noreturn]] void wrong_type(std::string_view key, const char* expected) const;
 
-    InputFile file_;
+    FileReader file_;
     std::map<std::string, GgufValue, std::less<>> values_;
     std::map<std::string, GgufTensor, std::less<>> tensors_;
 };

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "engine/files/checkpoint_error.h"
-#include "engine/files/file.h"
+#include "engine/files/file_reader.h"
 #include "engine/files/json_text.h"
 
 namespace kvscope::checkpoint {

@@ -94,7 +94,7 @@ void check_layout(std::vector<std::pair<const SafetensorsEntry*, std::string>> t
     }
 }
 
-json read_header(const InputFile& file, uint64_t& header_bytes) {
+json read_header(const FileReader& file, uint64_t& header_bytes) {
     const auto& path = file.path();
     if (file.size() < 8) {
         throw CheckpointError(path, "has " + std::to_string(file.size()) + " bytes; a safetensors file has at least 8");
@@ -149,7 +149,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
 namespace {
 
 template <typename Convert>
-void read_pieces(const InputFile& file, const SafetensorsEntry& entry, int64_t n, size_t element_bytes,
+void read_pieces(const FileReader& file, const SafetensorsEntry& entry, int64_t n, size_t element_bytes,
                  Convert&& convert) {
     const int64_t n_tasks = (n + elements_per_task - 1) / elements_per_task;
     kernels::parallel_with_scratch<std::vector<std::byte>>(n_tasks, [&](int64_t task, std::vector<std::byte>& buffer) {
@@ -162,7 +162,7 @@ void read_pieces(const InputFile& file, const SafetensorsEntry& entry, int64_t n
 }
 
 template <typename T>
-void read_verbatim(const InputFile& file, const SafetensorsEntry& entry, std::span<T> out) {
+void read_verbatim(const FileReader& file, const SafetensorsEntry& entry, std::span<T> out) {
     const auto n = static_cast<int64_t>(out.size());
     kernels::parallel_with_scratch<char>((n + elements_per_task - 1) / elements_per_task, [&](int64_t task, char&) {
         const int64_t first = task * elements_per_task;
@@ -178,7 +178,7 @@ uint16_t load_u16(const std::byte* at) {
     return bits;
 }
 
-[[noreturn]] void refuse_dtype(const InputFile& file, const SafetensorsEntry& entry) {
+[[noreturn]] void refuse_dtype(const FileReader& file, const SafetensorsEntry& entry) {
     throw CheckpointError(file.path(), "holds a tensor of type " + entry.dtype + ", expected F32, F16 or BF16");
 }
 

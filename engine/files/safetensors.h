@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/files/file.h"
+#include "engine/files/file_reader.h"
 
 namespace kvscope::checkpoint {
 
@@ -36,7 +36,7 @@ class SafetensorsFile {
     bool same_bytes(const SafetensorsEntry& a, const SafetensorsFile& other, const SafetensorsEntry& b) const;
 
  private:
-    InputFile file_;
+    FileReader file_;
     std::map<std::string, SafetensorsEntry, std::less<>> entries_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
-#include "engine/device/failure_of_run.h"
+#include "engine/device/catch_run_failure.h"
 #include "engine/inference/key_gradients.h"
 #include "policies/interface/validation.h"
 
@@ -61,7 +61,7 @@ void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk
                    .by_own_keys = was_read};
     for (int layer = 0; layer < model.shape().n_layers; ++layer)
         read.held.push_back(chunk.held(layer, was_read ? chunk.n : 0));
-    const std::string error = failure_of([&] { chunk.gradients = key_gradients(model, read, progress); });
+    const std::string error = catch_run_failure([&] { chunk.gradients = key_gradients(model, read, progress); });
     if (!error.empty()) chunk.run->error = "the gradient of its loss: " + error;
 }
 
@@ -110,7 +110,7 @@ class ChunkReader {
         attended.masses = entries.masses;
         attended.masses.resize(places.size(), 1.0f);
         attended.first_keys =
-            first_seen(tokens, attended.n, model_.config().sliding_window[static_cast<size_t>(layer)]);
+            first_visible_entries(tokens, attended.n, model_.config().sliding_window[static_cast<size_t>(layer)]);
         attended.sums.assign(with_sums ? static_cast<size_t>(shape_.n_heads) * places.size() : 0, 0.0);
     }
 
@@ -284,7 +284,7 @@ class ChunkPass : ChunkReader {
     void merge_back(Attended& attended, int layer, const at::Tensor& qkv, const at::Tensor& out) const {
         ChunkedRun& run = *attended.chunk->run;
         MergedLayer& entries = attended.chunk->layer(layer);
-        const std::string error = failure_of([&] {
+        const std::string error = catch_run_failure([&] {
             std::span<const float> gradients;
             if (!attended.chunk->gradients.empty()) {
                 const at::Tensor& given = attended.chunk->gradients[static_cast<size_t>(layer)];

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/common/engine_error.h"
-#include "engine/device/failure_of_run.h"
+#include "engine/device/catch_run_failure.h"
 #include "engine/inference/sampler.h"
 #include "kernels/index_of_largest.h"
 #include "kernels/log_softmax.h"
@@ -102,7 +102,7 @@ void compare_group(const Transformer& model, const FullReference& reference, std
             auto& comparison = *group[s].comparison;
             comparison.error = sequences[s].error;
             if (comparison.error.empty() && n_logits > 0)
-                comparison.error = failure_of([&] {
+                comparison.error = catch_run_failure([&] {
                     at::Tensor logits = model.logits(residual.narrow(0, static_cast<int64_t>(s) * n, n_logits), room);
                     turn_to_log_probabilities(logits);
                     compare_rows(reference, first + 1, logits, comparison);
@@ -188,7 +188,7 @@ std::vector<Comparison> compare(const Transformer& model, const FullReference& r
             comparison.step_kl.resize(static_cast<size_t>(total));
             comparison.step_agreement.resize(static_cast<size_t>(total));
             comparison.error =
-                failure_of([&] { compare_rows(reference, 0, log_probabilities(first_logits[s]), comparison); });
+                catch_run_failure([&] { compare_rows(reference, 0, log_probabilities(first_logits[s]), comparison); });
             if (comparison.error.empty())
                 group.push_back(
                     {sequences[s], OutputErrors(static_cast<size_t>(shape.n_layers * shape.n_heads)), &comparison});

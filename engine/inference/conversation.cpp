@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/common/engine_error.h"
-#include "engine/device/failure_of_run.h"
+#include "engine/device/catch_run_failure.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/generate.h"
 
@@ -51,7 +51,7 @@ Conversation::Text Conversation::text_of(const Model& model, std::string_view qu
 Reply Conversation::ask(const Model& model, std::string_view question, const QuestionOptions& options,
                         Progress& progress, const std::function<void(int32_t)>& on_token) {
     Conversation* const self = this;
-    Reply reply = std::move(ask_all(model, {&self, 1}, question, options, progress, [&](size_t, int32_t id) {
+    Reply reply = std::move(ask_all_runs(model, {&self, 1}, question, options, progress, [&](size_t, int32_t id) {
         if (on_token) on_token(id);
     })[0]);
     if (reply.refused) throw UsageError(reply.error);
@@ -69,12 +69,12 @@ int64_t Conversation::read_question(const Model& model, std::string_view questio
         const auto last = of.ends.begin() + static_cast<std::ptrdiff_t>(cached.size());
         return cached.empty() ? 0 : *std::max_element(of.ends.begin(), last);
     };
-    if (const auto encoding = encode_as(model, *prompt_, text.whole); begins_with_cached(encoding)) {
+    if (const auto encoding = encode_like_prompt(model, *prompt_, text.whole); begins_with_cached(encoding)) {
         reply.read = text.whole.substr(end_of_cached(encoding));
         reply.read_ids.assign(encoding.ids.begin() + static_cast<std::ptrdiff_t>(cached.size()), encoding.ids.end());
     } else {
         // If one token joins the context and the question, the cached tokens end before the context does.
-        const auto own = encode_as(model, *prompt_, prompt_->text);
+        const auto own = encode_like_prompt(model, *prompt_, prompt_->text);
         const size_t begin = begins_with_cached(own) ? std::min(end_of_cached(own), text.begin) : text.begin;
         reply.read = text.whole.substr(begin);
         reply.read_ids = model.tokenizer().encode(reply.read, false, prompt_->parses_special);
@@ -94,9 +94,9 @@ int64_t Conversation::read_question(const Model& model, std::string_view questio
     return n;
 }
 
-std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
-                           const QuestionOptions& options, Progress& progress,
-                           const std::function<void(size_t, int32_t)>& on_token) {
+std::vector<Reply> ask_all_runs(const Model& model, std::span<Conversation* const> conversations,
+                                std::string_view question, const QuestionOptions& options, Progress& progress,
+                                const std::function<void(size_t, int32_t)>& on_token) {
     if (options.n_new < 1) throw UsageError("the number of tokens to generate must be at least 1");
     std::vector<Reply> replies(conversations.size());
     std::vector<size_t> asked;
@@ -114,7 +114,7 @@ std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> co
             reply.refused = true;
             continue;
         }
-        reply.error = failure_of([&] { caches.push_back(to.cache_.clone(n + options.n_new)); });
+        reply.error = catch_run_failure([&] { caches.push_back(to.cache_.clone(n + options.n_new)); });
         if (!reply.error.empty()) continue;
         asked.push_back(i);
         tokens.emplace_back(reply.read_ids);

@@ -52,8 +52,9 @@ class Conversation {
               const std::function<void(int32_t)>& on_token = nullptr);
 
  private:
-    friend std::vector<Reply> ask_all(const Model&, std::span<Conversation* const>, std::string_view,
-                                      const QuestionOptions&, Progress&, const std::function<void(size_t, int32_t)>&);
+    friend std::vector<Reply> ask_all_runs(const Model&, std::span<Conversation* const>, std::string_view,
+                                           const QuestionOptions&, Progress&,
+                                           const std::function<void(size_t, int32_t)>&);
 
     struct Text {
         std::string whole;  ///< text with the new question, as it would be read without a cache
@@ -79,8 +80,8 @@ class Conversation {
 /// Asks many runs of one model the same question as one batch. Replies of failed runs contain the error and the tokens
 /// generated before the error. @throws UsageError if `n_new` is below 1
 /// @param conversations distinct runs, because an answer changes the run's policy; only the full run may repeat
-std::vector<Reply> ask_all(const Model& model, std::span<Conversation* const> conversations, std::string_view question,
-                           const QuestionOptions& options, Progress& progress,
-                           const std::function<void(size_t, int32_t)>& on_token = nullptr);
+std::vector<Reply> ask_all_runs(const Model& model, std::span<Conversation* const> conversations,
+                                std::string_view question, const QuestionOptions& options, Progress& progress,
+                                const std::function<void(size_t, int32_t)>& on_token = nullptr);
 
 }  // namespace kvscope::engine

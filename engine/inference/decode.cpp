@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "engine/device/failure_of_run.h"
+#include "engine/device/catch_run_failure.h"
+#include "engine/inference/batched_attention.h"
 #include "engine/inference/decode_merging.h"
-#include "engine/inference/feed_on_device.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {
@@ -95,7 +95,7 @@ class Feed {
     };
 
     bool is_apart(size_t s) const { return &sequences_[s].cache->model().backend() != &model_.backend(); }
-    FeedOnDevice& side_of(size_t s) { return is_apart(s) ? apart_ : side_; }
+    BatchedAttention& side_of(size_t s) { return is_apart(s) ? apart_ : side_; }
 
     void run_layer(int layer) {
         at::Tensor qkv = model_.project(layer, residual_);
@@ -108,7 +108,7 @@ class Feed {
         side_.begin(qkv, plain, out);
         observed_.clear();
         for (size_t s = 0; s < sequences_.size(); ++s) read_or_fail(layer, s);
-        for (FeedOnDevice* side : {&side_, &apart_}) {
+        for (BatchedAttention* side : {&side_, &apart_}) {
             if (side == &apart_ && !any_apart_) continue;
             side->attend(side->work);
             side->add_errors(layer, options_.errors);
@@ -131,13 +131,13 @@ class Feed {
     template <class Action>
     void attempt(int layer, size_t s, Action action) {
         if (sequences_[s].failed()) return;
-        const std::string error = failure_of(action);
+        const std::string error = catch_run_failure(action);
         if (!error.empty()) sequences_[s].error = "layer " + std::to_string(layer) + ": " + error;
     }
 
     void read_or_fail(int layer, size_t s) {
-        FeedOnDevice& side = side_of(s);
-        FeedOnDevice::Work& work = side.work;
+        BatchedAttention& side = side_of(s);
+        BatchedAttention::Work& work = side.work;
         const size_t n_appended = work.appended.size(), n_rows = work.rows.size(), n_blocks = work.blocks.size(),
                      n_comparisons = side.comparisons.size(), n_observed = observed_.size();
         attempt(layer, s, [&] {
@@ -165,7 +165,8 @@ class Feed {
     }
 
     /// Appends tokens to a row and returns the first one's position, or its place in the row if the cache renumbers.
-    int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, FeedOnDevice& side, FeedOnDevice::Work& work) {
+    int64_t append(int layer, size_t s, int64_t first, int64_t n, int r, BatchedAttention& side,
+                   BatchedAttention::Work& work) {
         auto& cache = *sequences_[s].cache;
         const RowColumns columns = columns_of(cache, r);
         const int64_t row = first_row_[s] + first, position = sequences_[s].position + first;
@@ -205,7 +206,7 @@ class Feed {
         return place;
     }
 
-    void step(int layer, size_t s, int64_t t, FeedOnDevice& side, FeedOnDevice::Work& work) {
+    void step(int layer, size_t s, int64_t t, BatchedAttention& side, BatchedAttention::Work& work) {
         auto& cache = *sequences_[s].cache;
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
         const int64_t row = first_row_[s] + t;
@@ -227,17 +228,17 @@ class Feed {
         }
     }
 
-    void read_behind_parts(int layer, size_t s, FeedOnDevice& side) {
+    void read_behind_parts(int layer, size_t s, BatchedAttention& side) {
         for (int64_t t = 0; t < n_tokens(s); ++t) {
-            FeedOnDevice::Work work;
+            BatchedAttention::Work work;
             step(layer, s, t, side, work);
             side.attend(work);
         }
     }
 
-    void read_block(int layer, size_t s, FeedOnDevice& side) {
+    void read_block(int layer, size_t s, BatchedAttention& side) {
         auto& cache = *sequences_[s].cache;
-        FeedOnDevice::Work& work = side.work;
+        BatchedAttention::Work& work = side.work;
         const int64_t window = model_.config().sliding_window[static_cast<size_t>(layer)];
         const int64_t row = first_row_[s], n = n_tokens(s);
         for (int r = 0; r < cache.n_rows(); ++r) {
@@ -287,7 +288,7 @@ class Feed {
 
     /// Computes a token's attention weights, which the block's attention does not return.
     void observe_block(const RunCache::RowView& whole, int64_t hidden, const kernels::PrefillAttention& block,
-                       const RowColumns& columns, FeedOnDevice& side) {
+                       const RowColumns& columns, BatchedAttention& side) {
         RunCache::RowView view = whole;
         view.first = hidden;
         const size_t skipped = static_cast<size_t>(view.first * d()) * element();
@@ -298,7 +299,7 @@ class Feed {
         side.queue(view, block.q, columns.queries, unused.data_ptr(), observe(side, view, columns.queries), side.work);
     }
 
-    float* observe(const FeedOnDevice& side, const RunCache::RowView& view, int queries) {
+    float* observe(const BatchedAttention& side, const RunCache::RowView& view, int queries) {
         auto& observed = observed_.emplace_back();
         observed.first = view.first;
         observed.n_visible = view.n_entries;
@@ -322,7 +323,7 @@ class Feed {
             if (sequences_[s].acting->stores_while_decoding()) store(layer, s);
             if (sequences_[s].acting->decode_merging().every > 0)
                 attempt(layer, s, [&] {
-                    const FeedOnDevice& side = side_of(s);
+                    const BatchedAttention& side = side_of(s);
                     merge_decoded(*side.model, layer, at(side.qkv, first_row_[s], 0), *sequences_[s].acting,
                                   sequences_[s].run, sequences_[s].position - sequences_[s].step, *sequences_[s].cache);
                 });
@@ -368,8 +369,8 @@ class Feed {
     std::vector<int64_t> first_row_;
     at::Tensor residual_;
     Transformer::Rotation rotation_;
-    FeedOnDevice side_;   // for caches on the model's device
-    FeedOnDevice apart_;  // for caches on the processor while the model is on another device
+    BatchedAttention side_;   // for caches on the model's device
+    BatchedAttention apart_;  // for caches on the processor while the model is on another device
     bool any_apart_ = false;
     std::deque<Observed> observed_;
 };

@@ -26,7 +26,7 @@ Attended attended(const Transformer& model, int layer, const at::Tensor& queries
     std::vector<double> sums(heads * all, 0.0);
     const std::vector<int64_t> positions(held.positions.begin(), held.positions.end());
     const auto first_keys =
-        first_seen(positions, queries.size(0), model.config().sliding_window[static_cast<size_t>(layer)]);
+        first_visible_entries(positions, queries.size(0), model.config().sliding_window[static_cast<size_t>(layer)]);
     AttentionRead read{.shape = shape,
                        .scale = model.attention_scale(),
                        .queries = queries,

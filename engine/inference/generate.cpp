@@ -6,8 +6,8 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
-#include "engine/device/failure_of_run.h"
-#include "engine/device/tensor_memory.h"
+#include "engine/device/catch_run_failure.h"
+#include "engine/device/tensor_memory_pool.h"
 
 namespace kvscope::engine {
 
@@ -25,7 +25,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
                                  std::span<const std::vector<float>> first_logits, int64_t n_new,
                                  const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress,
                                  const OnToken& on_token, const OnEnd& on_end, const AskSwitch& ask_switch) {
-    const KeptTensorMemory memory;
+    const TensorMemoryPool memory;
     std::vector<Generation> generations(sequences.size());
     std::vector<Sampler> samplers(sequences.size(), Sampler(sampling));
     std::vector<size_t> active, ended;
@@ -44,7 +44,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
     };
     const auto draw = [&](size_t s, std::span<const float> logits) {
         int32_t id = 0;
-        if (fails(s, failure_of([&] { id = samplers[s].next(logits); }))) return false;
+        if (fails(s, catch_run_failure([&] { id = samplers[s].next(logits); }))) return false;
         generations[s].ids.push_back(id);
         if (on_token) on_token(s, id);
         return !std::binary_search(end_ids.begin(), end_ids.end(), id) &&

@@ -134,7 +134,7 @@ std::vector<at::Tensor> residuals_of(const Transformer& model, std::span<const i
     for (int layer = 0; layer < model.shape().n_layers; ++layer) {
         if (progress.cancelled()) throw Cancelled();
         residuals.push_back(residual.clone());
-        read_layer(model, layer, nothing, 0, residual);
+        compute_layer_for_chunk(model, layer, nothing, 0, residual);
         progress.advance(layer + 1);
     }
     residuals.push_back(residual);
@@ -177,7 +177,7 @@ GradientAlignment gradient_alignment(const Transformer& given, std::span<const i
         at::Tensor x = residuals.back().detach();
         x.set_requires_grad(true);
         at::Tensor residual = x, of_outputs;
-        LayerRead read = read_layer(differentiable, layer, nothing, 0, residual);
+        LayerRead read = compute_layer_for_chunk(differentiable, layer, nothing, 0, residual);
         {
             const auto found = torch::autograd::grad({residual}, {x, read.outputs}, {gradient});
             gradient = found[0];

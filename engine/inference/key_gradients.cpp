@@ -30,7 +30,7 @@ std::vector<int64_t> consecutive(int64_t first, int64_t n) {
 
 }  // namespace
 
-std::vector<int64_t> first_seen(std::span<const int64_t> positions, int64_t n, int64_t window) {
+std::vector<int64_t> first_visible_entries(std::span<const int64_t> positions, int64_t n, int64_t window) {
     std::vector<int64_t> first;
     for (size_t i = positions.size() - static_cast<size_t>(n); window > 0 && i < positions.size(); ++i)
         first.push_back(std::upper_bound(positions.begin(), positions.end(), positions[i] - window) -
@@ -38,8 +38,8 @@ std::vector<int64_t> first_seen(std::span<const int64_t> positions, int64_t n, i
     return first;
 }
 
-LayerRead read_layer(const Transformer& model, int layer, const HeldEntries& held, int64_t first,
-                     at::Tensor& residual) {
+LayerRead compute_layer_for_chunk(const Transformer& model, int layer, const HeldEntries& held, int64_t first,
+                                  at::Tensor& residual) {
     const auto shape = model.shape();
     const int64_t m = residual.size(0), d = shape.head_dim, g = shape.n_kv_heads, h = shape.n_heads;
     const at::Tensor qkv = model.project(layer, residual);
@@ -54,7 +54,7 @@ LayerRead read_layer(const Transformer& model, int layer, const HeldEntries& hel
     at::Tensor queries = qkv.narrow(1, 0, h * d).contiguous();
     model.operations().rotate(keys, g, model.rotation(places));
     model.operations().rotate(queries, h, model.rotation(own_positions));
-    auto first_keys = first_seen(positions, m, model.config().sliding_window[static_cast<size_t>(layer)]);
+    auto first_keys = first_visible_entries(positions, m, model.config().sliding_window[static_cast<size_t>(layer)]);
     AttentionRead read{.shape = shape,
                        .scale = model.attention_scale(),
                        .queries = queries,
@@ -103,7 +103,7 @@ std::vector<at::Tensor> key_gradients(const Transformer& given, const ChunkRead&
         x.set_requires_grad(true);
         at::Tensor residual = x;
         const at::Tensor own =
-            read_layer(differentiable, static_cast<int>(layer), held, chunk.first, residual).own_keys;
+            compute_layer_for_chunk(differentiable, static_cast<int>(layer), held, chunk.first, residual).own_keys;
         const auto found = torch::autograd::grad({residual}, {x, held.keys, own}, {gradient});
         gradient = found[0];
         gradients[layer] = chunk.by_own_keys

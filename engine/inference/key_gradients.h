@@ -13,7 +13,7 @@ namespace kvscope::engine {
 
 /// Returns, for each of the last n entries, the first entry in its sliding window. The window ends with the entry
 /// itself and has `window` positions. The result is empty if every entry sees all entries.
-std::vector<int64_t> first_seen(std::span<const int64_t> positions, int64_t n, int64_t window);
+std::vector<int64_t> first_visible_entries(std::span<const int64_t> positions, int64_t n, int64_t window);
 
 struct HeldEntries {
     at::Tensor keys, values;         ///< (G, n, d), keys before RoPE
@@ -32,7 +32,8 @@ struct LayerRead {
 
 /// Computes a layer for a chunk of m tokens that attends to the held entries and itself.
 /// @param residual (m, hidden) f32, replaced by the residual stream after the layer
-LayerRead read_layer(const Transformer& model, int layer, const HeldEntries& held, int64_t first, at::Tensor& residual);
+LayerRead compute_layer_for_chunk(const Transformer& model, int layer, const HeldEntries& held, int64_t first,
+                                  at::Tensor& residual);
 
 struct ChunkRead {
     std::span<const int32_t> ids;         ///< (m)

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/common/engine_error.h"
-#include "engine/device/failure_of_run.h"
+#include "engine/device/catch_run_failure.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/sampler.h"
 
@@ -56,7 +56,7 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
         sequences.push_back({drafts[i], position, 0, nullptr});
     }
     const auto draw = [&](size_t i, std::span<const float> logits) {
-        results[i].error = failure_of([&] { results[i].ids.push_back(greedy_token(logits)); });
+        results[i].error = catch_run_failure([&] { results[i].ids.push_back(greedy_token(logits)); });
     };
     for (size_t i = 0; i < drafts.size(); ++i) draw(i, last_logits);
     HostBuffer room;

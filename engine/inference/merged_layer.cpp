@@ -161,7 +161,7 @@ at::Tensor MergedLayer::rotated(const Transformer& model, std::span<const int64_
     return turned;
 }
 
-policies::Selection selection_of(const Transformer& given, int64_t n_tokens, const MergedLayer& layer) {
+policies::Selection selection_of_merged_layer(const Transformer& given, int64_t n_tokens, const MergedLayer& layer) {
     const Transformer& model = given.on_processor();
     const auto shape = model.shape();
     policies::Selection selection;
@@ -171,7 +171,7 @@ policies::Selection selection_of(const Transformer& given, int64_t n_tokens, con
     uint32_t token = 0;
     for (size_t entry = 0; entry < layer.positions.size(); ++entry)
         for (; token <= layer.positions[entry]; ++token) token_entry[token] = static_cast<int32_t>(entry);
-    const DenseLayer whole = whole_entries(model, layer);
+    const DenseLayer whole = to_dense_layer(model, layer);
     const at::Tensor keys = whole.keys.to(at::kFloat), values = whole.values.to(at::kFloat);
     const auto n_numbers = static_cast<size_t>(layer.size() * shape.head_dim);
     auto& rows = selection.stored.emplace().rows;
@@ -188,7 +188,7 @@ policies::Selection selection_of(const Transformer& given, int64_t n_tokens, con
     return selection;
 }
 
-DenseLayer whole_entries(const Transformer& given, const MergedLayer& layer) {
+DenseLayer to_dense_layer(const Transformer& given, const MergedLayer& layer) {
     const Transformer& model = given.on_processor();
     return {layer.rotated(model, layer.places()).narrow(1, 0, layer.size()).contiguous(),
             layer.entries.values.narrow(1, 0, layer.size()).contiguous()};

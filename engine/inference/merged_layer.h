@@ -58,8 +58,8 @@ struct MergeErrors {
 };
 MergeErrors merge_errors(const MergedLayer& layer);
 
-policies::Selection selection_of(const Transformer& model, int64_t n_tokens, const MergedLayer& layer);
+policies::Selection selection_of_merged_layer(const Transformer& model, int64_t n_tokens, const MergedLayer& layer);
 
-DenseLayer whole_entries(const Transformer& model, const MergedLayer& layer);
+DenseLayer to_dense_layer(const Transformer& model, const MergedLayer& layer);
 
 }  // namespace kvscope::engine

@@ -11,7 +11,7 @@
 #include "engine/common/engine_error.h"
 #include "engine/common/work_clock.h"
 #include "engine/device/device_timestamp.h"
-#include "engine/device/tensor_memory.h"
+#include "engine/device/tensor_memory_pool.h"
 #include "engine/inference/prefill_attention.h"
 #include "engine/inference/projection_measures.h"
 #include "kernels/bf16.h"
@@ -274,14 +274,14 @@ class Pass {
         explicit UnderWay(const ComputeDevice& device) : begin(device) {}
     };
 
-    KeptTensorMemory memory_;
+    TensorMemoryPool memory_;
     const Transformer& model_;
     const PrefillRequest& request_;
     policies::ModelShape shape_;
     int64_t n_tokens_, chunk_tokens_;
     int n_layers_;
     int n_window_;
-    TailPass tails_;
+    PseudoTokenPass tails_;
     DenseLayer tail_dense_;
     DenseLayer::Room entries_room_;
     HostBuffer residual_room_, qkv_room_, plain_room_, sums_room_;

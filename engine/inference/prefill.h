@@ -8,7 +8,7 @@
 
 #include "engine/cache/dense_cache.h"
 #include "engine/common/progress.h"
-#include "engine/inference/tail_pass.h"
+#include "engine/inference/pseudo_token_pass.h"
 #include "engine/model/transformer.h"
 #include "policies/interface/policy.h"
 #include "trace/records.h"

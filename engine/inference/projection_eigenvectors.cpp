@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "engine/common/engine_error.h"
-#include "engine/files/cache_entry.h"
+#include "engine/files/user_cache_file.h"
 #include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::engine {
@@ -37,7 +37,7 @@ int64_t heads_of(const policies::ModelShape& shape) { return int64_t{shape.n_hea
 
 }  // namespace
 
-std::vector<float> layer_modes(const Transformer& model, int layer) {
+std::vector<float> layer_projection_eigenvectors(const Transformer& model, int layer) {
     const int64_t d = model.shape().head_dim, n_heads = heads_of(model.shape());
     const at::Tensor weight = model.on_processor().weights().layers[static_cast<size_t>(layer)].qkv.numbers();
     std::vector<float> modes(static_cast<size_t>(n_heads * d * d));
@@ -47,13 +47,15 @@ std::vector<float> layer_modes(const Transformer& model, int layer) {
     return modes;
 }
 
-std::vector<float> projection_modes(const Transformer& model, const std::string& fingerprint, Progress& progress) {
+std::vector<float> projection_eigenvectors(const Transformer& model, const std::string& fingerprint,
+                                           Progress& progress) {
     const auto shape = model.shape();
     // The modes depend on the type to which the weights are rounded.
     const char* type = kernels::name_of(model.dtype());
-    const checkpoint::CacheEntry entry("modes", fmt::format("{}-{}.f32", fingerprint, type),
-                                       fmt::format("kvscope modes 1\n{} {}\n{} layers, {} heads of {}\n", fingerprint,
-                                                   type, shape.n_layers, heads_of(shape), shape.head_dim));
+    const checkpoint::UserCacheFile entry(
+        "modes", fmt::format("{}-{}.f32", fingerprint, type),
+        fmt::format("kvscope modes 1\n{} {}\n{} layers, {} heads of {}\n", fingerprint, type, shape.n_layers,
+                    heads_of(shape), shape.head_dim));
     const auto each = static_cast<size_t>(heads_of(shape)) * static_cast<size_t>(shape.head_dim * shape.head_dim);
     std::vector<float> modes(static_cast<size_t>(shape.n_layers) * each);
     if (const auto kept = entry.find(modes.size() * sizeof(float))) {
@@ -63,7 +65,7 @@ std::vector<float> projection_modes(const Transformer& model, const std::string&
     progress.begin("modes", shape.n_layers, "layers");
     for (int layer = 0; layer < shape.n_layers; ++layer) {
         if (progress.cancelled()) throw Cancelled();
-        const std::vector<float> solved = layer_modes(model, layer);
+        const std::vector<float> solved = layer_projection_eigenvectors(model, layer);
         std::copy(solved.begin(), solved.end(), modes.begin() + static_cast<std::ptrdiff_t>(each) * layer);
         progress.advance(layer + 1);
     }

@@ -107,7 +107,8 @@ void ProjectionMeasures::finish_layer() {
     const int64_t d = model_.shape().head_dim;
     const auto pairs = static_cast<double>(std::max<int64_t>(n_tokens_ - 1, 1));
     const auto each = static_cast<size_t>(n_heads_ * d * d);
-    const std::vector<float> solved = all_modes_.empty() ? layer_modes(model_, layer_) : std::vector<float>();
+    const std::vector<float> solved =
+        all_modes_.empty() ? layer_projection_eigenvectors(model_, layer_) : std::vector<float>();
     const auto modes =
         all_modes_.empty() ? std::span(solved) : all_modes_.subspan(static_cast<size_t>(layer_) * each, each);
     std::vector<double> contributions(static_cast<size_t>(n_heads_ * d));

@@ -28,7 +28,7 @@ std::vector<int64_t> evenly_spaced_tokens(int64_t n, int64_t most);
 ///   at most similarity_tokens tokens and, for layers, over heads.
 class ProjectionMeasures {
  public:
-    /// @param modes (L, H + 2G, d, d) from projection_modes(); if empty, each layer's modes are computed
+    /// @param modes (L, H + 2G, d, d) from projection_eigenvectors(); if empty, each layer's modes are computed
     /// @param record receives the measures; must outlive this object, like `modes`
     ProjectionMeasures(const Transformer& model, int64_t n_tokens, std::span<const float> modes,
                        trace::PromptRecord& record);

@@ -115,7 +115,7 @@ int64_t count_without_token(const checkpoint::Tokenizer& tokenizer, std::string_
 
 }  // namespace
 
-checkpoint::Encoding encode_as(const Model& model, const Prompt& prompt, std::string_view text) {
+checkpoint::Encoding encode_like_prompt(const Model& model, const Prompt& prompt, std::string_view text) {
     return model.tokenizer().encode_with_ends(text, prompt.chat_template.empty(), prompt.parses_special);
 }
 
@@ -210,7 +210,7 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
     if (templated) prompt.chat_template = model.chat_template()->source();
     prompt.query_aware = options.query_aware || question.empty();
     prompt.parses_special = templated || options.parse_special;
-    auto encoding = encode_as(model, prompt, prompt.text);
+    auto encoding = encode_like_prompt(model, prompt, prompt.text);
     prompt.ids = std::move(encoding.ids);
     prompt.n_context =
         static_cast<int64_t>(question.empty() ? prompt.ids.size() : encoding.first_token_from(rendered.question_begin));

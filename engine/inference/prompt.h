@@ -55,7 +55,7 @@ void require_embeddings(const Model& model, std::span<const int32_t> ids, const 
 Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
                       const PromptOptions& options);
 
-checkpoint::Encoding encode_as(const Model& model, const Prompt& prompt, std::string_view text);
+checkpoint::Encoding encode_like_prompt(const Model& model, const Prompt& prompt, std::string_view text);
 
 /// Returns a sentence for each kind of remark: control tokens in the user's text, and characters without a token.
 /// A remark on several prompts names the first one.

@@ -7,7 +7,7 @@
 
 namespace kvscope::engine {
 
-std::vector<Tail> tails_of(const PseudoTokens& tokens, const PseudoSource& source, int n) {
+std::vector<Tail> draw_pseudo_tokens(const PseudoTokens& tokens, const PseudoSource& source, int n) {
     using Content = PseudoTokens::Content;
     if (tokens.content == Content::phrase && source.phrase.empty())
         throw UsageError("the phrase that pseudo tokens repeat is empty: give some text");

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/inference/tail_pass.h"
+#include "engine/inference/pseudo_token_pass.h"
 
 namespace kvscope::engine {
 
@@ -28,6 +28,6 @@ struct PseudoSource {
 };
 
 /// Draws n tails, each as long as the answer. @throws UsageError if the phrase is needed and empty
-std::vector<Tail> tails_of(const PseudoTokens& tokens, const PseudoSource& source, int n);
+std::vector<Tail> draw_pseudo_tokens(const PseudoTokens& tokens, const PseudoSource& source, int n);
 
 }  // namespace kvscope::engine

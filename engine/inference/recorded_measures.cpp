@@ -8,7 +8,7 @@
 
 namespace kvscope::engine {
 
-void record_full_layer(policies::LayerObservations& observations, int window, trace::PromptRecord& record) {
+void record_layer_measures(policies::LayerObservations& observations, int window, trace::PromptRecord& record) {
     const auto& shape = observations.shape;
     const int64_t heads = shape.n_heads;
     const int64_t n = observations.n_tokens;
@@ -30,8 +30,8 @@ void record_full_layer(policies::LayerObservations& observations, int window, tr
     kernels::jsd_matrix_of_weights(attention.data(), heads, n > w ? n - w : n, n, record.head_jsd.data() + jsd_first);
 }
 
-std::span<const float> layer_of(std::span<const float> attention, size_t layer, int64_t n_tokens,
-                                const policies::ModelShape& shape) {
+std::span<const float> attention_of_layer(std::span<const float> attention, size_t layer, int64_t n_tokens,
+                                          const policies::ModelShape& shape) {
     if (attention.empty()) return attention;
     const auto size = static_cast<size_t>(shape.n_heads * n_tokens);
     return attention.subspan(layer * size, size);
@@ -55,7 +55,7 @@ std::vector<float> attention_kept(std::span<const float> window_attention, const
     return shares;
 }
 
-std::vector<float> recordable(const std::vector<float>& logits) {
+std::vector<float> recordable_logits(const std::vector<float>& logits) {
     const auto is_generic = [](float logit) { return std::isnan(logit) || (std::isinf(logit) && logit > 0); };
     return std::any_of(logits.begin(), logits.end(), is_generic) ? std::vector<float>{} : logits;
 }

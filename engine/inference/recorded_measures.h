@@ -12,16 +12,16 @@ namespace kvscope::engine {
 
 /// Adds a layer's measures of `full/`: window attention (H, N), query similarity (H, w, w) and the JSD between heads
 /// (H, H). The JSD covers the tokens before the window, or all tokens if the window is the whole prompt.
-void record_full_layer(policies::LayerObservations& observations, int window, trace::PromptRecord& record);
+void record_layer_measures(policies::LayerObservations& observations, int window, trace::PromptRecord& record);
 
-std::span<const float> layer_of(std::span<const float> attention, size_t layer, int64_t n_tokens,
-                                const policies::ModelShape& shape);
+std::span<const float> attention_of_layer(std::span<const float> attention, size_t layer, int64_t n_tokens,
+                                          const policies::ModelShape& shape);
 
 /// Returns the share of the window's attention (H, N) that falls on kept entries, for each query head (H).
 std::vector<float> attention_kept(std::span<const float> window_attention, const policies::ModelShape& shape,
                                   int64_t n_tokens, const policies::Selection& selection);
 
 /// Returns the logits for the trace; empty if a logit is NaN or +infinity, because all logits are then meaningless.
-std::vector<float> recordable(const std::vector<float>& logits);
+std::vector<float> recordable_logits(const std::vector<float>& logits);
 
 }  // namespace kvscope::engine

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
-#include "engine/checkpoint/held_weights.h"
+#include "engine/checkpoint/weight_memory.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
-#include "engine/model/device.h"
+#include "engine/model/device_selection.h"
 
 namespace kvscope::engine {
 
@@ -47,7 +47,7 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     model.tokenizer_ = checkpoint::open_tokenizer(path);
     model.chat_template_ = checkpoint::ChatTemplate::of_model(path);
     const auto& config = model.checkpoint_->config();
-    if (const auto without = checkpoint::tokens_without_embedding(*model.tokenizer_, config); !without.empty())
+    if (const auto without = checkpoint::note_on_missing_embeddings(*model.tokenizer_, config); !without.empty())
         progress.message(path.string() + ": " + without);
     require_memory(*model.checkpoint_, dtype, progress);
     model.end_ids_ = config.eos_ids;

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "engine/checkpoint/held_weights.h"
+#include "engine/checkpoint/weight_memory.h"
 #include "engine/common/engine_error.h"
 
 namespace kvscope::engine {

@@ -219,7 +219,7 @@ std::string problem_of(const RunOptions& options) {
     return {};
 }
 
-void write_recipe(const RunOptions& options, nlohmann::ordered_json& recipe) {
+void write_options_to_recipe(const RunOptions& options, nlohmann::ordered_json& recipe) {
     for (const RunOption& option : run_options()) {
         const bool named = option.in_recipe == InRecipe::always ||
                            (option.in_recipe == InRecipe::where_changed && !option.is_default(options));
@@ -227,7 +227,7 @@ void write_recipe(const RunOptions& options, nlohmann::ordered_json& recipe) {
     }
 }
 
-void read_recipe(const nlohmann::json& recipe, RunOptions& options) {
+void read_options_from_recipe(const nlohmann::json& recipe, RunOptions& options) {
     for (const RunOption& option : run_options()) {
         if (option.in_recipe == InRecipe::no || option.of_prompt) continue;
         RunOptions read = options;

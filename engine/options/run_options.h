@@ -77,9 +77,9 @@ const RunOption& run_option(RunOption::Member member);
 
 std::string problem_of(const RunOptions& options);
 
-void write_recipe(const RunOptions& options, nlohmann::ordered_json& recipe);
+void write_options_to_recipe(const RunOptions& options, nlohmann::ordered_json& recipe);
 /// Reads the options that repeat a recipe's runs. Skips invalid values and options that belong to prompts or model.
-void read_recipe(const nlohmann::json& recipe, RunOptions& options);
+void read_options_from_recipe(const nlohmann::json& recipe, RunOptions& options);
 
 /// Returns the device of a recipe's runs; "cpu" if the recipe names none.
 std::string recorded_device(const nlohmann::json& recipe);

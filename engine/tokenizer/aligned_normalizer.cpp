@@ -129,7 +129,7 @@ class Precompiled final : public AlignedNormalizer {
             const auto grapheme = all.subspan(begin, end - begin);
             begin = end;
             TokenizerWork::require_length(out.size());
-            const std::string utf8 = utf8_of(grapheme);
+            const std::string utf8 = aligned_text_to_utf8(grapheme);
             if (utf8.size() < 6) {
                 if (const auto replacement = map_.find(utf8)) {
                     replace(grapheme, *replacement, out);
@@ -138,7 +138,7 @@ class Precompiled final : public AlignedNormalizer {
             }
             for (size_t i = 0; i < grapheme.size(); ++i) {
                 const auto character = grapheme.subspan(i, 1);
-                if (const auto replacement = map_.find(utf8_of(character))) {
+                if (const auto replacement = map_.find(aligned_text_to_utf8(character))) {
                     replace(character, *replacement, out);
                 } else {
                     out.push_back(character[0]);
@@ -162,7 +162,7 @@ class Precompiled final : public AlignedNormalizer {
     /// Assigns new characters to old characters in order. The last old character gets all remaining new characters.
     static void replace(std::span<const AlignedCharacter> old, std::string_view replacement, AlignedText& out) {
         size_t i = 0;
-        for (const AlignedCharacter& c : align(replacement)) {
+        for (const AlignedCharacter& c : make_aligned_text(replacement)) {
             const AlignedCharacter& from = old[std::min(i++, old.size() - 1)];
             out.push_back({c.code_point, from.begin, from.end});
         }
@@ -173,7 +173,8 @@ class Precompiled final : public AlignedNormalizer {
 
 class Replace final : public AlignedNormalizer {
  public:
-    Replace(Regex pattern, std::string_view content) : pattern_(std::move(pattern)), content_(align(content)) {}
+    Replace(Regex pattern, std::string_view content)
+        : pattern_(std::move(pattern)), content_(make_aligned_text(content)) {}
 
     AlignedText apply(const AlignedText& text) const override {
         AlignedText out;

@@ -4,7 +4,7 @@
 
 namespace kvscope::checkpoint {
 
-AlignedText align(std::string_view utf8) {
+AlignedText make_aligned_text(std::string_view utf8) {
     AlignedText text;
     text.reserve(utf8.size());
     for (size_t at = 0; at < utf8.size();) {
@@ -15,7 +15,7 @@ AlignedText align(std::string_view utf8) {
     return text;
 }
 
-std::string utf8_of(std::span<const AlignedCharacter> text) {
+std::string aligned_text_to_utf8(std::span<const AlignedCharacter> text) {
     std::string utf8;
     for (const AlignedCharacter& character : text) append_utf8(utf8, character.code_point);
     return utf8;

@@ -16,8 +16,8 @@ struct AlignedCharacter {
 using AlignedText = std::vector<AlignedCharacter>;
 
 /// @param utf8 valid UTF-8, shorter than 4 GiB
-AlignedText align(std::string_view utf8);
+AlignedText make_aligned_text(std::string_view utf8);
 
-std::string utf8_of(std::span<const AlignedCharacter> text);
+std::string aligned_text_to_utf8(std::span<const AlignedCharacter> text);
 
 }  // namespace kvscope::checkpoint

@@ -60,7 +60,7 @@ std::vector<TextToken> ClassifierTokenizer::encode(std::string_view utf8) const 
     if (utf8.size() > std::numeric_limits<uint32_t>::max())
         throw std::invalid_argument(fmt::format("a text of {} bytes is too long for a token classifier", utf8.size()));
     const TokenizerWork work(file_, utf8.size());
-    AlignedText text = align(utf8);
+    AlignedText text = make_aligned_text(utf8);
     if (normalizer_) text = normalizer_->apply(text);
     std::vector<AlignedText> words;
     if (pre_tokenizer_) {

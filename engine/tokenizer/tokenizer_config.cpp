@@ -117,7 +117,7 @@ class Reading {
             int64_t number = -1;
             const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
             if (error != std::errc() || end != key.data() + key.size()) node.fail("expected a token id as name");
-            const int32_t id = token_id(JsonNode(nlohmann::json(number), node.where()));
+            const int32_t id = read_token_id(JsonNode(nlohmann::json(number), node.where()));
             by_id[id] = read_token_flags(node);
             by_id[id].id = id;
         }
@@ -132,7 +132,7 @@ class Reading {
         std::map<int32_t, AddedToken> by_id;
         in_file(file, [&] {
             for (const auto& [content, value] : tokens.items()) {
-                const int32_t id = token_id(JsonNode(value, fmt::format("[\"{}\"]", content)));
+                const int32_t id = read_token_id(JsonNode(value, fmt::format("[\"{}\"]", content)));
                 const bool is_special = special.contains(content);
                 by_id[id] = {.id = id, .content = content, .normalized = !is_special, .special = is_special};
             }

@@ -29,7 +29,7 @@ Bpe::Vocabulary read_vocabulary(const JsonNode& node) {
     vocabulary.reserve(node.json().size());
     std::vector<bool> used;
     for (const auto& [token, value] : node.json().items()) {
-        const int32_t id = token_id(JsonNode(value, fmt::format("{}[\"{}\"]", node.where(), token)));
+        const int32_t id = read_token_id(JsonNode(value, fmt::format("{}[\"{}\"]", node.where(), token)));
         if (static_cast<size_t>(id) >= used.size()) used.resize(std::max<size_t>(id + 1, used.size() * 2));
         if (used[id]) node.fail(fmt::format("token id {} is given twice, the second time to \"{}\"", id, token));
         used[id] = true;
@@ -86,7 +86,7 @@ Bpe read_model(const JsonNode& node) {
 
 AddedToken read_added_token(const JsonNode& node) {
     AddedToken token = read_token_flags(node);
-    token.id = token_id(node.at("id"));
+    token.id = read_token_id(node.at("id"));
     return token;
 }
 
@@ -95,10 +95,10 @@ void append_ids(const nlohmann::json& config, const char* key, std::set<int32_t>
     if (found == config.end() || found->is_null()) return;
     const JsonNode node(*found, key);
     if (!found->is_array()) {
-        out.insert(token_id(node));
+        out.insert(read_token_id(node));
         return;
     }
-    for (size_t i = 0; i < node.size(); ++i) out.insert(token_id(node[i]));
+    for (size_t i = 0; i < node.size(); ++i) out.insert(read_token_id(node[i]));
 }
 
 /// Longest decoded token in bytes. The limit bounds the memory for a prompt's pieces.

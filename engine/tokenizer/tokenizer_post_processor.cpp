@@ -20,14 +20,14 @@ void read_template(const JsonNode& node, Surrounding& out) {
         }
         const JsonNode name = step.at("SpecialToken").at("id");
         const JsonNode ids = node.at("special_tokens").at(name.text()).at("ids");
-        for (size_t k = 0; k < ids.size(); ++k) (text_seen ? out.after : out.before).push_back(token_id(ids[k]));
+        for (size_t k = 0; k < ids.size(); ++k) (text_seen ? out.after : out.before).push_back(read_token_id(ids[k]));
     }
     if (!text_seen) single.fail("the template omits the text");
 }
 
 }  // namespace
 
-int32_t token_id(const JsonNode& node) {
+int32_t read_token_id(const JsonNode& node) {
     const int64_t id = node.integer();
     if (id < 0 || id > highest_id) node.fail(fmt::format("token id {} is out of range (0 to {})", id, highest_id));
     return static_cast<int32_t>(id);

@@ -30,7 +30,7 @@ class Unigram final : public WordModel {
             scores_.push_back(entry[1].get<double>());
             ids_.insert_or_assign(token, static_cast<int32_t>(i));
             least = std::min(least, scores_.back());
-            longest_token_ = std::max(longest_token_, align(token).size());
+            longest_token_ = std::max(longest_token_, make_aligned_text(token).size());
         }
         const int64_t unknown = node.at("unk_id").integer();
         if (unknown < 0 || unknown >= static_cast<int64_t>(spellings_.size()))
@@ -83,7 +83,7 @@ class Unigram final : public WordModel {
             piece.clear();
             for (size_t end = begin + 1; end <= std::min(word.size(), begin + longest_token_); ++end) {
                 TokenizerWork::step();
-                piece += utf8_of(std::span(word).subspan(end - 1, 1));
+                piece += aligned_text_to_utf8(std::span(word).subspan(end - 1, 1));
                 const auto found = ids_.find(piece);
                 if (found == ids_.end()) continue;
                 offer(end, found->second, scores_[static_cast<size_t>(found->second)]);

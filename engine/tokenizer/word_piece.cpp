@@ -18,7 +18,7 @@ class WordPiece final : public WordModel {
         const JsonNode vocabulary = node.at("vocab");
         vocabulary.require_object();
         for (const auto& [token, value] : vocabulary.json().items()) {
-            const int32_t id = token_id(JsonNode(value, fmt::format("{}[\"{}\"]", vocabulary.where(), token)));
+            const int32_t id = read_token_id(JsonNode(value, fmt::format("{}[\"{}\"]", vocabulary.where(), token)));
             if (static_cast<size_t>(id) >= spellings_.size()) spellings_.resize(static_cast<size_t>(id) + 1);
             spellings_[static_cast<size_t>(id)] = token;
             ids_.emplace(token, id);
@@ -40,7 +40,7 @@ class WordPiece final : public WordModel {
             auto found = ids_.end();
             for (; end > begin; --end) {
                 TokenizerWork::step();
-                found = ids_.find(lead + utf8_of(all.subspan(begin, end - begin)));
+                found = ids_.find(lead + aligned_text_to_utf8(all.subspan(begin, end - begin)));
                 if (found != ids_.end()) break;
             }
             if (found == ids_.end()) {

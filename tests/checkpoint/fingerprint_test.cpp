@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/files/cache_entry.h"
 #include "engine/files/sha256.h"
+#include "engine/files/user_cache_file.h"
 #include "tests/checkpoint/model_files.h"
 #include "tests/own_cache.h"
 
@@ -87,7 +87,7 @@ TEST_CASE("only files that are not brand-new are cached, and damaged cache entri
         const std::string content = read_file(entry);
         const size_t n = std::stoul(content), begin = content.find('\n') + 1;
         const std::string identity = content.substr(begin, n);
-        CacheEntry("fingerprints", entry.filename(), identity).store(std::string(64, 'a'));
+        UserCacheFile("fingerprints", entry.filename(), identity).store(std::string(64, 'a'));
         CHECK(fingerprint_files({settled}, "") != expected);  // the cached hash is returned
         std::string other = content;
         other.back() = other.back() == '0' ? '1' : '0';

@@ -78,12 +78,12 @@ TEST_CASE("recipes contain the options that affect results, and restore them") {
         CAPTURE(option.key);
         const RunOptions asked = engine::testing::with_another_value(option);
         nlohmann::ordered_json recipe, usual;
-        engine::write_recipe(asked, recipe);
-        engine::write_recipe({}, usual);
+        engine::write_options_to_recipe(asked, recipe);
+        engine::write_options_to_recipe({}, usual);
         CHECK(recipe.contains(option.key) == (option.in_recipe != RunOption::InRecipe::no));
         CHECK(usual.contains(option.key) == (option.in_recipe == RunOption::InRecipe::always));
         RunOptions again;
-        engine::read_recipe(recipe, again);
+        engine::read_options_from_recipe(recipe, again);
         const bool is_read = option.in_recipe != RunOption::InRecipe::no && !option.of_prompt;
         CHECK((again == asked) == is_read);
     }
@@ -92,21 +92,21 @@ TEST_CASE("recipes contain the options that affect results, and restore them") {
 TEST_CASE("unknown or invalid fields of a recipe change nothing") {
     RunOptions options;
     for (const char* recipe : {"[1]", "{\"temperature\": -1, \"top_p\": 2, \"window\": 0, \"new_tokens\": \"all\"}"}) {
-        engine::read_recipe(nlohmann::json::parse(recipe), options);
+        engine::read_options_from_recipe(nlohmann::json::parse(recipe), options);
         CHECK(options == RunOptions());
     }
-    engine::read_recipe(nlohmann::json::parse(R"({"temperature": "hot", "top_p": 0.5})"), options);
+    engine::read_options_from_recipe(nlohmann::json::parse(R"({"temperature": "hot", "top_p": 0.5})"), options);
     CHECK(options.top_p == 0.5);
 }
 
 TEST_CASE("the recipe equals that of earlier versions, so that their traces can be resumed") {
     nlohmann::ordered_json recipe;
-    engine::write_recipe({}, recipe);
+    engine::write_options_to_recipe({}, recipe);
     CHECK(nlohmann::json(recipe) == nlohmann::json::parse(R"({"new_tokens": 64, "temperature": 0.0, "top_p": 1.0,
         "sampling_seed": 0, "seed": 0, "window": 32, "compare": true, "record": true})"));
     RunOptions asked;
     asked.ignore_eos = asked.alignment = asked.analyze = true;
-    engine::write_recipe(asked, recipe);
+    engine::write_options_to_recipe(asked, recipe);
     CHECK(recipe["ignore_eos"] == true);
     CHECK(recipe["alignment"] == true);
     CHECK(recipe["analyze"] == true);

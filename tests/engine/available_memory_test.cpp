@@ -13,7 +13,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
-#include "engine/device/failure_of_run.h"
+#include "engine/device/catch_run_failure.h"
 #include "engine/run_requirements.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/sanitized.h"
@@ -157,8 +157,8 @@ TEST_CASE("lack of memory is not the failure of a single run", "[processor]") {
     if (kvscope::tests::sanitized) KVSCOPE_SKIP("a sanitizer's build has libtorch's own allocator");
     auto& allocator = *c10::GetAllocator(c10::DeviceType::CPU);
     CHECK_THROWS_AS(allocator.allocate(size_t{1} << 46), std::bad_alloc);
-    CHECK_THROWS_AS(engine::failure_of([&] { allocator.allocate(size_t{1} << 46); }), std::bad_alloc);
-    CHECK_THROWS_AS(engine::failure_of([&] { allocator.allocate(SIZE_MAX); }), std::bad_alloc);
+    CHECK_THROWS_AS(engine::catch_run_failure([&] { allocator.allocate(size_t{1} << 46); }), std::bad_alloc);
+    CHECK_THROWS_AS(engine::catch_run_failure([&] { allocator.allocate(SIZE_MAX); }), std::bad_alloc);
 }
 
 TEST_CASE("checks that need no weights run before the weights are read", "[processor]") {

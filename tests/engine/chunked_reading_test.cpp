@@ -281,7 +281,7 @@ TEST_CASE("a prompt that is read in chunks without merges gives bit-identical re
                 CHECK(run.last_logits == whole.last_logits);
                 for (size_t layer = 0; layer < run.layers.size(); ++layer) {
                     CHECK_FALSE(run.layers[layer].has_merged());
-                    const auto dense = engine::whole_entries(model.transformer(), run.layers[layer]);
+                    const auto dense = engine::to_dense_layer(model.transformer(), run.layers[layer]);
                     CHECK(same_numbers(dense.keys, whole.cache[layer].keys.narrow(1, 0, 100)));
                     CHECK(same_numbers(dense.values, whole.cache[layer].values.narrow(1, 0, 100)));
                 }

@@ -54,11 +54,11 @@ Read read(const engine::Model& model, std::span<const int32_t> ids, const std::s
     engine::read_in_chunks(transformer, ids, {&run, 1}, progress);
     for (int layer = 0; layer < context.shape.n_layers; ++layer) {
         const auto& entries = run.layers[static_cast<size_t>(layer)];
-        const auto selection = engine::selection_of(transformer, context.n_tokens, entries);
+        const auto selection = engine::selection_of_merged_layer(transformer, context.n_tokens, entries);
         if (selection.stored)
             read.cache.hold(layer, selection, context.n_tokens);
         else
-            read.cache.compress(layer, selection, engine::whole_entries(transformer, entries));
+            read.cache.compress(layer, selection, engine::to_dense_layer(transformer, entries));
     }
     read.cache.reserve(100);
     return read;

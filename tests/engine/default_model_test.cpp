@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "engine/inference/generate.h"
-#include "engine/spectra.h"
+#include "engine/projection_spectra.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/whole_cache.h"
 

@@ -1,7 +1,5 @@
 // Devices: names, refusals, the fake device of other tests, and libtorch's functions compared with the kernels.
 
-#include "engine/model/device.h"
-
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "engine/common/engine_error.h"
+#include "engine/model/device_selection.h"
 #include "engine/options/device_name.h"
 #include "kernels/bf16.h"
 #include "kernels/cuda_library.h"

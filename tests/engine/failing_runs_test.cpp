@@ -7,7 +7,7 @@
 #include <new>
 
 #include "engine/common/engine_error.h"
-#include "engine/evaluate.h"
+#include "engine/task_evaluation.h"
 #include "policies/interface/policy_errors.h"
 #include "policies/interface/reselect.h"
 #include "tests/engine/context_with_questions.h"
@@ -490,7 +490,7 @@ TEST_CASE("a further question that fails for one cache is answered by the others
     const auto prompt = engine::prepare_prompt(model, context, first_question, {"p", false, false, n_new});
     auto options = options_of(n_new, false);
     options.keep_caches = true;
-    const auto ask_all = [&](const std::string& fault, const std::string& name) {
+    const auto ask_all_runs = [&](const std::string& fault, const std::string& name) {
         Session session(folder, name, model, {prompt}, plans_with(fault), options);
         session.experiment.run(session.prompts);
         auto caches = session.experiment.take_caches();
@@ -500,8 +500,8 @@ TEST_CASE("a further question that fails for one cache is answered by the others
             REQUIRE(cache);
             asked.push_back(cache.get());
         }
-        auto replies = engine::ask_all(model, asked, second_question + " " + context, {.n_new = n_new, .sampling = {}},
-                                       session.progress);
+        auto replies = engine::ask_all_runs(model, asked, second_question + " " + context,
+                                            {.n_new = n_new, .sampling = {}}, session.progress);
         if (!replies[faulty_run].error.empty()) {
             engine::SilentProgress progress;
             CHECK_THROWS_AS(caches[faulty_run]->ask(model, second_question + " " + context,
@@ -510,10 +510,10 @@ TEST_CASE("a further question that fails for one cache is answered by the others
         }
         return replies;
     };
-    const auto sound = ask_all("fault=none", "sound.h5");
+    const auto sound = ask_all_runs("fault=none", "sound.h5");
     // After the first question's answer.
     {
-        const auto replies = ask_all("fault=step-later,after=1", "later.h5");
+        const auto replies = ask_all_runs("fault=step-later,after=1", "later.h5");
         for (size_t run = 0; run < replies.size(); ++run) {
             CAPTURE(run, replies[run].error);
             CHECK(replies[run].error.empty() == (run != faulty_run));

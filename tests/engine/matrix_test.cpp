@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "engine/checkpoint/held_weights.h"
+#include "engine/checkpoint/weight_memory.h"
 #include "engine/model/product.h"
 #include "engine/model/weights.h"
 #include "tests/engine/experiment_on_disk.h"

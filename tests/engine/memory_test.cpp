@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/score_pool.h"
+#include "engine/deduplicated_scores.h"
 #include "tests/engine/counted_memory.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
@@ -95,7 +95,7 @@ TEST_CASE("a cache with enough space is not copied, and a copy has the requested
 TEST_CASE("scores that do not depend on the budget are stored once for all budgets") {
     const auto& model = tiny_model();
     const engine::Prompt prompt = prompt_of_ids(some_ids(model, 200));
-    engine::ScorePool pool;
+    engine::DeduplicatedScores pool;
     const float nan = std::nanf("");
     const auto a = pool.keep(std::vector<float>{1, nan, 2});
     CHECK(pool.keep(std::vector<float>{1, nan, 2}) == a);

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/common/engine_error.h"
-#include "engine/evaluate.h"
 #include "engine/head_profile.h"
+#include "engine/task_evaluation.h"
 #include "policies/interface/head_importance.h"
 #include "tests/engine/experiment_on_disk.h"
 

@@ -87,7 +87,7 @@ at::Tensor logits_of(const engine::Transformer& model, const std::vector<engine:
                      std::span<const int32_t> ids, int64_t first) {
     at::Tensor residual = model.embed(ids);
     for (size_t layer = 0; layer < held.size(); ++layer)
-        engine::read_layer(model, static_cast<int>(layer), held[layer], first, residual);
+        engine::compute_layer_for_chunk(model, static_cast<int>(layer), held[layer], first, residual);
     return model.logits(residual);
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("gradients with respect to keys equal finite differences, for any mode
         at::Tensor residual = transformer.embed(chunk);
         for (size_t layer = 0; layer < held.size(); ++layer) {
             read.residuals.push_back(residual.clone());
-            engine::read_layer(transformer, static_cast<int>(layer), held[layer], 56, residual);
+            engine::compute_layer_for_chunk(transformer, static_cast<int>(layer), held[layer], 56, residual);
         }
         read.residuals.push_back(residual);
         const auto gradients = engine::key_gradients(transformer, read, engine::SilentProgress());

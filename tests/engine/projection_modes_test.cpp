@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "engine/files/cache_entry.h"
+#include "engine/files/user_cache_file.h"
 #include "engine/inference/projection_eigenvectors.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
@@ -18,13 +18,13 @@ namespace {
 
 std::vector<float> modes_of(const engine::Model& model, const std::string& fingerprint) {
     engine::SilentProgress progress;
-    return engine::projection_modes(model.transformer(), fingerprint, progress);
+    return engine::projection_eigenvectors(model.transformer(), fingerprint, progress);
 }
 
 std::vector<float> solved_modes(const engine::Model& model) {
     std::vector<float> all;
     for (int layer = 0; layer < model.transformer().shape().n_layers; ++layer) {
-        const auto modes = engine::layer_modes(model.transformer(), layer);
+        const auto modes = engine::layer_projection_eigenvectors(model.transformer(), layer);
         all.insert(all.end(), modes.begin(), modes.end());
     }
     return all;
@@ -46,7 +46,7 @@ TEST_CASE("modes are eigenvectors of each head's W W^T in descending order of ei
     const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);
     const auto shape = model.transformer().shape();
     const int64_t d = shape.head_dim, n_heads = shape.n_heads + 2 * shape.n_kv_heads;
-    const auto modes = engine::layer_modes(model.transformer(), 1);
+    const auto modes = engine::layer_projection_eigenvectors(model.transformer(), 1);
     REQUIRE(modes.size() == static_cast<size_t>(n_heads * d * d));
     const at::Tensor weight = model.transformer().on_processor().weights().layers[1].qkv.numbers().contiguous();
     const int64_t hidden = weight.size(1);
@@ -131,7 +131,7 @@ TEST_CASE("modes in the cache are read, not computed", "[projections]") {
     const auto file = folder.path() / "kvscope/modes" / "abc-f32.f32";
     const std::string kept = bytes_of(file);
     const size_t head = std::stoul(kept), begin = kept.find('\n') + 1;
-    checkpoint::CacheEntry("modes", "abc-f32.f32", kept.substr(begin, head))
+    checkpoint::UserCacheFile("modes", "abc-f32.f32", kept.substr(begin, head))
         .store({reinterpret_cast<const char*>(shifted.data()), shifted.size() * sizeof(float)});
     CHECK(same_bits(modes_of(model, "abc"), shifted));
 }

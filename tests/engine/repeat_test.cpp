@@ -119,7 +119,7 @@ TEST_CASE("runs of a trace are repeated from its tokens, and their caches answer
         expected.push_back(
             originals[static_cast<size_t>(runs[i])]->ask(tiny_model(), second_question, asking, progress));
     }
-    const auto replies = engine::ask_all(tiny_model(), caches, second_question, {n_new, {}, false}, progress);
+    const auto replies = engine::ask_all_runs(tiny_model(), caches, second_question, {n_new, {}, false}, progress);
     REQUIRE(replies.size() == expected.size());
     for (size_t i = 0; i < replies.size(); ++i) {
         CHECK(replies[i].error.empty());
@@ -168,7 +168,7 @@ TEST_CASE("a what-if with a recorded run's settings gives the same answer with t
         alone.push_back(one.cache->ask(tiny_model(), second_question, asking, progress).ids);
     }
     CHECK(alone[1] == alone[2]);
-    const auto replies = engine::ask_all(tiny_model(), all, second_question, asking, progress);
+    const auto replies = engine::ask_all_runs(tiny_model(), all, second_question, asking, progress);
     for (size_t i = 0; i < replies.size(); ++i) {
         CAPTURE(i);
         CHECK(replies[i].error.empty());
@@ -192,7 +192,7 @@ TEST_CASE("a question that is too long for one run is answered by the other runs
     const int64_t limit = tiny_model().transformer().config().context_length;
     const int64_t n_long = limit - prompt.n_context;
     engine::SilentProgress progress;
-    const auto replies = engine::ask_all(tiny_model(), both, first_question, {n_long, {}, false}, progress);
+    const auto replies = engine::ask_all_runs(tiny_model(), both, first_question, {n_long, {}, false}, progress);
     CHECK(replies[0].error.find("context") != std::string::npos);
     CHECK(replies[0].ids.empty());
     CHECK(replies[1].error.empty());

@@ -117,7 +117,7 @@ TEST_CASE("windows and the probabilities of pieces of a text equal the reference
         size_t begin = 0, i = 0;
         for (const size_t end : one["ends"].get<std::vector<size_t>>()) {
             CAPTURE(begin, end);
-            const float found = engine::mean_probability(of_bytes, begin, end);
+            const float found = engine::mean_byte_probability(of_bytes, begin, end);
             CHECK(std::abs(found - one["probabilities"][i++].get<float>()) < 1e-5f);
             begin = end;
         }

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "engine/model/device.h"
+#include "engine/model/device_selection.h"
 #include "kernels/types.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/inference/pseudo_query_similarity.h"
 #include "engine/inference/pseudo_tokens.h"
-#include "engine/inference/query_alignment.h"
 
 namespace kvscope::cli {
 namespace {
@@ -61,14 +61,15 @@ std::vector<analysis::PromptQueries> measure_queries(const engine::Model& model,
     std::vector<analysis::PromptQueries> all;
     const auto phrase_ids = model.tokenizer().encode(phrase, false, false);
     for (const engine::Prompt& prompt : prompts) {
-        engine::QueryAlignment alignment(model.transformer(), prompt.ids, model.end_ids(), options.n_answer, progress);
+        engine::PseudoQuerySimilarity alignment(model.transformer(), prompt.ids, model.end_ids(), options.n_answer,
+                                                progress);
         progress.message(fmt::format("{}: {} prompt tokens, answer of {} tokens: {}", prompt.name, alignment.n_prompt(),
                                      alignment.answer().size(), model.answer_text(alignment.answer())));
         const engine::PseudoSource source{alignment.answer(), phrase_ids, model.config().vocab_size, options.seed};
         const auto conditions = conditions_of(alignment.n_prompt(), options);
         std::vector<engine::Tail> tails;
         for (const Condition& condition : conditions) {
-            auto of_condition = engine::tails_of(condition.tokens, source, condition.n_tails);
+            auto of_condition = engine::draw_pseudo_tokens(condition.tokens, source, condition.n_tails);
             std::move(of_condition.begin(), of_condition.end(), std::back_inserter(tails));
         }
         const auto similarities = alignment.similarity(tails, progress);

@@ -3,7 +3,7 @@
 #include "app/cli/engine/declare_run_options.h"
 #include "app/cli/option_validators.h"
 #include "app/program/find_model.h"
-#include "engine/model/device.h"
+#include "engine/model/device_selection.h"
 #include "engine/options/run_options.h"
 #include "kernels/team.h"
 

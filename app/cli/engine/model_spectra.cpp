@@ -15,7 +15,7 @@
 #include "app/program/version.h"
 #include "engine/common/engine_error.h"
 #include "engine/model/model.h"
-#include "engine/spectra.h"
+#include "engine/projection_spectra.h"
 #include "trace/reader.h"
 #include "trace/schema.h"
 #include "trace/writer.h"

@@ -34,9 +34,9 @@
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
 #include "engine/inference/conversation.h"
-#include "engine/model/device.h"
+#include "engine/model/device_selection.h"
+#include "engine/projection_spectra.h"
 #include "engine/rerun_recorded_runs.h"
-#include "engine/spectra.h"
 #include "kernels/types.h"
 #include "trace/kept_spectra.h"
 #include "trace/part_folder.h"
@@ -581,7 +581,7 @@ class ThreadedSession final : public EngineSession {
         return [progress = shared_progress_] { return progress->status().busy(); };
     }
 
-    void keep(int document, int prompt, std::shared_ptr<const engine::LivePrefill> live) {
+    void keep(int document, int prompt, std::shared_ptr<const engine::PrefillObservations> live) {
         const auto kept = prefill_in_memory(std::move(live), is_busy());
         jobs_.post([this, document, prompt, kept] { prefills_.keep(document, {prompt}, kept); });
     }
@@ -613,7 +613,7 @@ class ThreadedSession final : public EngineSession {
         events.on_end = [&](engine::Experiment& experiment) {
             progress.forbid();
             if (progress.has_ended()) return;  // the memory of an ended run should be freed
-            const std::shared_ptr<const engine::LivePrefill> live = experiment.take_prefill();
+            const std::shared_ptr<const engine::PrefillObservations> live = experiment.take_prefill();
             std::vector<std::shared_ptr<engine::Conversation>> caches;
             for (auto& cache : experiment.take_caches())
                 caches.push_back(keep_model_with_cache(std::move(cache), model));

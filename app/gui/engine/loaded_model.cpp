@@ -8,10 +8,10 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
-#include "engine/model/device.h"
+#include "engine/model/device_selection.h"
 #include "engine/options/device_name.h"
 #include "engine/options/run_options.h"
-#include "engine/spectra.h"
+#include "engine/projection_spectra.h"
 #include "json/bounded_json.h"
 
 namespace kvscope::gui {

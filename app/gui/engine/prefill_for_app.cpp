@@ -15,7 +15,7 @@ constexpr int64_t observed_window = 128;
 
 class InMemory final : public PrefillInMemory {
  public:
-    InMemory(std::shared_ptr<const engine::LivePrefill> prefill, std::function<bool()> is_engine_busy)
+    InMemory(std::shared_ptr<const engine::PrefillObservations> prefill, std::function<bool()> is_engine_busy)
         : prefill_(std::move(prefill)), is_engine_busy_(std::move(is_engine_busy)) {}
 
     std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const override {
@@ -38,26 +38,25 @@ class InMemory final : public PrefillInMemory {
     }
 
  private:
-    std::shared_ptr<const engine::LivePrefill> prefill_;
+    std::shared_ptr<const engine::PrefillObservations> prefill_;
     std::function<bool()> is_engine_busy_;
 };
 
 }  // namespace
 
-std::shared_ptr<const PrefillInMemory> prefill_in_memory(std::shared_ptr<const engine::LivePrefill> prefill,
+std::shared_ptr<const PrefillInMemory> prefill_in_memory(std::shared_ptr<const engine::PrefillObservations> prefill,
                                                          std::function<bool()> is_engine_busy) {
     return std::make_shared<InMemory>(std::move(prefill), std::move(is_engine_busy));
 }
 
-std::shared_ptr<const engine::LivePrefill> compute_live_prefill(const engine::Model& model,
-                                                                const engine::Prompt& prompt, int64_t window,
-                                                                engine::Progress& progress) {
+std::shared_ptr<const engine::PrefillObservations> read_prompt(const engine::Model& model, const engine::Prompt& prompt,
+                                                               int64_t window, engine::Progress& progress) {
     const auto n = static_cast<size_t>(prompt.n_visible());
     const std::span<const int32_t> ids = std::span<const int32_t>(prompt.ids).first(n);
     const int64_t recorded = window > 0 ? window : engine::ExperimentOptions().window;
-    const auto live =
-        std::make_shared<engine::LivePrefill>(model.transformer().shape(), model.fingerprint(),
-                                              std::vector<int32_t>(ids.begin(), ids.end()), static_cast<int>(recorded));
+    const auto live = std::make_shared<engine::PrefillObservations>(model.transformer().shape(), model.fingerprint(),
+                                                                    std::vector<int32_t>(ids.begin(), ids.end()),
+                                                                    static_cast<int>(recorded));
     engine::PrefillRequest request;
     request.ids = ids;
     request.needs.window_queries = static_cast<int>(std::max(recorded, observed_window));

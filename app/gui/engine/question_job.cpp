@@ -59,10 +59,11 @@ void ask(QuestionJob& job, const engine::Model& model, engine::Progress& progres
     const auto recorded = engine::recorded_options(*job.reader, job.prompt);
     const engine::QuestionOptions options{recorded.n_new, engine::sampling_of(recorded), recorded.ignore_eos};
     std::vector<std::vector<int32_t>> ids(caches.size());
-    const auto replies = engine::ask_all(model, caches, job.question, options, progress, [&](size_t i, int32_t id) {
-        ids[i].push_back(id);
-        events.on_change(answers[i], [text = model.answer_text(ids[i])](FurtherAnswer& to) { to.text = text; });
-    });
+    const auto replies =
+        engine::ask_all_runs(model, caches, job.question, options, progress, [&](size_t i, int32_t id) {
+            ids[i].push_back(id);
+            events.on_change(answers[i], [text = model.answer_text(ids[i])](FurtherAnswer& to) { to.text = text; });
+        });
     for (size_t i = 0; i < replies.size(); ++i) {
         events.on_change(answers[i], [text = replies[i].text, error = replies[i].error,
                                       remark = replies[i].remark](FurtherAnswer& to) {

@@ -13,9 +13,9 @@
 
 #include "app/program/input_files.h"
 #include "app/program/version.h"
-#include "engine/extension.h"
+#include "engine/projection_spectra.h"
 #include "engine/run_requirements.h"
-#include "engine/spectra.h"
+#include "engine/trace_extension.h"
 #include "policies/interface/budget.h"
 #include "policies/interface/feasibility.h"
 #include "trace/creation_time.h"
