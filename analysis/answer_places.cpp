@@ -54,8 +54,8 @@ std::vector<StepPlace> share_out(std::string_view text, size_t begin, size_t end
 
 }  // namespace
 
-std::vector<StepPlace> place_steps(std::string_view text, std::span<const int32_t> ids,
-                                   const std::unordered_map<int32_t, std::string>& pieces) {
+std::vector<StepPlace> byte_ranges_of_tokens(std::string_view text, std::span<const int32_t> ids,
+                                             const std::unordered_map<int32_t, std::string>& pieces) {
     std::vector<StepPlace> places(ids.size());
     size_t done = 0;      // number of steps whose place is known
     size_t position = 0;  // offset in the text after these steps
@@ -80,15 +80,15 @@ std::vector<StepPlace> place_steps(std::string_view text, std::span<const int32_
     return places;
 }
 
-std::vector<StepPlace> answer_places(const trace::Reader& reader, int prompt, std::string_view text,
-                                     std::span<const int32_t> ids) {
+std::vector<StepPlace> byte_ranges_of_answer_tokens(const trace::Reader& reader, int prompt, std::string_view text,
+                                                    std::span<const int32_t> ids) {
     const auto& eos = reader.prompt(prompt).eos_ids;
     const bool has_end = !ids.empty() && std::find(eos.begin(), eos.end(), ids.back()) != eos.end();
     std::unordered_map<int32_t, std::string> pieces;
     const auto prompt_ids = reader.token_ids(prompt);
     const auto texts = reader.token_text(prompt);
     for (size_t i = 0; i < prompt_ids.size() && i < texts.size(); ++i) pieces.emplace(prompt_ids[i], texts[i]);
-    auto places = place_steps(text, ids.first(ids.size() - (has_end ? 1 : 0)), pieces);
+    auto places = byte_ranges_of_tokens(text, ids.first(ids.size() - (has_end ? 1 : 0)), pieces);
     if (has_end) places.push_back({text.size(), text.size()});
     return places;
 }

@@ -21,11 +21,11 @@ struct StepPlace {
 
 /// Finds the bytes of `text` that each token wrote. The places of unknown tokens are estimated.
 /// @param pieces texts of the known tokens, by id
-std::vector<StepPlace> place_steps(std::string_view text, std::span<const int32_t> ids,
-                                   const std::unordered_map<int32_t, std::string>& pieces);
+std::vector<StepPlace> byte_ranges_of_tokens(std::string_view text, std::span<const int32_t> ids,
+                                             const std::unordered_map<int32_t, std::string>& pieces);
 
 /// Finds the bytes that each token of an answer wrote. The end-of-text token has an empty range.
-std::vector<StepPlace> answer_places(const trace::Reader& reader, int prompt, std::string_view text,
-                                     std::span<const int32_t> ids);
+std::vector<StepPlace> byte_ranges_of_answer_tokens(const trace::Reader& reader, int prompt, std::string_view text,
+                                                    std::span<const int32_t> ids);
 
 }  // namespace kvscope::analysis

@@ -22,7 +22,7 @@ double real(const Cell& cell) {
 
 }  // namespace
 
-bool has_difference(const Column& column) {
+bool has_meaningful_difference(const Column& column) {
     return column.type != ColumnType::text &&
            std::find(kWithout.begin(), kWithout.end(), column.name) == kWithout.end();
 }
@@ -43,7 +43,7 @@ Cell difference_of(const Cell& a, const Cell& b) {
     return real(a) - real(b);
 }
 
-Change change_of(const Column& column, const Cell& difference) {
+Change judge_difference(const Column& column, const Cell& difference) {
     if (column.best == Best::none || !is_number(difference) || real(difference) == 0) return Change::none;
     return (real(difference) > 0) == (column.best == Best::highest) ? Change::better : Change::worse;
 }

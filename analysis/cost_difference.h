@@ -5,7 +5,7 @@
 namespace kvscope::analysis {
 
 /// Whether differences in this column of the cost table are meaningful; false for run numbers, budgets and error bars.
-bool has_difference(const Column& column);
+bool has_meaningful_difference(const Column& column);
 
 /// Returns the column for differences of `column`; for "Coverage" its title is "Δ Coverage".
 Column difference_column(const Column& column);
@@ -16,6 +16,6 @@ Cell difference_of(const Cell& a, const Cell& b);
 enum class Change { none, better, worse };
 
 /// Whether a difference is an improvement, according to Column::best.
-Change change_of(const Column& column, const Cell& difference);
+Change judge_difference(const Column& column, const Cell& difference);
 
 }  // namespace kvscope::analysis

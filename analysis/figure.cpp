@@ -54,7 +54,7 @@ const Subject* own_subject(const Shape& shape) {
 
 }  // namespace
 
-bool are_alike(const Axis& one, const Axis& other) {
+bool can_share_labels(const Axis& one, const Axis& other) {
     return one.title == other.title && one.min == other.min && one.max == other.max && one.scale == other.scale;
 }
 
@@ -67,7 +67,7 @@ SubjectPair subjects_at(const Panel& panel, double x, double y) {
     return at;
 }
 
-Subject subject_of(const Panel& panel, const Shape& shape) {
+Subject subject_of_shape(const Panel& panel, const Shape& shape) {
     Subject subject = panel.subject;
     const Subject* own = own_subject(shape);
     if (!own) return subject;
@@ -79,7 +79,7 @@ Subject subject_of(const Panel& panel, const Shape& shape) {
 }
 
 Subject subject_of_point(const Panel& panel, const Shape& shape, size_t point) {
-    Subject subject = subject_of(panel, shape);
+    Subject subject = subject_of_shape(panel, shape);
     if (const auto* line = std::get_if<Line>(&shape)) set_along(subject, panel.x, line->x.at(point));
     if (const auto* bars = std::get_if<Bars>(&shape)) set_along(subject, panel.x, bars->x.at(point));
     if (const auto* points = std::get_if<Scatter>(&shape)) {
@@ -89,11 +89,11 @@ Subject subject_of_point(const Panel& panel, const Shape& shape, size_t point) {
     return subject;
 }
 
-std::string full_title(const ColorScale& scale) {
+std::string color_scale_title(const ColorScale& scale) {
     return scale.of.empty() ? scale.title : scale.title + ", " + scale.of;
 }
 
-double place_on(const ColorScale& scale, double value) {
+double position_on_scale(const ColorScale& scale, double value) {
     double share = 1;
     if (scale.scale == Scale::logarithmic && scale.min > 0) {
         share = value > 0 ? std::log(value / scale.min) / std::log(scale.max / scale.min) : 0;
@@ -103,7 +103,7 @@ double place_on(const ColorScale& scale, double value) {
     return scale.map_begin + std::clamp(share, 0.0, 1.0) * (scale.map_end - scale.map_begin);
 }
 
-void begin_at(ColorScale& scale, double least) {
+void begin_log_scale_at(ColorScale& scale, double least) {
     if (least >= scale.min) return;
     scale.min = least * (1 - 1e-6);  // maps store f32, and values below the minimum are drawn as background
     scale.scale = Scale::logarithmic;

@@ -179,7 +179,7 @@ struct Panel {
 };
 
 /// Whether two axes can share labels.
-bool are_alike(const Axis& one, const Axis& other);
+bool can_share_labels(const Axis& one, const Axis& other);
 
 /// Returns the subjects at data coordinates of a panel: the panel's subject plus the items on its axes.
 SubjectPair subjects_at(const Panel& panel, double x, double y);
@@ -195,7 +195,7 @@ SubjectPair subjects_of_cell(const Panel& panel, const Map& map, size_t row, siz
 }
 
 /// Returns the subject of a shape, or the panel's subject if the shape has none.
-Subject subject_of(const Panel& panel, const Shape& shape);
+Subject subject_of_shape(const Panel& panel, const Shape& shape);
 
 Subject subject_of_point(const Panel& panel, const Shape& shape, size_t point);
 
@@ -215,12 +215,12 @@ struct ColorScale {
 };
 
 /// Returns title and runs: "JSD, scores of snapkv 64".
-std::string full_title(const ColorScale& scale);
+std::string color_scale_title(const ColorScale& scale);
 
-double place_on(const ColorScale& scale, double value);
+double position_on_scale(const ColorScale& scale, double value);
 
 /// Extends a scale of counts down to `least`, a fraction of an entry, and makes the scale logarithmic.
-void begin_at(ColorScale& scale, double least);
+void begin_log_scale_at(ColorScale& scale, double least);
 
 struct LegendEntry {
     enum class Symbol { line, patch, marker, none };

@@ -18,7 +18,7 @@ std::string checked_source(const FigureDefinition& definition, const std::string
     const FigureOption* option = option_of(definition, "source");
     if (!option || option->choices.empty()) return "";
     if (named.empty()) return option->choices.front();
-    const std::string source = dashed(named);
+    const std::string source = underscores_to_hyphens(named);
     if (contains(option->choices, source)) return source;
     throw FigureError(fmt::format("{} has no source '{}'.{} The sources are {} (default: the first)", definition.name,
                                   named, policies::did_you_mean(source, option->choices),
@@ -43,7 +43,7 @@ double FigureOptions::numeric_option(const std::string& name, double otherwise, 
 }
 
 const FigureDefinition& figure_definition(std::string_view name) {
-    const std::string wanted = dashed(name);
+    const std::string wanted = underscores_to_hyphens(name);
     std::vector<std::string> known;
     for (const FigureDefinition& definition : figure_definitions()) {
         if (definition.name == wanted) return definition;
@@ -69,7 +69,7 @@ std::string option_flag(const FigureOption& option) {
     return flag;
 }
 
-std::string dashed(std::string_view name) {
+std::string underscores_to_hyphens(std::string_view name) {
     std::string text(name);
     std::replace(text.begin(), text.end(), '_', '-');
     return text;

@@ -103,7 +103,7 @@ struct FigureDefinition {
 
 /// Implements `make` with a function for any number of traces.
 template <Figure (*joint)(std::span<const TracePart>)>
-Figure of_one_trace(const trace::Reader& reader, const FigureOptions& options) {
+Figure make_from_one_trace(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
     return joint({&part, 1});
 }
@@ -124,7 +124,7 @@ std::string option_flag(const FigureOption& option);
 /// Returns "--run, --layer, --source", or "no options".
 std::string options_in_words(const std::vector<FigureOption>& options);
 
-std::string dashed(std::string_view name);
+std::string underscores_to_hyphens(std::string_view name);
 
 /// @throws FigureError if an option is set that the figure does not use, or the source is unknown
 void check_options(const FigureDefinition& definition, const FigureOptions& options);

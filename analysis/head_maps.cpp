@@ -38,8 +38,8 @@ Panel panel_of(const trace::RunAttributes& attributes, const HeadMap& of, const 
 
 }  // namespace
 
-void to_common_unit(std::vector<HeadMap>& maps, const trace::Reader& reader, const FigureOptions& options,
-                    OfGroup how) {
+void combine_query_heads(std::vector<HeadMap>& maps, const trace::Reader& reader, const FigureOptions& options,
+                         OfGroup how) {
     const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
     for (HeadMap& map : maps) {
         if (!options.common_unit || map.n_rows <= n_kv_heads || map.n_rows % n_kv_heads != 0) continue;

@@ -20,7 +20,8 @@ struct HeadMap {
 enum class OfGroup { sum, mean };
 
 /// If FigureOptions::common_unit is set, combines the query heads of each KV head by their sum or mean.
-void to_common_unit(std::vector<HeadMap>& maps, const trace::Reader& reader, const FigureOptions& options, OfGroup how);
+void combine_query_heads(std::vector<HeadMap>& maps, const trace::Reader& reader, const FigureOptions& options,
+                         OfGroup how);
 
 /// Draws one panel per map, heads by layers, on one color scale. The caller adds name, title and caption.
 Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& options, const std::vector<HeadMap>& maps,

@@ -70,7 +70,7 @@ CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& k
     return found ? *found : cache_shape(model);
 }
 
-double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
+double estimate_cache_bytes(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
     if (run.policy == "full" || n_tokens <= 0) return share * at.full_bytes();
     // Shares refer to the full cache, which has one row per KV head.
     const bool by_query_heads = run.granularity == trace::schema::run::granularity_query_head;
@@ -90,8 +90,8 @@ double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double shar
     return std::min(held, most) * static_cast<double>(at.shape.bytes_per_token());
 }
 
-void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs, std::int64_t n_tokens,
-                const MemoryAt& at) {
+void add_memory_columns(Table& runs_table, const std::vector<trace::RunAttributes>& runs, std::int64_t n_tokens,
+                        const MemoryAt& at) {
     const auto place_of = [&](const char* name) {
         return std::find_if(runs_table.columns.begin(), runs_table.columns.end(),
                             [&](const Column& column) { return column.name == name; }) -
@@ -107,7 +107,7 @@ void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs
         std::vector<Cell>& cells = runs_table.rows[i].cells;
         std::vector<Cell> added(2);
         if (const auto* share = std::get_if<double>(&cells.at(share_at))) {
-            const double of_run = bytes_at(at, runs.at(i), *share, n_tokens);
+            const double of_run = estimate_cache_bytes(at, runs.at(i), *share, n_tokens);
             added = {static_cast<std::int64_t>(std::llround(of_run)),
                      of_run > 0 ? Cell(at.full_bytes() / of_run) : Cell()};
         }

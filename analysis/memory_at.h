@@ -54,10 +54,10 @@ struct MemoryAt {
 /// Returns the bytes that a run's cache would need for another text length and model.
 /// A budget that was given as a share or in bytes remains the same share of the full cache.
 /// @param share measured share of the full cache's bytes at `n_tokens` tokens
-double bytes_at(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens);
+double estimate_cache_bytes(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens);
 
 /// Inserts the columns `bytes_at` and `compression_at` after `budget`. @param runs one per row of the table
-void add_memory(Table& runs_table, const std::vector<trace::RunAttributes>& runs, std::int64_t n_tokens,
-                const MemoryAt& at);
+void add_memory_columns(Table& runs_table, const std::vector<trace::RunAttributes>& runs, std::int64_t n_tokens,
+                        const MemoryAt& at);
 
 }  // namespace kvscope::analysis

@@ -14,7 +14,7 @@ namespace kvscope::analysis {
 const RankingDefinition& ranking_definition(std::string_view name) {
     std::vector<std::string> names;
     for (const RankingDefinition& definition : ranking_definitions()) {
-        if (definition.name == dashed(name)) return definition;
+        if (definition.name == underscores_to_hyphens(name)) return definition;
         names.push_back(definition.name);
     }
     throw FigureError(fmt::format("there is no ranking '{}'; there are {}", name, fmt::join(names, ", ")));
@@ -59,12 +59,12 @@ void require_window_attention(const trace::Reader& reader, int prompt) {
                                     reader.path().string(), prompt, data_set.path));
 }
 
-bool is_of_tokens(const Column& column) { return column.name.starts_with("token_text"); }
+bool is_token_column(const Column& column) { return column.name.starts_with("token_text"); }
 
-Table for_people(Table table) {
+Table make_white_space_visible(Table table) {
     for (Row& row : table.rows)
         for (size_t i = 0; i < row.cells.size(); ++i)
-            if (auto* text = std::get_if<std::string>(&row.cells[i]); text && is_of_tokens(table.columns[i]))
+            if (auto* text = std::get_if<std::string>(&row.cells[i]); text && is_token_column(table.columns[i]))
                 *text = shown_token(*text);
     return table;
 }

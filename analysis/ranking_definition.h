@@ -16,7 +16,7 @@ struct TokenRange {
     int64_t first = 0;
     int64_t last = 0;  ///< included in the range
 };
-inline TokenRange range_of(TokenSpan span) {
+inline TokenRange to_token_range(TokenSpan span) {
     return {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last)};
 }
 
@@ -96,10 +96,10 @@ void require_window_attention(const trace::Reader& reader, int prompt);
 double sum_of(const std::vector<double>& values, TokenRange range);
 
 /// Whether a column contains single tokens, whose white space must be made visible (shown_token).
-bool is_of_tokens(const Column& column);
+bool is_token_column(const Column& column);
 
 /// Returns the table with visible white space in tokens.
-Table for_people(Table table);
+Table make_white_space_visible(Table table);
 
 class RankingRows {
  public:

@@ -113,7 +113,8 @@ std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader
 
 }  // namespace
 
-std::vector<trace::Reader> renamed(const std::vector<trace::Reader>& readers, const std::vector<std::string>& renames) {
+std::vector<trace::Reader> with_renamed_runs(const std::vector<trace::Reader>& readers,
+                                             const std::vector<std::string>& renames) {
     const std::vector<std::string> labels = labels_in(readers);
     std::vector<Rename> all;
     for (const std::string& text : renames) all.push_back(parsed(text, labels));

@@ -105,8 +105,8 @@ void follow_switches(const trace::Reader& reader, int prompt, int run, policies:
 
 }  // namespace
 
-Reproduction reproduction(const trace::Reader& reader, int prompt, int run, std::string_view model,
-                          std::string_view output) {
+Reproduction reproduction_of_run(const trace::Reader& reader, int prompt, int run, std::string_view model,
+                                 std::string_view output) {
     check_prompt(reader, prompt);
     const trace::RunAttributes& attributes = reader.run(prompt, run);
     policies::PolicySpec spec = run_policy(attributes);
@@ -150,9 +150,9 @@ Reproduction reproduction(const trace::Reader& reader, int prompt, int run, std:
     return made;
 }
 
-std::string reproduce_command(const trace::Reader& reader, int prompt, int run, std::string_view model,
-                              std::string_view output) {
-    return reproduction(reader, prompt, run, model, output).command;
+std::string command_to_reproduce_run(const trace::Reader& reader, int prompt, int run, std::string_view model,
+                                     std::string_view output) {
+    return reproduction_of_run(reader, prompt, run, model, output).command;
 }
 
 std::string reproduction_name(const trace::Reader& reader, int prompt, int run) {

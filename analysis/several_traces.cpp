@@ -141,8 +141,8 @@ bool all_are_alike(const Figure& figure, Axis Panel::*axis) {
 
 }  // namespace
 
-std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
-                                      const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make) {
+std::vector<TraceFigure> make_figures_on_one_scale(
+    std::span<const TracePart> parts, const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make) {
     std::vector<TraceFigure> figures;
     for (const TracePart& part : parts) {
         TraceFigure& made = figures.emplace_back();
@@ -211,7 +211,7 @@ Figure make_figure(const FigureDefinition& definition, std::span<const TracePart
     const auto make = [&] {
         if (definition.make_joint) return definition.make_joint(parts);
         if (parts.size() == 1) return definition.make(*parts.front().reader, parts.front().options);
-        return joined_figure(on_one_scale(parts, definition.make), parts);
+        return joined_figure(make_figures_on_one_scale(parts, definition.make), parts);
     };
     Figure figure = make();
     name_prompts(figure, definition, parts);

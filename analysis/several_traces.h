@@ -19,8 +19,8 @@ struct TraceFigure {
 
 /// Makes one figure per trace. All figures have equal axis and color limits.
 /// @throws as `make`, except NothingToShow
-std::vector<TraceFigure> on_one_scale(std::span<const TracePart> parts,
-                                      const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make);
+std::vector<TraceFigure> make_figures_on_one_scale(
+    std::span<const TracePart> parts, const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make);
 
 /// Joins figures side by side, or one below another if the width is too small. @throws NothingToShow without figures
 Figure joined_figure(std::vector<TraceFigure> figures, std::span<const TracePart> parts);

@@ -275,8 +275,8 @@ Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares>
     return figure;
 }
 
-Figure share_difference(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
-                        const ShareMeasure& measure) {
+Figure share_difference_figure(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
+                               const ShareMeasure& measure) {
     std::vector<RunShares> differences;
     std::vector<ShownPair> shown;
     for (const SharePair& pair : pairs) {

@@ -34,10 +34,11 @@ struct SharePair {
 Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure);
 
 /// Draws the difference A − B like share_figure(). @throws NothingToShow if the numbers of layers differ
-Figure share_difference(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
-                        const ShareMeasure& measure);
+Figure share_difference_figure(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
+                               const ShareMeasure& measure);
 
-/// Returns the differences as shares. A row without a layer refers to the whole model. @throws as share_difference()
+/// Returns the differences as shares. A row without a layer refers to the whole model. @throws as
+/// share_difference_figure()
 Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
                                const ShareMeasure& measure);
 

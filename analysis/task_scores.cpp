@@ -242,7 +242,7 @@ Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
     return table;
 }
 
-std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows) {
+std::vector<std::string> describe_failed_runs(std::span<const trace::ResultRow> rows) {
     std::vector<std::string> failures;
     for (const auto& group : group_results_by_setting_and_budget(rows)) {
         const auto n_samples = static_cast<size_t>(group.n_failed) + group.answered.size();
@@ -337,7 +337,7 @@ std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& pol
     return text;
 }
 
-std::string task_windows(std::span<const trace::ResultRow> rows) {
+std::string describe_policy_windows(std::span<const trace::ResultRow> rows) {
     std::map<int64_t, std::set<std::string>> policies_by_window;
     for (const auto& row : rows) {
         try {

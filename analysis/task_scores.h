@@ -58,7 +58,7 @@ Table task_scores(std::span<const trace::ResultRow> rows);
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
 
 /// Describes failed runs: "cam @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
-std::vector<std::string> task_failures(std::span<const trace::ResultRow> rows);
+std::vector<std::string> describe_failed_runs(std::span<const trace::ResultRow> rows);
 
 /// Says in one sentence whether the results are usable. Requirements: at least 60 samples; `full` is right in at least
 /// 90 % of them, `random` at its smallest budget in at most 10 %. Warns if most wrong answers of `full` were cut off.
@@ -69,6 +69,6 @@ std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows
 
 /// Returns the windows of the policies: "windows: 8 of aperturekv; 32 of h2o, snapkv"; empty if none has a window.
 std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window);
-std::string task_windows(std::span<const trace::ResultRow> rows);
+std::string describe_policy_windows(std::span<const trace::ResultRow> rows);
 
 }  // namespace kvscope::analysis

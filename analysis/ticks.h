@@ -22,9 +22,9 @@ Ticks ticks_for(const Axis& axis, size_t max_ticks);
 std::string axis_title(const std::string& title, const std::string& unit, int exponent);
 
 /// Returns about `n` whole numbers for a legend: evenly spaced from 1, with `most` at the end.
-std::vector<int> counts_of_legend(int most, int n);
+std::vector<int> choose_legend_counts(int most, int n);
 
 /// Returns the sizes of a legend on a logarithmic scale: 1, 2, 4, 16, 64 …, then `largest`.
-std::vector<double> sizes_of_legend(double largest);
+std::vector<double> choose_legend_sizes(double largest);
 
 }  // namespace kvscope::analysis

@@ -181,7 +181,7 @@ std::string fate_text(const trace::TokenFate& fate) {
     return "";
 }
 
-std::string fate_in_layer(const trace::Kept& kept, size_t layer, uint32_t token) {
+std::string describe_fate_in_layer(const trace::Kept& kept, size_t layer, uint32_t token) {
     using Kind = trace::TokenFate::Kind;
     std::vector<size_t> heads;
     std::string rebuilt;
@@ -260,7 +260,7 @@ TokenReport token_report(const trace::Reader& reader, int prompt, int run, int64
     return report;
 }
 
-Border border(const trace::Reader& reader, int prompt, int run, size_t layer, size_t row, size_t k) {
+Border find_tokens_near_cut_off(const trace::Reader& reader, int prompt, int run, size_t layer, size_t row, size_t k) {
     const trace::RunAttributes& attributes = finished_run(reader, prompt, run);
     const auto kept = reader.kept(prompt, run);
     if (layer >= kept->n_layers || row >= kept->n_rows) {

@@ -35,7 +35,7 @@ struct TokenDecision {
 std::string fate_text(const trace::TokenFate& fate);
 
 /// Describes how a layer keeps a token, one line per form: "kept by 3 of 3 heads (0, 1, 2)", "merged into …".
-std::string fate_in_layer(const trace::Kept& kept, size_t layer, uint32_t token);
+std::string describe_fate_in_layer(const trace::Kept& kept, size_t layer, uint32_t token);
 
 /// The decisions of all layers and rows of a run about one token.
 struct TokenReport {
@@ -70,7 +70,7 @@ struct Border {
 };
 
 /// Returns at most k kept and k dropped candidates; none if the run has no scores. @throws as token_report()
-Border border(const trace::Reader& reader, int prompt, int run, size_t layer, size_t row, size_t k);
+Border find_tokens_near_cut_off(const trace::Reader& reader, int prompt, int run, size_t layer, size_t row, size_t k);
 
 struct SpanReport {
     int run = 0;

@@ -255,7 +255,9 @@ void set_texts(Figure& figure) {
             const auto value = value_at(*map, label->x, label->y);
             if (!value) continue;
             const double shown = std::isfinite(*value) ? *value : 0;
-            const auto ink_of = [&](double number) { return ink_on(color_at(scale.map, place_on(scale, number))); };
+            const auto ink_of = [&](double number) {
+                return ink_on(color_at(scale.map, position_on_scale(scale, number)));
+            };
             label->color = ink_of(shown);
             for (TextLabel::Ink& ink : label->inks) {
                 const double of_part = value_at(*map, ink.x, label->y).value_or(shown);
@@ -327,7 +329,7 @@ std::vector<SubjectKey> keys_of(const Figure& figure) {
     for (const Panel& panel : figure.panels) {
         take_axes(panel);
         take(panel.subject);
-        for (const Shape& shape : panel.shapes) take(subject_of(panel, shape));
+        for (const Shape& shape : panel.shapes) take(subject_of_shape(panel, shape));
     }
     if (of_runs) keys.insert({SubjectKey::run_a, SubjectKey::run_b});
     return {keys.begin(), keys.end()};
@@ -340,7 +342,7 @@ std::pair<bool, bool> uncounted_axes(const Figure& figure) {
         x = x || panel.x.dimension == Dimension::none;
         for (const Shape& shape : panel.shapes) {
             const auto* line = std::get_if<Line>(&shape);
-            const bool is_named = line && subject_of(panel, shape) == panel.subject && !line->label.empty();
+            const bool is_named = line && subject_of_shape(panel, shape) == panel.subject && !line->label.empty();
             const bool is_map = std::holds_alternative<HeatMap>(shape) && panel.y.dimension == Dimension::none;
             rows = rows || is_named || is_map;
         }

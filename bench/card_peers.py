@@ -14,7 +14,7 @@ import time
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from dozen import PRESSES  # noqa: E402
+from twelve_policies import PRESSES  # noqa: E402
 from peers import press_of  # noqa: E402
 
 

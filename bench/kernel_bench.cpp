@@ -25,7 +25,7 @@
 #include "kernels/linear.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
-#include "kernels/stored_numbers.h"
+#include "kernels/stored_number_products.h"
 #include "kernels/swiglu.h"
 #include "kernels/weight_format.h"
 #include "kernels/window_attention.h"

@@ -27,12 +27,12 @@ class Unseen final : public Progress {
 
 }  // namespace
 
-OnToken tokens_of(std::span<ActiveRun* const> runs, const Experiment& owner) {
+OnToken make_token_callback(std::span<ActiveRun* const> runs, const Experiment& owner) {
     if (!owner.on_token) return nullptr;
     return [runs, &owner](size_t i, int32_t id) { owner.on_token(runs[i]->index(), id); };
 }
 
-AskSwitch switches_of(std::span<ActiveRun* const> runs, const Experiment& owner) {
+AskSwitch make_switch_callback(std::span<ActiveRun* const> runs, const Experiment& owner) {
     if (!owner.ask_switch) return nullptr;
     return [runs, &owner](size_t i, bool is_full) { return owner.ask_switch(runs[i]->index(), is_full); };
 }
@@ -43,7 +43,7 @@ void AnswerWriter::decode(FullAnswer* known) {
     const size_t first = known && has_full ? 1 : 0;
     if (first == 1) adopt(*known);
     tools_.answering.decode(
-        std::span(starts_).subspan(first), tokens_of(std::span(runs_).subspan(first), tools_.owner),
+        std::span(starts_).subspan(first), make_token_callback(std::span(runs_).subspan(first), tools_.owner),
         [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
             for (const size_t i : ended) {
                 generations_[i + first] = all[i];
@@ -53,7 +53,7 @@ void AnswerWriter::decode(FullAnswer* known) {
             Unseen unseen(tools_.progress);
             write_those_waiting(goes_on ? static_cast<Progress&>(unseen) : tools_.progress);
         },
-        switches_of(std::span(runs_).subspan(first), tools_.owner));
+        make_switch_callback(std::span(runs_).subspan(first), tools_.owner));
 }
 
 void AnswerWriter::adopt(FullAnswer& known) {

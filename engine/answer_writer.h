@@ -35,8 +35,8 @@ struct AnswerTools {
     Progress& progress;
 };
 
-OnToken tokens_of(std::span<ActiveRun* const> runs, const Experiment& owner);
-AskSwitch switches_of(std::span<ActiveRun* const> runs, const Experiment& owner);
+OnToken make_token_callback(std::span<ActiveRun* const> runs, const Experiment& owner);
+AskSwitch make_switch_callback(std::span<ActiveRun* const> runs, const Experiment& owner);
 
 /// Decodes the answers of all runs to one question, compares each with the full run's answer, and writes them.
 /// If the full run fails, the other runs are written without comparison.

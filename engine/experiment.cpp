@@ -307,8 +307,8 @@ struct Experiment::Impl {
             const auto prompt_record = [&] { return question_record(questions, q, context, starts); };
             if (owner.on_prompt && run.is_full()) owner.on_prompt(index, prompt_record());
             if (owner.on_kept) owner.on_kept(index, run.index(), run.whole_record());
-            const auto generation =
-                std::move(answering.decode(starts, tokens_of(alive, owner), nullptr, switches_of(alive, owner))[0]);
+            const auto generation = std::move(answering.decode(starts, make_token_callback(alive, owner), nullptr,
+                                                               make_switch_callback(alive, owner))[0]);
             const uint64_t peak = peak_resident_bytes();
             if (owner.on_answered) owner.on_answered(run.index());
             if (q == 0 || run.is_full()) results.write(index, prompt_record());

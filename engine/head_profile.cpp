@@ -204,7 +204,7 @@ HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options,
     return profile;
 }
 
-std::string to_json(const HeadProfile& profile, const policies::ModelShape& shape) {
+std::string to_headkv_json(const HeadProfile& profile, const policies::ModelShape& shape) {
     nlohmann::ordered_json json;
     for (int layer = 0; layer < shape.n_layers; ++layer) {
         for (int head = 0; head < shape.n_heads; ++head)

@@ -40,6 +40,6 @@ struct HeadProfile {
 HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress);
 
 /// Returns the JSON format of HeadKV: {"layer-head": [score, …], …}.
-std::string to_json(const HeadProfile& profile, const policies::ModelShape& shape);
+std::string to_headkv_json(const HeadProfile& profile, const policies::ModelShape& shape);
 
 }  // namespace kvscope::engine

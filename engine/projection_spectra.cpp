@@ -48,7 +48,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
                  Progress& progress) {
     const auto& config = checkpoint.config();
     const auto model = model_attributes(config, fingerprint);
-    if (trace::read_kept_spectra(model, record)) return;
+    if (trace::read_cached_spectra(model, record)) return;
     for (const auto& part : spectra_as_bytes(config, record)) {
         part.whole->clear();
         part.heads->clear();
@@ -73,11 +73,11 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
         }
         progress.advance(layer + 1);
     }
-    trace::keep_spectra(model, record);
+    trace::cache_spectra(model, record);
 }
 
-double spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
-    if (trace::has_kept_spectra(model_attributes(config, fingerprint))) return 0;
+double estimate_spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
+    if (trace::has_cached_spectra(model_attributes(config, fingerprint))) return 0;
     constexpr double operations_per_second = 2.5e9;
     const double hidden = config.hidden_size;
     const double d = config.head_dim;

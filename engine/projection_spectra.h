@@ -14,6 +14,6 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
                  Progress& progress);
 
 /// Returns the approximate seconds of add_spectra() on a machine with few cores; 0 if the spectra are stored.
-double spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint);
+double estimate_spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint);
 
 }  // namespace kvscope::engine

@@ -98,13 +98,13 @@ std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry, const std::
 
 }  // namespace
 
-std::vector<Prompt> in_order_of(const std::string& recipe_json, std::vector<Prompt> prompts) {
+std::vector<Prompt> in_order_of_recipe(const std::string& recipe_json, std::vector<Prompt> prompts) {
     return ordered(
         list_of(recipe_json, "prompts"), std::move(prompts), [](const Prompt& prompt) { return recipe_entry(prompt); },
         is_entry_of, [](const nlohmann::json&) -> std::optional<Prompt> { return std::nullopt; });
 }
 
-std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others) {
+std::vector<RunPlan> in_order_of_recipe(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others) {
     const auto entry_of = [](const RunPlan& plan) { return recipe_entry(plan); };
     std::vector<nlohmann::json> asked(plans.size());
     std::transform(plans.begin(), plans.end(), asked.begin(), entry_of);
@@ -113,7 +113,8 @@ std::vector<RunPlan> in_order_of(const std::string& recipe_json, std::vector<Run
         [&](const nlohmann::json& entry) { return keeps_others ? recorded_plan_of(entry, asked) : std::nullopt; });
 }
 
-std::string with_render_times(const std::string& recipe_json, std::span<const Prompt> prompts, std::time_t created) {
+std::string recipe_with_render_times(const std::string& recipe_json, std::span<const Prompt> prompts,
+                                     std::time_t created) {
     auto recipe = nlohmann::ordered_json::parse(recipe_json);
     for (size_t i = 0; i < prompts.size(); ++i)
         if (!prompts[i].chat_template.empty() && prompts[i].rendered_at != created)
@@ -135,10 +136,10 @@ void require_recorded_files(const std::filesystem::path& output, std::span<const
     }
 }
 
-std::vector<RunPlan> in_order_of(const std::string& complete_json, const std::string& begun_json,
-                                 std::vector<RunPlan> plans) {
-    plans = in_order_of(complete_json, std::move(plans), true);
-    std::vector<RunPlan> continued = in_order_of(begun_json, plans, false);
+std::vector<RunPlan> in_order_of_recipe(const std::string& complete_json, const std::string& begun_json,
+                                        std::vector<RunPlan> plans) {
+    plans = in_order_of_recipe(complete_json, std::move(plans), true);
+    std::vector<RunPlan> continued = in_order_of_recipe(begun_json, plans, false);
     const nlohmann::json held = list_of(complete_json, "runs");
     const bool extends = std::equal(
         held.begin(), held.end(), continued.begin(),
@@ -157,7 +158,7 @@ std::string with_entries_of(const std::string& stored_json, const std::string& r
     return recipe.dump();
 }
 
-bool has_no_token_ids(const std::string& recipe_json) {
+bool recipe_lacks_token_ids(const std::string& recipe_json) {
     const nlohmann::json prompts = list_of(recipe_json, "prompts");
     return std::any_of(prompts.begin(), prompts.end(), [](const nlohmann::json& entry) {
         return entry.is_object() && entry.value("question", nlohmann::json("")) != "" && !entry.contains("tokens");

@@ -59,7 +59,7 @@ std::string with_constants_as_texts(std::string_view text) {
     return copied == 0 ? std::string() : plain.append(text, copied);
 }
 
-std::optional<double> non_finite(std::string_view text) {
+std::optional<double> parse_non_finite(std::string_view text) {
     if (!text.starts_with(constant)) return std::nullopt;
     for (const auto& [name, value] : constants)
         if (text.substr(constant.size()) == name) return value;

@@ -18,7 +18,7 @@ size_t too_deep_at(std::string_view text);
 std::string with_constants_as_texts(std::string_view text);
 
 /// Returns the number that a string from with_constants_as_texts() stands for; nullopt for other strings.
-std::optional<double> non_finite(std::string_view text);
+std::optional<double> parse_non_finite(std::string_view text);
 
 /// Replaces all strings from with_constants_as_texts() in a value, at any depth, by the numbers.
 template <class Json>
@@ -26,7 +26,7 @@ void restore_constants(Json& value) {
     if (value.is_structured()) {
         for (auto& item : value) restore_constants(item);
     } else if (value.is_string()) {
-        if (const auto number = non_finite(value.template get_ref<const std::string&>())) value = *number;
+        if (const auto number = parse_non_finite(value.template get_ref<const std::string&>())) value = *number;
     }
 }
 

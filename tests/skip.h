@@ -4,7 +4,7 @@
 #include <cstdio>
 
 /// Leaves the current test case as skipped, with the reason; Catch2 v2 knows passed and failed alone, and
-/// scripts/count_tests.py counts these lines.
+/// scripts/count_test_results.py counts these lines.
 #define KVSCOPE_SKIP(reason)                                                                             \
     do {                                                                                                 \
         std::printf("SKIPPED %s: %s\n", Catch::getResultCapture().getCurrentTestName().c_str(), reason); \

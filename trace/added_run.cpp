@@ -41,7 +41,7 @@ AddedRun::AddedRun(RunRecord record, const ModelAttributes& model, const PromptA
     : name_(fmt::format("run \"{}\" (only in memory)", record.label)),
       record_(std::move(record)),
       extents_(model, prompt, record_) {
-    require_run(name_, record_, model, prompt);
+    require_storable_run(name_, record_, model, prompt);
     if (record_.kept_offsets.empty()) return;
     Kept kept{static_cast<std::size_t>(model.n_layers), extents_.rows(), std::exchange(record_.kept_offsets, {}),
               std::exchange(record_.kept_indices, {})};

@@ -323,7 +323,7 @@ class TraceCheck {
 
 }  // namespace
 
-std::vector<Problem> check(const std::filesystem::path& path) {
+std::vector<Problem> find_problems(const std::filesystem::path& path) {
     const h5::Guard guard;
     return TraceCheck(path).run();
 }

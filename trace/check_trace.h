@@ -19,6 +19,6 @@ struct Problem {
 };
 
 /// Returns all problems in file order; an incomplete trace gives a warning. Throws like Reader's constructor.
-std::vector<Problem> check(const std::filesystem::path& path);
+std::vector<Problem> find_problems(const std::filesystem::path& path);
 
 }  // namespace kvscope::trace

@@ -48,7 +48,7 @@ H5FD_class_t file_driver(const char* name, [[maybe_unused]] int number) {
     return out;
 }
 
-int read_whole(int descriptor, haddr_t address, std::size_t size, void* buffer) {
+int read_all_bytes(int descriptor, haddr_t address, std::size_t size, void* buffer) {
     auto* bytes = static_cast<unsigned char*>(buffer);
     auto at = static_cast<off_t>(address);
     int error = 0;

@@ -141,8 +141,8 @@ void Source::find_in_folder() {
     root = *record;
     version = schema::version;
     std::error_code error;
-    if (fs::exists(path / base_part(), error)) {
-        base = path / base_part();
+    if (fs::exists(path / base_trace_part(), error)) {
+        base = path / base_trace_part();
         find_groups(*base);
     }
     const Parts parts = list_parts(path);

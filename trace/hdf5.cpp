@@ -158,7 +158,7 @@ std::uint64_t address(hid_t location, const std::string& path) {
     return found.addr;
 }
 
-bool plausible_size(std::uint64_t bytes, std::uint64_t stored_bytes) {
+bool is_plausible_size(std::uint64_t bytes, std::uint64_t stored_bytes) {
     // Deflate saves at most a factor of 1032. Small sizes are always plausible, because unwritten chunks take no bytes.
     constexpr std::uint64_t floor = std::uint64_t{64} << 20;
     return bytes <= floor || (bytes - floor) / 1100 <= stored_bytes;

@@ -140,6 +140,6 @@ template <class T>
 hid_t native_type();
 /// Returns a UTF-8 text type of `length` bytes padded with NUL, or of variable length if `length` is 0.
 Handle text_type(std::size_t length);
-bool plausible_size(std::uint64_t bytes, std::uint64_t stored_bytes);
+bool is_plausible_size(std::uint64_t bytes, std::uint64_t stored_bytes);
 
 }  // namespace kvscope::trace::h5

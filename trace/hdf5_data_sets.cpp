@@ -269,7 +269,7 @@ void write_texts(hid_t location, const std::string& path, const std::vector<std:
 }
 
 void require_plausible(const DataSetInfo& found) {
-    if (!plausible_size(found.bytes, found.stored_bytes)) {
+    if (!is_plausible_size(found.bytes, found.stored_bytes)) {
         throw Failure(fmt::format("the shape ({}) is too large for {} stored bytes", fmt::join(found.shape, ", "),
                                   found.stored_bytes),
                       false);

@@ -49,7 +49,7 @@ fs::path file_of(const ModelAttributes& model) {
 
 }  // namespace
 
-bool has_kept_spectra(const ModelAttributes& model) {
+bool has_cached_spectra(const ModelAttributes& model) {
     std::size_t bytes = 0;
     for (const std::size_t size : sizes_of(model)) bytes += size * sizeof(float);
     const fs::path path = file_of(model);
@@ -57,8 +57,8 @@ bool has_kept_spectra(const ModelAttributes& model) {
     return !path.empty() && fs::file_size(path, error) == bytes && !error;
 }
 
-bool read_kept_spectra(const ModelAttributes& model, ModelRecord& record) {
-    if (!has_kept_spectra(model)) return false;
+bool read_cached_spectra(const ModelAttributes& model, ModelRecord& record) {
+    if (!has_cached_spectra(model)) return false;
     std::ifstream file(file_of(model), std::ios::binary);
     ModelRecord read;
     const auto sizes = sizes_of(model);
@@ -73,7 +73,7 @@ bool read_kept_spectra(const ModelAttributes& model, ModelRecord& record) {
     return true;
 }
 
-void keep_spectra(const ModelAttributes& model, const ModelRecord& record) {
+void cache_spectra(const ModelAttributes& model, const ModelRecord& record) {
     const fs::path path = file_of(model);
     if (path.empty()) return;
     std::error_code error;
@@ -93,7 +93,7 @@ void keep_spectra(const ModelAttributes& model, const ModelRecord& record) {
 }
 
 bool knows_spectra(const Reader& reader) {
-    return reader.has(Place::of_model(), schema::model::spectrum_q) || has_kept_spectra(reader.model());
+    return reader.has(Place::of_model(), schema::model::spectrum_q) || has_cached_spectra(reader.model());
 }
 
 }  // namespace kvscope::trace

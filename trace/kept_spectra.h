@@ -6,13 +6,13 @@
 
 namespace kvscope::trace {
 
-bool has_kept_spectra(const ModelAttributes& model);
+bool has_cached_spectra(const ModelAttributes& model);
 
 /// Fills the record's six spectrum arrays. Returns false and changes nothing if the cache lacks the model's spectra.
-bool read_kept_spectra(const ModelAttributes& model, ModelRecord& record);
+bool read_cached_spectra(const ModelAttributes& model, ModelRecord& record);
 
 /// Saves the record's six spectrum arrays. Ignores a cache folder that cannot be written.
-void keep_spectra(const ModelAttributes& model, const ModelRecord& record);
+void cache_spectra(const ModelAttributes& model, const ModelRecord& record);
 
 /// Whether the trace or the cache has the spectra of the trace's model.
 bool knows_spectra(const Reader& reader);

@@ -200,7 +200,7 @@ std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
                                            h5::type_name(type.get())));
         }
     }
-    if (!h5::plausible_size(found.bytes, found.stored_bytes)) {
+    if (!h5::is_plausible_size(found.bytes, found.stored_bytes)) {
         throw DamagedTrace(
             fmt::format("{}: {} rows are too many for {} stored bytes", where, found.shape[0], found.stored_bytes));
     }

@@ -111,7 +111,7 @@ std::optional<fs::path> joined_trace(const fs::path& folder) {
     return output;
 }
 
-std::string base_part() { return "base.h5"; }
+std::string base_trace_part() { return "base.h5"; }
 std::string model_part() { return "model.h5"; }
 std::string prompt_part(int prompt) { return fmt::format("prompt-{}.h5", prompt); }
 std::string part_file_name_of_run(int prompt, int run) { return fmt::format("run-{}-{}.h5", prompt, run); }
@@ -119,7 +119,7 @@ std::string results_part(std::string_view task, int batch) { return fmt::format(
 
 fs::path file_of_run(const fs::path& folder, int prompt, int run) {
     std::error_code error;
-    const fs::path own = folder / part_file_name_of_run(prompt, run), base = folder / base_part();
+    const fs::path own = folder / part_file_name_of_run(prompt, run), base = folder / base_trace_part();
     return !fs::exists(own, error) && fs::exists(base, error) ? base : own;
 }
 
@@ -219,8 +219,8 @@ void write_folder_record(const fs::path& folder, const RootAttributes& root) {
     write_file(folder / record_name, json.dump(2) + "\n");
 }
 
-void add_base(const fs::path& folder, const fs::path& trace) {
-    const fs::path base = folder / base_part();
+void add_base_trace(const fs::path& folder, const fs::path& trace) {
+    const fs::path base = folder / base_trace_part();
     fs::path copy = base;
     copy += temporary_suffix;
     const auto require = [&](bool is_done, int error) {

@@ -36,7 +36,7 @@ std::filesystem::path part_folder_of(const std::filesystem::path& output);
 /// Returns the joined trace, or nullopt if none exists. `folder` may be gone. Throws like read_folder_record().
 std::optional<std::filesystem::path> joined_trace(const std::filesystem::path& folder);
 
-std::string base_part();
+std::string base_trace_part();
 std::string model_part();
 std::string prompt_part(int prompt);
 std::string part_file_name_of_run(int prompt, int run);
@@ -68,7 +68,7 @@ std::optional<RootAttributes> read_folder_record(const std::filesystem::path& fo
 void write_folder_record(const std::filesystem::path& folder, const RootAttributes& root);
 
 /// Makes `trace` the base of the folder, as a hard link or, if links fail, as a copy. Throws WriteFailed.
-void add_base(const std::filesystem::path& folder, const std::filesystem::path& trace);
+void add_base_trace(const std::filesystem::path& folder, const std::filesystem::path& trace);
 
 /// Returns the name of an item in the folder that no writer creates, or "" if there is no such item.
 std::string foreign_entry(const std::filesystem::path& folder);

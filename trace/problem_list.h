@@ -1,4 +1,4 @@
-// The list of problems that check() fills, and checks of groups and values.
+// The list of problems that find_problems() fills, and checks of groups and values.
 #pragma once
 
 #include <hdf5.h>

@@ -102,7 +102,7 @@ std::vector<DataSetValue> read_block(hid_t data_set, const Block& block, hid_t s
     if (count == 0 || shown == Shown::nothing) return out;
     const h5::Handle memory = memory_type(stored, shown);
     const std::size_t size = H5Tget_size(memory.get());
-    if (!h5::plausible_size(std::uint64_t{size} * count, H5Dget_storage_size(data_set))) {
+    if (!h5::is_plausible_size(std::uint64_t{size} * count, H5Dget_storage_size(data_set))) {
         throw h5::Failure(fmt::format("cannot {}: a size of {} bytes per element is implausible", action, size), false);
     }
     h5::Handle wrapped;

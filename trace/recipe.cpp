@@ -23,7 +23,7 @@ bool has_lists(const nlohmann::json& recipe) {
 
 }  // namespace
 
-bool is_part_of_recipe(const nlohmann::json& part, const nlohmann::json& whole) {
+bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whole) {
     if (!has_lists(part) || !has_lists(whole)) return false;
     const auto &runs = part["runs"], &all_runs = whole["runs"];
     if (runs.size() > all_runs.size() || !std::equal(runs.begin(), runs.end(), all_runs.begin())) return false;
@@ -39,9 +39,9 @@ bool is_part_of_recipe(const nlohmann::json& part, const nlohmann::json& whole) 
     return rest == all_rest;
 }
 
-bool is_part_of_recipe(const std::string& part_json, const std::string& whole_json) {
-    return is_part_of_recipe(nlohmann::json(bounded_json::parse_or_discard(part_json)),
-                             nlohmann::json(bounded_json::parse_or_discard(whole_json)));
+bool can_extend_recipe_to(const std::string& part_json, const std::string& whole_json) {
+    return can_extend_recipe_to(nlohmann::json(bounded_json::parse_or_discard(part_json)),
+                                nlohmann::json(bounded_json::parse_or_discard(whole_json)));
 }
 
 std::string recipe_at(const std::filesystem::path& path) {

@@ -9,8 +9,8 @@ namespace kvscope::trace {
 
 /// Whether a trace with the recipe `part` can be extended to the recipe `whole`. Both recipes must list prompts and
 /// runs. `whole` must contain all prompts of `part`, begin with the runs of `part`, and be equal otherwise.
-bool is_part_of_recipe(const nlohmann::json& part, const nlohmann::json& whole);
-bool is_part_of_recipe(const std::string& part_json, const std::string& whole_json);
+bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whole);
+bool can_extend_recipe_to(const std::string& part_json, const std::string& whole_json);
 
 /// Returns the recipe of a complete trace or of a folder `<output>.part`, or "" if no recipe can be read.
 std::string recipe_at(const std::filesystem::path& path);

@@ -61,17 +61,19 @@ struct Attribute {
     std::string_view meaning;
 };
 
-constexpr DataSet data_set(std::string_view path, Type type, Dim a, Need need, std::string_view meaning) {
+constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Need need, std::string_view meaning) {
     return {path, type, 1, {a, Dim::any, Dim::any, Dim::any}, need, meaning};
 }
-constexpr DataSet data_set(std::string_view path, Type type, Dim a, Dim b, Need need, std::string_view meaning) {
+constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Dim b, Need need,
+                                    std::string_view meaning) {
     return {path, type, 2, {a, b, Dim::any, Dim::any}, need, meaning};
 }
-constexpr DataSet data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Need need, std::string_view meaning) {
+constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Need need,
+                                    std::string_view meaning) {
     return {path, type, 3, {a, b, c, Dim::any}, need, meaning};
 }
-constexpr DataSet data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Dim d, Need need,
-                           std::string_view meaning) {
+constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Dim d, Need need,
+                                    std::string_view meaning) {
     return {path, type, 4, {a, b, c, d}, need, meaning};
 }
 
@@ -110,19 +112,22 @@ inline constexpr Attribute attributes[] = {
     {"config_json", AttributeType::text, Need::always, "the model's configuration, as JSON"},
 };
 
-inline constexpr DataSet spectrum_q = data_set("spectrum/q", Type::f32, Dim::layers, Dim::hidden, Need::sometimes,
-                                               "eigenvalues of WᵀW for the query projection W, descending");
-inline constexpr DataSet spectrum_k =
-    data_set("spectrum/k", Type::f32, Dim::layers, Dim::hidden, Need::sometimes, "the same for the key projection");
-inline constexpr DataSet spectrum_v =
-    data_set("spectrum/v", Type::f32, Dim::layers, Dim::hidden, Need::sometimes, "the same for the value projection");
+inline constexpr DataSet spectrum_q =
+    describe_data_set("spectrum/q", Type::f32, Dim::layers, Dim::hidden, Need::sometimes,
+                      "eigenvalues of WᵀW for the query projection W, descending");
+inline constexpr DataSet spectrum_k = describe_data_set("spectrum/k", Type::f32, Dim::layers, Dim::hidden,
+                                                        Need::sometimes, "the same for the key projection");
+inline constexpr DataSet spectrum_v = describe_data_set("spectrum/v", Type::f32, Dim::layers, Dim::hidden,
+                                                        Need::sometimes, "the same for the value projection");
 inline constexpr DataSet head_spectrum_q =
-    data_set("head_spectrum/q", Type::f32, Dim::layers, Dim::heads, Dim::head_dim, Need::sometimes,
-             "eigenvalues of WᵀW for each query head's part of W, descending");
-inline constexpr DataSet head_spectrum_k = data_set("head_spectrum/k", Type::f32, Dim::layers, Dim::kv_heads,
-                                                    Dim::head_dim, Need::sometimes, "the same for each key head");
-inline constexpr DataSet head_spectrum_v = data_set("head_spectrum/v", Type::f32, Dim::layers, Dim::kv_heads,
-                                                    Dim::head_dim, Need::sometimes, "the same for each value head");
+    describe_data_set("head_spectrum/q", Type::f32, Dim::layers, Dim::heads, Dim::head_dim, Need::sometimes,
+                      "eigenvalues of WᵀW for each query head's part of W, descending");
+inline constexpr DataSet head_spectrum_k =
+    describe_data_set("head_spectrum/k", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
+                      "the same for each key head");
+inline constexpr DataSet head_spectrum_v =
+    describe_data_set("head_spectrum/v", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
+                      "the same for each value head");
 
 inline constexpr const DataSet* data_sets[] = {&spectrum_q,      &spectrum_k,      &spectrum_v,
                                                &head_spectrum_q, &head_spectrum_k, &head_spectrum_v};
@@ -144,55 +149,56 @@ inline constexpr Attribute attributes[] = {
 };
 
 inline constexpr DataSet token_ids =
-    data_set("token_ids", Type::i32, Dim::prompt_tokens, Need::always, "the prompt's token ids");
+    describe_data_set("token_ids", Type::i32, Dim::prompt_tokens, Need::always, "the prompt's token ids");
 inline constexpr DataSet token_text =
-    data_set("token_text", Type::text, Dim::prompt_tokens, Need::always, "text of each token for display");
+    describe_data_set("token_text", Type::text, Dim::prompt_tokens, Need::always, "text of each token for display");
 
 inline constexpr std::string_view window_attribute = "window";  ///< attribute of the group `full`
 inline constexpr DataSet window_attention =
-    data_set("full/window_attention", Type::f32, Dim::layers, Dim::heads, Dim::visible_tokens, Need::measured,
-             "softmax over all visible keys, mean over the window's queries");
+    describe_data_set("full/window_attention", Type::f32, Dim::layers, Dim::heads, Dim::visible_tokens, Need::measured,
+                      "softmax over all visible keys, mean over the window's queries");
 inline constexpr DataSet query_similarity =
-    data_set("full/query_similarity", Type::f32, Dim::layers, Dim::heads, Dim::window, Dim::window, Need::measured,
-             "cosine of each pair of window queries");
+    describe_data_set("full/query_similarity", Type::f32, Dim::layers, Dim::heads, Dim::window, Dim::window,
+                      Need::measured, "cosine of each pair of window queries");
 inline constexpr DataSet adjacent_similarity_q =
-    data_set("full/adjacent_similarity/q", Type::f32, Dim::layers, Need::measured,
-             "mean cosine of adjacent tokens' queries, before RoPE");
+    describe_data_set("full/adjacent_similarity/q", Type::f32, Dim::layers, Need::measured,
+                      "mean cosine of adjacent tokens' queries, before RoPE");
 inline constexpr DataSet adjacent_similarity_k =
-    data_set("full/adjacent_similarity/k", Type::f32, Dim::layers, Need::measured, "the same for keys");
+    describe_data_set("full/adjacent_similarity/k", Type::f32, Dim::layers, Need::measured, "the same for keys");
 inline constexpr DataSet adjacent_similarity_v =
-    data_set("full/adjacent_similarity/v", Type::f32, Dim::layers, Need::measured, "the same for values");
-inline constexpr DataSet mode_contribution_q =
-    data_set("full/mode_contribution/q", Type::f32, Dim::layers, Dim::heads, Dim::head_dim, Need::sometimes,
-             "contribution of each mode of a query head's projection to adjacent_similarity, by descending eigenvalue");
+    describe_data_set("full/adjacent_similarity/v", Type::f32, Dim::layers, Need::measured, "the same for values");
+inline constexpr DataSet mode_contribution_q = describe_data_set(
+    "full/mode_contribution/q", Type::f32, Dim::layers, Dim::heads, Dim::head_dim, Need::sometimes,
+    "contribution of each mode of a query head's projection to adjacent_similarity, by descending eigenvalue");
 inline constexpr DataSet mode_contribution_k =
-    data_set("full/mode_contribution/k", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
-             "the same for each key head");
+    describe_data_set("full/mode_contribution/k", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
+                      "the same for each key head");
 inline constexpr DataSet mode_contribution_v =
-    data_set("full/mode_contribution/v", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
-             "the same for each value head");
+    describe_data_set("full/mode_contribution/v", Type::f32, Dim::layers, Dim::kv_heads, Dim::head_dim, Need::sometimes,
+                      "the same for each value head");
 inline constexpr DataSet layer_similarity_k =
-    data_set("full/layer_similarity/k", Type::f32, Dim::layers, Dim::layers, Need::sometimes,
-             "mean cosine of a token's keys in two layers, same KV head, before RoPE");
-inline constexpr DataSet layer_similarity_v =
-    data_set("full/layer_similarity/v", Type::f32, Dim::layers, Dim::layers, Need::sometimes, "the same for values");
+    describe_data_set("full/layer_similarity/k", Type::f32, Dim::layers, Dim::layers, Need::sometimes,
+                      "mean cosine of a token's keys in two layers, same KV head, before RoPE");
+inline constexpr DataSet layer_similarity_v = describe_data_set("full/layer_similarity/v", Type::f32, Dim::layers,
+                                                                Dim::layers, Need::sometimes, "the same for values");
 inline constexpr DataSet head_similarity_k =
-    data_set("full/head_similarity/k", Type::f32, Dim::layers, Dim::kv_heads, Dim::kv_heads, Need::sometimes,
-             "mean cosine of a token's keys in two KV heads of a layer, before RoPE");
-inline constexpr DataSet head_similarity_v = data_set("full/head_similarity/v", Type::f32, Dim::layers, Dim::kv_heads,
-                                                      Dim::kv_heads, Need::sometimes, "the same for values");
+    describe_data_set("full/head_similarity/k", Type::f32, Dim::layers, Dim::kv_heads, Dim::kv_heads, Need::sometimes,
+                      "mean cosine of a token's keys in two KV heads of a layer, before RoPE");
+inline constexpr DataSet head_similarity_v =
+    describe_data_set("full/head_similarity/v", Type::f32, Dim::layers, Dim::kv_heads, Dim::kv_heads, Need::sometimes,
+                      "the same for values");
 inline constexpr DataSet gradient_alignment_c11 =
-    data_set("full/gradient_alignment/c11", Type::f32, Dim::layers, Dim::heads, Need::sometimes,
-             "mean cosine of c11 (KVSlimmer) with the gradient of the next-token loss at the head's output");
-inline constexpr DataSet gradient_alignment_c12 =
-    data_set("full/gradient_alignment/c12", Type::f32, Dim::layers, Dim::heads, Need::sometimes, "the same for c12");
-inline constexpr DataSet gradient_alignment_c22 =
-    data_set("full/gradient_alignment/c22", Type::f32, Dim::layers, Dim::heads, Need::sometimes, "the same for c22");
+    describe_data_set("full/gradient_alignment/c11", Type::f32, Dim::layers, Dim::heads, Need::sometimes,
+                      "mean cosine of c11 (KVSlimmer) with the gradient of the next-token loss at the head's output");
+inline constexpr DataSet gradient_alignment_c12 = describe_data_set(
+    "full/gradient_alignment/c12", Type::f32, Dim::layers, Dim::heads, Need::sometimes, "the same for c12");
+inline constexpr DataSet gradient_alignment_c22 = describe_data_set(
+    "full/gradient_alignment/c22", Type::f32, Dim::layers, Dim::heads, Need::sometimes, "the same for c22");
 inline constexpr DataSet head_jsd =
-    data_set("full/head_jsd", Type::f32, Dim::layers, Dim::heads, Dim::heads, Need::measured,
-             "Jensen-Shannon divergence of two heads' window_attention, renormalized over the prefix, nats");
-inline constexpr DataSet last_logits =
-    data_set("full/last_logits", Type::f32, Dim::vocab, Need::measured, "logits after the prompt's last token");
+    describe_data_set("full/head_jsd", Type::f32, Dim::layers, Dim::heads, Dim::heads, Need::measured,
+                      "Jensen-Shannon divergence of two heads' window_attention, renormalized over the prefix, nats");
+inline constexpr DataSet last_logits = describe_data_set("full/last_logits", Type::f32, Dim::vocab, Need::measured,
+                                                         "logits after the prompt's last token");
 
 inline constexpr const DataSet* data_sets[] = {
     &token_ids,
@@ -258,87 +264,92 @@ inline constexpr Attribute attributes[] = {
      "isolated mode: highest resident set during the run minus the resident set before the prefill"},
 };
 
-inline constexpr DataSet kept_offsets = data_set("kept_offsets", Type::u64, Dim::row_offsets, Need::always,
-                                                 "row l·R+r of kept_indices is [offsets[row], offsets[row+1])");
-inline constexpr DataSet kept_indices =
-    data_set("kept_indices", Type::u32, Dim::entries, Need::always, "prompt positions kept, ascending in each row");
+inline constexpr DataSet kept_offsets =
+    describe_data_set("kept_offsets", Type::u64, Dim::row_offsets, Need::always,
+                      "row l·R+r of kept_indices is [offsets[row], offsets[row+1])");
+inline constexpr DataSet kept_indices = describe_data_set("kept_indices", Type::u32, Dim::entries, Need::always,
+                                                          "prompt positions kept, ascending in each row");
 inline constexpr DataSet scores =
-    data_set("scores", Type::f32_or_f64, Dim::layers, Dim::rows, Dim::visible_tokens, Need::sometimes,
-             "scores by which the policy ranked positions; NaN if a position is not a candidate");
+    describe_data_set("scores", Type::f32_or_f64, Dim::layers, Dim::rows, Dim::visible_tokens, Need::sometimes,
+                      "scores by which the policy ranked positions; NaN if a position is not a candidate");
 inline constexpr DataSet head_jsd =
-    data_set("head_jsd", Type::f32, Dim::layers, Dim::rows, Dim::rows, Need::sometimes,
-             "Jensen-Shannon divergence of the policy's own scores for each pair of rows, nats");
+    describe_data_set("head_jsd", Type::f32, Dim::layers, Dim::rows, Dim::rows, Need::sometimes,
+                      "Jensen-Shannon divergence of the policy's own scores for each pair of rows, nats");
 inline constexpr DataSet merged_token_entry =
-    data_set("merged/token_entry", Type::i32, Dim::layers, Dim::rows, Dim::visible_tokens, Need::sometimes,
-             "index of the token's entry within its row; -1 if the token was dropped");
-inline constexpr DataSet merged_cardinality = data_set("merged/cardinality", Type::f32_or_u16, Dim::entries,
-                                                       Need::sometimes, "n of each entry as attention uses it");
-inline constexpr DataSet merged_keys =
-    data_set("merged/keys", Type::u64, Dim::layers, Need::sometimes,
-             "number of keys made by merging while the prompt was read, over all heads, including keys merged again");
-inline constexpr DataSet merged_keys_outside = data_set("merged/keys_outside", Type::u64, Dim::layers, Need::sometimes,
-                                                        "number of these keys with a merge weight outside [0, 1]");
-inline constexpr DataSet channels_kept = data_set("channels_kept", Type::u8, Dim::layers, Dim::rows, Dim::head_dim,
-                                                  Need::sometimes, "1 if the key channel is kept");
-inline constexpr DataSet channel_scores = data_set("channel_scores", Type::f32, Dim::layers, Dim::rows, Dim::head_dim,
-                                                   Need::sometimes, "scores by which the policy ranked key channels");
-inline constexpr DataSet stored_entries = data_set(
+    describe_data_set("merged/token_entry", Type::i32, Dim::layers, Dim::rows, Dim::visible_tokens, Need::sometimes,
+                      "index of the token's entry within its row; -1 if the token was dropped");
+inline constexpr DataSet merged_cardinality = describe_data_set(
+    "merged/cardinality", Type::f32_or_u16, Dim::entries, Need::sometimes, "n of each entry as attention uses it");
+inline constexpr DataSet merged_keys = describe_data_set(
+    "merged/keys", Type::u64, Dim::layers, Need::sometimes,
+    "number of keys made by merging while the prompt was read, over all heads, including keys merged again");
+inline constexpr DataSet merged_keys_outside =
+    describe_data_set("merged/keys_outside", Type::u64, Dim::layers, Need::sometimes,
+                      "number of these keys with a merge weight outside [0, 1]");
+inline constexpr DataSet channels_kept = describe_data_set(
+    "channels_kept", Type::u8, Dim::layers, Dim::rows, Dim::head_dim, Need::sometimes, "1 if the key channel is kept");
+inline constexpr DataSet channel_scores =
+    describe_data_set("channel_scores", Type::f32, Dim::layers, Dim::rows, Dim::head_dim, Need::sometimes,
+                      "scores by which the policy ranked key channels");
+inline constexpr DataSet stored_entries = describe_data_set(
     "stored/entries", Type::u32, Dim::layers, Dim::rows, Need::sometimes,
     "number of entries per row that are not whole keys and values: the first ones, unless stored/is_whole exists");
 inline constexpr DataSet stored_is_whole =
-    data_set("stored/is_whole", Type::u8, Dim::entries, Need::sometimes,
-             "1 if the entry is a whole key and value; absent if the other entries come first in each row");
-inline constexpr DataSet stored_key_width = data_set(
+    describe_data_set("stored/is_whole", Type::u8, Dim::entries, Need::sometimes,
+                      "1 if the entry is a whole key and value; absent if the other entries come first in each row");
+inline constexpr DataSet stored_key_width = describe_data_set(
     "stored/key_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
     "mean count of numbers stored per key of an entry that is not whole; d if all entries of the row are whole");
 inline constexpr DataSet stored_value_width =
-    data_set("stored/value_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes, "the same for values");
+    describe_data_set("stored/value_width", Type::f32, Dim::layers, Dim::rows, Need::sometimes, "the same for values");
 inline constexpr DataSet stored_key_error =
-    data_set("stored/key_error", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
-             "relative error (2-norm over all tokens) of the keys that the cache returns");
+    describe_data_set("stored/key_error", Type::f32, Dim::layers, Dim::rows, Need::sometimes,
+                      "relative error (2-norm over all tokens) of the keys that the cache returns");
 inline constexpr DataSet stored_value_error =
-    data_set("stored/value_error", Type::f32, Dim::layers, Dim::rows, Need::sometimes, "the same for values");
-inline constexpr DataSet stored_whole_bytes = data_set("stored/whole_bytes", Type::u64, Dim::layers, Need::sometimes,
-                                                       "predicted bytes of keys and values with d numbers");
+    describe_data_set("stored/value_error", Type::f32, Dim::layers, Dim::rows, Need::sometimes, "the same for values");
+inline constexpr DataSet stored_whole_bytes = describe_data_set(
+    "stored/whole_bytes", Type::u64, Dim::layers, Need::sometimes, "predicted bytes of keys and values with d numbers");
 inline constexpr DataSet stored_channel_bytes =
-    data_set("stored/channel_bytes", Type::u64, Dim::layers, Need::sometimes,
-             "predicted bytes of partly kept channels and their indices");
+    describe_data_set("stored/channel_bytes", Type::u64, Dim::layers, Need::sometimes,
+                      "predicted bytes of partly kept channels and their indices");
 inline constexpr DataSet stored_mapped_bytes =
-    data_set("stored/mapped_bytes", Type::u64, Dim::layers, Need::sometimes,
-             "predicted bytes of numbers from which matrices rebuild keys and values");
+    describe_data_set("stored/mapped_bytes", Type::u64, Dim::layers, Need::sometimes,
+                      "predicted bytes of numbers from which matrices rebuild keys and values");
 inline constexpr DataSet stored_mass_bytes =
-    data_set("stored/mass_bytes", Type::u64, Dim::layers, Need::sometimes, "predicted bytes of cardinalities");
-inline constexpr DataSet switch_steps =
-    data_set("switches/step", Type::u32, Dim::any, Need::sometimes,
-             "ascending steps of the answer, from 0, after which the run's cache changed between compressed and full");
-inline constexpr DataSet switch_is_full =
-    data_set("switches/is_full", Type::u8, Dim::any, Need::sometimes, "1 if the cache became full after that step");
-inline constexpr DataSet output_ids =
-    data_set("output_ids", Type::i32, Dim::any, Need::always, "token ids that the run generated, end of text included");
+    describe_data_set("stored/mass_bytes", Type::u64, Dim::layers, Need::sometimes, "predicted bytes of cardinalities");
+inline constexpr DataSet switch_steps = describe_data_set(
+    "switches/step", Type::u32, Dim::any, Need::sometimes,
+    "ascending steps of the answer, from 0, after which the run's cache changed between compressed and full");
+inline constexpr DataSet switch_is_full = describe_data_set("switches/is_full", Type::u8, Dim::any, Need::sometimes,
+                                                            "1 if the cache became full after that step");
+inline constexpr DataSet output_ids = describe_data_set("output_ids", Type::i32, Dim::any, Need::always,
+                                                        "token ids that the run generated, end of text included");
 inline constexpr DataSet step_kl =
-    data_set("step_kl", Type::f32, Dim::steps, Need::measured,
-             "KL(full || compressed), nats; all runs read the full run's tokens; step 0 follows the prompt");
-inline constexpr DataSet step_agreement = data_set("step_agreement", Type::u8, Dim::steps, Need::measured,
-                                                   "1 if the greedy token equals the full run's greedy token");
-inline constexpr DataSet attention_kept = data_set("attention_kept", Type::f32, Dim::layers, Dim::heads, Need::measured,
-                                                   "share of the window's full attention that falls on kept entries");
-inline constexpr DataSet output_error = data_set("output_error", Type::f32, Dim::layers, Dim::heads, Need::measured,
-                                                 "relative error of the attention output, mean over the decode steps");
+    describe_data_set("step_kl", Type::f32, Dim::steps, Need::measured,
+                      "KL(full || compressed), nats; all runs read the full run's tokens; step 0 follows the prompt");
+inline constexpr DataSet step_agreement = describe_data_set("step_agreement", Type::u8, Dim::steps, Need::measured,
+                                                            "1 if the greedy token equals the full run's greedy token");
+inline constexpr DataSet attention_kept =
+    describe_data_set("attention_kept", Type::f32, Dim::layers, Dim::heads, Need::measured,
+                      "share of the window's full attention that falls on kept entries");
+inline constexpr DataSet output_error =
+    describe_data_set("output_error", Type::f32, Dim::layers, Dim::heads, Need::measured,
+                      "relative error of the attention output, mean over the decode steps");
 inline constexpr DataSet cache_bytes =
-    data_set("cache_bytes", Type::u64, Dim::layers, Need::measured,
-             "bytes of keys and values in memory after compression, padding included");
-inline constexpr DataSet cache_bytes_predicted =
-    data_set("cache_bytes_predicted", Type::u64, Dim::layers, Need::measured, "bytes that the kept entries require");
-inline constexpr DataSet head_bytes =
-    data_set("head_bytes", Type::u64, Dim::layers, Dim::rows, Need::measured, "bytes of the entries of each row");
+    describe_data_set("cache_bytes", Type::u64, Dim::layers, Need::measured,
+                      "bytes of keys and values in memory after compression, padding included");
+inline constexpr DataSet cache_bytes_predicted = describe_data_set(
+    "cache_bytes_predicted", Type::u64, Dim::layers, Need::measured, "bytes that the kept entries require");
+inline constexpr DataSet head_bytes = describe_data_set("head_bytes", Type::u64, Dim::layers, Dim::rows, Need::measured,
+                                                        "bytes of the entries of each row");
 inline constexpr DataSet lookahead_ids =
-    data_set("lookahead_ids", Type::i32, Dim::any, Need::sometimes, "policy laq: ids of the lookahead tokens");
+    describe_data_set("lookahead_ids", Type::i32, Dim::any, Need::sometimes, "policy laq: ids of the lookahead tokens");
 inline constexpr DataSet pseudo_ids =
-    data_set("pseudo_ids", Type::i32, Dim::any, Need::sometimes, "policy dapq: ids of the pseudo tokens");
-inline constexpr DataSet answer_attention = data_set(
+    describe_data_set("pseudo_ids", Type::i32, Dim::any, Need::sometimes, "policy dapq: ids of the pseudo tokens");
+inline constexpr DataSet answer_attention = describe_data_set(
     "answer_attention", Type::f32, Dim::layers, Dim::kv_heads, Dim::visible_tokens, Need::sometimes,
     "policy full: attention of the answer's queries, summed over queries, averaged over a KV head's query heads");
-inline constexpr DataSet kl_attention_lost = data_set(
+inline constexpr DataSet kl_attention_lost = describe_data_set(
     "kl_attention_lost", Type::f32, Dim::layers, Dim::visible_tokens, Need::sometimes,
     "sum over decode steps of the step's KL times the full cache's attention on tokens without an entry, nats");
 

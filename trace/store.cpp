@@ -175,8 +175,8 @@ void store_prompt(hid_t file, const std::string& group, const PromptRecord& reco
     });
 }
 
-void require_run(const std::string& name, const RunRecord& record, const ModelAttributes& model,
-                 const PromptAttributes& prompt, bool shares) {
+void require_storable_run(const std::string& name, const RunRecord& record, const ModelAttributes& model,
+                          const PromptAttributes& prompt, bool shares) {
     Extents extents(model, prompt, record);
     const bool complete = record.status == schema::run::status_complete;
     const bool has_kept = !record.kept_offsets.empty();
@@ -210,7 +210,7 @@ void require_run(const std::string& name, const RunRecord& record, const ModelAt
 
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
                const PromptAttributes& prompt, bool shares, std::optional<int> scores_of) {
-    require_run(group, record, model, prompt, shares);
+    require_storable_run(group, record, model, prompt, shares);
     const Extents extents(model, prompt, record);
     const bool complete = record.status == schema::run::status_complete;
     const bool has_kept = !record.kept_offsets.empty();

@@ -29,8 +29,8 @@ void store_prompt(hid_t file, const std::string& group, const PromptRecord& reco
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,
                const PromptAttributes& prompt, bool shares, std::optional<int> scores_of = {});
 /// Checks a record without writing it. `name` is the run's name in messages.
-void require_run(const std::string& name, const RunRecord& record, const ModelAttributes& model,
-                 const PromptAttributes& prompt, bool shares = false);
+void require_storable_run(const std::string& name, const RunRecord& record, const ModelAttributes& model,
+                          const PromptAttributes& prompt, bool shares = false);
 void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows);
 
 }  // namespace kvscope::trace

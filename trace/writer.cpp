@@ -89,7 +89,8 @@ Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const
         if (record) return found_recipe(recipe, record->recipe_json, is_part);
         for (const auto& entry : fs::directory_iterator(folder)) {
             const std::string name = entry.path().filename().string();
-            if (name != "lock" && name != base_part() && !std::string_view(name).ends_with(".tmp")) return Found::other;
+            if (name != "lock" && name != base_trace_part() && !std::string_view(name).ends_with(".tmp"))
+                return Found::other;
         }
         return Found::nothing;
     } catch (const ReadFailed&) {
@@ -178,8 +179,8 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
     throw OutputExists(fmt::format(
         "{} contains an unfinished {} of {}, which is not the requested trace{}; repeat the earlier command to finish "
         "that trace, or remove the folder with the finished work. {} itself is complete and stays unchanged",
-        folder.string(), fs::exists(folder / base_part(), error) ? "extension" : "replacement", output.string(), why,
-        output.string()));
+        folder.string(), fs::exists(folder / base_trace_part(), error) ? "extension" : "replacement", output.string(),
+        why, output.string()));
 }
 
 void require_free(const fs::path& folder) {
@@ -287,7 +288,7 @@ OutputState check_output(const fs::path& path, std::string_view recipe_json, con
     if (file == Found::same && !options.force) return OutputState::complete;
     const fs::path folder = part_folder_of(path);
     std::error_code error;
-    if (options.force && fs::exists(folder / base_part(), error)) return OutputState::absent;
+    if (options.force && fs::exists(folder / base_trace_part(), error)) return OutputState::absent;
     if (make_folder(folder)) {
         ::rmdir(folder.c_str());
         return file == Found::part ? OutputState::resumable : OutputState::absent;
@@ -362,7 +363,7 @@ struct Writer::Impl {
             const auto record =
                 found == Found::same || found == Found::part ? read_folder_record(folder) : std::nullopt;
             const bool is_leftover = extends_output && record && record->complete;
-            if (found == Found::other || is_leftover || (options.force && fs::exists(folder / base_part()))) {
+            if (found == Found::other || is_leftover || (options.force && fs::exists(folder / base_trace_part()))) {
                 empty_folder(folder);
                 found = Found::nothing;
             }
@@ -378,8 +379,8 @@ struct Writer::Impl {
                 load_parts();
                 return;
             }
-            fs::remove(folder / base_part());  // left by a writer that was killed before it wrote trace.json
-            if (extends_output) add_base(folder, path);
+            fs::remove(folder / base_trace_part());  // left by a writer that was killed before it wrote trace.json
+            if (extends_output) add_base_trace(folder, path);
         } catch (const fs::filesystem_error& failure) {
             throw WriteFailed(fmt::format("cannot use {}: {}", folder.string(), failure.code().message()));
         }
@@ -392,11 +393,11 @@ struct Writer::Impl {
 
     /// A damaged base is an error, because the extended trace cannot be made again.
     void load_base() {
-        if (!fs::exists(folder / base_part())) return;
+        if (!fs::exists(folder / base_trace_part())) return;
         const h5::Guard guard;
         const std::string where = path.string();
         try {
-            Source source(folder / base_part());
+            Source source(folder / base_trace_part());
             const hid_t file = source.open(source.path).get();
             root.created_utc = source.root.created_utc;
             if (source.model) model = load_model(h5::open_group(file, "/model").get(), where);

@@ -39,7 +39,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     scale.title = options.common_unit ? "Entries kept per KV head" : "Entries kept";
     scale.max = 1;
     std::vector<HeadMap> maps = read_maps(reader, options);
-    to_common_unit(maps, reader, options, OfGroup::sum);
+    combine_query_heads(maps, reader, options, OfGroup::sum);
     Figure figure = head_maps_figure(reader, options, maps, scale);
     figure.name = "budgets";
     figure.title = "Entries kept per head";

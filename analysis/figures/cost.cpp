@@ -353,7 +353,7 @@ FigureDefinition cost_figure() {
           "the same coverage)"},
          {"runs", "labels, policies or numbers of runs; default: all except full"}},
         check,
-        of_one_trace<make>,
+        make_from_one_trace<make>,
         numbers,
         {},
         make,

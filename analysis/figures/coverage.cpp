@@ -85,7 +85,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 
 Figure make_difference(std::span<const TracePart, 2> sides) {
     const std::vector<SharePair> pairs = read_pairs(sides);
-    Figure figure = share_difference(sides, pairs, measure);
+    Figure figure = share_difference_figure(sides, pairs, measure);
     figure.name = "coverage";
     figure.title = "Prompt tokens that at least one head keeps, A − B, " + with_unit(measure.title, measure.percent());
     figure.caption = fmt::format(
@@ -118,7 +118,7 @@ FigureDefinition coverage_figure() {
             {{"runs", "labels, policies or numbers of runs; default: all except full"},
              {"layers", "default: all; the model's coverage always includes all layers"}},
             check_runs_and_layers,
-            of_one_trace<make>,
+            make_from_one_trace<make>,
             numbers,
             "K-VEC, Tables 6 and 7",
             make,

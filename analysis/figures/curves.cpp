@@ -234,7 +234,7 @@ FigureDefinition curves_figure() {
          {"over", "x axis: budget, or a parameter that does not change the scores; default: budget", {}, {}, "budget"},
          {"threshold", "per cent; the legend shows the smallest budget that reaches it; default: 90", {}, {}, "90"}},
         check,
-        of_one_trace<make>,
+        make_from_one_trace<make>,
         numbers};
     definition.make_joint = make;
     definition.left_out = left_out;

@@ -127,7 +127,7 @@ void count_in_one_unit(Shown& shown, const FigureOptions& options) {
 
 Rgb ink_of(const ColorScale& scale, double value) {
     if (!(value > 0)) return kNotKept;
-    return ink_on(color_at(scale.map, place_on(scale, value)));
+    return ink_on(color_at(scale.map, position_on_scale(scale, value)));
 }
 
 TextLabel begin_label(const Subject& of, const BrokenText::Piece& piece, size_t line) {
@@ -232,7 +232,7 @@ ColorScale scale_of(const Shown& shown) {
         for (const double value : values)
             if (value > 0) least = std::min(least, value);
     }
-    begin_at(scale, least);
+    begin_log_scale_at(scale, least);
     return scale;
 }
 

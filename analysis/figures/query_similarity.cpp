@@ -212,7 +212,8 @@ Figure make_curves(std::span<const TracePart> parts) {
 
 Figure make(std::span<const TracePart> parts) {
     const bool curves = source_from_name(parts.front().options.source) == Source::mean_by_layer;
-    if (!curves && parts.size() > 1) return joined_figure(on_one_scale(parts, of_one_trace<make>), parts);
+    if (!curves && parts.size() > 1)
+        return joined_figure(make_figures_on_one_scale(parts, make_from_one_trace<make>), parts);
     Figure figure = curves ? make_curves(parts) : make_matrices(*parts.front().reader, parts.front().options);
     figure.name = "query-similarity";
     complete_figure(figure, parts, {});
@@ -280,7 +281,7 @@ FigureDefinition query_similarity_figure() {
          {"layers", "default: four, evenly spaced; for mean-by-layer all"},
          {"heads", "query heads; default: at most nine, evenly spaced; for mean-by-layer all"}},
         check,
-        of_one_trace<make>,
+        make_from_one_trace<make>,
         numbers,
         "ApertureKV, Figures 4 and 6",
         make};

@@ -145,7 +145,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 
 Figure make_difference(std::span<const TracePart, 2> sides) {
     const Pairs pairs = read_pairs(sides);
-    Figure figure = share_difference(sides, pairs.measured, measure);
+    Figure figure = share_difference_figure(sides, pairs.measured, measure);
     figure.name = "recall";
     figure.title =
         "Recall of the tokens that the answer attends to most, A − B, " + with_unit(measure.title, measure.percent());
@@ -181,7 +181,7 @@ FigureDefinition recall_figure() {
             {{"runs", "labels, policies or numbers of runs; default: all except full"},
              {"layers", "default: all; the model's recall always includes all layers"}},
             check,
-            of_one_trace<make>,
+            make_from_one_trace<make>,
             numbers,
             "DapQ, Figure 3",
             make,

@@ -88,7 +88,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     scale.unit = "%";
     scale.max = 1;
     std::vector<HeadMap> maps = read_maps(reader, options);
-    to_common_unit(maps, reader, options, OfGroup::mean);
+    combine_query_heads(maps, reader, options, OfGroup::mean);
     maps = in_per_cent(std::move(maps), chosen_layers(reader, options));
     Figure figure = head_maps_figure(reader, options, maps, scale);
     figure.name = "reconstruction";

@@ -103,7 +103,7 @@ ColorScale merging_scale(const std::vector<Run>& runs, size_t most, bool is_shar
         const double of_head = is_share ? 100.0 / static_cast<double>(run.kept->n_rows) : 1.0;
         least = std::min(least, of_head * smallest_positive_count(run.counts));
     }
-    begin_at(scale, least);
+    begin_log_scale_at(scale, least);
     scale.map_begin = kLightestPart;
     return scale;
 }

@@ -41,7 +41,7 @@ Source source_from_name(const std::string& name) {
 bool can_inspect_as_model(Source source) { return source == Source::eigenvalues || source == Source::cumulative; }
 
 void require_spectra(const trace::Reader& reader, const schema::DataSet& data_set) {
-    if (reader.has_model() && !reader.has(Place::of_model(), data_set) && trace::has_kept_spectra(reader.model()))
+    if (reader.has_model() && !reader.has(Place::of_model(), data_set) && trace::has_cached_spectra(reader.model()))
         return;
     require_data(reader, Place::of_model(), data_set);
 }
@@ -126,7 +126,7 @@ class Eigenvalues {
     Eigenvalues(const trace::Reader& reader, const schema::DataSet& data_set) : reader_(reader), data_set_(data_set) {
         require_spectra(reader, data_set);
         trace::ModelRecord record;
-        if (reader.has(Place::of_model(), data_set) || !trace::read_kept_spectra(reader.model(), record)) return;
+        if (reader.has(Place::of_model(), data_set) || !trace::read_cached_spectra(reader.model(), record)) return;
         trace::for_each_model_data_set(record, [&](const schema::DataSet& member, std::vector<float>& values) {
             if (member.path == data_set.path) kept_ = std::move(values);
         });

@@ -350,7 +350,7 @@ FigureDefinition step_kl_figure() {
         {{"runs", "labels, policies or numbers of runs; default: all except full"},
          {"source", "scale of the KL axis: linear (default) or logarithmic", {"linear", "logarithmic"}}},
         check,
-        of_one_trace<make>,
+        make_from_one_trace<make>,
         numbers,
         {},
         make,

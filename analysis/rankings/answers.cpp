@@ -32,7 +32,7 @@ Answer read_answer(const trace::Reader& reader, int prompt, int run) {
     const Place place = Place::of_run(prompt, run);
     if (!reader.has(place, schema::run::output_ids)) return {};
     Answer answer{reader.read<int32_t>(place, schema::run::output_ids), reader.run(prompt, run).output_text, {}};
-    answer.places = answer_places(reader, prompt, answer.text, answer.ids);
+    answer.places = byte_ranges_of_answer_tokens(reader, prompt, answer.text, answer.ids);
     return answer;
 }
 

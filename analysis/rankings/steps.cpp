@@ -18,7 +18,7 @@ std::vector<std::string> read_tokens(const trace::Reader& reader, int prompt) {
     if (!full || !reader.has(Place::of_run(prompt, *full), schema::run::output_ids)) return tokens;
     const std::string& text = reader.run(prompt, *full).output_text;
     const auto ids = reader.read<int32_t>(Place::of_run(prompt, *full), schema::run::output_ids);
-    for (const StepPlace& place : answer_places(reader, prompt, text, ids))
+    for (const StepPlace& place : byte_ranges_of_answer_tokens(reader, prompt, text, ids))
         tokens.push_back(text.substr(place.begin, place.end - place.begin));
     return tokens;
 }

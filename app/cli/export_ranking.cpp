@@ -58,7 +58,7 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
     if (to_file) require_table(what.output);
     std::vector<trace::Reader> readers;
     readers.emplace_back(traces.front());
-    if (!what.renames.empty()) readers = analysis::renamed(readers, what.renames);
+    if (!what.renames.empty()) readers = analysis::with_renamed_runs(readers, what.renames);
     const trace::Reader& reader = readers.front();
     const std::string extension = to_file ? what.output.extension().string() : "." + what.format.name();
     if (!what.is_prompt_given) report_first_prompt(reader);
@@ -66,7 +66,7 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
     const auto table = [&] {
         analysis::Table all = analysis::make_ranking(definition, reader, what.options).table;
         if (what.top > 0 && what.top < all.rows.size()) all.rows.resize(what.top);
-        return is_for_people ? analysis::for_people(std::move(all)) : all;
+        return is_for_people ? analysis::make_white_space_visible(std::move(all)) : all;
     };
     figures::ExportOptions file;
     file.csv_safe = what.format.is_csv_safe();

@@ -18,7 +18,7 @@ struct RankingExport {
     std::filesystem::path output;  ///< empty or "-" for stdout
     OutputFormat format;
     bool force = false;
-    std::vector<std::string> renames = {};  ///< in the syntax of analysis::renamed()
+    std::vector<std::string> renames = {};  ///< in the syntax of analysis::with_renamed_runs()
     bool is_prompt_given = false;           ///< if false, report_first_prompt() is called
 };
 

@@ -134,9 +134,9 @@ analysis::Table run_table(const trace::Reader& reader, int prompt, const MemoryC
     analysis::Table table = analysis::cost_table(reader, prompt);
     if (memory.n_tokens <= 0) return table;
     const auto budgets = memory.budgets_grow ? analysis::BudgetsAt::shares : analysis::BudgetsAt::entries;
-    analysis::add_memory(table, reader.runs(prompt), reader.prompt(prompt).visible_tokens(),
-                         {memory.n_tokens, analysis::cache_shape(reader.model(), memory.model), budgets,
-                          analysis::cache_shape(reader.model())});
+    analysis::add_memory_columns(table, reader.runs(prompt), reader.prompt(prompt).visible_tokens(),
+                                 {memory.n_tokens, analysis::cache_shape(reader.model(), memory.model), budgets,
+                                  analysis::cache_shape(reader.model())});
     return table;
 }
 
@@ -179,7 +179,7 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
         "\nscores of {}\n{}", one_line(task),
         analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
     if (const auto what = describe_policy_observations(reader, rows); !what.empty()) text += what + "\n";
-    for (const auto& failure : analysis::task_failures(rows)) text += one_line(failure) + "\n";
+    for (const auto& failure : analysis::describe_failed_runs(rows)) text += one_line(failure) + "\n";
     if (const auto untouched = analysis::describe_uncompressed_samples(rows); !untouched.empty())
         text += untouched + "\n";
     return text + analysis::assess_task_validity(rows) + "\n";
@@ -337,7 +337,7 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryC
 }  // namespace
 
 std::string describe_policy_observations(const trace::Reader& reader, std::span<const trace::ResultRow> rows) {
-    std::string text = analysis::task_windows(rows);
+    std::string text = analysis::describe_policy_windows(rows);
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     const auto prompt = nlohmann::json::json_pointer("/prompts/0/query_aware");
     if (!recipe.is_object() || !recipe.contains(prompt) || !recipe[prompt].is_boolean()) return text;
@@ -363,7 +363,7 @@ std::string results_text(const trace::Reader& reader) {
 }
 
 int inspect_trace(const fs::path& path, const OutputFormat& format, bool whole_text, const MemoryColumns& memory) {
-    Problems problems = trace::check(path);
+    Problems problems = trace::find_problems(path);
     if (format.name() == "json") {
         print_json(path, memory, problems);
     } else if (format.is_text()) {

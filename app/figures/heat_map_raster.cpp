@@ -107,7 +107,7 @@ size_t raster_side(const Window& window, size_t device_pixels, bool exact_pixels
 Rgb color_of(const analysis::ColorScale& scale, double value, Rgb ground) {
     if (std::isnan(value)) return ground;
     if (!scale.background_label.empty() && value < scale.min) return ground;
-    return analysis::color_at(scale.map, analysis::place_on(scale, value));
+    return analysis::color_at(scale.map, analysis::position_on_scale(scale, value));
 }
 
 Raster rasterize(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,

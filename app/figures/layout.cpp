@@ -76,7 +76,7 @@ class Placement {
         for (size_t i = 0; i < figure_.panels.size(); ++i) {
             const Panel& panel = figure_.panels[i];
             const Panel* below = panel_below(panel);
-            if (figure_.shared_x && below != nullptr && analysis::are_alike(below->x, panel.x))
+            if (figure_.shared_x && below != nullptr && analysis::can_share_labels(below->x, panel.x))
                 layout_.panels[i].x_labels = false;
             for (const Panel& other : figure_.panels) {
                 if (figure_.shared_y && other.row == panel.row && other.column < panel.column) {
@@ -351,7 +351,7 @@ class Placement {
         size.bar = patches > 0 ? std::min(room * 0.6, 26.0 * static_cast<double>(patches))
                                : std::min(room * 0.45, 60 * points_per_mm);
         size.ticks = color_bar_ticks(scale, size.bar);
-        size.title = analysis::axis_title(analysis::full_title(scale), scale.unit, size.ticks.exponent);
+        size.title = analysis::axis_title(analysis::color_scale_title(scale), scale.unit, size.ticks.exponent);
         if (!size.ticks.ticks.empty())
             size.overhang = measure_text(size.ticks.ticks.back().label, tick_text_style()).width / 2;
         const bool has_patch = patches == 0 && !scale.background_label.empty();

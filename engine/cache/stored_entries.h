@@ -11,7 +11,7 @@
 
 #include "engine/model/rotation_table.h"
 #include "kernels/attention_decode.h"
-#include "kernels/stored_numbers.h"
+#include "kernels/stored_number_products.h"
 #include "kernels/types.h"
 #include "policies/interface/stored_layer.h"
 

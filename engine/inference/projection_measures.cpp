@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "engine/inference/projection_eigenvectors.h"
+#include "kernels/adjacent_outer_products.h"
 #include "kernels/bf16.h"
 #include "kernels/cosine.h"
-#include "kernels/neighbour_products.h"
 #include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::engine {
@@ -69,15 +69,15 @@ void ProjectionMeasures::begin_layer(int layer) {
 void ProjectionMeasures::add(const at::Tensor& residual, const at::Tensor& qkv) {
     const at::Tensor rows = model_.is_projected_plainly(layer_) ? qkv : model_.project_plainly(layer_, residual);
     const int64_t d = model_.shape().head_dim, n = rows.size(0);
-    kernels::neighbour_products({.dtype = model_.dtype(),
-                                 .n_heads = n_heads_,
-                                 .n = n,
-                                 .d = d,
-                                 .head_stride = d,
-                                 .row_stride = rows.size(1),
-                                 .vectors = rows.const_data_ptr(),
-                                 .before = previous_.defined() ? previous_.const_data_ptr() : nullptr,
-                                 .sums = neighbours_.data()});
+    kernels::add_adjacent_outer_products({.dtype = model_.dtype(),
+                                          .n_heads = n_heads_,
+                                          .n = n,
+                                          .d = d,
+                                          .head_stride = d,
+                                          .row_stride = rows.size(1),
+                                          .vectors = rows.const_data_ptr(),
+                                          .before = previous_.defined() ? previous_.const_data_ptr() : nullptr,
+                                          .sums = neighbours_.data()});
     previous_ = rows.select(0, n - 1).clone();
     keep_sample(qkv);
     n_seen_ += qkv.size(0);

@@ -57,7 +57,7 @@ class ProjectionMeasures {
     int layer_ = 0;
     int64_t n_seen_ = 0;
     at::Tensor previous_;             ///< ((H + 2G) d) of the last added token
-    std::vector<double> neighbours_;  ///< kernels::neighbour_products of the layer's tokens, (H + 2G, d, d)
+    std::vector<double> neighbours_;  ///< kernels::add_adjacent_outer_products of the layer's tokens, (H + 2G, d, d)
     std::array<std::vector<std::vector<float>>, 2>
         samples_;  ///< keys and values of sampled tokens in each layer, (G, tokens, d)
 };

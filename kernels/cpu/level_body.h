@@ -1,12 +1,12 @@
 #pragma once
 
+#include "kernels/cpu/adjacent_outer_products_body.h"
 #include "kernels/cpu/attention_block_body.h"
 #include "kernels/cpu/attention_decode_body.h"
 #include "kernels/cpu/elementwise_body.h"
 #include "kernels/cpu/level_kernels.h"
 #include "kernels/cpu/linear_body.h"
-#include "kernels/cpu/neighbour_products_body.h"
-#include "kernels/cpu/stored_numbers_body.h"
+#include "kernels/cpu/stored_number_products_body.h"
 #include "kernels/cpu/weight_blocks_body.h"
 
 namespace kvscope::kernels {
@@ -16,8 +16,8 @@ template <class Simd>
 constexpr LevelKernels kernels_of_level() {
     using Block = AttentionBlockBody<Simd, F32Products<Simd>>;
     using Elementwise = ElementwiseBody<Simd>;
-    using Stored = StoredNumbersBody<Simd>;
-    using Neighbours = NeighbourProductsBody<Simd>;
+    using Stored = StoredNumberProductsBody<Simd>;
+    using Neighbours = AdjacentOuterProductsBody<Simd>;
     return {
         {Block::queries_per_block, Block::fewest_queries, Block::scratch_bytes, Block::compute},
         AttentionDecodeBody<Simd>::segment,

@@ -3,15 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/adjacent_outer_products.h"
 #include "kernels/attention_decode.h"
 #include "kernels/bf16.h"
 #include "kernels/cpu/attention_block.h"
 #include "kernels/cpu/linear_task.h"
 #include "kernels/log_softmax.h"
-#include "kernels/neighbour_products.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
-#include "kernels/stored_numbers.h"
+#include "kernels/stored_number_products.h"
 #include "kernels/swiglu.h"
 #include "kernels/weight_format.h"
 
@@ -47,7 +47,7 @@ struct LevelKernels {
     void (*add_weighted)(const StoredNumbers& numbers, const float* weights, int64_t weight_stride, int n_queries,
                          float* sums);
     size_t (*neighbour_scratch_bytes)(int64_t d);
-    void (*neighbour_products)(const NeighbourProducts& problem, int64_t head, void* scratch);
+    void (*add_adjacent_outer_products)(const AdjacentOuterProducts& problem, int64_t head, void* scratch);
     LinearKernel linear_f32, linear_bf16;
     /// Decodes weights [begin, begin + count) of a row, in multiples of 32 for formats with blocks.
     void (*decode_f32)(WeightFormat format, const void* row, int64_t begin, int64_t count, float* out);

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "kernels/cpu/level_kernels.h"
-#include "kernels/cpu/turns.h"
+#include "kernels/cpu/turn_order.h"
 #include "kernels/cpu/workspace.h"
 #include "kernels/team.h"
 

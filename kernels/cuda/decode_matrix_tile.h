@@ -200,7 +200,7 @@ struct DecodeMatrixPiece : PieceOfRow {
         each_score(t, [&](float& score, int entry, bool exists) {
             score = power_of_two(score - largest);
             if (!exists) return;
-            const float counted = n ? product_of(score, n[entry]) : score;
+            const float counted = n ? multiply_rounded(score, n[entry]) : score;
             if (attention) attention[entry] = counted;
             total += counted;
         });

@@ -215,7 +215,7 @@ struct DecodePiece : PieceOfRow {
         for (int j = lane; j < count; j += 32) {
             float& weight = shared.weights[j * Q + query];
             weight = power_of_two(weight - largest);
-            const float counted = n ? product_of(weight, n[j]) : weight;
+            const float counted = n ? multiply_rounded(weight, n[j]) : weight;
             if (attention) attention[j] = counted;
             total += counted;
         }

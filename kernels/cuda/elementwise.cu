@@ -25,7 +25,7 @@ __global__ __launch_bounds__(kElementThreads, 1) void add_all(int64_t n, float* 
 template <class T>
 __global__ __launch_bounds__(kElementThreads, 1) void activate_rows(SwiGlu p) {
     Block block;
-    activate<T>(block, blockIdx.x, p);
+    apply_swiglu<T>(block, blockIdx.x, p);
 }
 
 template <class T>

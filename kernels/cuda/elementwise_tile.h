@@ -99,7 +99,7 @@ KVSCOPE_DEVICE void add_elements(Block& block, int64_t block_index, int64_t n, f
 
 /// Computes silu(gate) * up of a part of a row. Requires non-zero strides.
 template <class T, class Block>
-KVSCOPE_DEVICE void activate(Block& block, int64_t block_index, const SwiGlu& p) {
+KVSCOPE_DEVICE void apply_swiglu(Block& block, int64_t block_index, const SwiGlu& p) {
     const RowPart part(block_index, p.dim);
     const T* gate = static_cast<const T*>(p.gate) + part.row * p.in_stride;
     const T* up = static_cast<const T*>(p.up) + part.row * p.in_stride;

@@ -14,7 +14,7 @@ constexpr bool kNeedsMore = false;
 
 /// `B` is the number of blocks that must fit into a multiprocessor's registers at a time.
 template <WeightFormat format, int M, int R, int B>
-__global__ __launch_bounds__(kMatrixThreads, kNeedsMore&& M == 4 && loads_parts(format)
+__global__ __launch_bounds__(kMatrixThreads, kNeedsMore&& M == 4 && can_load_block_parts(format)
                                                  ? 1
                                                  : B) void multiply_matrices(LinearProblem p) {
     using Tile = LinearMatrixTile<DeviceBlock<kMatrixThreads>, format, M, R>;
@@ -40,9 +40,10 @@ void launch_linear_bf16(WeightFormat format, const LinearProblem& p, cudaStream_
         // Formats whose loaded weights need more registers use fewer registers for sums.
         constexpr bool is_large = f == WeightFormat::f32;
         constexpr int R =
-            !is_large && (is_number(f) || (loads_parts(f) && quantization_block_of(f).bytes <= 22)) ? 2 : 1;
+            !is_large && (is_unquantized(f) || (can_load_block_parts(f) && quantization_block_of(f).bytes <= 22)) ? 2
+                                                                                                                  : 1;
         if (p.n_rows <= 32 || is_large) return launch<f, 4, R>(p, stream);
-        if constexpr (loads_parts(f))
+        if constexpr (can_load_block_parts(f))
             launch<f, 7, R, 1>(p, stream);
         else if constexpr (!is_large)
             launch<f, 7, 2>(p, stream);

@@ -21,7 +21,7 @@ struct LinearMatrixShared {
 template <class Block, WeightFormat format, int M, int R>
 struct LinearMatrixTile {
     static constexpr int kOutputs = 16 * R, kRows = 8 * M;
-    static constexpr bool kHasBlocks = loads_parts(format);
+    static constexpr bool kHasBlocks = can_load_block_parts(format);
     static constexpr int kGroup = kHasBlocks ? 128 : 64;  ///< elements per warp and step
     static constexpr int kParts = kGroup / 32;            ///< parts of a group, each with eight elements per lane
     using Shared = LinearMatrixShared<M, R>;
@@ -109,8 +109,8 @@ struct LinearMatrixTile {
     KVSCOPE_DEVICE Source block_at(int t, int r, int at) const {
         constexpr WeightBlock stored = quantization_block_of(format);
         if (!is_whole && at >= p.in) return {};
-        return load_part<format>(row_of(t, r) + static_cast<size_t>(at / stored.n) * stored.bytes,
-                                 static_cast<int>(at % stored.n / 32));
+        return load_block_part<format>(row_of(t, r) + static_cast<size_t>(at / stored.n) * stored.bytes,
+                                       static_cast<int>(at % stored.n / 32));
     }
 
     template <bool is_whole>

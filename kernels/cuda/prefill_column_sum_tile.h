@@ -42,12 +42,12 @@ struct ColumnShared {
 };
 
 /// Returns the first query that does not see the keys before `key`. First keys never decrease.
-KVSCOPE_DEVICE int64_t first_query_from(const PrefillAttention& p, int64_t key) {
+KVSCOPE_DEVICE int64_t first_query_starting_at_key(const PrefillAttention& p, int64_t key) {
     if (!p.first_keys && p.sliding_window <= 0) return key > 0 ? p.n_queries : 0;
     int64_t low = 0, high = p.n_queries;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (first_key_of(p, middle) < key)
+        if (first_key_seen_by(p, middle) < key)
             low = middle + 1;
         else
             high = middle;
@@ -96,9 +96,9 @@ struct ColumnTile {
         of.softmax = item.sums + of.head * p.n_queries;
         of.scale = p.scale * kLog2E;
         of.begin = most<int>(0, of.first_key - q_begin) / kQueries * kQueries;
-        of.end = static_cast<int>(first_query_from(p, of.first_key + of.n_keys));
+        of.end = static_cast<int>(first_query_starting_at_key(p, of.first_key + of.n_keys));
         of.first_full = of.first_key + of.n_keys - 1 - q_begin;
-        of.end_full = static_cast<int>(first_query_from(p, of.first_key + 1));
+        of.end_full = static_cast<int>(first_query_starting_at_key(p, of.first_key + 1));
         return of;
     }
 
@@ -156,7 +156,7 @@ struct ColumnTile {
                 begin_copy<sizeof(Softmax)>(shared.softmax + at, of.softmax + query, query < of.n_queries);
                 // Queries before end_full see the first of these keys, so 0 is a valid lower bound for them.
                 const bool may_not = query >= of.end_full && query < of.n_queries;
-                shared.low[at] = may_not ? static_cast<int>(first_key_of(*of.problem, query)) : 0;
+                shared.low[at] = may_not ? static_cast<int>(first_key_seen_by(*of.problem, query)) : 0;
             }
         }
         commit_copies();

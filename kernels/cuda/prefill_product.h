@@ -37,7 +37,7 @@ struct PrefillItem {
 /// Score and logit of a key that a query does not see, so that its weight is 0.
 inline constexpr float kUnseen = -std::numeric_limits<float>::infinity();
 
-KVSCOPE_DEVICE int64_t first_key_of(const PrefillAttention& p, int64_t query) {
+KVSCOPE_DEVICE int64_t first_key_seen_by(const PrefillAttention& p, int64_t query) {
     if (p.first_keys) return p.first_keys[query];
     return p.sliding_window > 0 ? most<int64_t>(0, p.q_begin + query - p.sliding_window + 1) : 0;
 }

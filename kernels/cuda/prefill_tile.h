@@ -67,7 +67,7 @@ struct PrefillTile {
         const int query = static_cast<int>(first / group) + at / group, head = kv_head() * group + at % group;
         if (query >= problem.n_queries) return {query, head, 0, -1};
         const auto q_begin = static_cast<int>(problem.q_begin);
-        return {query, head, static_cast<int>(first_key_of(problem, query)), q_begin + query};
+        return {query, head, static_cast<int>(first_key_seen_by(problem, query)), q_begin + query};
     }
 
     KVSCOPE_DEVICE KeysOfRows<T> keys_of_rows() const {
@@ -79,7 +79,7 @@ struct PrefillTile {
         keys.begin = first.low / kKeys * kKeys;
         keys.end = static_cast<int>(problem.q_begin) + last + 1;
         keys.head_dim = problem.head_dim;
-        keys.first_full = static_cast<int>(first_key_of(problem, last));
+        keys.first_full = static_cast<int>(first_key_seen_by(problem, last));
         keys.last_full = first.high;
         keys.scale = problem.scale * kLog2E;
         keys.cardinality = problem.cardinality;
@@ -197,7 +197,7 @@ struct PrefillTile {
             bool any = false;
             KVSCOPE_UNROLL
             for (int i = 0; i < 2 * kPieces; ++i) {
-                largest[t][i] = product_of(largest[t][i], keys.scale);
+                largest[t][i] = multiply_rounded(largest[t][i], keys.scale);
                 any |= largest[t][i] > threads[t].largest[i];
             }
             return any;

@@ -60,7 +60,7 @@ KVSCOPE_HOST_DEVICE float multiply_add(float a, float b, float c) {
 }
 
 /// Multiplies or adds with separate rounding, for results that must equal another implementation's results.
-KVSCOPE_HOST_DEVICE float product_of(float a, float b) {
+KVSCOPE_HOST_DEVICE float multiply_rounded(float a, float b) {
 #ifdef __CUDA_ARCH__
     return __fmul_rn(a, b);
 #else
@@ -68,7 +68,7 @@ KVSCOPE_HOST_DEVICE float product_of(float a, float b) {
 #endif
 }
 
-KVSCOPE_HOST_DEVICE float sum_of(float a, float b) {
+KVSCOPE_HOST_DEVICE float add_rounded(float a, float b) {
 #ifdef __CUDA_ARCH__
     return __fadd_rn(a, b);
 #else

@@ -32,47 +32,50 @@ KVSCOPE_HOST_DEVICE Eight eight_at(const uint8_t* p) {
 }
 
 /// Returns byte i of a word minus `zero`. Uses the mantissa of 2^23, which is exact and faster than a conversion.
-KVSCOPE_HOST_DEVICE float number_at(uint32_t word, int i, int zero) {
+KVSCOPE_HOST_DEVICE float byte_as_float(uint32_t word, int i, int zero) {
     constexpr float kLeading = 8388608.0f;
 #ifdef __CUDA_ARCH__
     const uint32_t bits = __byte_perm(word, 0x4b000000u, 0x7440u + static_cast<uint32_t>(i));
 #else
     const uint32_t bits = 0x4b000000u | (word >> 8 * i & 255);
 #endif
-    return sum_of(bits_to_float(bits), -(kLeading + static_cast<float>(zero)));
+    return add_rounded(bits_to_float(bits), -(kLeading + static_cast<float>(zero)));
 }
 
 KVSCOPE_HOST_DEVICE uint32_t spread(uint32_t bits) { return (bits & 15) * 0x00204081u & 0x01010101u; }
 
-/// Scales a result q of number_at() to factor q + offset.
+/// Scales a result q of byte_as_float() to factor q + offset.
 struct Scaling {
     float factor, offset;
 };
 
 template <bool adds>
 KVSCOPE_HOST_DEVICE float scaled(float q, const Scaling& scaling) {
-    const float x = product_of(q, scaling.factor);
-    return adds ? sum_of(x, scaling.offset) : x;
+    const float x = multiply_rounded(q, scaling.factor);
+    return adds ? add_rounded(x, scaling.offset) : x;
 }
 
 template <bool adds>
 KVSCOPE_HOST_DEVICE Weights scaled(const Eight& q, int zero, const Scaling& scaling) {
     Weights x;
     KVSCOPE_UNROLL
-    for (int i = 0; i < kWeightsAtOnce; ++i) x[i] = scaled<adds>(number_at(q.word(i), i % 4, zero), scaling);
+    for (int i = 0; i < kWeightsAtOnce; ++i) x[i] = scaled<adds>(byte_as_float(q.word(i), i % 4, zero), scaling);
     return x;
 }
 
-constexpr bool is_number(WeightFormat format) {
+constexpr bool is_unquantized(WeightFormat format) {
     return format == WeightFormat::f32 || format == WeightFormat::bf16 || format == WeightFormat::f16;
 }
 
-/// Whether a format with blocks of 32 weights has an offset (small_adds) or a separate fifth bit (has_fifth).
-constexpr bool small_adds(WeightFormat format) { return format == WeightFormat::q4_1 || format == WeightFormat::q5_1; }
+/// Whether a format with blocks of 32 weights has an offset (small_block_has_offset) or a separate fifth bit
+/// (has_fifth).
+constexpr bool small_block_has_offset(WeightFormat format) {
+    return format == WeightFormat::q4_1 || format == WeightFormat::q5_1;
+}
 constexpr bool has_fifth(WeightFormat format) { return format == WeightFormat::q5_0 || format == WeightFormat::q5_1; }
 
 constexpr int stored_words(WeightFormat format) {
-    if (is_number(format)) return format == WeightFormat::f32 ? 8 : 4;
+    if (is_unquantized(format)) return format == WeightFormat::f32 ? 8 : 4;
     return quantization_block_of(format).n == 32 ? (has_fifth(format) ? 4 : 3) : 6;
 }
 
@@ -82,11 +85,11 @@ using Stored = Numbers<uint32_t, stored_words(format)>;
 
 /// Loads weights [at, at + 8) of the block of 32 at p.
 template <WeightFormat format>
-KVSCOPE_HOST_DEVICE Stored<format> load_small(const uint8_t* p, int at) {
-    constexpr int fifths = small_adds(format) ? 4 : 2, bytes = fifths + (has_fifth(format) ? 4 : 0);
+KVSCOPE_HOST_DEVICE Stored<format> load_from_small_block(const uint8_t* p, int at) {
+    constexpr int fifths = small_block_has_offset(format) ? 4 : 2, bytes = fifths + (has_fifth(format) ? 4 : 0);
     const Eight q = eight_at(p + bytes + (format == WeightFormat::q8_0 ? at : at % 16));
     Stored<format> x;
-    x[0] = two_bytes_at(p) | (small_adds(format) ? two_bytes_at(p + 2) << 16 : 0u);
+    x[0] = two_bytes_at(p) | (small_block_has_offset(format) ? two_bytes_at(p + 2) << 16 : 0u);
     x[1] = q.low;
     x[2] = q.high;
     if constexpr (has_fifth(format)) x[3] = two_bytes_at(p + fifths) | two_bytes_at(p + fifths + 2) << 16;
@@ -96,7 +99,7 @@ KVSCOPE_HOST_DEVICE Stored<format> load_small(const uint8_t* p, int at) {
 template <WeightFormat format>
 KVSCOPE_HOST_DEVICE Weights weights_of_small(const Stored<format>& stored, int at) {
     using enum WeightFormat;
-    constexpr bool adds = small_adds(format);
+    constexpr bool adds = small_block_has_offset(format);
     const Scaling scaling{half_number(stored[0] & 0xffffu), adds ? half_number(stored[0] >> 16) : 0.0f};
     Eight q{stored[1], stored[2]};
     if constexpr (format == q8_0) {
@@ -130,13 +133,13 @@ KVSCOPE_HOST_DEVICE Scaling six_bit_scaling(uint32_t bytes, uint32_t halves, int
     const uint32_t a = bytes & 255, b = bytes >> 8 & 255, c = bytes >> 16;
     const uint32_t scale = i < 4 ? a & 63 : (c & 15) | a >> 6 << 4;
     const uint32_t minimum = i < 4 ? b & 63 : c >> 4 | b >> 6 << 4;
-    return {product_of(static_cast<float>(scale), half_number(halves & 0xffffu)),
-            product_of(static_cast<float>(minimum), -half_number(halves >> 16))};
+    return {multiply_rounded(static_cast<float>(scale), half_number(halves & 0xffffu)),
+            multiply_rounded(static_cast<float>(minimum), -half_number(halves >> 16))};
 }
 
 /// Loads weights [at, at + 8) of the block of 256 at p.
 template <WeightFormat format>
-KVSCOPE_HOST_DEVICE Stored<format> load_large(const uint8_t* p, int at) {
+KVSCOPE_HOST_DEVICE Stored<format> load_from_large_block(const uint8_t* p, int at) {
     using enum WeightFormat;
     const int part = at / 32, within = at % 32, sixteenth = at / 16;
     uint32_t halves = 0, scales = 0;
@@ -177,18 +180,18 @@ KVSCOPE_HOST_DEVICE Weights weights_of_large(const Stored<format>& stored, int a
     int shift = 0, high_shift = 0, zero = 0;
     uint32_t mask = 15, high_mask = 0;  // masks of one byte
     if constexpr (format == q2_k) {
-        scaling = {product_of(static_cast<float>(scales & 15), factor),
-                   product_of(static_cast<float>(scales >> 4), -half_number(halves >> 16))};
+        scaling = {multiply_rounded(static_cast<float>(scales & 15), factor),
+                   multiply_rounded(static_cast<float>(scales >> 4), -half_number(halves >> 16))};
         shift = part % 4 * 2, mask = 3;
     } else if constexpr (format == q3_k) {
-        scaling.factor = product_of(static_cast<float>(q3_scale(scales, sixteenth)), factor);
+        scaling.factor = multiply_rounded(static_cast<float>(q3_scale(scales, sixteenth)), factor);
         shift = part % 4 * 2, mask = 3, high_shift = part, high_mask = 1, zero = 4;
     } else if constexpr (format == q4_k || format == q5_k) {
         scaling = six_bit_scaling(scales, halves, part);
         shift = part % 2 * 4;
         if constexpr (format == q5_k) high_shift = part, high_mask = 1;
     } else {
-        scaling.factor = product_of(static_cast<float>(static_cast<int8_t>(scales)), factor);
+        scaling.factor = multiply_rounded(static_cast<float>(static_cast<int8_t>(scales)), factor);
         shift = part % 4 / 2 * 4, high_shift = part % 4 * 2, high_mask = 3, zero = 32;
     }
     constexpr int above = format == q3_k ? 2 : 4;
@@ -233,8 +236,8 @@ KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
 }
 
 /// Whether a thread can hold 32 loaded weights. False for blocks of 256 whose bits are in several places.
-constexpr bool loads_parts(WeightFormat format) {
-    return !is_number(format) &&
+constexpr bool can_load_block_parts(WeightFormat format) {
+    return !is_unquantized(format) &&
            (quantization_block_of(format).n == 32 || format == WeightFormat::q2_k || format == WeightFormat::q4_k);
 }
 
@@ -264,18 +267,18 @@ struct StoredPart {
 
 /// Loads part `part` of the block at p. A block of 32 has only part 0.
 template <WeightFormat format>
-KVSCOPE_HOST_DEVICE StoredPart<format> load_part(const uint8_t* p, int part) {
+KVSCOPE_HOST_DEVICE StoredPart<format> load_block_part(const uint8_t* p, int part) {
     StoredPart<format> x;
     if constexpr (StoredPart<format>::kIsSmall) {
-        constexpr int head = small_adds(format) ? 4 : 2;
-        x.head[0] = two_bytes_at(p) | (small_adds(format) ? two_bytes_at(p + 2) << 16 : 0u);
+        constexpr int head = small_block_has_offset(format) ? 4 : 2;
+        x.head[0] = two_bytes_at(p) | (small_block_has_offset(format) ? two_bytes_at(p + 2) << 16 : 0u);
         x.head[1] = x.head[2] = x.scales[0] = x.scales[1] = 0;
         if constexpr (has_fifth(format)) x.head[3] = words_at<1>(p + head)[0];
         x.bits = words_at < format == WeightFormat::q8_0 ? 8 : 4 > (p + head + (has_fifth(format) ? 4 : 0));
     } else {
-        x.head = load_large<format>(p, 32 * part);
+        x.head = load_from_large_block<format>(p, 32 * part);
         x.scales[0] = x.head[1];
-        x.scales[1] = format == WeightFormat::q2_k ? load_large<format>(p, 32 * part + 16)[1] : x.head[1];
+        x.scales[1] = format == WeightFormat::q2_k ? load_from_large_block<format>(p, 32 * part + 16)[1] : x.head[1];
         x.bits = words_at<8>(p + 16 + (format == WeightFormat::q2_k ? part / 4 : part / 2) * 32);
     }
     return x;
@@ -288,15 +291,15 @@ KVSCOPE_DEVICE Stored<format> load_stored(const uint8_t* row, int64_t at) {
         const auto* numbers = reinterpret_cast<const float*>(row) + at;
         const Four a = load_once(numbers), b = load_once(numbers + 4);
         return {{a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]}};
-    } else if constexpr (is_number(format)) {
+    } else if constexpr (is_unquantized(format)) {
         return load_once(reinterpret_cast<const kernels::bf16*>(row) + at);
     } else {
         constexpr WeightBlock block = quantization_block_of(format);
         const uint8_t* p = row + static_cast<size_t>(at / block.n) * block.bytes;
         if constexpr (block.n == 32)
-            return load_small<format>(p, static_cast<int>(at % 32));
+            return load_from_small_block<format>(p, static_cast<int>(at % 32));
         else
-            return load_large<format>(p, static_cast<int>(at % 256));
+            return load_from_large_block<format>(p, static_cast<int>(at % 256));
     }
 }
 

@@ -22,7 +22,7 @@ __global__ __launch_bounds__(kWindowKeys) void tile_sums(WindowAttention p, int6
 /// Joins the tiles of each query, one thread per head and query (H, w).
 __global__ void query_totals(int64_t n_queries, int64_t n_tiles, const Softmax* sums, Softmax* totals) {
     const int64_t query = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (query < n_queries) totals[query] = window_total(sums, n_tiles, query);
+    if (query < n_queries) totals[query] = join_window_softmax(sums, n_tiles, query);
 }
 
 /// Computes the mean weight of each key. Grid (tiles, H).

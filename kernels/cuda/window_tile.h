@@ -46,7 +46,7 @@ struct WindowTile {
                 const int64_t position = p.n_tokens - p.window + first + i;
                 const bool seen = first + i < p.window && key < n_keys && key <= position &&
                                   (p.sliding_window == 0 || key > position - p.sliding_window);
-                out[t][i] = seen ? product_of(out[t][i], scale) : kMasked;
+                out[t][i] = seen ? multiply_rounded(out[t][i], scale) : kMasked;
             }
         });
     }
@@ -91,7 +91,7 @@ struct WindowTile {
         });
     }
 
-    /// Returns the weight of a thread's key for one query. `of_query` is the result of window_total().
+    /// Returns the weight of a thread's key for one query. `of_query` is the result of join_window_softmax().
     KVSCOPE_DEVICE static float weight(float logit, const Softmax& of_query) {
         return power_of_two(logit - of_query.largest) * of_query.total;
     }
@@ -157,7 +157,7 @@ struct WindowTile {
 };
 
 /// Joins one query's row of sums (queries, tiles) in order. Returns the largest logit and 1 / total.
-KVSCOPE_DEVICE Softmax window_total(const Softmax* sums, int64_t n_tiles, int64_t query) {
+KVSCOPE_DEVICE Softmax join_window_softmax(const Softmax* sums, int64_t n_tiles, int64_t query) {
     Softmax total;
     for (int64_t tile = 0; tile < n_tiles; ++tile) total = Join{}(total, sums[query * n_tiles + tile]);
     return {total.largest, inverse_of(total.total)};

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/ranking.h"
+#include "kernels/sorted_scores.h"
 
 namespace kvscope::policies {
 
@@ -50,7 +50,7 @@ class Scores {
     Values values() const { return held_ ? held_->values : nullptr; }
 
     /// Returns the ranking of each row of n scores, or nullptr on the first request, because one selection is faster.
-    const kernels::Ranking<T>* ranking(int64_t n) const {
+    const kernels::SortedScores<T>* ranking(int64_t n) const {
         if (!are_rows_of(n)) return nullptr;
         const std::lock_guard lock(held_->mutex);
         if (held_->was_asked && !held_->was_announced) rank(n);
@@ -64,7 +64,7 @@ class Scores {
         if (held_->was_announced) rank(n);
         held_->was_announced = true;
     }
-    const kernels::Ranking<T>* known_ranking(int64_t n) const {
+    const kernels::SortedScores<T>* known_ranking(int64_t n) const {
         if (!held_) return nullptr;
         const std::lock_guard lock(held_->mutex);
         return known(n);
@@ -77,17 +77,17 @@ class Scores {
         std::mutex mutex;
         bool was_asked = false;
         bool was_announced = false;
-        std::unique_ptr<const kernels::Ranking<T>> ranking;
+        std::unique_ptr<const kernels::SortedScores<T>> ranking;
     };
 
     bool are_rows_of(int64_t n) const { return held_ && n >= 1 && size() % static_cast<size_t>(n) == 0; }
 
     void rank(int64_t n) const {
         if (held_->ranking) return;
-        held_->ranking = std::make_unique<kernels::Ranking<T>>(data(), static_cast<int64_t>(size()) / n, n);
+        held_->ranking = std::make_unique<kernels::SortedScores<T>>(data(), static_cast<int64_t>(size()) / n, n);
     }
 
-    const kernels::Ranking<T>* known(int64_t n) const {
+    const kernels::SortedScores<T>* known(int64_t n) const {
         return held_->ranking && held_->ranking->n() == n ? held_->ranking.get() : nullptr;
     }
 

@@ -182,7 +182,7 @@ TEST_CASE("jsd: each source reads its own data and names it") {
         sample.reader().read_layer<float>(trace::Place::of_prompt(0), trace::schema::prompt::head_jsd, 1);
     Figure figure = definition.make(sample.reader(), options);
     CHECK(std::get<HeatMap>(figure.panels.at(0).shapes[0]).values == stored);
-    CHECK_THAT(full_title(figure.color_scales[0]), Contains("attention") && Contains("query head"));
+    CHECK_THAT(color_scale_title(figure.color_scales[0]), Contains("attention") && Contains("query head"));
     Table table = definition.numbers(sample.reader(), options);
     REQUIRE(table.rows.size() == 16);
     CHECK(real(table.rows[6].cells[4]) == static_cast<double>(stored[6]));
@@ -191,7 +191,7 @@ TEST_CASE("jsd: each source reads its own data and names it") {
     figure = definition.make(sample.reader(), options);
     CHECK(std::get<HeatMap>(figure.panels.at(0).shapes[0]).values ==
           sample.reader().read_layer<float>(trace::Place::of_run(0, 3), trace::schema::run::head_jsd, 1));
-    CHECK_THAT(full_title(figure.color_scales[0]), Contains("scores of aperturekv 20"));
+    CHECK_THAT(color_scale_title(figure.color_scales[0]), Contains("scores of aperturekv 20"));
 
     options.source = "kv-heads";
     figure = definition.make(sample.reader(), options);
@@ -199,7 +199,7 @@ TEST_CASE("jsd: each source reads its own data and names it") {
     REQUIRE(map.rows == 2);
     CHECK(map.values[0] == 0);
     CHECK(map.values[1] > 0);
-    CHECK_THAT(full_title(figure.color_scales[0]), Contains("averaged per KV head"));
+    CHECK_THAT(color_scale_title(figure.color_scales[0]), Contains("averaged per KV head"));
 
     options.source = "scores";
     options.runs = {"snapkv 16"};

@@ -35,29 +35,30 @@ TEST_CASE("memory at another length: entries stay, shares grow, and bytes stay a
     const CacheShape shape{"m", 2, 1, 4, 2};  // 32 bytes per token
     MemoryAt at{1000, shape, BudgetsAt::entries};
     const auto snapkv = run_of("snapkv", 20);
-    CHECK(bytes_at(at, snapkv, 0.2, 100) == 20 * 32);
-    CHECK(bytes_at(at, snapkv, 0.25, 100) == 25 * 32);  // the run holds more than its budget, also at this length
+    CHECK(estimate_cache_bytes(at, snapkv, 0.2, 100) == 20 * 32);
+    CHECK(estimate_cache_bytes(at, snapkv, 0.25, 100) ==
+          25 * 32);  // the run holds more than its budget, also at this length
     at.budgets = BudgetsAt::shares;
-    CHECK(bytes_at(at, snapkv, 0.2, 100) == 200 * 32);
+    CHECK(estimate_cache_bytes(at, snapkv, 0.2, 100) == 200 * 32);
     at.budgets = BudgetsAt::entries;
-    CHECK(bytes_at(at, run_of("full", 100), 1, 100) == 1000 * 32);
+    CHECK(estimate_cache_bytes(at, run_of("full", 100), 1, 100) == 1000 * 32);
     auto think = run_of("think", 75);
     think.budget_of = trace::schema::run::budget_of_bytes;
-    CHECK(bytes_at(at, think, 0.75, 100) == 750 * 32);
+    CHECK(estimate_cache_bytes(at, think, 0.75, 100) == 750 * 32);
     auto share = run_of("snapkv", 20);
     share.label = "snapkv @ 20 %";
-    CHECK(bytes_at(at, share, 0.2, 100) == 200 * 32);
+    CHECK(estimate_cache_bytes(at, share, 0.2, 100) == 200 * 32);
     // Rounding of a share for a short prompt does not affect a long one.
     auto rounded = run_of("snapkv", 20);
     rounded.label = "snapkv @ 30 %";
-    CHECK(bytes_at(at, rounded, 20.0 / 68, 68) == 300 * 32);
+    CHECK(estimate_cache_bytes(at, rounded, 20.0 / 68, 68) == 300 * 32);
     rounded.given_label = "my favourite";
-    CHECK(bytes_at(at, rounded, 20.0 / 68, 68) == 300 * 32);
+    CHECK(estimate_cache_bytes(at, rounded, 20.0 / 68, 68) == 300 * 32);
     // Layers that keep everything regardless of the budget do not scale with it.
-    CHECK(bytes_at(at, rounded, 0.6, 68) == Approx(600 * 32));
+    CHECK(estimate_cache_bytes(at, rounded, 0.6, 68) == Approx(600 * 32));
     // A budget above the prompt kept all tokens, but keeps no more than the budget of a longer prompt.
-    CHECK(bytes_at(at, run_of("snapkv", 300), 1, 100) == 300 * 32);
-    CHECK(bytes_at(at, run_of("snapkv", 5000), 1, 100) == 1000 * 32);
+    CHECK(estimate_cache_bytes(at, run_of("snapkv", 300), 1, 100) == 300 * 32);
+    CHECK(estimate_cache_bytes(at, run_of("snapkv", 5000), 1, 100) == 1000 * 32);
 }
 
 TEST_CASE("memory at another length: data that is stored once does not grow with the text") {
@@ -68,20 +69,20 @@ TEST_CASE("memory at another length: data that is stored once does not grow with
     palu.budget_fraction = 0.5;
     palu.parameters_json = R"({"group_heads": 1, "whitening": true})";
     // Two of four directions: for 100 tokens 2 x 100 x 2 bytes and 2 x 4 f32 numbers, compared with 4 x 100 x 2 bytes.
-    CHECK(bytes_at(at, palu, 432.0 / 800, 100) == Approx(2016.0 / 4000 * 1000 * 32));
+    CHECK(estimate_cache_bytes(at, palu, 432.0 / 800, 100) == Approx(2016.0 / 4000 * 1000 * 32));
     auto think = run_of("think", 75);  // 20 keys stay whole for any length
     think.budget_of = trace::schema::run::budget_of_bytes;
     think.budget_fraction = 0.75;
     think.parameters_json = R"({"ratio": 0.5, "recent": 20})";
-    CHECK(bytes_at(at, think, 0.8, 100) == Approx(0.755 * 1000 * 32));
+    CHECK(estimate_cache_bytes(at, think, 0.8, 100) == Approx(0.755 * 1000 * 32));
     auto echo = run_of("echokv", 50);  // the file that sets its ratio does not exist
     echo.budget_of = trace::schema::run::budget_of_bytes;
     echo.budget_fraction = 0.5;
     echo.parameters_json = R"({"maps": "/nowhere/maps.safetensors", "sinks": 4, "recent": 16})";
-    CHECK(bytes_at(at, echo, 0.6, 100) == Approx(0.51 * 1000 * 32));
+    CHECK(estimate_cache_bytes(at, echo, 0.6, 100) == Approx(0.51 * 1000 * 32));
     auto unknown = run_of("of another program", 50);
     unknown.budget_of = trace::schema::run::budget_of_bytes;
-    CHECK(bytes_at(at, unknown, 0.5, 100) == 500 * 32);
+    CHECK(estimate_cache_bytes(at, unknown, 0.5, 100) == 500 * 32);
 }
 
 TEST_CASE("memory in another model: a query-head run has one row per query head of that model") {
@@ -90,19 +91,19 @@ TEST_CASE("memory in another model: a query-head run has one row per query head 
     auto run = run_of("snapkv", 20);
     run.granularity = trace::schema::run::granularity_query_head;
     const double share = 3 * 0.2;  // each query head keeps 20 of 100 tokens
-    CHECK(bytes_at({1000, measured, BudgetsAt::entries, measured}, run, share, 100) == Approx(60 * 32));
-    CHECK(bytes_at({1000, alone, BudgetsAt::entries, measured}, run, share, 100) == Approx(20 * 32));
-    CHECK(bytes_at({1000, eight, BudgetsAt::entries, measured}, run, share, 100) == Approx(160 * 32));
-    CHECK(bytes_at({1000, alone, BudgetsAt::shares, measured}, run, share, 100) == Approx(200 * 32));
-    CHECK(bytes_at({10, measured, BudgetsAt::entries, measured}, run, share, 100) == Approx(3 * 10 * 32));
+    CHECK(estimate_cache_bytes({1000, measured, BudgetsAt::entries, measured}, run, share, 100) == Approx(60 * 32));
+    CHECK(estimate_cache_bytes({1000, alone, BudgetsAt::entries, measured}, run, share, 100) == Approx(20 * 32));
+    CHECK(estimate_cache_bytes({1000, eight, BudgetsAt::entries, measured}, run, share, 100) == Approx(160 * 32));
+    CHECK(estimate_cache_bytes({1000, alone, BudgetsAt::shares, measured}, run, share, 100) == Approx(200 * 32));
+    CHECK(estimate_cache_bytes({10, measured, BudgetsAt::entries, measured}, run, share, 100) == Approx(3 * 10 * 32));
     run.label = "snapkv @ 20 %";
-    CHECK(bytes_at({1000, alone, BudgetsAt::entries, measured}, run, share, 100) == Approx(200 * 32));
+    CHECK(estimate_cache_bytes({1000, alone, BudgetsAt::entries, measured}, run, share, 100) == Approx(200 * 32));
     for (const CacheShape& shape : known_cache_shapes()) CHECK(shape.n_heads % shape.n_kv_heads == 0);
     // 128 entries of the default model, whose three query heads share a KV head, take 67 MB in a model without sharing.
     run.label.clear();
     run.budget = 128;
     const MemoryAt in_llama{131'072, known("Llama-2-7B"), BudgetsAt::entries, known("SmolLM2-135M")};
-    CHECK(bytes_at(in_llama, run, 3 * 128.0 / 710, 710) == Approx(67'108'864));
+    CHECK(estimate_cache_bytes(in_llama, run, 3 * 128.0 / 710, 710) == Approx(67'108'864));
 }
 
 TEST_CASE("memory in another model: a given rank stays, whatever the size of the other model's heads") {
@@ -113,11 +114,12 @@ TEST_CASE("memory in another model: a given rank stays, whatever the size of the
     run.parameters_json = R"({"layer_step": 4, "rank": 8, "sinks": 0, "recent": 0, "unlike": 0.0, "scope": "model"})";
     // Two groups of four layers store 8 numbers per token: 16 of 2 x 8 x 16 numbers.
     const double share = 16.0 / 256;
-    CHECK(bytes_at({1000, measured, BudgetsAt::entries, measured}, run, share, 100) == Approx(1000 * 16 * 2));
+    CHECK(estimate_cache_bytes({1000, measured, BudgetsAt::entries, measured}, run, share, 100) ==
+          Approx(1000 * 16 * 2));
     const CacheShape wide{"w", 8, 4, 16, 2, 4};  // four times the numbers per token, and the same latents
-    CHECK(bytes_at({1000, wide, BudgetsAt::entries, measured}, run, share, 100) == Approx(1000 * 16 * 2));
+    CHECK(estimate_cache_bytes({1000, wide, BudgetsAt::entries, measured}, run, share, 100) == Approx(1000 * 16 * 2));
     const CacheShape deep{"d", 16, 1, 16, 2, 1};  // four groups
-    CHECK(bytes_at({1000, deep, BudgetsAt::entries, measured}, run, share, 100) == Approx(1000 * 32 * 2));
+    CHECK(estimate_cache_bytes({1000, deep, BudgetsAt::entries, measured}, run, share, 100) == Approx(1000 * 32 * 2));
 }
 
 TEST_CASE("memory at another length: two columns after the budget, empty for failed runs") {
@@ -128,13 +130,13 @@ TEST_CASE("memory at another length: two columns after the budget, empty for fai
                                     [](const Column& column) { return column.name == "bytes_share"; });
     Table damaged = table;  // a cache of zero bytes
     damaged.rows[1].cells.at(static_cast<size_t>(share - table.columns.begin())) = 0.0;
-    add_memory(damaged, reader.runs(0), 48, {480, cache_shape(reader.model()), BudgetsAt::entries});
+    add_memory_columns(damaged, reader.runs(0), 48, {480, cache_shape(reader.model()), BudgetsAt::entries});
     for (size_t i = 0; i < damaged.columns.size(); ++i)
         if (damaged.columns[i].name == "compression_at")
             CHECK(std::holds_alternative<std::monostate>(damaged.rows[1].cells[i]));
     const size_t n_columns = table.columns.size();
     const MemoryAt at{480, cache_shape(reader.model()), BudgetsAt::entries};
-    add_memory(table, reader.runs(0), reader.prompt(0).visible_tokens(), at);
+    add_memory_columns(table, reader.runs(0), reader.prompt(0).visible_tokens(), at);
     REQUIRE(table.columns.size() == n_columns + 2);
     size_t place = 0;
     while (table.columns[place].name != "bytes_at") ++place;

@@ -15,7 +15,7 @@ namespace {
 std::vector<trace::Reader> renamed_sample(const SampleTrace& sample, const std::vector<std::string>& renames) {
     std::vector<trace::Reader> readers;
     readers.push_back(sample.reader().with_labels({}));
-    return renamed(readers, renames);
+    return with_renamed_runs(readers, renames);
 }
 
 FigureOptions of_runs(std::vector<RunChoice> runs) {
@@ -60,7 +60,7 @@ TEST_CASE("a policy is renamed at all budgets, and labels keep the budgets") {
         {{"full", PolicyTrace::n_tokens}, {"h2o", 40}, {"h2o", 20}, {"k-vec:window=8", 40}, {"k-vec:window=8", 20}});
     std::vector<trace::Reader> readers;
     readers.push_back(stored.reader().with_labels({}));
-    const auto with_labels = renamed(readers, {"h2o=H2O", "k-vec:window=8=K-VEC"});
+    const auto with_labels = with_renamed_runs(readers, {"h2o=H2O", "k-vec:window=8=K-VEC"});
     const trace::Reader& reader = with_labels.front();
     CHECK(run_label(reader.run(0, 1)) == "H2O @ 40");
     CHECK(run_label(reader.run(0, 4)) == "K-VEC @ 20");
@@ -71,17 +71,17 @@ TEST_CASE("a policy is renamed at all budgets, and labels keep the budgets") {
     CHECK(legend[1].label == "K-VEC");
     CHECK(legend[2].label.starts_with("20 entries"));  // ascending, whatever the order of the runs
     // A label for one budget does not name the other budget.
-    const auto one = renamed(readers, {"h2o @ 40=H2O @ 40"});
+    const auto one = with_renamed_runs(readers, {"h2o @ 40=H2O @ 40"});
     CHECK(run_legend(one.front().runs(0), run_styles(runs), {1, 2, 3, 4}).size() == 4);
     CHECK(run_legend(one.front().runs(0), run_styles(runs), {1, 2, 3, 4})[0].label == "H2O @ 40");
-    CHECK_THROWS_AS(renamed(readers, {"h2o=X", "k-vec:window=8=X"}), FigureError);
-    const auto renamed_both = renamed(readers, {"h2o @ 40=One", "h2o=H2O", "k-vec=K-VEC"});
+    CHECK_THROWS_AS(with_renamed_runs(readers, {"h2o=X", "k-vec:window=8=X"}), FigureError);
+    const auto renamed_both = with_renamed_runs(readers, {"h2o @ 40=One", "h2o=H2O", "k-vec=K-VEC"});
     const trace::Reader& both = renamed_both.front();
     CHECK(run_label(both.run(0, 1)) == "One");  // the most specific rename wins, whatever the order
     CHECK(run_label(both.run(0, 2)) == "H2O @ 20");
     CHECK(run_label(both.run(0, 3)) == "K-VEC:window=8 @ 40");
     // Two policies with equal labels are listed by run.
-    const auto renamed_alike = renamed(readers, {"h2o @ 40=X @ 40", "k-vec:window=8 @ 20=X @ 20"});
+    const auto renamed_alike = with_renamed_runs(readers, {"h2o @ 40=X @ 40", "k-vec:window=8 @ 20=X @ 20"});
     const trace::Reader& alike = renamed_alike.front();
     const auto listed = run_legend(alike.runs(0), run_styles(runs), {1, 4});
     REQUIRE(listed.size() == 2);

@@ -44,23 +44,23 @@ TEST_CASE("the command contains prompt, policy, budget and all other settings", 
     const test::PolicyTrace stored({{"full", 60}, {"aperturekv:lambda=0,alpha=0.25", 40}});
     const trace::Reader reader = stored.reader();
     const std::string path = reader.path().string();
-    CHECK(reproduce_command(reader, 0, 1, "models/a b.gguf", "-o.h5") ==
+    CHECK(command_to_reproduce_run(reader, 0, 1, "models/a b.gguf", "-o.h5") ==
           "kvscope run -m 'models/a b.gguf' --prompt-from " + path +
               ":0 --policy aperturekv:lambda=0,alpha=0.25 --budget 40 --dtype f32 -n 6 -o ./-o.h5");
-    CHECK_THAT(reproduce_command(reader, 0, 0), Contains("--policy full --dtype") && !Contains("--budget"));
-    CHECK_THROWS_AS(reproduce_command(reader, 1, 0), FigureError);
+    CHECK_THAT(command_to_reproduce_run(reader, 0, 0), Contains("--policy full --dtype") && !Contains("--budget"));
+    CHECK_THROWS_AS(command_to_reproduce_run(reader, 1, 0), FigureError);
 }
 
 TEST_CASE("the command contains the device on which a run was made, unless it is the CPU", "[reproduce]") {
     const test::PolicyTrace stored({{"full", 60}}, R"({"device": "cuda:1"})");
     const trace::Reader reader = stored.reader();
-    const auto made = reproduction(reader, 0, 0);
+    const auto made = reproduction_of_run(reader, 0, 0);
     CHECK_THAT(made.command, Contains(" --device cuda:1 "));
     REQUIRE(made.remarks.size() == 1);
     CHECK_THAT(made.remarks[0], Contains("cuda:1"));
     for (const char* recipe : {R"({"device": 3})", "[]", "{}"}) {
         const test::PolicyTrace other({{"full", 60}}, recipe);
-        CHECK_THAT(reproduce_command(other.reader(), 0, 0), !Contains("--device"));
+        CHECK_THAT(command_to_reproduce_run(other.reader(), 0, 0), !Contains("--device"));
     }
 }
 
@@ -78,19 +78,19 @@ TEST_CASE("the command follows changes between compressed and full that the para
          {echo, 42}});
     const trace::Reader reader = stored.reader();
     const auto has_remark = [&](int run) {
-        for (const auto& text : reproduction(reader, 0, run).remarks)
+        for (const auto& text : reproduction_of_run(reader, 0, run).remarks)
             if (text.find("switched its cache between compressed and full") != std::string::npos) return true;
         return false;
     };
     const auto switches = [&](int run) {
-        const std::string command = reproduce_command(reader, 0, run);
+        const std::string command = command_to_reproduce_run(reader, 0, run);
         const size_t at = command.find("switches=");
         return at == std::string::npos ? std::string()
                                        : command.substr(at + 9, command.find_first_of(", ", at) - at - 9);
     };
     const std::vector<std::string> expected = {"", "1/3", "1/3", "1/3/5", "1/3", "0", ""};
     for (int run = 0; run < reader.n_runs(0); ++run) {
-        CAPTURE(run, reproduce_command(reader, 0, run));
+        CAPTURE(run, command_to_reproduce_run(reader, 0, run));
         CHECK(switches(run) == expected[static_cast<size_t>(run)]);
         CHECK(has_remark(run) == (run == 1 || run == 4 || run == 5));
     }
@@ -100,5 +100,5 @@ TEST_CASE("a policy that is unknown to this program has no command", "[reproduce
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
     const trace::Reader reader(folder / "t.h5");
-    CHECK_THROWS_WITH(reproduce_command(reader, 0, 4), Contains("kvslimmer"));
+    CHECK_THROWS_WITH(command_to_reproduce_run(reader, 0, 4), Contains("kvslimmer"));
 }

@@ -51,7 +51,7 @@ TEST_CASE("maps of several traces are side by side on one scale") {
     CHECK(joint.color_scales[0].max == largest);
     CHECK(made(two.first.reader(), "jsd", {}).color_scales[0].max !=
           made(two.second.reader(), "jsd", {}).color_scales[0].max);
-    const auto each = on_one_scale(parts, figure_definition("jsd").make);
+    const auto each = make_figures_on_one_scale(parts, figure_definition("jsd").make);
     CHECK(each[0].figure->color_scales[0].max == largest);
     CHECK(each[1].figure->color_scales[0].max == largest);
 
@@ -98,7 +98,7 @@ TEST_CASE("a trace without the data gives the reason, and the other trace is sho
     }
     const trace::Reader bare(folder / "bare.h5");
     const std::vector<TracePart> parts = {{&bare, {}, "bare.h5"}, {&whole_trace.reader(), {}, "t.h5"}};
-    const auto each = on_one_scale(parts, figure_definition("jsd").make);
+    const auto each = make_figures_on_one_scale(parts, figure_definition("jsd").make);
     CHECK_FALSE(each[0].figure);
     CHECK_THAT(each[0].nothing, Contains("head_jsd"));
     CHECK(make_figure(figure_definition("jsd"), parts).panels.size() == 3);
@@ -220,6 +220,6 @@ TEST_CASE("letters that join across tokens have one color of the difference per 
     const auto& label = layer_of<TextLabel>(figure, 0, 1);
     REQUIRE(label.inks.size() == 2);
     const ColorScale& scale = figure.color_scales[0];
-    CHECK(label.inks[0].color == ink_on(color_at(scale.map, place_on(scale, -30))));
-    CHECK(label.inks[1].color == ink_on(color_at(scale.map, place_on(scale, 0))));
+    CHECK(label.inks[0].color == ink_on(color_at(scale.map, position_on_scale(scale, -30))));
+    CHECK(label.inks[1].color == ink_on(color_at(scale.map, position_on_scale(scale, 0))));
 }

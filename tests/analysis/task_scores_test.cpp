@@ -147,8 +147,8 @@ TEST_CASE("the windows of a task's policies are listed, including defaults", "[t
     rows[3].policy = "snapkv";
     rows[3].parameters_json = R"({"window": 8})";
     rows[4].policy = "of another program";
-    CHECK(task_windows(rows) == "windows: 8 of snapkv; 32 of snapkv");
-    CHECK(task_windows(std::span(rows).first(1)).empty());
+    CHECK(describe_policy_windows(rows) == "windows: 8 of snapkv; 32 of snapkv");
+    CHECK(describe_policy_windows(std::span(rows).first(1)).empty());
 }
 
 TEST_CASE("a share is shown as it was given, whatever number of entries it is in each sample", "[task-scores]") {
@@ -294,17 +294,17 @@ TEST_CASE("task scores: length across, depth down, one map per setting and budge
 
 TEST_CASE("the reason of failed runs is given once per setting and budget", "[task-scores]") {
     auto rows = results(3, 0);
-    CHECK(task_failures(rows).empty());
+    CHECK(describe_failed_runs(rows).empty());
     for (auto& one : rows) {
         if (one.policy == "snapkv" && one.budget == 64 && one.sample_id != "7") one.status = "failed: no room: 3 < 4";
         if (one.policy == "random" && one.sample_id == "7") one.status = "failed: the file is missing";
     }
-    const auto failures = task_failures(rows);
+    const auto failures = describe_failed_runs(rows);
     REQUIRE(failures.size() == 2);
     CHECK(failures[0] ==
           "snapkv @ 64 failed in 59 of 60 samples (0, 1, 2, 3, 4, 5, 6, 8, 9, 10 and 49 more): no room: 3 < 4");
     CHECK(failures[1] == "random @ 64 failed in 1 of 60 samples (7): the file is missing");
     for (auto& one : rows)
         if (one.policy == "snapkv" && one.budget == 64) one.status = "failed: no room: 3 < 4";
-    CHECK(task_failures(rows)[0] == "snapkv @ 64 failed in all 60 samples: no room: 3 < 4");
+    CHECK(describe_failed_runs(rows)[0] == "snapkv @ 64 failed in all 60 samples: no room: 3 < 4");
 }

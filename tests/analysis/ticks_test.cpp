@@ -85,9 +85,9 @@ TEST_CASE("an axis' own ticks are used, and an invalid axis has none") {
 }
 
 TEST_CASE("the last number of a legend is the largest") {
-    CHECK(counts_of_legend(3, 8) == std::vector<int>{1, 2, 3});
-    CHECK(counts_of_legend(16, 8) == std::vector<int>{1, 3, 5, 7, 9, 11, 13, 15, 16});
-    CHECK(sizes_of_legend(11) == std::vector<double>{1, 2, 4, 11});
-    CHECK(sizes_of_legend(64) == std::vector<double>{1, 2, 4, 16, 64});
-    CHECK(sizes_of_legend(1) == std::vector<double>{1});
+    CHECK(choose_legend_counts(3, 8) == std::vector<int>{1, 2, 3});
+    CHECK(choose_legend_counts(16, 8) == std::vector<int>{1, 3, 5, 7, 9, 11, 13, 15, 16});
+    CHECK(choose_legend_sizes(11) == std::vector<double>{1, 2, 4, 11});
+    CHECK(choose_legend_sizes(64) == std::vector<double>{1, 2, 4, 16, 64});
+    CHECK(choose_legend_sizes(1) == std::vector<double>{1});
 }

@@ -68,7 +68,7 @@ TEST_CASE("token report: score, rank, cut-off and the border of a row, by hand",
     CHECK(window.at(0, 0).rank == 0);
     CHECK_THAT(window.sentence(0, 0), Contains("kept in layer 0") && Contains("without being ranked"));
 
-    const Border two = border(reader, 0, 0, 0, 0, 2);
+    const Border two = find_tokens_near_cut_off(reader, 0, 0, 0, 0, 2);
     REQUIRE(two.kept.size() == 2);
     CHECK(two.kept[0].token == 2);
     CHECK(two.kept[1].token == 1);
@@ -77,9 +77,9 @@ TEST_CASE("token report: score, rank, cut-off and the border of a row, by hand",
     CHECK(two.dropped[0].token == 3);
     CHECK(two.dropped[0].rank == 4);
     CHECK(two.dropped[1].token == 4);
-    CHECK(border(reader, 0, 0, 0, 0, 9).kept.size() == 3);
+    CHECK(find_tokens_near_cut_off(reader, 0, 0, 0, 0, 9).kept.size() == 3);
     CHECK_THROWS_AS(token_report(reader, 0, 0, 6), std::out_of_range);
-    CHECK_THROWS_AS(border(reader, 0, 0, 0, 1, 2), std::out_of_range);
+    CHECK_THROWS_AS(find_tokens_near_cut_off(reader, 0, 0, 0, 1, 2), std::out_of_range);
 }
 
 TEST_CASE("token report: scores that differ in late digits are written with these digits", "[token-report]") {
@@ -123,15 +123,15 @@ TEST_CASE("token report: runs without scores, merged entries and failures", "[to
     CHECK_FALSE(full.has_scores);
     CHECK(full.n_kept() == 6);
     CHECK_THAT(full.sentence(2, 1), Contains("kept in layer 2, KV head 1") && Contains("no scores"));
-    CHECK(border(reader, 0, 0, 0, 0, 3).kept.empty());
+    CHECK(find_tokens_near_cut_off(reader, 0, 0, 0, 0, 3).kept.empty());
     const auto kept = reader.kept(0, 4);
     const uint32_t first = kept->row(1, 0).front();
     REQUIRE(first > 0);
     CHECK_THAT(token_report(reader, 0, 4, 0).sentence(1, 0),
                Contains("merged into an entry of " + std::to_string(first + 1) + " that ends at token " +
                         std::to_string(first) + " in layer 1, KV head 0"));
-    CHECK(fate_in_layer(*kept, 1, 0).find("kept by 2 of 2 heads (0, 1)\nmerged into an entry of ") == 0);
-    CHECK(fate_in_layer(*reader.kept(0, 0), 1, 0) == "kept by 2 of 2 heads (0, 1)");
+    CHECK(describe_fate_in_layer(*kept, 1, 0).find("kept by 2 of 2 heads (0, 1)\nmerged into an entry of ") == 0);
+    CHECK(describe_fate_in_layer(*reader.kept(0, 0), 1, 0) == "kept by 2 of 2 heads (0, 1)");
     trace::Kept capped = *kept;
     for (float& cardinality : capped.cardinality) cardinality = std::min(cardinality, 1.5F);
     CHECK_THAT(fate_text(capped.fate(1, 0, 0)),

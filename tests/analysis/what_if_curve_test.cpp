@@ -175,7 +175,7 @@ TEST_CASE("curves: the curve of a renamed run has its new label", "[curves]") {
     const auto labels_of = [&](const std::vector<std::string>& renames, FigureOptions options) {
         std::vector<trace::Reader> readers;
         readers.push_back(stored.reader());
-        readers = renamed(readers, renames);
+        readers = with_renamed_runs(readers, renames);
         const Figure figure = figure_definition("curves").make(readers.front(), options);
         std::vector<std::string> labels;
         for (const LegendEntry& entry : figure.legend)

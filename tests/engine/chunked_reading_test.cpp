@@ -136,7 +136,7 @@ TEST_CASE("KVSlimmer and AsymKV have the reference's merges and answers", "[arit
         const auto read_runs = read(model, ids, wanted, owners);
         const TemporaryFolder folder;
         const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(ids)}, plans, options_of(64));
-        for (const auto& problem : trace::check(folder.path() / "t.h5"))
+        for (const auto& problem : trace::find_problems(folder.path() / "t.h5"))
             FAIL_CHECK(problem.path << ": " << problem.found);
         for (size_t i = 0; i < plans.size(); ++i) {
             const auto& one = golden_runs[name][i];
@@ -362,7 +362,7 @@ TEST_CASE("a merging run works with other runs, isolated, with questions, severa
     const auto shared = run_experiment(folder, "s.h5", model, prompts, plans, options_of(8));
     const auto isolated = run_experiment(folder, "i.h5", model, prompts, plans, options_of(8, true, true));
     for (const char* name : {"s.h5", "i.h5"})
-        for (const auto& problem : trace::check(folder.path() / name))
+        for (const auto& problem : trace::find_problems(folder.path() / name))
             FAIL_CHECK(name << problem.path << ": " << problem.found);
     for (int prompt = 0; prompt < 2; ++prompt)
         for (int run = 0; run < shared.n_runs(prompt); ++run) {

@@ -155,7 +155,7 @@ void poison(const engine::Model& model, int32_t token) {
 }
 
 void check_sound(const std::filesystem::path& path) {
-    for (const auto& problem : trace::check(path)) {
+    for (const auto& problem : trace::find_problems(path)) {
         if (problem.severity == trace::Problem::Severity::error)
             FAIL_CHECK(problem.path << ": expected " << problem.expected << ", found " << problem.found);
     }

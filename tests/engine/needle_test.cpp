@@ -66,7 +66,7 @@ TEST_CASE("headkv can read the profile of heads, and only few are retrieval head
         REQUIRE(profile.scores.size() == static_cast<size_t>(shape.n_layers * shape.n_heads));
         const TemporaryFolder folder;
         const auto path = folder.path() / "heads.json";
-        std::ofstream(path) << engine::to_json(profile, shape);
+        std::ofstream(path) << engine::to_headkv_json(profile, shape);
         const auto importance = policies::read_head_importance(path.string(), shape);
         REQUIRE(importance.size() == profile.scores.size());
         const double largest = *std::max_element(importance.begin(), importance.end());

@@ -95,5 +95,6 @@ TEST_CASE("a prompt of one token accepts a share of its bytes as budget", "[palu
     CHECK(found.status == "complete");
     CHECK(found.budget_fraction == 0.3);
     CHECK_THAT(reader.run_record(0, 2).message, Catch::Matchers::Contains("less than one entry"));
-    for (const auto& problem : trace::check(folder.path() / "o.h5")) FAIL_CHECK(problem.path << ": " << problem.found);
+    for (const auto& problem : trace::find_problems(folder.path() / "o.h5"))
+        FAIL_CHECK(problem.path << ": " << problem.found);
 }

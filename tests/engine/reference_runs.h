@@ -50,7 +50,7 @@ inline void for_each_reference_run(const std::string& file,
         const auto ids = prompt_ids[name]["ids"].get<std::vector<int32_t>>();
         const auto reader =
             run_experiment(folder, "g.h5", default_model_f32(), {prompt_of_ids(ids)}, plans, options_of(64));
-        for (const auto& problem : trace::check(folder.path() / "g.h5"))
+        for (const auto& problem : trace::find_problems(folder.path() / "g.h5"))
             FAIL_CHECK(problem.path << ": " << problem.found);
         for (size_t i = 0; i < plans.size(); ++i) {
             const int run = static_cast<int>(i) + 1;

@@ -169,7 +169,7 @@ TEST_CASE("attention to tokens that are stored while decoding does not change", 
                                                       prompt_of_ids(some_ids(model, 120, 4), 90)};
             const auto plans = many_tails();
             const auto shared = run_experiment(folder, "s.h5", model, prompts, plans, options_of(n_answer));
-            for (const auto& problem : trace::check(folder.path() / "s.h5"))
+            for (const auto& problem : trace::find_problems(folder.path() / "s.h5"))
                 FAIL_CHECK(problem.path << ": " << problem.found);
             const auto isolated =
                 run_experiment(folder, "i.h5", model, prompts, plans, options_of(n_answer, true, true));

@@ -9,7 +9,7 @@
 namespace kvscope::fuzz {
 
 void read_trace(const std::filesystem::path& path) {
-    may_refuse([&] { trace::check(path); });
+    may_refuse([&] { trace::find_problems(path); });
     may_refuse([&] { trace::tree(path); });
     may_refuse([&] {
         const trace::Reader reader(path);

@@ -200,7 +200,8 @@ TEST_CASE("one step shows A − B in Prompt, and its figure and numbers are the 
         if (!word) continue;
         const float value = map.values.at(static_cast<size_t>(word->y) * map.columns + static_cast<size_t>(word->x));
         const auto& scale = figure.color_scales.at(map.color_scale);
-        const auto ground = analysis::color_at(scale.map, analysis::place_on(scale, static_cast<double>(value)));
+        const auto ground =
+            analysis::color_at(scale.map, analysis::position_on_scale(scale, static_cast<double>(value)));
         CHECK(word->color == analysis::ink_on(ground));
         ++n_words;
     }

@@ -138,7 +138,7 @@ TEMPLATE_TEST_CASE("simulated activations and rotations of a card equal the CPU'
         swiglu(p);
         p.out = found.data();
         for (int64_t i = 0; i < rows * cuda::pieces_of(dim, cuda::kElementsOfBlock); ++i)
-            cuda::activate<TestType>(block, i, p);
+            cuda::apply_swiglu<TestType>(block, i, p);
         CHECK(furthest(found, expected) <= tolerance<TestType>);
     }
     for (const int d : {2, 64, 80, 128}) {

@@ -30,7 +30,7 @@ void window_emulated(const WindowAttention& p, bool peak, bool backwards = false
                 tile(i).sum(block, head, first, spoiled(*shared), sums.data() + int64_t{head} * p.window * n_tiles + i,
                             n_tiles);
     for (int64_t query = 0; query < n_queries; ++query)
-        totals[static_cast<size_t>(query)] = cuda::window_total(sums.data(), n_tiles, query);
+        totals[static_cast<size_t>(query)] = cuda::join_window_softmax(sums.data(), n_tiles, query);
     for (int64_t i = 0; i < n_tiles; ++i) {
         for (int head = 0; head < p.n_heads && !peak; ++head)
             tile(i).mean(block, head, totals.data() + int64_t{head} * p.window, spoiled(*shared));

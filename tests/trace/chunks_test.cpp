@@ -411,7 +411,7 @@ TEST_CASE("a part with a chunk that is damaged, missing or of another size is se
     CHECK_FALSE(again.has_run(0, 2));
     sample::write_parts(again);
     again.finish();
-    CHECK(check(folder / "t.h5").empty());
+    CHECK(find_problems(folder / "t.h5").empty());
 }
 
 TEST_CASE("a data set that claims many or huge chunks does not allocate memory for them", "[trace]") {

@@ -75,7 +75,7 @@ std::string message_of(const std::function<void()>& work) {
 }
 
 bool reports(const fs::path& path, const std::string& at) {
-    for (const Problem& problem : check(path)) {
+    for (const Problem& problem : find_problems(path)) {
         if (problem.severity == Problem::Severity::error && problem.path == at) return true;
     }
     return false;
@@ -88,7 +88,7 @@ TEST_CASE("files that are not traces", "[trace]") {
     const fs::path path = folder / "t.h5";
     SECTION("nothing") {
         CHECK_THROWS_AS(Reader(path), NotATrace);
-        CHECK_THROWS_AS(check(path), NotATrace);
+        CHECK_THROWS_AS(find_problems(path), NotATrace);
         CHECK_THROWS_AS(tree(path), NotATrace);
     }
     SECTION("an empty file") {
@@ -115,7 +115,7 @@ TEST_CASE("files that are not traces", "[trace]") {
         const h5::Guard guard;
         h5::Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
         CHECK_THROWS_AS(Reader(path), NotATrace);
-        CHECK_THROWS_AS(check(path), NotATrace);
+        CHECK_THROWS_AS(find_problems(path), NotATrace);
     }
     SECTION("another value of format") {
         sample::write(path);
@@ -134,7 +134,7 @@ TEST_CASE("versions", "[trace]") {
     };
     with_version("2.0");
     CHECK_THROWS_AS(Reader(path), TraceTooNew);
-    CHECK_THROWS_AS(check(path), TraceTooNew);
+    CHECK_THROWS_AS(find_problems(path), TraceTooNew);
     const std::string message = message_of([&] { Reader reader(path); });
     CHECK(message.find("2.0") != std::string::npos);
     CHECK(message.find("up to 1") != std::string::npos);
@@ -177,7 +177,7 @@ TEST_CASE("a file cut off at any byte", "[trace]") {
     }
     write_bytes(path, bytes.substr(0, bytes.size() - 1));
     CHECK_THROWS_AS(Reader(path), TruncatedTrace);
-    CHECK_THROWS_AS(check(path), TruncatedTrace);
+    CHECK_THROWS_AS(find_problems(path), TruncatedTrace);
 }
 
 TEST_CASE("missing data and data of wrong type or shape", "[trace]") {
@@ -185,13 +185,13 @@ TEST_CASE("missing data and data of wrong type or shape", "[trace]") {
     const fs::path path = folder / "t.h5";
     static const std::string sound = [&] {
         sample::write(path);
-        REQUIRE(check(path).empty());
+        REQUIRE(find_problems(path).empty());
         return contents(path);
     }();
     write_bytes(path, sound);
     const std::string prompt = "/prompts/0";
     const std::string run = "/prompts/0/runs/1";
-    std::string at;       // where check() must report it
+    std::string at;       // where find_problems() must report it
     bool unread = false;  // whether the reader must fail, too
     const auto damage = [&](const std::string& where, bool reader_fails, const std::function<void(hid_t)>& change) {
         at = where;
@@ -555,7 +555,7 @@ TEST_CASE("a reader ignores unknown items", "[trace]") {
         H5Lcreate_soft("/nowhere", f, "/prompts/0/runs/dangling", H5P_DEFAULT, H5P_DEFAULT);
     });
     CHECK_NOTHROW(read_all(path));
-    CHECK(check(path).empty());
+    CHECK(find_problems(path).empty());
 }
 
 TEST_CASE("a part that is damaged when the parts are joined is set aside and made again", "[trace]") {
@@ -580,7 +580,7 @@ TEST_CASE("a part that is damaged when the parts are joined is set aside and mad
     CHECK_FALSE(again.has_run(0, 2));
     sample::write_parts(again);
     again.finish();
-    CHECK(check(folder / "t.h5").empty());
+    CHECK(find_problems(folder / "t.h5").empty());
 }
 
 TEST_CASE("heaps of texts are checked before HDF5 reads them", "[trace]") {
@@ -632,8 +632,8 @@ TEST_CASE("bits flipped at random never crash a reader", "[trace]") {
         } catch (const TraceError&) {
             ++refused;
         }
-        for (const auto& look :
-             {std::function<void()>([&] { (void)check(path); }), std::function<void()>([&] { (void)tree(path); })}) {
+        for (const auto& look : {std::function<void()>([&] { (void)find_problems(path); }),
+                                 std::function<void()>([&] { (void)tree(path); })}) {
             try {
                 look();
             } catch (const TraceError&) {

@@ -31,7 +31,7 @@ const std::string whole_recipe = R"({"seed": 0, "prompts": ["a", "b"], "runs": [
 
 WriterOptions extending(const std::string& recipe) {
     WriterOptions options;
-    options.is_part_of_it = [recipe](const std::string& other) { return is_part_of_recipe(other, recipe); };
+    options.is_part_of_it = [recipe](const std::string& other) { return can_extend_recipe_to(other, recipe); };
     return options;
 }
 
@@ -97,7 +97,7 @@ std::string bytes_of(const fs::path& path) {
 
 TEST_CASE("a recipe is a part only of itself with more prompts and further runs", "[trace]") {
     const auto is_part = [](const char* part, const char* whole) {
-        return is_part_of_recipe(std::string(part), std::string(whole));
+        return can_extend_recipe_to(std::string(part), std::string(whole));
     };
     const char* small = R"({"seed": 0, "prompts": ["a"], "runs": [0, 1]})";
     CHECK(is_part(small, small));
@@ -148,7 +148,7 @@ TEST_CASE("an extended trace equals one that is written in one go", "[trace]") {
         CHECK(begun.kept(0, 1)->indices == Reader(path).kept(0, 1)->indices);
         CHECK(begun.kept(1, 2)->indices == begun.kept(0, 2)->indices);  // which the second question shares
         CHECK(begun.created_utc() == created);
-        for (const auto& problem : check(parts)) CHECK(problem.severity == Problem::Severity::warning);
+        for (const auto& problem : find_problems(parts)) CHECK(problem.severity == Problem::Severity::warning);
         CHECK(contents_of(parts).contains("/prompts/0/runs/1/scores"));
     }
     {
@@ -160,7 +160,7 @@ TEST_CASE("an extended trace equals one that is written in one go", "[trace]") {
         again.finish();
     }
     CHECK_FALSE(fs::exists(parts));
-    CHECK(check(path).empty());
+    CHECK(find_problems(path).empty());
     CHECK(Reader(path).created_utc() == created);
     const auto extended = contents_of(path), whole = contents_of(folder / "whole.h5");
     CHECK(extended == whole);

@@ -95,7 +95,7 @@ TEST_CASE("a finished trace contains the written data", "[trace]") {
     CHECK(reader.recipe_json() == sample::recipe);
     CHECK(reader.created_utc().size() == 20);
     require_sample(reader, options);
-    const auto problems = check(folder / "t.h5");
+    const auto problems = find_problems(folder / "t.h5");
     INFO(describe(problems));
     CHECK(problems.empty());
 }
@@ -113,7 +113,7 @@ TEST_CASE("an unfinished trace reads like a finished one", "[trace]") {
         CHECK_FALSE(reader.complete());
         require_sample(reader, options);
     }
-    const auto problems = check(folder / "t.h5.part");
+    const auto problems = find_problems(folder / "t.h5.part");
     INFO(describe(problems));
     REQUIRE(problems.size() == 1);
     CHECK(problems[0].severity == Problem::Severity::warning);
@@ -125,7 +125,7 @@ TEST_CASE("an unfinished trace may lack anything", "[trace]") {
     Writer writer(folder / "t.h5", sample::recipe);
     CHECK_FALSE(Reader(folder / "t.h5").has_model());
     CHECK_THROWS_AS(Reader(folder / "t.h5").model(), DamagedTrace);
-    CHECK_NOTHROW(check(folder / "t.h5"));
+    CHECK_NOTHROW(find_problems(folder / "t.h5"));
 
     writer.write_model(sample::model(options));
     const PromptRecord prompt = sample::prompt(options);
@@ -237,7 +237,7 @@ TEST_CASE("a trace with only a task's results is valid", "[trace]") {
         writer.write_model(sample::model());
         if (has_results) writer.write_results("niah", 0, sample::results());
         writer.finish();
-        const auto problems = check(path);
+        const auto problems = find_problems(path);
         const bool has_errors = std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
             return problem.severity == Problem::Severity::error;
         });
@@ -253,7 +253,7 @@ TEST_CASE("a trace with only the model is valid if its recipe says so", "[trace]
         writer.write_model(sample::model());
         writer.finish();
         CAPTURE(recipe);
-        CHECK(check(path).empty() == (std::string(recipe) == R"({"spectra": true})"));
+        CHECK(find_problems(path).empty() == (std::string(recipe) == R"({"spectra": true})"));
     }
 }
 
@@ -269,7 +269,7 @@ TEST_CASE("a trace that is rewritten through a link replaces the link's target",
     }
     CHECK(std::filesystem::is_symlink(folder / "link.h5"));
     CHECK(Reader(folder / "store/real.h5").n_prompts() == 0);
-    CHECK(check(folder / "link.h5").empty());
+    CHECK(find_problems(folder / "link.h5").empty());
     CHECK(std::distance(std::filesystem::directory_iterator(folder / "store"), {}) == 1);
     CHECK(!std::filesystem::exists(folder / "link.h5.part"));
 }
@@ -310,7 +310,7 @@ TEST_CASE("results are joined in the order of their batches", "[trace]") {
     require_rows();
     writer.finish();
     require_rows();
-    CHECK(check(folder / "t.h5").empty());
+    CHECK(find_problems(folder / "t.h5").empty());
 }
 
 TEST_CASE("a large data set is chunked by layers", "[trace]") {

@@ -58,7 +58,7 @@ void check_scores(const Reader& reader, int prompt, const std::vector<RunRecord>
 }
 
 void check_sound(const fs::path& path) {
-    for (const Problem& problem : check(path)) {
+    for (const Problem& problem : find_problems(path)) {
         CAPTURE(problem.path, problem.expected, problem.found);
         CHECK(problem.severity == Problem::Severity::warning);
     }

@@ -17,7 +17,7 @@ std::filesystem::path stored(const std::string& name) {
 
 // Written by sample::write(path) of the release with that version.
 TEST_CASE("a trace of version 1.0", "[trace]") {
-    CHECK(check(stored("v1.0.h5")).empty());
+    CHECK(find_problems(stored("v1.0.h5")).empty());
     const Reader reader(stored("v1.0.h5"));
     CHECK(reader.version() == "1.0");
     REQUIRE(reader.n_prompts() == 1);
@@ -34,7 +34,7 @@ TEST_CASE("a trace of version 1.0", "[trace]") {
 TEST_CASE("a run imported from Python", "[trace]") {
     int errors = 0;
     int warnings = 0;
-    for (const Problem& problem : check(stored("imported.h5"))) {
+    for (const Problem& problem : find_problems(stored("imported.h5"))) {
         INFO(problem.path << ": expected " << problem.expected << ", found " << problem.found);
         (problem.severity == Problem::Severity::error ? errors : warnings) += 1;
         CHECK(problem.severity == Problem::Severity::warning);

@@ -468,7 +468,7 @@ std::function<int()> declare(CLI::App& app) {
         for (const auto& trace : arguments->traces) readers.emplace_back(trace);
         if (!arguments->renames.empty()) {
             arguments->options.setting_labels = analysis::renamed_settings(readers, arguments->renames);
-            readers = analysis::renamed(readers, arguments->renames);
+            readers = analysis::with_renamed_runs(readers, arguments->renames);
         }
         check_ranges(readers, arguments->options);
         say_prompts(*arguments, readers, definitions);

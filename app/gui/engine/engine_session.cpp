@@ -197,7 +197,7 @@ class ThreadedSession final : public EngineSession {
                               progress_.go_on(EngineStatus::State::running, fmt::format("spectra of {}", wanted.name));
                               engine::add_spectra(*checkpoint, wanted.fingerprint, record, progress_);
                           }
-                          if (!trace::has_kept_spectra(wanted))
+                          if (!trace::has_cached_spectra(wanted))
                               throw std::runtime_error(fmt::format(
                                   "the spectra of {} cannot be saved in the cache folder (~/.cache/kvscope/spectra or "
                                   "$XDG_CACHE_HOME/kvscope/spectra): make it writable",

@@ -114,7 +114,7 @@ void LoadedModel::load(const fs::path& path, const std::string& dtype, const std
 }
 
 double LoadedModel::spectra_seconds() const {
-    return engine::spectra_seconds(model_->transformer().config(), model_->fingerprint());
+    return engine::estimate_spectra_seconds(model_->transformer().config(), model_->fingerprint());
 }
 
 void LoadedModel::tell_spectra() {

@@ -109,7 +109,7 @@ RunKey PreparedFigure::run_of(const analysis::Subject& subject) const {
 
 RunKey PreparedFigure::run_of(size_t panel, size_t shape) const {
     const analysis::Panel& of = figure.panels[panel];
-    return run_of(analysis::subject_of(of, of.shapes[shape]));
+    return run_of(analysis::subject_of_shape(of, of.shapes[shape]));
 }
 
 std::optional<Cursor> PreparedFigure::cursor_of(const Session& session, const analysis::Subject& subject) const {
@@ -194,7 +194,7 @@ analysis::Figure FigureJob::figure() const {
 }
 
 std::vector<analysis::TraceFigure> FigureJob::figures() const {
-    if (!difference_) return analysis::on_one_scale(parts_, analysis::figure_definition(name_).make);
+    if (!difference_) return analysis::make_figures_on_one_scale(parts_, analysis::figure_definition(name_).make);
     try {
         return {{figure(), ""}};
     } catch (const analysis::NothingToShow& nothing) {

@@ -30,7 +30,7 @@ std::string number_text(const ColorScale& scale, double value) {
 }
 
 std::string title_text(const ColorScale& scale) {
-    return analysis::axis_title(analysis::full_title(scale), scale.unit, 0);
+    return analysis::axis_title(analysis::color_scale_title(scale), scale.unit, 0);
 }
 
 struct Bar {

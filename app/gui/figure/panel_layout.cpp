@@ -97,7 +97,7 @@ PanelLayout labels_of(const analysis::Figure& figure, const FigureLook& look, co
         const auto [row, column] = grid.places[i];
         PanelPlace& place = layout.panels.emplace_back();
         const Panel* below = grid.panel_at(figure, row + 1, column);
-        const bool is_labelled_below = below && analysis::are_alike(below->x, figure.panels[i].x);
+        const bool is_labelled_below = below && analysis::can_share_labels(below->x, figure.panels[i].x);
         place.carries_x = !look.small && !(figure.shared_x && is_labelled_below);
         place.carries_y = !look.small && (!figure.shared_y || column == 0);
         layout.has_titles |= !figure.panels[i].title.empty() || !figure.panels[i].note.empty();

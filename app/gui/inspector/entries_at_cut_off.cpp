@@ -82,14 +82,14 @@ Table table_of_border(const Border& border, double cut_off, const PromptText& pr
 
 }  // namespace
 
-Table draw_entries_at_cut_off(Context& context, const TaskSlot<Border>& slot, const PromptText& prompt,
-                              const TokenQuestion& asked, int layer, int row) {
-    const auto answer =
-        context.session.tasks.ask(slot, "", fmt::format("{} {} {}", context.session.stamp(asked.run), layer, row),
-                                  [at = context.session.at(asked.run), layer, row] {
-                                      return analysis::border(*at.reader, at.prompt, at.run, static_cast<size_t>(layer),
-                                                              static_cast<size_t>(row), n_entries);
-                                  });
+Table draw_border(Context& context, const TaskSlot<Border>& slot, const PromptText& prompt, const TokenQuestion& asked,
+                  int layer, int row) {
+    const auto answer = context.session.tasks.ask(
+        slot, "", fmt::format("{} {} {}", context.session.stamp(asked.run), layer, row),
+        [at = context.session.at(asked.run), layer, row] {
+            return analysis::find_tokens_near_cut_off(*at.reader, at.prompt, at.run, static_cast<size_t>(layer),
+                                                      static_cast<size_t>(row), n_entries);
+        });
     if (!answer.current || !answer.value || (answer.value->kept.empty() && answer.value->dropped.empty())) return {};
     const Border& at_border = *answer.value;
     ImGui::Spacing();

@@ -85,7 +85,7 @@ bool Document::has_text(const std::string& text) const {
 bool Document::is_of_another_trace() const {
     const trace::Reader now(source());
     if (now.recipe_json() != file_->recipe_json() &&
-        !trace::is_part_of_recipe(file_->recipe_json(), now.recipe_json()))  // the trace was not merely extended
+        !trace::can_extend_recipe_to(file_->recipe_json(), now.recipe_json()))  // the trace was not merely extended
         return true;
     for (int i = 0; i < std::min(now.n_prompts(), file_->n_prompts()); ++i) {
         const auto &before = file_->prompt(i), &after = now.prompt(i);

@@ -40,8 +40,8 @@ RankingRequest of_pair(const Session& session) {
 
 std::string shown_cell(const analysis::Column& column, const Cell& cell) {
     const auto* text = std::get_if<std::string>(&cell);
-    if (!text) return cell_text(column, cell);
-    if (analysis::is_of_tokens(column)) return shown_token(*text);
+    if (!text) return text_of(column, cell);
+    if (analysis::is_token_column(column)) return shown_token(*text);
     std::string line = *text;
     std::replace_if(
         line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');

@@ -46,7 +46,7 @@ void RunsTable::add_columns(const std::vector<analysis::Column>& all, bool with_
         const bool is_hidden = std::any_of(hidden_at_first.begin(), hidden_at_first.end(),
                                            [&](const char* name) { return all[i].name == name; });
         columns.push_back({all[i], i, false, is_hidden});
-        if (!with_differences || !analysis::has_difference(all[i])) continue;
+        if (!with_differences || !analysis::has_meaningful_difference(all[i])) continue;
         columns.push_back({analysis::difference_column(all[i]), i, true, is_hidden});
         columns.back().column.best = all[i].best;
     }
@@ -80,8 +80,9 @@ void RunsTable::pin(const ComparedRuns& pair) {
     Row difference;
     difference.pinned = "A − B";
     for (size_t i = 0; i < columns.size(); ++i) {
-        difference.cells.push_back(
-            analysis::has_difference(columns[i].column) ? analysis::difference_of(a.cells[i], b.cells[i]) : Cell());
+        difference.cells.push_back(analysis::has_meaningful_difference(columns[i].column)
+                                       ? analysis::difference_of(a.cells[i], b.cells[i])
+                                       : Cell());
     }
     a.pinned = "A";
     b.pinned = "B";

@@ -34,7 +34,7 @@ void copy_run_command(const Session& session, const RunKey& run,
     copy_command_line(
         [&] {
             const RunAt at = session.at(run);
-            return analysis::reproduce_command(*at.reader, at.prompt, at.run);
+            return analysis::command_to_reproduce_run(*at.reader, at.prompt, at.run);
         },
         notice);
 }

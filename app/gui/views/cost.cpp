@@ -140,7 +140,7 @@ class CostView : public View {
         const auto at = memory_.at(model);
         if (!at) return {runs, &runs->table};
         const auto table = std::make_shared<Table>(runs->table);
-        analysis::add_memory(*table, runs->attributes, runs->n_tokens, *at);
+        analysis::add_memory_columns(*table, runs->attributes, runs->n_tokens, *at);
         return table;
     }
 
@@ -309,7 +309,8 @@ class CostView : public View {
             ImVec4 ink = is_quiet ? context.theme.ink_quiet : context.theme.ink;
             if (is_difference) {
                 const bool is_seen = value && !rounds_to_zero(column, *value);
-                ink = color_of(is_seen ? analysis::change_of(column, row.cells[i]) : Change::none, context.theme);
+                ink =
+                    color_of(is_seen ? analysis::judge_difference(column, row.cells[i]) : Change::none, context.theme);
                 if (!is_seen) ink.w *= 0.6f;
             }
             ImGui::PushStyleColor(ImGuiCol_Text, ink);
@@ -335,18 +336,17 @@ class CostView : public View {
         if (!pair) return;
         const Session& session = context.session;
         const Column& column = columns[i - 1].column;  // the number is in the column before its difference
-        const double own = cell_number(row.cells[i - 1]).value_or(0);
-        const double by = cell_number(row.cells[i]).value_or(0);
-        const Change change = analysis::change_of(columns[i].column, row.cells[i]);
-        std::string words =
-            fmt::format("{}\n{}: {}\n{}: {}\n{}{}{}", column.title, session.look(pair->b).label,
-                        cell_text(column, column.type == ColumnType::integer ? Cell(static_cast<int64_t>(own - by))
-                                                                             : Cell(own - by)),
-                        session.look(pair->a).label, cell_text(column, row.cells[i - 1]), analysis::format_real(by, 4),
-                        own - by > 0 && by != 0 ? fmt::format(", {:+.1f} %", 100 * by / (own - by)) : "",
-                        change == Change::better  ? ": better"
-                        : change == Change::worse ? ": worse"
-                                                  : "");
+        const double own = number_in(row.cells[i - 1]).value_or(0);
+        const double by = number_in(row.cells[i]).value_or(0);
+        const Change change = analysis::judge_difference(columns[i].column, row.cells[i]);
+        std::string words = fmt::format(
+            "{}\n{}: {}\n{}: {}\n{}{}{}", column.title, session.look(pair->b).label,
+            text_of(column, column.type == ColumnType::integer ? Cell(static_cast<int64_t>(own - by)) : Cell(own - by)),
+            session.look(pair->a).label, text_of(column, row.cells[i - 1]), analysis::format_real(by, 4),
+            own - by > 0 && by != 0 ? fmt::format(", {:+.1f} %", 100 * by / (own - by)) : "",
+            change == Change::better  ? ": better"
+            : change == Change::worse ? ": worse"
+                                      : "");
         if (!pair->same_parameters)
             words += fmt::format("\nparameters differ: {} before, {} now", session.attributes(pair->b).parameters_json,
                                  session.attributes(pair->a).parameters_json);

@@ -247,7 +247,8 @@ class DifferenceView : public View {
         const double in_a = pair.entries(*pair.a, layer, position);
         const double in_b = pair.entries(*pair.b, layer, position);
         const auto text = [&](const trace::Kept& kept, double entries) {
-            return pair.merges() ? analysis::fate_in_layer(kept, layer, position) : fmt::format("kept by {}", entries);
+            return pair.merges() ? analysis::describe_fate_in_layer(kept, layer, position)
+                                 : fmt::format("kept by {}", entries);
         };
         ImGui::Text("layer %d with %zu heads", row, pair.n_rows);
         ImGui::Text("A  %s: %s", of_a.c_str(), text(*pair.a, in_a).c_str());

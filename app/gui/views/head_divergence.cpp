@@ -215,7 +215,7 @@ class HeadDivergenceView : public View {
                 std::get<analysis::HeatMap>(all->figure.panels[static_cast<size_t>(hit.panel)].shapes.front());
             ImGui::SetTooltip("layer %d: mean over pairs of heads %s nats\n%s; %s", over.layer,
                               analysis::format_number(mean_of_pairs(map)).c_str(),
-                              analysis::full_title(all->figure.color_scales.front()).c_str(),
+                              analysis::color_scale_title(all->figure.color_scales.front()).c_str(),
                               measure_definition("head_divergence"));
             if (hit.clicked) session.selection.select_layer(over.layer);
         }
@@ -280,7 +280,7 @@ class HeadDivergenceView : public View {
         ImGui::Text("%s nats", analysis::format_number(static_cast<double>(hit.value)).c_str());
         ImGui::Text("layer %d, %s heads %d and %d", over.layer, kind, hit.subject.head, hit.other.head);
         if (query_heads) ImGui::TextDisabled("of KV heads %d and %d", at_row->kv_head, at_column->kv_head);
-        ImGui::TextDisabled("%s", analysis::full_title(large->figure.color_scales.front()).c_str());
+        ImGui::TextDisabled("%s", analysis::color_scale_title(large->figure.color_scales.front()).c_str());
         ImGui::TextDisabled("%s", measure_definition("head_divergence"));
         end_tooltip_beside();
         if (hit.clicked) session.selection.select_head(over.layer, over.kv_head, over.query_head);

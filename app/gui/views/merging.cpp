@@ -134,8 +134,8 @@ class MergingView : public View {
             draw_color_patch(context.theme, color, label);
         };
         patch(packed(context.theme.ground), "dropped");
-        for (const double size : analysis::sizes_of_legend(double{largest_}))
-            patch(map_value_to_color(colors, static_cast<float>(size)), fmt::format("{:g}", size));
+        for (const double size : analysis::choose_legend_sizes(double{largest_}))
+            patch(color_of(colors, static_cast<float>(size)), fmt::format("{:g}", size));
         ImGui::TextDisabled("tokens per entry; every second merged entry is paler");
     }
 

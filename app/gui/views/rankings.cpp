@@ -253,7 +253,7 @@ class RankingsView : public View {
 
     static void draw_cell(const Context& context, const Column& column, const std::string& text) {
         const bool is_number = column.type != ColumnType::text;
-        ImGui::PushFont(is_number || analysis::is_of_tokens(column) ? context.fonts.mono : nullptr, 0);
+        ImGui::PushFont(is_number || analysis::is_token_column(column) ? context.fonts.mono : nullptr, 0);
         const float room = ImGui::GetContentRegionAvail().x;
         if (is_number)
             ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(room - ImGui::CalcTextSize(text.c_str()).x, 0.0f));

@@ -231,8 +231,8 @@ class RetentionView : public View {
     }
 
     void draw_counts(const Context& context, const MapColors& colors, int rows) const {
-        for (const int count : analysis::counts_of_legend(layer_ >= 0 ? 1 : rows, 8))
-            draw_color_patch(context.theme, map_value_to_color(colors, static_cast<float>(count)),
+        for (const int count : analysis::choose_legend_counts(layer_ >= 0 ? 1 : rows, 8))
+            draw_color_patch(context.theme, color_of(colors, static_cast<float>(count)),
                              layer_ >= 0 ? "kept" : std::to_string(count));
     }
 
@@ -334,7 +334,8 @@ class RetentionView : public View {
         ImGui::SameLine();
         ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
         const auto layer = static_cast<size_t>(layer_ >= 0 ? layer_ : row);
-        ImGui::Text("layer %zu: %s", layer, analysis::fate_in_layer(kept, layer, static_cast<uint32_t>(token)).c_str());
+        ImGui::Text("layer %zu: %s", layer,
+                    analysis::describe_fate_in_layer(kept, layer, static_cast<uint32_t>(token)).c_str());
         ImGui::TextDisabled("%s", measure_definition("retention"));
     }
 

@@ -227,7 +227,7 @@ class SpectrumView : public FigureView {
 
     static int layer_of(const PreparedFigure& shown, size_t panel, size_t shape) {
         const analysis::Panel& of = shown.figure.panels[panel];
-        return analysis::subject_of(of, of.shapes[shape]).layer;
+        return analysis::subject_of_shape(of, of.shapes[shape]).layer;
     }
 
     static void set_hover(Session& session, const PreparedFigure& shown, const FigureHit& hit) {

@@ -287,7 +287,7 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
                               : fmt::format("different tokens from token {} on ({} tokens in the file, {} now)", at,
                                             ids.size(), prompt.ids.size());
         std::string why = "another version of the tokenizer or of kvscope wrote the file";
-        if (engine::has_no_token_ids(stored.recipe_json()))
+        if (engine::recipe_lacks_token_ids(stored.recipe_json()))
             why = "an earlier version of kvscope wrote the file and tokenized context and question separately";
         else if (ids != prompt.ids && prompt.chat_template.empty() && prompt.parses_special)
             why +=
@@ -307,24 +307,24 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
     const std::string begun = trace::recipe_at(trace::part_folder_of(job.output));
     const auto recipe_of = [&](const Whole& one) {
         const std::string asked = engine::recipe_json(model, one.prompts, one.plans, job.experiment);
-        std::string wanted = engine::with_render_times(asked, one.prompts, now);
+        std::string wanted = engine::recipe_with_render_times(asked, one.prompts, now);
         if (job.force) return wanted;
         return engine::with_entries_of(begun, engine::with_entries_of(complete, wanted));
     };
     if (!job.force) {
-        whole.prompts = engine::in_order_of(complete, std::move(whole.prompts));
-        whole.plans = engine::in_order_of(complete, std::move(whole.plans), true);
+        whole.prompts = engine::in_order_of_recipe(complete, std::move(whole.prompts));
+        whole.plans = engine::in_order_of_recipe(complete, std::move(whole.plans), true);
         // If a complete trace contains everything that the command requests, an unfinished extension of the trace is
         // ignored.
-        if (!trace::is_part_of_recipe(recipe_of(whole), complete)) {
+        if (!trace::can_extend_recipe_to(recipe_of(whole), complete)) {
             Whole continued = whole;
-            continued.prompts = engine::in_order_of(begun, std::move(continued.prompts));
-            continued.plans = engine::in_order_of(begun, std::move(continued.plans), false);
-            if (trace::is_part_of_recipe(begun, recipe_of(continued))) whole = std::move(continued);
+            continued.prompts = engine::in_order_of_recipe(begun, std::move(continued.prompts));
+            continued.plans = engine::in_order_of_recipe(begun, std::move(continued.plans), false);
+            if (trace::can_extend_recipe_to(begun, recipe_of(continued))) whole = std::move(continued);
         }
         whole.recipe = recipe_of(whole);
         whole.options.is_part_of_it = [wanted = whole.recipe](const std::string& other) {
-            return trace::is_part_of_recipe(other, wanted);
+            return trace::can_extend_recipe_to(other, wanted);
         };
         if (whole.options.is_part_of_it(complete)) {
             const trace::Reader stored(job.output);

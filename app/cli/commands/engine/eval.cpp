@@ -53,7 +53,7 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
     const bool is_for_people = arguments.format.is_for_people();
     arguments.format.print(is_for_people ? analysis::task_scores_by_budget(rows) : analysis::task_scores(rows));
     std::string failures;
-    for (const auto& failure : analysis::task_failures(rows)) failures += failure + "\n";
+    for (const auto& failure : analysis::describe_failed_runs(rows)) failures += failure + "\n";
     if (!is_for_people || arguments.format.name() == "tex") {
         if (!failures.empty()) print_to_stderr(failures.substr(0, failures.size() - 1));
         return;
@@ -125,7 +125,7 @@ trace::WriterOptions writer_options(const Arguments& arguments, const nlohmann::
                                  .created = arguments.task.prompt.now};
     if (!options.force)
         options.is_part_of_it = [wanted = recipe.dump()](const std::string& other) {
-            return trace::is_part_of_recipe(other, wanted);
+            return trace::can_extend_recipe_to(other, wanted);
         };
     return options;
 }
@@ -139,7 +139,7 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
     const auto options = writer_options(arguments, recipe);
     std::vector<engine::RunPlan> added = plans;
     const std::string there = trace::recipe_at(arguments.job.output);
-    if (!arguments.job.force && engine::has_no_token_ids(there))
+    if (!arguments.job.force && engine::recipe_lacks_token_ids(there))
         throw trace::ReplaceableOutputExists(fmt::format(
             "{} was written by an earlier version of kvscope, which tokenized context and question "
             "separately. Its answers belong to other tokens. Choose another output, or allow the file to be replaced",
@@ -209,8 +209,8 @@ int act(Arguments& arguments) {
     auto& job = arguments.job;
     auto plans = program::plans_of(job);
     if (!job.force)
-        plans = engine::in_order_of(trace::recipe_at(job.output), trace::recipe_at(trace::part_folder_of(job.output)),
-                                    std::move(plans));
+        plans = engine::in_order_of_recipe(trace::recipe_at(job.output),
+                                           trace::recipe_at(trace::part_folder_of(job.output)), std::move(plans));
     auto& task = arguments.task;
     task.haystack = haystack_text(arguments.haystack);
     task.prompt.query_aware = arguments.query_aware == "on";
@@ -238,7 +238,7 @@ int act(Arguments& arguments) {
         if (is_anew) program::remove_begun_trace(job.output);
         throw;
     } catch (const trace::AlreadyComplete&) {
-        for (const auto& failure : analysis::task_failures(trace::Reader(job.output).results(arguments.tasks)))
+        for (const auto& failure : analysis::describe_failed_runs(trace::Reader(job.output).results(arguments.tasks)))
             progress.warning(failure);
         progress.message(fmt::format("{} already contains these results", job.output.string()));
     } catch (const engine::Cancelled&) {
@@ -246,7 +246,7 @@ int act(Arguments& arguments) {
     }
     const trace::Reader reader(job.output);
     show(arguments, reader);
-    return analysis::task_failures(reader.results(arguments.tasks)).empty() ? 0 : 1;
+    return analysis::describe_failed_runs(reader.results(arguments.tasks)).empty() ? 0 : 1;
 }
 
 std::function<int()> declare(CLI::App& app) {

@@ -46,7 +46,8 @@ int act(Arguments& arguments) {
     TerminalProgress progress(arguments.quiet);
     const auto model = arguments.model.open(progress);
     const auto profile = measured(model, options, progress);
-    figures::write_whole_file(arguments.output, engine::to_json(profile, model.transformer().shape()), arguments.force);
+    figures::write_whole_file(arguments.output, engine::to_headkv_json(profile, model.transformer().shape()),
+                              arguments.force);
     progress.message(fmt::format("{} written: {} of {} prompts had correct answers and were counted",
                                  arguments.output.string(), profile.n_right, profile.n_prompts));
     return 0;

@@ -1,4 +1,4 @@
-#include "kernels/neighbour_products.h"
+#include "kernels/adjacent_outer_products.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -48,10 +48,10 @@ double contribution(const std::vector<float>& rows, int64_t n, int64_t d, int64_
     return sum;
 }
 
-std::vector<double> sums_of(NeighbourProducts problem) {
+std::vector<double> sums_of(AdjacentOuterProducts problem) {
     std::vector<double> sums(static_cast<size_t>(problem.n_heads * problem.d * problem.d));
     problem.sums = sums.data();
-    neighbour_products(problem);
+    add_adjacent_outer_products(problem);
     return sums;
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("adjacent products give the quadratic forms of the plain loop, in both
         if (level > supported_simd_level()) continue;
         const ForcedSimdLevel forced(level);
         CAPTURE(name_of(level));
-        NeighbourProducts problem{DType::f32, n_heads, n, d, d, n_heads * d, rows.data()};
+        AdjacentOuterProducts problem{DType::f32, n_heads, n, d, d, n_heads * d, rows.data()};
         check_forms(sums_of(problem), rows, n, d);
         problem.dtype = DType::bf16;
         problem.vectors = halves.data();
@@ -107,14 +107,14 @@ TEST_CASE("adjacent products continue after earlier tokens", "[neighbours]") {
     const std::vector<float> rows = rows_of(n, d);
     std::vector<double> sums(static_cast<size_t>(n_heads * d * d));
     for (const auto& [first, count] : {std::pair<int64_t, int64_t>(0, 1), {1, 1}, {2, 60}, {62, 38}})
-        neighbour_products({DType::f32, n_heads, count, d, d, width, rows.data() + first * width,
-                            first > 0 ? rows.data() + (first - 1) * width : nullptr, sums.data()});
+        add_adjacent_outer_products({DType::f32, n_heads, count, d, d, width, rows.data() + first * width,
+                                     first > 0 ? rows.data() + (first - 1) * width : nullptr, sums.data()});
     check_forms(sums, rows, n, d);
 }
 
 TEST_CASE("adjacent products are the same with any number of threads", "[neighbours]") {
     const std::vector<float> rows = rows_of(200, 64);
-    const NeighbourProducts problem{DType::f32, n_heads, 200, 64, 64, n_heads * 64, rows.data()};
+    const AdjacentOuterProducts problem{DType::f32, n_heads, 200, 64, 64, n_heads * 64, rows.data()};
     const int before = threads();
     set_threads(1);
     const std::vector<double> alone = sums_of(problem);
@@ -138,12 +138,12 @@ TEST_CASE("a vector with a NaN makes its head's products NaN, and no other's", "
 TEST_CASE("adjacent products reject invalid problems", "[neighbours]") {
     const std::vector<float> rows(32);
     std::vector<double> sums(256);
-    CHECK_THROWS_AS(neighbour_products({DType::f16, 1, 2, 16, 16, 16, rows.data(), nullptr, sums.data()}),
+    CHECK_THROWS_AS(add_adjacent_outer_products({DType::f16, 1, 2, 16, 16, 16, rows.data(), nullptr, sums.data()}),
                     std::invalid_argument);
-    CHECK_THROWS_AS(neighbour_products({DType::f32, 1, -1, 16, 16, 16, rows.data(), nullptr, sums.data()}),
+    CHECK_THROWS_AS(add_adjacent_outer_products({DType::f32, 1, -1, 16, 16, 16, rows.data(), nullptr, sums.data()}),
                     std::invalid_argument);
-    CHECK_THROWS_AS(neighbour_products({DType::f32, 1, 2, 16, 16, 16, nullptr, nullptr, sums.data()}),
+    CHECK_THROWS_AS(add_adjacent_outer_products({DType::f32, 1, 2, 16, 16, 16, nullptr, nullptr, sums.data()}),
                     std::invalid_argument);
-    neighbour_products({DType::f32, 1, 1, 16, 16, 16, rows.data(), nullptr, sums.data()});
+    add_adjacent_outer_products({DType::f32, 1, 1, 16, 16, 16, rows.data(), nullptr, sums.data()});
     CHECK(std::all_of(sums.begin(), sums.end(), [](double x) { return x == 0; }));
 }

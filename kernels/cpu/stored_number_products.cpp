@@ -1,4 +1,4 @@
-#include "kernels/stored_numbers.h"
+#include "kernels/stored_number_products.h"
 
 #include "kernels/cpu/level_kernels.h"
 

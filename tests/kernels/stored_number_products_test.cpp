@@ -1,4 +1,4 @@
-#include "kernels/stored_numbers.h"
+#include "kernels/stored_number_products.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

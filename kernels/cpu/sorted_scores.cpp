@@ -1,4 +1,4 @@
-#include "kernels/ranking.h"
+#include "kernels/sorted_scores.h"
 
 #include <algorithm>
 #include <array>
@@ -58,7 +58,7 @@ void require_count(int64_t k, int64_t n) {
 }  // namespace
 
 template <class Score>
-Ranking<Score>::Ranking(const Score* scores, int64_t n_rows, int64_t n)
+SortedScores<Score>::SortedScores(const Score* scores, int64_t n_rows, int64_t n)
     : scores_(scores),
       n_rows_(n_rows),
       n_(n),
@@ -80,7 +80,7 @@ Ranking<Score>::Ranking(const Score* scores, int64_t n_rows, int64_t n)
 }
 
 template <class Score>
-int64_t Ranking<Score>::find_nan(int64_t row, int64_t n_prefix) const {
+int64_t SortedScores<Score>::find_nan(int64_t row, int64_t n_prefix) const {
     const int64_t n_numbers = n_numbers_[static_cast<size_t>(row)];
     if (n_numbers == n_) return -1;
     const int64_t first = order(row)[n_numbers];
@@ -88,7 +88,7 @@ int64_t Ranking<Score>::find_nan(int64_t row, int64_t n_prefix) const {
 }
 
 template <class Score>
-void Ranking<Score>::select(int64_t row, int64_t n_prefix, int64_t k, uint32_t* indices) const {
+void SortedScores<Score>::select(int64_t row, int64_t n_prefix, int64_t k, uint32_t* indices) const {
     require_count(k, n_prefix);
     if (const int64_t position = find_nan(row, n_prefix); position >= 0) throw NanScore(0, position);
     // Marks the indices in a bit set, then lists the marked indices in ascending order.
@@ -106,7 +106,7 @@ void Ranking<Score>::select(int64_t row, int64_t n_prefix, int64_t k, uint32_t* 
 }
 
 template <class Score>
-bool Ranking<Score>::ends_at(int64_t n_prefix) const {
+bool SortedScores<Score>::ends_at(int64_t n_prefix) const {
     for (int64_t row = 0; row < n_rows_; ++row) {
         if (n_numbers_[static_cast<size_t>(row)] != n_prefix || find_nan(row, n_prefix) >= 0) return false;
     }
@@ -114,7 +114,7 @@ bool Ranking<Score>::ends_at(int64_t n_prefix) const {
 }
 
 template <class Score>
-void Ranking<Score>::count(int64_t n_prefix, int64_t k, int64_t* counts) const {
+void SortedScores<Score>::count(int64_t n_prefix, int64_t k, int64_t* counts) const {
     require_count(k, n_rows_ * n_prefix);
     for (int64_t row = 0; row < n_rows_; ++row) {
         if (const int64_t position = find_nan(row, n_prefix); position >= 0) throw NanScore(row, position);
@@ -147,7 +147,7 @@ void Ranking<Score>::count(int64_t n_prefix, int64_t k, int64_t* counts) const {
     }
 }
 
-template class Ranking<float>;
-template class Ranking<double>;
+template class SortedScores<float>;
+template class SortedScores<double>;
 
 }  // namespace kvscope::kernels

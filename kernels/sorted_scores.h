@@ -10,10 +10,10 @@ namespace kvscope::kernels {
 
 /// Rows of scores, sorted once, for select_topk() and count_topk_by_row() with many values of k.
 template <class Score>
-class Ranking {
+class SortedScores {
  public:
     /// Sorts each row of scores (n_rows, n), NaN last. The scores must stay unchanged during the ranking's lifetime.
-    Ranking(const Score* scores, int64_t n_rows, int64_t n);
+    SortedScores(const Score* scores, int64_t n_rows, int64_t n);
 
     int64_t n_rows() const { return n_rows_; }
     int64_t n() const { return n_; }
@@ -39,7 +39,7 @@ class Ranking {
     std::vector<int64_t> n_numbers_;  ///< (n_rows) count of scores that are not NaN
 };
 
-extern template class Ranking<float>;
-extern template class Ranking<double>;
+extern template class SortedScores<float>;
+extern template class SortedScores<double>;
 
 }  // namespace kvscope::kernels

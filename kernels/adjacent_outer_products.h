@@ -7,7 +7,7 @@
 namespace kvscope::kernels {
 
 /// Vectors of several heads. Element c of token i and head h is vectors[i * row_stride + h * head_stride + c].
-struct NeighbourProducts {
+struct AdjacentOuterProducts {
     DType dtype = DType::f32;  ///< f32 or bf16; arithmetic is f32 within a call, and `sums` are f64
     int64_t n_heads = 0;
     int64_t n = 0;
@@ -23,7 +23,7 @@ struct NeighbourProducts {
 /// divided by its length. So v^T S v = sum (e_i . v)(e_{i+1} . v), and the trace of S is the sum of the cosines.
 /// Vectors of length 0 add nothing; NaN makes S NaN. Throws std::invalid_argument for another type, negative sizes or a
 /// null array.
-void neighbour_products(const NeighbourProducts& problem);
+void add_adjacent_outer_products(const AdjacentOuterProducts& problem);
 
 /// Computes v^T S v for each of n vectors (n, d) into out (n), in f64. `matrix` is S (d, d).
 void quadratic_forms(const double* matrix, const float* vectors, int64_t n, int64_t d, double* out);

@@ -10,7 +10,7 @@ namespace kvscope::kernels {
 
 /// S is the sum of e_c (e_{c-1} + e_{c+1})^T over odd c. Each pair has one odd vector; a pair may be transposed.
 template <class Simd>
-struct NeighbourProductsBody {
+struct AdjacentOuterProductsBody {
     using vec = typename Simd::vec;
     static constexpr int W = Simd::W;
     static constexpr int64_t kCentres = 32;
@@ -23,7 +23,7 @@ struct NeighbourProductsBody {
         return static_cast<size_t>((2 * kCentres + 1 + kCentres + width) * width) * sizeof(float);
     }
 
-    static void head(const NeighbourProducts& problem, int64_t head, void* scratch) {
+    static void head(const AdjacentOuterProducts& problem, int64_t head, void* scratch) {
         if (problem.dtype == DType::bf16)
             add_head<bf16>(problem, head, static_cast<float*>(scratch));
         else
@@ -34,7 +34,7 @@ struct NeighbourProductsBody {
     static int64_t padded(int64_t d) { return (d + W - 1) / W * W; }
 
     template <class T>
-    static void add_head(const NeighbourProducts& problem, int64_t head, float* scratch) {
+    static void add_head(const AdjacentOuterProducts& problem, int64_t head, float* scratch) {
         const int64_t d = problem.d, width = padded(d);
         float* const units = scratch;
         float* const beside = units + (2 * kCentres + 1) * width;

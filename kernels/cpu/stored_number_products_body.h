@@ -9,7 +9,7 @@ namespace kvscope::kernels {
 
 /// Products with the numbers that a cache stores. Registers hold f32 sums of kRows rows and 2 W columns.
 template <class Simd>
-struct StoredNumbersBody {
+struct StoredNumberProductsBody {
     using vec = typename Simd::vec;
     static constexpr int W = Simd::W;
     static constexpr int kRows = 4;

@@ -1,4 +1,4 @@
-#include "kernels/ranking.h"
+#include "kernels/sorted_scores.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -40,7 +40,7 @@ TEMPLATE_TEST_CASE("a ranking gives the results of top-k, for each row and for a
     for (const auto& [n, n_prefix] : {std::pair<int64_t, int64_t>{1, 1}, {70, 64}, {3000, 2990}, {40000, 40000}}) {
         for (int kind = 0; kind < 4; ++kind) {
             const auto scores = scores_of_kind<TestType>(kind, rows, n, n_prefix);
-            const Ranking<TestType> ranking(scores.data(), rows, n);
+            const SortedScores<TestType> ranking(scores.data(), rows, n);
             REQUIRE(ranking.ends_at(n_prefix));
             CHECK(ranking.ends_at(n_prefix - 1) == false);
             for (const int64_t k : {int64_t{0}, int64_t{1}, n_prefix / 3, n_prefix}) {
@@ -66,7 +66,7 @@ TEMPLATE_TEST_CASE("a ranking gives the results of top-k, for each row and for a
 TEMPLATE_TEST_CASE("a ranking reports the first NaN in the prefix", "[ranking]", float, double) {
     const TestType nan = std::numeric_limits<TestType>::quiet_NaN();
     const std::vector<TestType> scores{4, 2, nan, nan, 1, nan, 3, nan};
-    const Ranking<TestType> ranking(scores.data(), 2, 4);
+    const SortedScores<TestType> ranking(scores.data(), 2, 4);
     CHECK(ranking.find_nan(0, 2) == -1);
     CHECK(ranking.find_nan(0, 3) == 2);
     CHECK(ranking.find_nan(1, 4) == 1);

@@ -1,6 +1,6 @@
-"""Loads the model of one peer and measures the requested work, for benchmark.py.
+"""Loads the model of one peer and measures the requested work, for compare_with_peers.py.
 
-    peers.py transformers|llama THREADS bf16|f32     reads and answers requests, one JSON line each
+    measure_peer.py transformers|llama THREADS bf16|f32     reads and answers requests, one JSON line each
 
 Requests: {"do": "prefill", "ids": [...]}                       -> {"seconds"}
           {"do": "decode", "ids": [...], "tokens": T}           -> {"seconds"} of T - 1 steps after the prompt

@@ -1,4 +1,4 @@
-#include "kernels/neighbour_products.h"
+#include "kernels/adjacent_outer_products.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -59,9 +59,9 @@ Form form() {
 
 }  // namespace
 
-void neighbour_products(const NeighbourProducts& problem) {
+void add_adjacent_outer_products(const AdjacentOuterProducts& problem) {
     const auto require = [](bool condition, const char* what) {
-        if (!condition) throw std::invalid_argument(std::string("neighbour_products: ") + what);
+        if (!condition) throw std::invalid_argument(std::string("add_adjacent_outer_products: ") + what);
     };
     require(problem.dtype == DType::f32 || problem.dtype == DType::bf16, "expected vectors in f32 or bf16");
     require(problem.n_heads >= 0 && problem.n >= 0 && problem.d > 0, "sizes must not be negative");
@@ -74,7 +74,7 @@ void neighbour_products(const NeighbourProducts& problem) {
     char* scratch = static_cast<char*>(workspace.reserve(per_thread * static_cast<size_t>(n_threads)));
     over_parts(n_threads, problem.n_heads, 1, [&](int64_t begin, int64_t end, int member) {
         for (int64_t head = begin; head < end; ++head)
-            kernels.neighbour_products(problem, head, scratch + per_thread * static_cast<size_t>(member));
+            kernels.add_adjacent_outer_products(problem, head, scratch + per_thread * static_cast<size_t>(member));
     });
 }
 

@@ -1,4 +1,4 @@
-"""usage: dozen.py: prints kvscope's twelve policies, one per line, for scripts/gpu.
+"""usage: twelve_policies.py: prints kvscope's twelve policies, one per line, for scripts/gpu.
 
 kvpress lacks some of these policies. Its twelve presses contain other methods instead, which need no second pass.
 """

@@ -1,7 +1,7 @@
 """Measures kvscope and its peers alternately on this machine and prints the ratios as a Markdown table.
 
 All programs use one data type (--dtype) and 4,096 prompt tokens unless a row says otherwise; llama.cpp uses the model's
-own Q4_1. The peers run in separate processes with a loaded model (peers.py). Each cell is the median over the rounds.
+own Q4_1. The peers run in separate processes with a loaded model (measure_peer.py). Each cell is the median over the rounds.
 Load, read bandwidth and GEMM rates are measured for each row. No time includes loading a model.
 """
 
@@ -21,8 +21,8 @@ import h5py
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts" / "golden"))
 
-from dozen import DOZEN, PRESSES  # noqa: E402
-from machine import Machine  # noqa: E402
+from twelve_policies import DOZEN, PRESSES  # noqa: E402
+from machine_rates import Machine  # noqa: E402
 from reference_model import default_gguf, demo_text  # noqa: E402
 
 POLICIES = ("snapkv", "pyramidkv", "ada-snapkv", "streaming-llm")
@@ -33,7 +33,7 @@ DOZEN_BUDGETS = (64, 128, 256, 512)
 class Peer:
     def __init__(self, name, threads, dtype):
         self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "bench" / "peers.py"), name, str(threads), dtype],
+            [sys.executable, str(ROOT / "bench" / "measure_peer.py"), name, str(threads), dtype],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=os.environ | {"OMP_NUM_THREADS": str(threads), "TRANSFORMERS_VERBOSITY": "error"},
         )
