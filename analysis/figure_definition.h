@@ -38,7 +38,7 @@ struct FigureOptions {
     bool title = false;                ///< whether to draw the title (papers use captions instead)
     double width_mm = 0;               ///< 0: the default of the figure
     double height_mm = 0;              ///< 0: the default of the figure
-    /// New labels of the settings of task results, by setting (analysis/renamed_runs.h).
+    /// New labels of the settings of task results, by setting (analysis/rename_runs.h).
     std::map<std::string, std::string> setting_labels = {};
     /// Shows KV heads instead of query heads, so that runs with different heads can be subtracted.
     bool common_unit = false;

@@ -8,7 +8,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
 #include "analysis/sentences.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 
 namespace kvscope::analysis {
 

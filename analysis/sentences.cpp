@@ -268,7 +268,7 @@ std::vector<TokenSpan> split_into_sentences_to_rank(const TokenTexts& texts, siz
 }
 
 std::string trimmed_text(const TokenTexts& texts, TokenSpan span) {
-    const std::string_view text = whole_characters(texts, span.first, span.last);
+    const std::string_view text = whole_characters_of_tokens(texts, span.first, span.last);
     const size_t begin = text.find_first_not_of(" \t\r\n");
     if (begin == std::string_view::npos) return std::string(text);
     return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin));

@@ -13,7 +13,7 @@
 #include "analysis/covered_curves.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {

@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "analysis/color_map.h"
+#include "analysis/figures_of_several_traces.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_pairs.h"
-#include "analysis/several_traces.h"
 #include "analysis/shown_runs.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -11,7 +11,7 @@
 #include "engine/common/engine_error.h"
 #include "engine/model/model.h"
 #include "kernels/team.h"
-#include "trace/kept_spectra.h"
+#include "trace/spectra_cache.h"
 
 namespace kvscope::engine {
 namespace {
@@ -76,7 +76,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
     trace::cache_spectra(model, record);
 }
 
-double estimate_spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
+double spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
     if (trace::has_cached_spectra(model_attributes(config, fingerprint))) return 0;
     constexpr double operations_per_second = 2.5e9;
     const double hidden = config.hidden_size;

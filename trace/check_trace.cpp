@@ -10,7 +10,7 @@
 #include "json/bounded_json.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5.h"
-#include "trace/load.h"
+#include "trace/load_records.h"
 #include "trace/problem_list.h"
 #include "trace/storable_text.h"
 

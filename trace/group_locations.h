@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "trace/hdf5.h"
-#include "trace/store.h"
+#include "trace/store_records.h"
 
 namespace kvscope::trace {
 

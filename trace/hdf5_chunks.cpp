@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/parallel_with_scratch.h"
-#include "trace/chunk_layout.h"
+#include "trace/chunk_packing.h"
 #include "trace/hdf5.h"
 
 namespace kvscope::trace::h5 {

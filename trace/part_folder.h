@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "trace/hdf5.h"
-#include "trace/store.h"
+#include "trace/store_records.h"
 
 namespace kvscope::trace {
 

@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "trace/added_run.h"
 #include "trace/extents.h"
+#include "trace/in_memory_run.h"
 #include "trace/record_fields.h"
-#include "trace/trace_files.h"
+#include "trace/trace_contents.h"
 
 namespace kvscope::trace {
 
@@ -18,13 +18,13 @@ namespace {
 
 struct Extended {
     std::vector<RunAttributes> runs;
-    std::vector<std::shared_ptr<const AddedRun>> added;
+    std::vector<std::shared_ptr<const InMemoryRun>> added;
 };
 
 }  // namespace
 
 struct Reader::Impl {
-    std::shared_ptr<const TraceFiles> files;
+    std::shared_ptr<const TraceContents> files;
     std::map<int, std::shared_ptr<const Extended>> extended = {};  ///< prompts with added or renamed runs
 
     const std::vector<RunAttributes>& runs(int prompt) const {
@@ -40,7 +40,7 @@ struct Reader::Impl {
         }
         return all[static_cast<std::size_t>(run)];
     }
-    const AddedRun* added(Place place) const {
+    const InMemoryRun* added(Place place) const {
         if (place.prompt < 0 || place.run < 0) return nullptr;
         run(place.prompt, place.run);
         const std::size_t in_file = files->prompt(place.prompt).runs.size();
@@ -49,7 +49,7 @@ struct Reader::Impl {
     }
 };
 
-Reader::Reader(const std::filesystem::path& path) : impl_(new Impl{TraceFiles::open(path)}) {}
+Reader::Reader(const std::filesystem::path& path) : impl_(new Impl{TraceContents::open(path)}) {}
 Reader::Reader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
@@ -62,7 +62,7 @@ Reader Reader::with_run(int prompt, RunRecord run) const {
     after->runs = runs(prompt);
     after->runs.push_back(run);
     if (before != impl_->extended.end()) after->added = before->second->added;
-    after->added.push_back(std::make_shared<const AddedRun>(std::move(run), model(), attributes));
+    after->added.push_back(std::make_shared<const InMemoryRun>(std::move(run), model(), attributes));
     auto impl = std::make_unique<Impl>(*impl_);
     impl->extended[prompt] = std::move(after);
     return Reader(std::move(impl));
@@ -123,12 +123,12 @@ std::optional<int> Reader::full_run(int prompt) const {
 }
 
 bool Reader::has(Place place, const schema::DataSet& data_set) const {
-    if (const AddedRun* added = impl_->added(place)) return added->has(data_set);
+    if (const InMemoryRun* added = impl_->added(place)) return added->has(data_set);
     return impl_->files->has(place, data_set);
 }
 
 std::vector<std::size_t> Reader::shape(Place place, const schema::DataSet& data_set) const {
-    if (const AddedRun* added = impl_->added(place)) return added->shape(data_set);
+    if (const InMemoryRun* added = impl_->added(place)) return added->shape(data_set);
     return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::info(open).shape; });
 }
 
@@ -158,7 +158,7 @@ std::size_t layers_in_a_piece(const std::vector<std::size_t>& shape, std::size_t
 
 template <class T>
 std::vector<T> Reader::read(Place place, const schema::DataSet& data_set) const {
-    if (const AddedRun* added = impl_->added(place)) return added->read<T>(data_set);
+    if (const InMemoryRun* added = impl_->added(place)) return added->read<T>(data_set);
     const std::vector<std::size_t> lengths = shape(place, data_set);
     const std::size_t layers_at_once = layers_in_a_piece(lengths, sizeof(T));
     if (layers_at_once == 0)
@@ -178,13 +178,13 @@ std::vector<T> Reader::read(Place place, const schema::DataSet& data_set) const 
 
 template <class T>
 std::vector<T> Reader::read(Place place, const schema::DataSet& data_set, const Block& block) const {
-    if (const AddedRun* added = impl_->added(place)) return added->read<T>(data_set, &block);
+    if (const InMemoryRun* added = impl_->added(place)) return added->read<T>(data_set, &block);
     return impl_->files->with_data_set(place, data_set, [&](hid_t open) { return h5::read<T>(open, &block); });
 }
 
 template <class T>
 std::vector<T> Reader::read_layer(Place place, const schema::DataSet& data_set, std::size_t layer) const {
-    if (const AddedRun* added = impl_->added(place)) {
+    if (const InMemoryRun* added = impl_->added(place)) {
         const Block block = block_of_layer(added->shape(data_set), layer);
         return added->read<T>(data_set, &block);
     }
@@ -228,7 +228,7 @@ std::vector<double> Reader::scores(int prompt, int run, std::size_t layer) const
 
 std::shared_ptr<const Kept> Reader::kept(int prompt, int run) const {
     const Place place = Place::of_run(prompt, run);
-    if (const AddedRun* added = impl_->added(place)) return added->kept();
+    if (const InMemoryRun* added = impl_->added(place)) return added->kept();
     return impl_->files->kept(prompt, run);
 }
 
@@ -269,7 +269,7 @@ PromptRecord Reader::prompt_record(int prompt) const {
 
 RunRecord Reader::run_record(int prompt, int run) const {
     const Place place = Place::of_run(prompt, run);
-    if (const AddedRun* added = impl_->added(place)) return added->record();
+    if (const InMemoryRun* added = impl_->added(place)) return added->record();
     RunRecord out;
     static_cast<RunAttributes&>(out) = this->run(prompt, run);
     out.given_label.clear();

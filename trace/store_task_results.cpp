@@ -6,7 +6,7 @@
 #include "trace/hdf5.h"
 #include "trace/result_table.h"
 #include "trace/storable_text.h"
-#include "trace/store.h"
+#include "trace/store_records.h"
 
 namespace kvscope::trace {
 

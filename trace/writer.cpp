@@ -22,13 +22,13 @@
 #include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/input_file.h"
-#include "trace/join.h"
-#include "trace/load.h"
+#include "trace/join_parts.h"
+#include "trace/load_records.h"
 #include "trace/output_file.h"
 #include "trace/part_folder.h"
 #include "trace/shared_scores.h"
 #include "trace/storable_text.h"
-#include "trace/store.h"
+#include "trace/store_records.h"
 
 namespace kvscope::trace {
 

@@ -7,7 +7,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 
 namespace kvscope::analysis::channels_file {
 namespace {

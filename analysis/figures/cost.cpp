@@ -10,7 +10,7 @@
 #include "analysis/run_pairs.h"
 #include "analysis/run_style.h"
 #include "analysis/shown_runs.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 
 namespace kvscope::analysis::cost_file {
 namespace {

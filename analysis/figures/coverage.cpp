@@ -7,7 +7,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/share_figure.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 
 namespace kvscope::analysis::coverage_file {
 namespace {

@@ -9,7 +9,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/shown_runs.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 #include "analysis/what_if/curve_figure.h"
 #include "analysis/what_if/curve_runs.h"
 
@@ -50,7 +50,7 @@ void require_measure(const TracePart& part, CurveMeasure measure) {
 
 Choice choose(std::span<const TracePart> parts, size_t trace) {
     const TracePart& part = parts[trace];
-    const auto measure = curve_measure(part.options.source);
+    const auto measure = curve_measure_from_name(part.options.source);
     const std::vector<int> shown = chosen_runs(*part.reader, part.options);
     const std::vector<trace::RunAttributes> runs = part.reader->runs(part.options.prompt);
     Choice choice{&part, trace, part.styles.empty() ? run_styles(runs) : part.styles, {}};
@@ -71,7 +71,7 @@ void check(const trace::Reader& reader, const FigureOptions& options) {
     std::exception_ptr refused;
     for (const CurveRuns& curve : choice.curves.curves) {
         try {
-            selection_along(reader, options.prompt, curve, over_of(options));
+            find_what_if_for_curve(reader, options.prompt, curve, over_of(options));
             return;
         } catch (const NothingToShow&) {
             if (!refused) refused = std::current_exception();
@@ -101,8 +101,9 @@ Made make_curve(const Choice& choice, const CurveRuns& runs, const WhatIf& what_
     drawn.points = what_if_curve(choice.reader(), choice.prompt(), runs.source, over, select, attention);
     for (const auto& [x, run] : runs.places) drawn.recorded.emplace_back(x, Subject{.trace = choice.trace, .run = run});
     if (over == over_budget)
-        drawn.reaches = smallest_budget(choice.reader(), choice.prompt(), runs.source, drawn.points,
-                                        curve_measure(options.source), threshold_of(options), select, attention);
+        drawn.reaches = smallest_budget_reaching_share(choice.reader(), choice.prompt(), runs.source, drawn.points,
+                                                       curve_measure_from_name(options.source), threshold_of(options),
+                                                       select, attention);
     return made;
 }
 
@@ -128,7 +129,7 @@ Selections selections_of(const Choice& choice) {
     for (const CurveRuns& runs : choice.curves.curves) {
         try {
             selections.made.emplace_back(
-                runs, selection_along(choice.reader(), choice.prompt(), runs, over_of(choice.part->options)));
+                runs, find_what_if_for_curve(choice.reader(), choice.prompt(), runs, over_of(choice.part->options)));
         } catch (const NothingToShow&) {
             if (!selections.refused) selections.refused = std::current_exception();
             leave_out(runs.label);
@@ -183,7 +184,8 @@ std::string caption_of(const CurveAxes& axes, const Curves& curves) {
 Figure make(std::span<const TracePart> parts) {
     const FigureOptions& options = parts.front().options;
     const Curves curves = make_curves(parts);
-    const CurveAxes axes{curve_measure(options.source), over_of(options), threshold_of(options), curves.full_bytes};
+    const CurveAxes axes{curve_measure_from_name(options.source), over_of(options), threshold_of(options),
+                         curves.full_bytes};
     std::vector<DrawnCurve> drawn;
     std::vector<ShownRun> shown;
     for (const Made& made : curves.made) {

@@ -11,7 +11,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/short_label.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 
 namespace kvscope::analysis::difference_file {
 namespace {
@@ -68,7 +68,7 @@ Side read_side(const trace::Reader& reader, int prompt, int run, size_t n_tokens
     Side side{run, run_label(reader.run(prompt, run)), reader.kept(prompt, run), {}, {}};
     const KeptSets sets = kept_sets(*side.kept, n_tokens);
     side.counts = retention(sets);
-    side.holding = holding_heads(sets);
+    side.holding = count_holding_heads(sets);
     return side;
 }
 

@@ -8,7 +8,7 @@
 #include "analysis/axes.h"
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 
 namespace kvscope::analysis::head_statistics_file {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "analysis/axes.h"
 #include "analysis/figure_definition.h"
-#include "analysis/measures/head_order.h"
+#include "analysis/measures/head_clustering.h"
 #include "analysis/measures/kv_head_jsd.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 
 namespace kvscope::analysis::jsd_file {
 namespace {
@@ -159,7 +159,7 @@ Matrices read_matrices(const trace::Reader& reader, const FigureOptions& options
         auto& heads = m.heads.emplace_back(m.n);
         std::iota(heads.begin(), heads.end(), 0);
         if (!m.by_similarity) continue;
-        const auto order = head_order(m.values.back(), m.n);
+        const auto order = order_heads_by_similarity(m.values.back(), m.n);
         std::transform(order.begin(), order.end(), heads.begin(), [](size_t head) { return static_cast<int>(head); });
     }
     return m;

@@ -5,10 +5,10 @@
 
 #include "analysis/axes.h"
 #include "analysis/figure_definition.h"
-#include "analysis/measures/entry_sizes.h"
+#include "analysis/measures/entry_cardinality.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis::merging_file {
@@ -89,7 +89,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     scale.background_label = "dropped";
     std::vector<int> indices;
     for (size_t i = 0; i < runs.size(); ++i) {
-        const auto sizes = shaded_entry_sizes(*runs[i].kept, n_tokens);
+        const auto sizes = shaded_cardinalities(*runs[i].kept, n_tokens);
         HeatMap map = heat_map(sizes, layers, n_tokens);
         scale.max = std::max(scale.max, double{*std::max_element(map.values.begin(), map.values.end())});
         indices.push_back(runs[i].index);

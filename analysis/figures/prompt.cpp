@@ -9,7 +9,7 @@
 #include "analysis/measures/retention.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 #include "analysis/tables/broken_text.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/tables/token_text.h"
@@ -98,8 +98,7 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
     if (!options.runs.empty()) return "";
     const std::vector<int> all = chosen_runs(reader, options);
     if (all.size() < 2) return "";
-    return fmt::format("only {}, the first of {} runs", run_label(reader.run(options.prompt, all.front())),
-                       all.size());
+    return fmt::format("only {}, the first of {} runs", run_label(reader.run(options.prompt, all.front())), all.size());
 }
 
 Shown read_shown(const trace::Reader& reader, const FigureOptions& options, const Arrangement& arrangement) {

@@ -9,10 +9,10 @@
 #include "analysis/axes.h"
 #include "analysis/color_map.h"
 #include "analysis/figure_definition.h"
+#include "analysis/figures_of_several_traces.h"
 #include "analysis/run_choice.h"
-#include "analysis/several_traces.h"
 #include "analysis/shown_runs.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 #include "kernels/cosine.h"
 
 namespace kvscope::analysis::query_similarity_file {

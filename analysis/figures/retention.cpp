@@ -11,7 +11,7 @@
 #include "analysis/measures/token_coverage.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/subject_table.h"
+#include "analysis/subject_columns.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis::retention_file {
@@ -179,7 +179,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
          Column{"entries", "Entries", "", ColumnType::real, 2}});
     const std::vector<int> layers = chosen_layers(reader, options);
     for (const Run& run : read_runs(reader, options)) {
-        const std::vector<uint16_t> holding = holding_heads(run.sets());
+        const std::vector<uint16_t> holding = count_holding_heads(run.sets());
         const std::string label = run_label(run.attributes);
         for (const int layer : layers) {
             for (size_t token = 0; token < run.n_tokens; ++token) {

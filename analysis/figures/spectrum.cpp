@@ -9,11 +9,11 @@
 #include "analysis/axes.h"
 #include "analysis/figure_definition.h"
 #include "analysis/gradient_alignment_scatter.h"
+#include "analysis/kv_similarity_maps.h"
 #include "analysis/run_choice.h"
-#include "analysis/similarity_maps.h"
-#include "analysis/subject_table.h"
-#include "trace/kept_spectra.h"
+#include "analysis/subject_columns.h"
 #include "trace/record_fields.h"
+#include "trace/spectra_cache.h"
 
 namespace kvscope::analysis::spectrum_file {
 namespace {

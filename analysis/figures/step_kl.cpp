@@ -8,12 +8,12 @@
 
 #include "analysis/axes.h"
 #include "analysis/color_map.h"
-#include "analysis/compared_steps.h"
 #include "analysis/figure_definition.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_pairs.h"
 #include "analysis/shown_runs.h"
-#include "analysis/subject_table.h"
+#include "analysis/step_divergence.h"
+#include "analysis/subject_columns.h"
 
 namespace kvscope::analysis::step_kl_file {
 namespace {

@@ -52,7 +52,8 @@ std::vector<double> attention_lost(std::span<const float> window_attention, size
     return lost;
 }
 
-std::vector<double> token_kl_losses(const trace::Reader& reader, int prompt, int run, std::span<const int> layers) {
+std::vector<double> kl_weighted_attention_lost(const trace::Reader& reader, int prompt, int run,
+                                               std::span<const int> layers) {
     std::vector<double> lost(static_cast<size_t>(reader.prompt(prompt).visible_tokens()), 0.0);
     const auto place = trace::Place::of_run(prompt, run);
     if (reader.run(prompt, run).policy == "full") return lost;
@@ -63,8 +64,8 @@ std::vector<double> token_kl_losses(const trace::Reader& reader, int prompt, int
     return lost;
 }
 
-TokenLosses token_losses(const trace::Reader& reader, int prompt, std::span<const int> runs,
-                         std::span<const int> layers) {
+TokenLosses attention_lost_by_runs(const trace::Reader& reader, int prompt, std::span<const int> runs,
+                                   std::span<const int> layers) {
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     const auto n_heads = static_cast<size_t>(reader.model().n_heads);
     TokenLosses losses;
@@ -73,7 +74,7 @@ TokenLosses token_losses(const trace::Reader& reader, int prompt, std::span<cons
         kept.push_back(reader.kept(prompt, run));
         auto& of = losses.runs.emplace_back();
         of.is_measured = can_measure_kept_tokens(reader.run(prompt, run), kept_sets(*kept.back(), n));
-        of.kl_attention = token_kl_losses(reader, prompt, run, layers);
+        of.kl_attention = kl_weighted_attention_lost(reader, prompt, run, layers);
     }
     if (!reader.has(trace::Place::of_prompt(prompt), trace::schema::prompt::window_attention)) return losses;
     losses.attention.assign(n, 0.0);

@@ -18,9 +18,10 @@ std::vector<double> attention_lost(std::span<const float> window_attention, size
 /// Attention that runs lost with each prompt token, averaged over layers.
 struct TokenLosses {
     struct OfRun {
-        std::vector<double> attention;     ///< attention lost with each token (N); empty if not recorded
-        std::vector<double> kl_attention;  ///< result of token_kl_losses(), in nats (N); empty if not recorded
-        bool is_measured = false;          ///< result of can_measure_kept_tokens()
+        std::vector<double> attention;  ///< attention lost with each token (N); empty if not recorded
+        std::vector<double>
+            kl_attention;          ///< result of kl_weighted_attention_lost(), in nats (N); empty if not recorded
+        bool is_measured = false;  ///< result of can_measure_kept_tokens()
     };
     std::vector<OfRun> runs;
     std::vector<double>
@@ -29,10 +30,11 @@ struct TokenLosses {
 
 /// Returns a run's `kl_attention_lost` per token (N), averaged over layers. The result is zero for full, and empty if
 /// the trace has no such data.
-std::vector<double> token_kl_losses(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
+std::vector<double> kl_weighted_attention_lost(const trace::Reader& reader, int prompt, int run,
+                                               std::span<const int> layers);
 
 /// Returns the losses of finished runs, in the order of `runs`.
-TokenLosses token_losses(const trace::Reader& reader, int prompt, std::span<const int> runs,
-                         std::span<const int> layers);
+TokenLosses attention_lost_by_runs(const trace::Reader& reader, int prompt, std::span<const int> runs,
+                                   std::span<const int> layers);
 
 }  // namespace kvscope::analysis

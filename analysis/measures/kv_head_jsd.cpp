@@ -21,7 +21,7 @@ std::vector<float> kv_head_jsd(std::span<const float> window_attention, size_t n
     return jsd;
 }
 
-std::vector<double> mean_divergences(std::span<const float> divergence, size_t n) {
+std::vector<double> mean_divergences_from_other_heads(std::span<const float> divergence, size_t n) {
     if (divergence.size() != n * n)
         throw std::invalid_argument(
             fmt::format("mean divergences: {} values are not {} heads x {} heads", divergence.size(), n, n));

@@ -13,6 +13,6 @@ std::vector<float> kv_head_jsd(std::span<const float> window_attention, size_t n
 
 /// Returns each head's mean divergence from the other heads (n). NaN values are ignored; NaN if no value remains.
 /// @param divergence (n, n), symmetric
-std::vector<double> mean_divergences(std::span<const float> divergence, size_t n);
+std::vector<double> mean_divergences_from_other_heads(std::span<const float> divergence, size_t n);
 
 }  // namespace kvscope::analysis

@@ -34,7 +34,7 @@ std::vector<double> heads_keeping(const KeptSets& kept) {
     return counts;
 }
 
-std::vector<uint16_t> holding_heads(const KeptSets& kept) {
+std::vector<uint16_t> count_holding_heads(const KeptSets& kept) {
     std::vector<uint16_t> counts(kept.n_layers * kept.n_tokens, 0);
     for (size_t layer = 0; layer < kept.n_layers; ++layer)
         for (size_t row = 0; row < kept.n_rows; ++row)
@@ -42,7 +42,7 @@ std::vector<uint16_t> holding_heads(const KeptSets& kept) {
     return counts;
 }
 
-std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layers) {
+std::vector<double> share_of_heads_keeping(const KeptSets& kept, std::span<const int> layers) {
     std::vector<double> shares(kept.n_tokens, 0.0);
     for (const int layer : layers)
         for (size_t row = 0; row < kept.n_rows; ++row)
@@ -52,9 +52,10 @@ std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layer
     return shares;
 }
 
-std::vector<double> kept_shares(const trace::Reader& reader, int prompt, int run, std::span<const int> layers) {
+std::vector<double> share_of_heads_keeping(const trace::Reader& reader, int prompt, int run,
+                                           std::span<const int> layers) {
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    return kept_shares(kept_sets(*reader.kept(prompt, run), n), layers);
+    return share_of_heads_keeping(kept_sets(*reader.kept(prompt, run), n), layers);
 }
 
 double smallest_positive_count(const std::vector<double>& counts) {

@@ -21,12 +21,13 @@ std::vector<double> layers_keeping(const KeptSets& kept);
 std::vector<double> heads_keeping(const KeptSets& kept);
 
 /// Returns the number of heads of each layer that hold each token, alone or in a merged entry (L, N).
-std::vector<uint16_t> holding_heads(const KeptSets& kept);
+std::vector<uint16_t> count_holding_heads(const KeptSets& kept);
 
 /// Returns the share of heads in the given layers that keep each token (N).
-std::vector<double> kept_shares(const KeptSets& kept, std::span<const int> layers);
+std::vector<double> share_of_heads_keeping(const KeptSets& kept, std::span<const int> layers);
 
-std::vector<double> kept_shares(const trace::Reader& reader, int prompt, int run, std::span<const int> layers);
+std::vector<double> share_of_heads_keeping(const trace::Reader& reader, int prompt, int run,
+                                           std::span<const int> layers);
 
 /// Returns the lower end of a color scale: the smallest positive count, or 1 if that count is above 1.
 double smallest_positive_count(const std::vector<double>& counts);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "analysis/answer_places.h"
+#include "analysis/answer_byte_ranges.h"
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 
@@ -32,7 +32,7 @@ Answer read_answer(const trace::Reader& reader, int prompt, int run) {
     const Place place = Place::of_run(prompt, run);
     if (!reader.has(place, schema::run::output_ids)) return {};
     Answer answer{reader.read<int32_t>(place, schema::run::output_ids), reader.run(prompt, run).output_text, {}};
-    answer.places = byte_ranges_of_answer_tokens(reader, prompt, answer.text, answer.ids);
+    answer.places = answer_byte_ranges(reader, prompt, answer.text, answer.ids);
     return answer;
 }
 

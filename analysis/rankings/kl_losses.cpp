@@ -38,7 +38,7 @@ Measured measured(const trace::Reader& reader, const RankingOptions& options) {
     for (const int run : chosen_runs(reader, options.choice())) {
         const auto kept = reader.kept(options.prompt, run);
         if (!can_measure_kept_tokens(reader.run(options.prompt, run), kept_sets(*kept, n))) continue;
-        auto lost = token_kl_losses(reader, options.prompt, run, layers);
+        auto lost = kl_weighted_attention_lost(reader, options.prompt, run, layers);
         if (lost.empty()) continue;
         of.runs.push_back(run);
         of.lost.push_back(std::move(lost));

@@ -41,8 +41,8 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
                                         reader.path().string(), options.prompt, options.mark));
     const std::vector<int> layers = chosen_layers(reader, options.choice());
     std::vector<std::vector<double>> kept_by;  // kept share of each token, (runs, N)
-    for (const int run : runs) kept_by.push_back(kept_shares(reader, options.prompt, run, layers));
-    const TokenLosses losses = token_losses(reader, options.prompt, runs, layers);
+    for (const int run : runs) kept_by.push_back(share_of_heads_keeping(reader, options.prompt, run, layers));
+    const TokenLosses losses = attention_lost_by_runs(reader, options.prompt, runs, layers);
     const std::vector<TokenSpan> sentences = sentences_of(texts, n);
     RankingRows rows(table_of(reader, options, runs));
     for (const auto& place : places) {

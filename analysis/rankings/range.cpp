@@ -73,7 +73,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const std::vector<int> layers = chosen_layers(reader, options.choice());
     const TokenRange range = chosen_range(reader, options);
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
-    const TokenLosses losses = token_losses(reader, options.prompt, runs, layers);
+    const TokenLosses losses = attention_lost_by_runs(reader, options.prompt, runs, layers);
     RankingRows rows(SubjectTable(
         "range", fmt::format("Runs ranked by their kept share of tokens {} to {}", range.first, range.last),
         {SubjectKey::run, label_column(), Column{"kept_share", "Kept", "", ColumnType::real, 3},
@@ -87,7 +87,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     for (size_t i = 0; i < runs.size(); ++i) {
         const auto kept = reader.kept(options.prompt, runs[i]);
         const KeptSets sets = kept_sets(*kept, n);
-        const std::vector<double> shares = kept_shares(sets, layers);
+        const std::vector<double> shares = share_of_heads_keeping(sets, layers);
         const auto begin = shares.begin() + range.first, end = shares.begin() + range.last + 1;
         const double share = std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
         const TokenLosses::OfRun& lost = losses.runs[i];

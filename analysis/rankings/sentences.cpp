@@ -20,8 +20,8 @@ struct OfTokens {
 
 OfTokens read_tokens(const trace::Reader& reader, int prompt, const std::vector<int>& runs,
                      const std::vector<int>& layers) {
-    OfTokens of{{}, token_losses(reader, prompt, runs, layers)};
-    for (size_t side = 0; side < 2; ++side) of.kept[side] = kept_shares(reader, prompt, runs[side], layers);
+    OfTokens of{{}, attention_lost_by_runs(reader, prompt, runs, layers)};
+    for (size_t side = 0; side < 2; ++side) of.kept[side] = share_of_heads_keeping(reader, prompt, runs[side], layers);
     return of;
 }
 

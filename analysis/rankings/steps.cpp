@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "analysis/answer_places.h"
-#include "analysis/compared_steps.h"
+#include "analysis/answer_byte_ranges.h"
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
+#include "analysis/step_divergence.h"
 
 namespace kvscope::analysis::steps_file {
 namespace {
@@ -18,7 +18,7 @@ std::vector<std::string> read_tokens(const trace::Reader& reader, int prompt) {
     if (!full || !reader.has(Place::of_run(prompt, *full), schema::run::output_ids)) return tokens;
     const std::string& text = reader.run(prompt, *full).output_text;
     const auto ids = reader.read<int32_t>(Place::of_run(prompt, *full), schema::run::output_ids);
-    for (const StepPlace& place : byte_ranges_of_answer_tokens(reader, prompt, text, ids))
+    for (const StepPlace& place : answer_byte_ranges(reader, prompt, text, ids))
         tokens.push_back(text.substr(place.begin, place.end - place.begin));
     return tokens;
 }

@@ -44,7 +44,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const std::vector<int> layers = chosen_layers(reader, options.choice());
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     std::vector<std::vector<double>> kept;  // kept share of each token, (runs, N)
-    for (const int run : runs) kept.push_back(kept_shares(reader, options.prompt, run, layers));
+    for (const int run : runs) kept.push_back(share_of_heads_keeping(reader, options.prompt, run, layers));
     const TokenTexts texts = token_texts(reader.token_text(options.prompt));
     RankingRows rows(table_of(reader, options.prompt, runs));
     for (size_t token = 0; token < n; ++token) {
@@ -53,8 +53,8 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         const auto [least, most] = std::minmax_element(of_runs.begin(), of_runs.end());
         const double disagreement = standard_deviation(of_runs);
         const auto n_keeping = std::count_if(of_runs.begin(), of_runs.end(), [](double share) { return share > 0; });
-        std::vector<Cell> cells = {std::string(whole_characters(texts, token, token)), disagreement, *most - *least,
-                                   static_cast<int64_t>(n_keeping)};
+        std::vector<Cell> cells = {std::string(whole_characters_of_tokens(texts, token, token)), disagreement,
+                                   *most - *least, static_cast<int64_t>(n_keeping)};
         cells.insert(cells.end(), of_runs.begin(), of_runs.end());
         rows.add({{.token = static_cast<int>(token)}, static_cast<int>(token)}, disagreement, std::move(cells));
     }

@@ -184,7 +184,7 @@ std::vector<std::string> broken_lines(const std::string& text, size_t width) {
     return lines;
 }
 
-std::string columns_of_text(const TextCells& cells, const std::vector<bool>& is_number, size_t width) {
+std::string format_aligned_columns(const TextCells& cells, const std::vector<bool>& is_number, size_t width) {
     return Layout(cells, is_number).text(width);
 }
 

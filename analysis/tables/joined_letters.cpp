@@ -41,7 +41,7 @@ bool joins_next(const WholeText& text, size_t token) {
     const size_t border = text.begins[token + 1];
     if (border >= text.text.size() || border == text.begins[token]) return false;
     if (static_cast<unsigned char>(text.text[border]) < 0x80) return false;
-    const std::string_view before = whole_characters(text, token, token);
+    const std::string_view before = whole_characters_of_tokens(text, token, token);
     if (before.data() + before.size() > text.text.data() + border) return true;  // the border is inside a character
     const Utf8Character after = utf8_character(text.text, border);
     if (after.bytes == 0 || !joins_neighbours(after.code)) return false;
@@ -49,8 +49,8 @@ bool joins_next(const WholeText& text, size_t token) {
     return last.bytes > 0 && (joins_neighbours(last.code) || (is_mark(after.code) && last.code > ' '));
 }
 
-bool is_set_as_one(const WholeText& text, size_t token) {
-    const std::string_view letters = whole_characters(text, token, token);
+bool has_inseparable_letters(const WholeText& text, size_t token) {
+    const std::string_view letters = whole_characters_of_tokens(text, token, token);
     for (size_t at = 0; at < letters.size();) {
         const Utf8Character next = utf8_character(letters, at);
         if (next.bytes > 1 && joins_neighbours(next.code)) return true;

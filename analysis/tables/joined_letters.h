@@ -17,6 +17,6 @@ bool is_mark(uint32_t character);
 bool joins_next(const WholeText& text, size_t token);
 
 /// Whether a token contains letters that must not be drawn one by one.
-bool is_set_as_one(const WholeText& text, size_t token);
+bool has_inseparable_letters(const WholeText& text, size_t token);
 
 }  // namespace kvscope::analysis

@@ -186,7 +186,7 @@ std::string text(const Table& table, size_t width) {
         for (size_t c = 0; c < row.cells.size(); ++c)
             line.push_back(terminal_text(shown(row.cells[c], table.columns[c], true), Lines::one));
     }
-    return columns_of_text(lines, numbers, width);
+    return format_aligned_columns(lines, numbers, width);
 }
 
 std::string markdown_escaped(std::string_view raw) {

@@ -74,7 +74,7 @@ WholeText whole_text(std::span<const std::string> tokens) {
     return out;
 }
 
-std::string_view whole_characters(const WholeText& texts, size_t first, size_t last) {
+std::string_view whole_characters_of_tokens(const WholeText& texts, size_t first, size_t last) {
     const std::string_view text = texts.text;
     const size_t begin = texts.begins[first];
     const size_t end = texts.begins[last + 1];

@@ -20,7 +20,7 @@ WholeText whole_text(std::span<const std::string> tokens);
 size_t character_begin(std::string_view text, size_t byte);
 
 /// Returns the text of tokens first … last, including all bytes of characters that they only partly contain.
-std::string_view whole_characters(const WholeText& texts, size_t first, size_t last);
+std::string_view whole_characters_of_tokens(const WholeText& texts, size_t first, size_t last);
 
 /// Mark that replaces the rest of a character that began in an earlier token.
 inline constexpr std::string_view continuation_mark = "‿";

@@ -9,6 +9,7 @@
 
 #include "analysis/covered_curves.h"
 #include "analysis/figure_definition.h"
+#include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {
@@ -28,7 +29,7 @@ constexpr std::array measures = {
 };
 
 double height_of(const CurvePoint& point, const CurveAxes& axes) {
-    return to_axis_percent(measured(point, axes.measure), axes.measure, axes.full_bytes);
+    return to_axis_percent(measured_value(point, axes.measure), axes.measure, axes.full_bytes);
 }
 
 Axis across(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
@@ -102,7 +103,7 @@ std::vector<Shape> points_of(const DrawnCurve& curve, const CurveAxes& axes) {
 
 }  // namespace
 
-CurveMeasure curve_measure(const std::string& name) {
+CurveMeasure curve_measure_from_name(const std::string& name) {
     if (name.empty()) return measures.front().measure;
     for (const MeasureWords& each : measures)
         if (name == each.name) return each.measure;
@@ -110,7 +111,7 @@ CurveMeasure curve_measure(const std::string& name) {
         fmt::format("the figure curves has no source '{}'; it has coverage, attention, recall, bytes", name));
 }
 
-std::string name_of(CurveMeasure measure) {
+std::string curve_measure_name(CurveMeasure measure) {
     for (const MeasureWords& each : measures)
         if (each.measure == measure) return each.name;
     return {};

@@ -17,10 +17,10 @@ struct DrawnCurve {
     Subject subject;                 ///< first run of the curve
     std::vector<CurvePoint> points;  ///< in ascending order
     std::vector<std::pair<double, Subject>> recorded;  ///< points of recorded runs
-    std::optional<int64_t> reaches;                    ///< result of smallest_budget()
+    std::optional<int64_t> reaches;                    ///< result of smallest_budget_reaching_share()
 };
 
-/// Converts a value of measured() to a percentage for the axis.
+/// Converts a value of measured_value() to a percentage for the axis.
 double to_axis_percent(double value, CurveMeasure measure, double full_bytes);
 
 struct CurveAxes {
@@ -34,9 +34,9 @@ inline constexpr CurveMeasure curve_measures[] = {CurveMeasure::coverage, CurveM
                                                   CurveMeasure::bytes};
 
 /// Parses "coverage", "attention", "recall" or "bytes"; empty gives the first. @throws FigureError for other names
-CurveMeasure curve_measure(const std::string& name);
+CurveMeasure curve_measure_from_name(const std::string& name);
 
-std::string name_of(CurveMeasure measure);
+std::string curve_measure_name(CurveMeasure measure);
 
 /// Returns title and unit of the axis: "Coverage", "% of tokens".
 std::pair<std::string, std::string> axis_title_and_unit(CurveMeasure measure);

@@ -38,7 +38,7 @@ std::string shown_label(const std::vector<trace::RunAttributes>& runs, const Cur
 }
 
 std::string why_no_curve(const policies::PolicySpec& spec, const std::string& over) {
-    if (!can_be_over(*spec.definition, over)) return fmt::format("it has no numeric parameter '{}'", over);
+    if (!can_be_curve_axis(*spec.definition, over)) return fmt::format("it has no numeric parameter '{}'", over);
     if (over == over_budget && spec.own_share())
         return "a parameter sets how much is kept, so the budget has no effect";
     return {};
@@ -90,8 +90,8 @@ CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const 
     return choice;
 }
 
-std::shared_ptr<const WhatIf> selection_along(const trace::Reader& reader, int prompt, const CurveRuns& curve,
-                                              const std::string& over) {
+std::shared_ptr<const WhatIf> find_what_if_for_curve(const trace::Reader& reader, int prompt, const CurveRuns& curve,
+                                                     const std::string& over) {
     std::exception_ptr refused;
     for (const int run : curve.runs) {
         try {

@@ -36,7 +36,7 @@ CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const 
                            int64_t n_tokens, const std::string& over);
 
 /// Returns a run whose selection can be repeated along the curve. @throws NothingToShow with the first run's reason
-std::shared_ptr<const WhatIf> selection_along(const trace::Reader& reader, int prompt, const CurveRuns& curve,
-                                              const std::string& over);
+std::shared_ptr<const WhatIf> find_what_if_for_curve(const trace::Reader& reader, int prompt, const CurveRuns& curve,
+                                                     const std::string& over);
 
 }  // namespace kvscope::analysis

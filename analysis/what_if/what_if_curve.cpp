@@ -27,7 +27,7 @@ const policies::Parameter* number_parameter(const policies::Definition& definiti
 
 std::set<double> budgets_to_try(const CurveSource& source) {
     const int64_t most = std::max<int64_t>(source.n_tokens, 1);
-    const int64_t least = least_budget(source.spec, source.budget, source.n_tokens);
+    const int64_t least = smallest_budget_to_try(source.spec, source.budget, source.n_tokens);
     std::set<double> budgets;
     for (int i = 0; i < n_budgets; ++i) {
         const double at = static_cast<double>(i) / (n_budgets - 1);
@@ -70,7 +70,7 @@ CurvePoint point_at(const trace::Reader& reader, int prompt, const CurveSource& 
 
 }  // namespace
 
-double measured(const CurvePoint& point, CurveMeasure measure) {
+double measured_value(const CurvePoint& point, CurveMeasure measure) {
     switch (measure) {
         case CurveMeasure::coverage:
             return point.kept.coverage;
@@ -84,19 +84,19 @@ double measured(const CurvePoint& point, CurveMeasure measure) {
     return std::numeric_limits<double>::quiet_NaN();
 }
 
-int64_t least_budget(const policies::PolicySpec& spec, int64_t recorded_budget, int64_t n_tokens) {
+int64_t smallest_budget_to_try(const policies::PolicySpec& spec, int64_t recorded_budget, int64_t n_tokens) {
     int64_t least = spec.values.has("window") ? spec.values.integer("window") + 1 : 1;
     // No policy compresses to a twentieth of the bytes; each rejects budgets that are too small for it.
     if (spec.definition->budget_of == policies::BudgetOf::bytes) least = n_tokens / 20;
     return std::clamp<int64_t>(std::min(least, recorded_budget), 1, std::max<int64_t>(n_tokens, 1));
 }
 
-bool can_be_over(const policies::Definition& definition, const std::string& over) {
+bool can_be_curve_axis(const policies::Definition& definition, const std::string& over) {
     return over == over_budget || number_parameter(definition, over);
 }
 
 std::vector<double> values_to_try(const CurveSource& source, const std::string& over) {
-    if (!can_be_over(*source.spec.definition, over))
+    if (!can_be_curve_axis(*source.spec.definition, over))
         throw std::out_of_range(source.spec.definition->name + " has no numeric parameter '" + over + "'");
     std::set<double> values = over == over_budget ? budgets_to_try(source)
                                                   : values_of(*number_parameter(*source.spec.definition, over), source);
@@ -120,11 +120,12 @@ std::vector<CurvePoint> what_if_curve(const trace::Reader& reader, int prompt, c
     return curve;
 }
 
-std::optional<int64_t> smallest_budget(const trace::Reader& reader, int prompt, const CurveSource& source,
-                                       const std::vector<CurvePoint>& curve, CurveMeasure measure, double share,
-                                       const SelectAgain& select, const std::optional<AnswerAttention>& attention) {
+std::optional<int64_t> smallest_budget_reaching_share(const trace::Reader& reader, int prompt,
+                                                      const CurveSource& source, const std::vector<CurvePoint>& curve,
+                                                      CurveMeasure measure, double share, const SelectAgain& select,
+                                                      const std::optional<AnswerAttention>& attention) {
     if (measure == CurveMeasure::bytes) return std::nullopt;
-    const auto reaches = [&](const CurvePoint& point) { return measured(point, measure) >= share; };
+    const auto reaches = [&](const CurvePoint& point) { return measured_value(point, measure) >= share; };
     const auto found = std::find_if(curve.begin(), curve.end(), reaches);
     if (found == curve.end()) return std::nullopt;
     const auto is_there = [&](int64_t budget) {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "analysis/renamed_runs.h"
+#include "analysis/rename_runs.h"
 #include "analysis/run_style.h"
 #include "app/cli/figures_text.h"
 #include "app/cli/terminal.h"
@@ -43,7 +43,7 @@ void require_known_runs(const trace::Reader& reader, const analysis::RankingDefi
 
 }  // namespace
 
-void report_first_prompt(const trace::Reader& reader) {
+void warn_only_first_prompt_shown(const trace::Reader& reader) {
     if (reader.n_prompts() < 2) return;
     print_to_stderr(fmt::format("kvscope: {}: shows prompt 0 ('{}'), the first of {}; choose with --prompt",
                                 reader.path().string(), one_line(reader.prompt(0).name), reader.n_prompts()));
@@ -58,10 +58,10 @@ void export_ranking(const RankingExport& what, const std::vector<std::filesystem
     if (to_file) require_table(what.output);
     std::vector<trace::Reader> readers;
     readers.emplace_back(traces.front());
-    if (!what.renames.empty()) readers = analysis::with_renamed_runs(readers, what.renames);
+    if (!what.renames.empty()) readers = analysis::rename_runs(readers, what.renames);
     const trace::Reader& reader = readers.front();
     const std::string extension = to_file ? what.output.extension().string() : "." + what.format.name();
-    if (!what.is_prompt_given) report_first_prompt(reader);
+    if (!what.is_prompt_given) warn_only_first_prompt_shown(reader);
     const bool is_for_people = extension == ".text" || extension == ".md" || extension == ".tex";
     const auto table = [&] {
         analysis::Table all = analysis::make_ranking(definition, reader, what.options).table;

@@ -18,12 +18,12 @@ struct RankingExport {
     std::filesystem::path output;  ///< empty or "-" for stdout
     OutputFormat format;
     bool force = false;
-    std::vector<std::string> renames = {};  ///< in the syntax of analysis::with_renamed_runs()
-    bool is_prompt_given = false;           ///< if false, report_first_prompt() is called
+    std::vector<std::string> renames = {};  ///< in the syntax of analysis::rename_runs()
+    bool is_prompt_given = false;           ///< if false, warn_only_first_prompt_shown() is called
 };
 
 /// Prints to stderr that the first prompt is shown, if the trace has several prompts.
-void report_first_prompt(const trace::Reader& reader);
+void warn_only_first_prompt_shown(const trace::Reader& reader);
 
 /// Writes the ranking's table. @throws analysis::FigureError for several traces or an image format
 void export_ranking(const RankingExport& what, const std::vector<std::filesystem::path>& traces);

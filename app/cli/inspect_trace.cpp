@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/cost_table.h"
-#include "analysis/memory_at.h"
+#include "analysis/extrapolated_memory.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/task_scores.h"
 #include "engine/options/run_options.h"
@@ -178,8 +178,8 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
     std::string text = fmt::format(
         "\nscores of {}\n{}", one_line(task),
         analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
-    if (const auto what = describe_policy_observations(reader, rows); !what.empty()) text += what + "\n";
-    for (const auto& failure : analysis::describe_failed_runs(rows)) text += one_line(failure) + "\n";
+    if (const auto what = describe_what_policies_saw(reader, rows); !what.empty()) text += what + "\n";
+    for (const auto& failure : analysis::task_failures(rows)) text += one_line(failure) + "\n";
     if (const auto untouched = analysis::describe_uncompressed_samples(rows); !untouched.empty())
         text += untouched + "\n";
     return text + analysis::assess_task_validity(rows) + "\n";
@@ -336,8 +336,8 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryC
 
 }  // namespace
 
-std::string describe_policy_observations(const trace::Reader& reader, std::span<const trace::ResultRow> rows) {
-    std::string text = analysis::describe_policy_windows(rows);
+std::string describe_what_policies_saw(const trace::Reader& reader, std::span<const trace::ResultRow> rows) {
+    std::string text = analysis::task_windows(rows);
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     const auto prompt = nlohmann::json::json_pointer("/prompts/0/query_aware");
     if (!recipe.is_object() || !recipe.contains(prompt) || !recipe[prompt].is_boolean()) return text;
@@ -345,7 +345,7 @@ std::string describe_policy_observations(const trace::Reader& reader, std::span<
                        text.empty() ? "" : "; ", text);
 }
 
-std::string results_text(const trace::Reader& reader) {
+std::string runs_and_answers_text(const trace::Reader& reader) {
     constexpr int most_prompts = 8;  // more would scroll out of the terminal
     Problems problems;
     std::string text;

@@ -22,9 +22,9 @@ int inspect_trace(const std::filesystem::path& path, const OutputFormat& format,
                   const MemoryColumns& memory = {});
 
 /// Returns a line about the policies of a task: "policies saw the question; windows: 32 of h2o, snapkv".
-std::string describe_policy_observations(const trace::Reader& reader, std::span<const trace::ResultRow> rows);
+std::string describe_what_policies_saw(const trace::Reader& reader, std::span<const trace::ResultRow> rows);
 
 /// Returns the questions, tables of runs and answers of the first eight prompts.
-std::string results_text(const trace::Reader& reader);
+std::string runs_and_answers_text(const trace::Reader& reader);
 
 }  // namespace kvscope::cli

@@ -15,7 +15,7 @@ void draw_patches(const Canvas& canvas, const analysis::ColorScale& scale, const
     const int n_ground = scale.background_label.empty() ? 0 : 1;
     for (size_t i = 0; i < n; ++i) {
         const double value = scale.min + static_cast<double>(static_cast<int>(i) - n_ground);
-        set_color(canvas.cr, color_of(scale, value, theme::ground));
+        set_color(canvas.cr, color_of_value(scale, value, theme::ground));
         cairo_rectangle(canvas.cr, bar.x + width * static_cast<double>(i), bar.y, width, bar.height);
         cairo_fill(canvas.cr);
     }
@@ -71,7 +71,7 @@ void draw_symbol(const Canvas& canvas, const analysis::LegendEntry& entry, doubl
 void draw_color_bar(const Canvas& canvas, const analysis::ColorScale& scale, const ColorBarPlace& place) {
     cairo_t* cr = canvas.cr;
     const Box bar = canvas.bitmap ? on_pixels(cr, place.bar) : place.bar;
-    if (const size_t n = color_patches(scale); n > 0) {
+    if (const size_t n = count_color_patches(scale); n > 0) {
         draw_patches(canvas, scale, bar, n);
     } else {
         draw_gradient(canvas, scale, bar);
@@ -86,7 +86,7 @@ void draw_color_bar(const Canvas& canvas, const analysis::ColorScale& scale, con
     set_line(cr, {theme::ink, analysis::Dash::solid, analysis::Marker::none, theme::tick_pt});
     for (const analysis::Tick& tick : place.ticks.ticks) {
         const double x = bar.x + tick.value * bar.width;
-        if (color_patches(scale) == 0) {
+        if (count_color_patches(scale) == 0) {
             stroke_segment(cr, x, bar.bottom() + theme::frame_pt, x,
                            bar.bottom() + theme::frame_pt + theme::tick_length_pt);
         }

@@ -109,7 +109,7 @@ std::vector<fs::path> files_to_replace(const fs::path& path, bool may_have_pages
 std::vector<fs::path> export_figure(const trace::Reader& reader, const analysis::FigureDefinition& definition,
                                     const analysis::FigureOptions& figure_options, const fs::path& path,
                                     const ExportOptions& options, bool force) {
-    return export_figure(exported(definition, reader, figure_options), path, options, force);
+    return export_figure(figure_to_export(definition, reader, figure_options), path, options, force);
 }
 
 fs::path path_of_figure(const fs::path& path, const std::string& figure) { return with_suffix(path, figure); }

@@ -107,8 +107,8 @@ std::vector<std::unique_ptr<const FigureFormat>> make_formats() {
 
 }  // namespace
 
-Exported exported(const analysis::FigureDefinition& definition, const trace::Reader& reader,
-                  const analysis::FigureOptions& options) {
+Exported figure_to_export(const analysis::FigureDefinition& definition, const trace::Reader& reader,
+                          const analysis::FigureOptions& options) {
     return {[&definition, &reader, options] { return definition.make(reader, options); },
             [&definition, &reader, options] { return definition.numbers(reader, options); },
             [&definition, &reader, options] { definition.check(reader, options); }};

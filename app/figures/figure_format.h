@@ -30,8 +30,8 @@ struct Exported {
 };
 
 /// Definition and reader must outlive the result.
-Exported exported(const analysis::FigureDefinition& definition, const trace::Reader& reader,
-                  const analysis::FigureOptions& options);
+Exported figure_to_export(const analysis::FigureDefinition& definition, const trace::Reader& reader,
+                          const analysis::FigureOptions& options);
 
 /// A file format for figures. The same figure and options give the same bytes.
 class FigureFormat {

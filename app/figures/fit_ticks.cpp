@@ -88,7 +88,7 @@ Ticks fit_ticks(const Axis& axis, double length_pt, Direction direction) {
 }
 
 Ticks color_bar_ticks(const analysis::ColorScale& scale, double length_pt) {
-    if (const size_t n = color_patches(scale); n > 0) {
+    if (const size_t n = count_color_patches(scale); n > 0) {
         Ticks ticks;
         const size_t n_ground = scale.background_label.empty() ? 0 : 1;
         for (size_t i = 0; i < n; ++i) {

@@ -104,7 +104,7 @@ size_t raster_side(const Window& window, size_t device_pixels, bool exact_pixels
     return window.whole_cells * ((device_pixels + window.whole_cells - 1) / window.whole_cells);
 }
 
-Rgb color_of(const analysis::ColorScale& scale, double value, Rgb ground) {
+Rgb color_of_value(const analysis::ColorScale& scale, double value, Rgb ground) {
     if (std::isnan(value)) return ground;
     if (!scale.background_label.empty() && value < scale.min) return ground;
     return analysis::color_at(scale.map, analysis::position_on_scale(scale, value));
@@ -113,7 +113,7 @@ Rgb color_of(const analysis::ColorScale& scale, double value, Rgb ground) {
 Raster rasterize(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,
                  const Window& rows, size_t width, size_t height, Rgb ground) {
     return rasterize_with(map, columns, rows, width, height,
-                          [&](float value) { return color_of(scale, static_cast<double>(value), ground); });
+                          [&](float value) { return color_of_value(scale, static_cast<double>(value), ground); });
 }
 
 Raster rasterize(const analysis::Categories& map, const Window& columns, const Window& rows, size_t width,

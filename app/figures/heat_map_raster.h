@@ -28,7 +28,7 @@ Window visible_window(const analysis::Axis& axis, double cells_begin, double cel
 size_t raster_side(const Window& window, size_t device_pixels, bool exact_pixels);
 
 /// Returns the color of a value, or `ground` for NaN and for values below a scale with a `background_label`.
-analysis::Rgb color_of(const analysis::ColorScale& scale, double value, analysis::Rgb ground);
+analysis::Rgb color_of_value(const analysis::ColorScale& scale, double value, analysis::Rgb ground);
 
 /// Returns the map's pixels. Cells in one pixel are reduced to one. Pixels outside the grid have the color `ground`.
 Raster rasterize(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,

@@ -347,7 +347,7 @@ class Placement {
     ColorBarSize color_bar_size(const analysis::ColorScale& scale) const {
         ColorBarSize size;
         const double room = layout_.width - 2 * theme::margin_pt;
-        const size_t patches = color_patches(scale);
+        const size_t patches = count_color_patches(scale);
         size.bar = patches > 0 ? std::min(room * 0.6, 26.0 * static_cast<double>(patches))
                                : std::min(room * 0.45, 60 * points_per_mm);
         size.ticks = color_bar_ticks(scale, size.bar);
@@ -444,7 +444,7 @@ TextStyle panel_title_style() { return {theme::text_pt, true, false, theme::ink}
 TextStyle panel_note_style() { return {theme::tick_text_pt, false, false, theme::ink_quiet}; }
 TextStyle figure_title_style() { return {theme::title_pt, true, false, theme::ink}; }
 
-size_t color_patches(const analysis::ColorScale& scale) {
+size_t count_color_patches(const analysis::ColorScale& scale) {
     if (!scale.whole_numbers) return 0;
     const auto values = static_cast<size_t>(std::llround(scale.max - scale.min)) + 1;
     const size_t n = values + (scale.background_label.empty() ? 0 : 1);

@@ -80,7 +80,7 @@ TextStyle panel_note_style();
 TextStyle figure_title_style();
 
 /// Returns the number of color patches, including a patch for the background, or 0 for a smooth bar.
-size_t color_patches(const analysis::ColorScale& scale);
+size_t count_color_patches(const analysis::ColorScale& scale);
 
 /// Lays out a figure without overlapping texts. @throws LayoutError if panels become too small; as check_figure
 FigureLayout lay_out(const analysis::Figure& figure);

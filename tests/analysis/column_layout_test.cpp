@@ -49,26 +49,26 @@ std::vector<bool> numbers_of(const TextCells& cells) {
 }  // namespace
 
 TEST_CASE("a table without a given width has its natural width") {
-    CHECK(columns_of_text({{"N", "Label"}, {"1", "a b"}, {"20", "c"}}, {true, false}, 0) ==
+    CHECK(format_aligned_columns({{"N", "Label"}, {"1", "a b"}, {"20", "c"}}, {true, false}, 0) ==
           " N  Label\n 1  a b\n20  c\n");
-    CHECK(lines_of(columns_of_text(policies, {false, false}, 0)).size() == 3);
+    CHECK(lines_of(format_aligned_columns(policies, {false, false}, 0)).size() == 3);
 }
 
 TEST_CASE("text is broken at spaces if a table is too wide, and no word is lost") {
-    const std::string shown = columns_of_text(policies, {false, false}, 50);
+    const std::string shown = format_aligned_columns(policies, {false, false}, 50);
     CHECK(widest(shown) <= 50);
     CHECK(lines_of(shown)[0] == "Policy         Keeps");
     CHECK(lines_of(shown)[1] == "streaming-llm  the first tokens and the last ones,");
     CHECK(lines_of(shown)[2] == "               whatever they say, so that a stream");
     CHECK(lines_of(shown).back() == "h2o            heavy hitters");
-    CHECK(widest(columns_of_text(policies, {false, false}, 500)) ==
-          widest(columns_of_text(policies, {false, false}, 0)));
+    CHECK(widest(format_aligned_columns(policies, {false, false}, 500)) ==
+          widest(format_aligned_columns(policies, {false, false}, 0)));
 }
 
 TEST_CASE("columns that do not fit follow below, with the key columns") {
     const TextCells cells = wide_table(20);
     for (const size_t width : {40, 80, 100, 200}) {
-        const std::string shown = columns_of_text(cells, numbers_of(cells), width);
+        const std::string shown = format_aligned_columns(cells, numbers_of(cells), width);
         CAPTURE(width, shown);
         CHECK(widest(shown) <= width);
         const auto lines = lines_of(shown);

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "analysis/figure_definition.h"
+#include "analysis/figures_of_several_traces.h"
 #include "analysis/measures/token_coverage.h"
-#include "analysis/several_traces.h"
 #include "tests/analysis/kept_example.h"
 #include "tests/trace/sample_trace.h"
 

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "analysis/cost_table.h"
-#include "analysis/measures/head_order.h"
+#include "analysis/figures_of_several_traces.h"
+#include "analysis/measures/head_clustering.h"
 #include "analysis/run_choice.h"
-#include "analysis/several_traces.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/analysis/sample_figures.h"
 
@@ -151,7 +151,7 @@ TEST_CASE("jsd: heads are sorted by similarity in each layer, and axes and numbe
             sample.reader().read_layer<float>(trace::Place::of_prompt(0), trace::schema::prompt::head_jsd, layer);
         const auto& map = layer_of<HeatMap>(figure, layer);
         const size_t n = map.rows;
-        const auto order = head_order(stored, n);
+        const auto order = order_heads_by_similarity(stored, n);
         const Panel& panel = figure.panels[layer];
         REQUIRE(panel.x.ticks.size() == n);
         REQUIRE(panel.y.ticks.size() == n);

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "analysis/figure_definition.h"
+#include "analysis/figures_of_several_traces.h"
 #include "analysis/run_choice.h"
-#include "analysis/several_traces.h"
 #include "tests/analysis/sample_figures.h"
 
 using namespace kvscope::analysis;

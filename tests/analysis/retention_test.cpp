@@ -21,7 +21,7 @@ TEST_CASE("retention counts the heads of a layer, layers_keeping counts layers")
 TEST_CASE("retention equals the result of a plain loop") {
     const auto sets = test::random_sets(5, 3, 41, GENERATE(1U, 2U, 3U));
     const auto counts = retention(sets.view());
-    const auto holding = holding_heads(sets.view());
+    const auto holding = count_holding_heads(sets.view());
     const auto layers = layers_keeping(sets.view());
     for (uint32_t token = 0; token < 41; ++token) {
         int n_layers = 0;
@@ -44,7 +44,7 @@ TEST_CASE("a token in a merged entry of n counts as 1/n") {
     CHECK(retention(sets.view()) == std::vector<double>{0.75, 0.75, 0.25, 0.25, 0, 2, 0, 0, 1, 0, 0, 1});
     CHECK(layers_keeping(sets.view()) == std::vector<double>{0.5, 0.5, 1.25, 0.25, 0, 2});
     CHECK(heads_keeping(sets.view()) == std::vector<double>{0.75, 0.75, 1.25, 0.25, 0, 3});
-    CHECK(holding_heads(sets.view()) == std::vector<uint16_t>{2, 2, 1, 1, 0, 2, 0, 0, 1, 0, 0, 1});
+    CHECK(count_holding_heads(sets.view()) == std::vector<uint16_t>{2, 2, 1, 1, 0, 2, 0, 0, 1, 0, 0, 1});
     CHECK(smallest_positive_count(retention(sets.view())) == 0.25);
 }
 

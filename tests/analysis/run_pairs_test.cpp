@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "analysis/cost_difference.h"
-#include "analysis/several_traces.h"
+#include "analysis/figures_of_several_traces.h"
 #include "tests/analysis/two_traces.h"
 
 using namespace kvscope::analysis;

@@ -15,7 +15,7 @@ Texts sentence_texts(const Texts& tokens, size_t n_tokens) {
     const TokenTexts texts = token_texts(tokens);
     Texts said;
     for (const TokenSpan span : sentences_of(texts, n_tokens))
-        said.emplace_back(whole_characters(texts, span.first, span.last));
+        said.emplace_back(whole_characters_of_tokens(texts, span.first, span.last));
     return said;
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("text of a chat template is not ranked") {
         const TokenTexts texts = token_texts(tokens);
         Texts said;
         for (const TokenSpan span : split_into_sentences_to_rank(texts, tokens.size(), has_template))
-            said.emplace_back(whole_characters(texts, span.first, span.last));
+            said.emplace_back(whole_characters_of_tokens(texts, span.first, span.last));
         return said;
     };
     const Texts system = {"<|im_start|>", "system", "\n", "You are helpful", " and harmless", ".", "<|im_end|>", "\n"};
@@ -145,7 +145,7 @@ TEST_CASE("fragments are joined with a neighbor on their line") {
         const TokenTexts texts = token_texts(tokens);
         Texts said;
         for (const TokenSpan span : split_into_sentences_to_rank(texts, tokens.size(), false))
-            said.emplace_back(whole_characters(texts, span.first, span.last));
+            said.emplace_back(whole_characters_of_tokens(texts, span.first, span.last));
         return said;
     };
     CHECK(ranked("Was it the butler? No. He had left by then. Oh.") ==

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "analysis/figure_definition.h"
-#include "analysis/renamed_runs.h"
+#include "analysis/rename_runs.h"
 #include "tests/analysis/sample_figures.h"
 
 using namespace kvscope;

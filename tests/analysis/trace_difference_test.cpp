@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "analysis/figures_of_several_traces.h"
 #include "analysis/measures/retention.h"
-#include "analysis/several_traces.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/analysis/sample_figures.h"
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "analysis/figures_of_several_traces.h"
 #include "analysis/run_style.h"
-#include "analysis/several_traces.h"
 #include "tests/analysis/sample_figures.h"
 
 namespace kvscope::analysis::test {

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "analysis/figure_definition.h"
+#include "analysis/figures_of_several_traces.h"
 #include "analysis/measures/recall.h"
 #include "analysis/measures/token_coverage.h"
-#include "analysis/renamed_runs.h"
-#include "analysis/several_traces.h"
+#include "analysis/rename_runs.h"
 #include "analysis/what_if/curve_figure.h"
 #include "analysis/what_if/curve_runs.h"
 #include "tests/analysis/policy_trace.h"
@@ -95,7 +95,7 @@ TEST_CASE("curves: each point has the numbers of the selection at that budget", 
     const trace::Reader reader = stored.reader();
     for (const CurveRuns& runs : choice_of(reader, over_budget).curves) {
         CAPTURE(runs.label);
-        const auto what_if = selection_along(reader, 0, runs, over_budget);
+        const auto what_if = find_what_if_for_curve(reader, 0, runs, over_budget);
         const auto curve = what_if_curve(reader, 0, runs.source, over_budget, by(what_if), std::nullopt);
         REQUIRE(curve.size() >= 15);
         CHECK(curve.back().x == PolicyTrace::n_tokens);
@@ -125,12 +125,13 @@ TEST_CASE("curves: the smallest budget that reaches a share equals the result of
     const PolicyTrace stored({{"h2o", 40}, {"snapkv:window=8", 20}, {"aperturekv", 30}, {"streaming-llm", 20}});
     const trace::Reader reader = stored.reader();
     for (const CurveRuns& runs : choice_of(reader, over_budget).curves) {
-        const auto what_if = selection_along(reader, 0, runs, over_budget);
+        const auto what_if = find_what_if_for_curve(reader, 0, runs, over_budget);
         const auto curve = what_if_curve(reader, 0, runs.source, over_budget, by(what_if), std::nullopt);
         for (const double share : {0.3, 0.5, 0.9, 1.0}) {
             for (const CurveMeasure measure : {CurveMeasure::coverage, CurveMeasure::attention}) {
-                CAPTURE(runs.label, share, name_of(measure));
-                const auto found = smallest_budget(reader, 0, runs.source, curve, measure, share, by(what_if), {});
+                CAPTURE(runs.label, share, curve_measure_name(measure));
+                const auto found =
+                    smallest_budget_reaching_share(reader, 0, runs.source, curve, measure, share, by(what_if), {});
                 std::optional<int64_t> first;
                 for (auto budget = static_cast<int64_t>(curve.front().x); budget <= PolicyTrace::n_tokens; ++budget) {
                     const KeptSummary kept = summarize(reader, 0, (*what_if)(runs.source.spec.values, budget));
@@ -140,8 +141,10 @@ TEST_CASE("curves: the smallest budget that reaches a share equals the result of
                 CHECK(found == first);
             }
         }
-        CHECK(!smallest_budget(reader, 0, runs.source, curve, CurveMeasure::bytes, 0.5, by(what_if), {}));
-        CHECK(!smallest_budget(reader, 0, runs.source, curve, CurveMeasure::recall, 0.5, by(what_if), {}));
+        CHECK(
+            !smallest_budget_reaching_share(reader, 0, runs.source, curve, CurveMeasure::bytes, 0.5, by(what_if), {}));
+        CHECK(
+            !smallest_budget_reaching_share(reader, 0, runs.source, curve, CurveMeasure::recall, 0.5, by(what_if), {}));
     }
 }
 
@@ -151,11 +154,12 @@ TEST_CASE("curves: budgets that a policy rejects do not raise the smallest budge
     const PolicyTrace stored({{"lacache:sinks=20", 30}});
     const trace::Reader reader = stored.reader();
     const CurveRuns runs = choice_of(reader, over_budget).curves.at(0);
-    const auto what_if = selection_along(reader, 0, runs, over_budget);
+    const auto what_if = find_what_if_for_curve(reader, 0, runs, over_budget);
     const auto curve = what_if_curve(reader, 0, runs.source, over_budget, by(what_if), std::nullopt);
     REQUIRE(curve.front().x > 24);
     CHECK_THROWS_AS((*what_if)(runs.source.spec.values, 23), std::invalid_argument);
-    CHECK(smallest_budget(reader, 0, runs.source, curve, CurveMeasure::coverage, 0.3, by(what_if), {}) == 24);
+    CHECK(smallest_budget_reaching_share(reader, 0, runs.source, curve, CurveMeasure::coverage, 0.3, by(what_if), {}) ==
+          24);
 }
 
 TEST_CASE("curves: the least budget of LaCache in a model of 30 layers is 32", "[curves]") {
@@ -164,10 +168,11 @@ TEST_CASE("curves: the least budget of LaCache in a model of 30 layers is 32", "
     const PolicyTrace stored({{"lacache:sinks=1", 48}}, trace::sample::recipe, deep);
     const trace::Reader reader = stored.reader();
     const CurveRuns runs = choice_of(reader, over_budget).curves.at(0);
-    const auto what_if = selection_along(reader, 0, runs, over_budget);
+    const auto what_if = find_what_if_for_curve(reader, 0, runs, over_budget);
     const auto curve = what_if_curve(reader, 0, runs.source, over_budget, by(what_if), std::nullopt);
     REQUIRE(curve.front().x > 32);
-    CHECK(smallest_budget(reader, 0, runs.source, curve, CurveMeasure::coverage, 0.02, by(what_if), {}) == 32);
+    CHECK(smallest_budget_reaching_share(reader, 0, runs.source, curve, CurveMeasure::coverage, 0.02, by(what_if),
+                                         {}) == 32);
 }
 
 TEST_CASE("curves: the curve of a renamed run has its new label", "[curves]") {
@@ -175,7 +180,7 @@ TEST_CASE("curves: the curve of a renamed run has its new label", "[curves]") {
     const auto labels_of = [&](const std::vector<std::string>& renames, FigureOptions options) {
         std::vector<trace::Reader> readers;
         readers.push_back(stored.reader());
-        readers = with_renamed_runs(readers, renames);
+        readers = rename_runs(readers, renames);
         const Figure figure = figure_definition("curves").make(readers.front(), options);
         std::vector<std::string> labels;
         for (const LegendEntry& entry : figure.legend)
@@ -199,7 +204,7 @@ TEST_CASE("curves: parameters that do not change the scores have curves, and oth
     REQUIRE(choice.curves.size() == 1);
     CHECK(choice.left_out.size() == 1);
     CHECK(choice.curves[0].source.recorded.size() == 2);
-    const auto what_if = selection_along(reader, 0, choice.curves[0], "beta");
+    const auto what_if = find_what_if_for_curve(reader, 0, choice.curves[0], "beta");
     const auto curve = what_if_curve(reader, 0, choice.curves[0].source, "beta", by(what_if), std::nullopt);
     CHECK(curve.size() > 10);
     for (const CurvePoint& point : curve) {
@@ -210,7 +215,7 @@ TEST_CASE("curves: parameters that do not change the scores have curves, and oth
     }
     const CurveChoice kernels = choice_of(reader, "kernel");
     REQUIRE(!kernels.curves.empty());
-    CHECK_THROWS_WITH(selection_along(reader, 0, kernels.curves.back(), "kernel"),
+    CHECK_THROWS_WITH(find_what_if_for_curve(reader, 0, kernels.curves.back(), "kernel"),
                       Contains("kernel cannot be changed without a new prefill"));
 }
 
@@ -220,7 +225,7 @@ TEST_CASE("curves: recall equals the recall of the recorded run at its budget", 
     const auto attention = AnswerAttention::read(reader, 0);
     REQUIRE(attention);
     const CurveRuns runs = choice_of(reader, over_budget).curves.at(0);
-    const auto what_if = selection_along(reader, 0, runs, over_budget);
+    const auto what_if = find_what_if_for_curve(reader, 0, runs, over_budget);
     const auto curve = what_if_curve(reader, 0, runs.source, over_budget, by(what_if), attention);
     const auto point = std::find_if(curve.begin(), curve.end(), [](const auto& each) { return each.x == 20; });
     REQUIRE(point != curve.end());

@@ -13,7 +13,7 @@ namespace {
 constexpr Rgb kWhite{255, 255, 255};
 
 /// Pango's glyphs may differ between machines; the cells of a map may not.
-Rgb colour_of(const Figure& figure, double value) { return color_of(figure.color_scales[0], value, kWhite); }
+Rgb colour_of(const Figure& figure, double value) { return color_of_value(figure.color_scales[0], value, kWhite); }
 
 }  // namespace
 

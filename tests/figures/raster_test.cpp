@@ -105,7 +105,7 @@ TEST_CASE("differences smaller than pixels: each pixel shows the value farthest 
     differences.min = -3;
     const Raster raster =
         rasterize(map, differences, visible_window(axis(0, 8), 0, 8, 8, false), Window{0, 1, 1}, 4, 1, kGround);
-    const auto of = [&](double value) { return color_of(differences, value, kGround); };
+    const auto of = [&](double value) { return color_of_value(differences, value, kGround); };
     CHECK(raster.pixels == std::vector<Rgb>{of(-3), of(2), of(1), of(0)});
 }
 
@@ -148,19 +148,19 @@ TEST_CASE("a pixel shows the highest of its classes") {
 TEST_CASE("colors of scales: ends, background, part of a map, logarithms") {
     ColorScale s = scale(4);
     s.min = 2;
-    CHECK(color_of(s, 1, kGround) == color_at(ColorMap::viridis, 0));
-    CHECK(color_of(s, 3, kGround) == color_at(ColorMap::viridis, 0.5));
-    CHECK(color_of(s, 9, kGround) == color_at(ColorMap::viridis, 1));
-    CHECK(color_of(s, NAN, kGround) == kGround);
+    CHECK(color_of_value(s, 1, kGround) == color_at(ColorMap::viridis, 0));
+    CHECK(color_of_value(s, 3, kGround) == color_at(ColorMap::viridis, 0.5));
+    CHECK(color_of_value(s, 9, kGround) == color_at(ColorMap::viridis, 1));
+    CHECK(color_of_value(s, NAN, kGround) == kGround);
     s.background_label = "none";
-    CHECK(color_of(s, 1, kGround) == kGround);
+    CHECK(color_of_value(s, 1, kGround) == kGround);
     s.map_begin = 0.2;
-    CHECK(color_of(s, 2, kGround) == color_at(ColorMap::viridis, 0.2));
+    CHECK(color_of_value(s, 2, kGround) == color_at(ColorMap::viridis, 0.2));
     s.min = s.max = 1;
-    CHECK(color_of(s, 1, kGround) == color_at(ColorMap::viridis, 1));
+    CHECK(color_of_value(s, 1, kGround) == color_at(ColorMap::viridis, 1));
     ColorScale log = scale(100);
     log.min = 1;
     log.scale = Scale::logarithmic;
-    CHECK(color_of(log, 10, kGround) == color_at(ColorMap::viridis, 0.5));
-    CHECK(color_of(log, 0, kGround) == color_at(ColorMap::viridis, 0));
+    CHECK(color_of_value(log, 10, kGround) == color_at(ColorMap::viridis, 0.5));
+    CHECK(color_of_value(log, 0, kGround) == color_at(ColorMap::viridis, 0));
 }

@@ -312,7 +312,7 @@ TEST_CASE("several figures: figures without data in the trace are omitted and na
     const trace::Reader reader(folder / "t.h5.part");
     std::vector<const FigureDefinition*> all;
     for (const auto& definition : figure_definitions()) all.push_back(&definition);
-    const auto of_trace = [&](const FigureDefinition& definition) { return exported(definition, reader, {}); };
+    const auto of_trace = [&](const FigureDefinition& definition) { return figure_to_export(definition, reader, {}); };
     const auto done = export_figures(all, of_trace, {folder / "t.svg", folder / "t.csv"}, {}, false);
     CHECK(done.written.size() + 2 * done.left_out.size() == 2 * all.size());
     CHECK(std::find(done.written.begin(), done.written.end(), folder / "t-jsd.csv") != done.written.end());
@@ -332,7 +332,7 @@ TEST_CASE("several figures: a failing figure is named and stops no other, but an
     for (const char* name : {"budgets", "jsd", "retention"}) definitions.push_back(&figure_definition(name));
     const auto failing_with = [&](auto fail) {
         return [&reader, fail](const FigureDefinition& definition) {
-            Exported one = exported(definition, reader, {});
+            Exported one = figure_to_export(definition, reader, {});
             if (definition.name == "jsd") one.check = fail;
             return one;
         };

@@ -24,7 +24,7 @@
 #include "tests/gui/session_with_engine.h"
 #include "tests/policies/echo_maps_file.h"
 #include "trace/check_trace.h"
-#include "trace/kept_spectra.h"
+#include "trace/spectra_cache.h"
 
 namespace kvscope::gui {
 namespace {
@@ -481,13 +481,13 @@ TEST_CASE("a run includes cheap spectra, and missing spectra are computed later"
     analysis::FigureOptions options;
     const auto& figure = analysis::figure_definition("spectrum");
     CHECK_THROWS_AS(figure.make(*document.reader(), options), analysis::NothingToShow);
-    CHECK(!trace::knows_spectra(*document.reader()));
+    CHECK(!trace::has_model_spectra(*document.reader()));
     const std::string stamp = document.stamp();
     gui.engine->compute_spectra(document.id());
     gui.until_idle();
     REQUIRE(gui.errors.empty());
     CHECK(document.stamp() != stamp);
-    CHECK(trace::knows_spectra(*document.reader()));
+    CHECK(trace::has_model_spectra(*document.reader()));
     CHECK(gui.engine->status().spectra_seconds == 0);
     const auto kept = figure.numbers(*document.reader(), options);
     CHECK(!document.reader()->has(trace::Place::of_model(), trace::schema::model::spectrum_q));

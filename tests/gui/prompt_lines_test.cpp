@@ -111,8 +111,8 @@ TEST_CASE("a character with bytes in several tokens spans these tokens") {
 
     CHECK(prompt.text == "a测试😀!");
     CHECK(analysis::find_text(prompt, "测") == std::vector<std::pair<int64_t, int64_t>>{{1, 2}});
-    CHECK(whole_characters(prompt, 2, 2) == "测");
-    CHECK(whole_characters(prompt, 2, 4) == "测试😀");
+    CHECK(whole_characters_of_tokens(prompt, 2, 2) == "测");
+    CHECK(whole_characters_of_tokens(prompt, 2, 4) == "测试😀");
 
     const PromptText lone = prompt_of({"⟨E6⟩", "⟨B5⟩", "x⟨41⟩"});  // bytes that form no character
     CHECK(lone.text == "⟨E6⟩⟨B5⟩x⟨41⟩");

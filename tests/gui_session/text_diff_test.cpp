@@ -142,12 +142,12 @@ TEST_CASE("adjacent marks are joined, and tokens without text have none") {
 
 TEST_CASE("unknown tokens are placed at words if the numbers agree, and never within a character") {
     const std::string text = " signed by three";
-    const auto places = byte_ranges_of_tokens(text, Ids{1, 2, 3}, {});
+    const auto places = step_byte_ranges(text, Ids{1, 2, 3}, {});
     Strings pieces;
     for (const StepPlace& place : places) pieces.push_back(text.substr(place.begin, place.end - place.begin));
     CHECK(pieces == Strings{" signed", " by", " three"});
     const std::string greek = "\u03b1\u03b2\u03b3";
-    for (const StepPlace& place : byte_ranges_of_tokens(greek, Ids{1, 2, 3, 4}, {})) CHECK(place.begin % 2 == 0);
+    for (const StepPlace& place : step_byte_ranges(greek, Ids{1, 2, 3, 4}, {})) CHECK(place.begin % 2 == 0);
 }
 
 TEST_CASE("words count the line breaks before them") {
@@ -171,7 +171,7 @@ TEST_CASE("scripts without spaces have one word per character, but Korean has no
 TEST_CASE("decode steps are placed at their tokens, and unknown tokens share the text between them") {
     const std::string text = " in Paris, now";
     const std::unordered_map<int32_t, std::string> pieces{{1, " in"}, {3, ","}, {4, " now"}};
-    const auto places = byte_ranges_of_tokens(text, std::vector<int32_t>{1, 2, 3, 4, 0}, pieces);
+    const auto places = step_byte_ranges(text, std::vector<int32_t>{1, 2, 3, 4, 0}, pieces);
     REQUIRE(places.size() == 5);
     CHECK(text.substr(places[0].begin, places[0].end - places[0].begin) == " in");
     CHECK(text.substr(places[1].begin, places[1].end - places[1].begin) == " Paris");

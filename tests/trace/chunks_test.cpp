@@ -13,7 +13,7 @@
 #include "kernels/team.h"
 #include "tests/trace/sample_trace.h"
 #include "trace/check_trace.h"
-#include "trace/chunk_layout.h"
+#include "trace/chunk_packing.h"
 #include "trace/hdf5.h"
 #include "trace/hdf5_chunks.h"
 #include "trace/input_file.h"

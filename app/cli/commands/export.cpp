@@ -11,10 +11,10 @@
 #include <type_traits>
 
 #include "analysis/figure_definition.h"
-#include "analysis/renamed_runs.h"
+#include "analysis/figures_of_several_traces.h"
+#include "analysis/rename_runs.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
-#include "analysis/several_traces.h"
 #include "app/cli/command.h"
 #include "app/cli/export_ranking.h"
 #include "app/cli/figures_text.h"
@@ -305,7 +305,7 @@ void say_prompts(const Arguments& arguments, const std::vector<trace::Reader>& r
                definition->is_of_prompt(analysis::used_options(*definition, arguments.options));
     });
     if (!is_any_of_prompt || arguments.prompt->count() > 0) return;
-    for (const auto& reader : readers) report_first_prompt(reader);
+    for (const auto& reader : readers) warn_only_first_prompt_shown(reader);
 }
 
 int export_several(const Arguments& arguments, const std::vector<trace::Reader>& readers,
@@ -468,7 +468,7 @@ std::function<int()> declare(CLI::App& app) {
         for (const auto& trace : arguments->traces) readers.emplace_back(trace);
         if (!arguments->renames.empty()) {
             arguments->options.setting_labels = analysis::renamed_settings(readers, arguments->renames);
-            readers = analysis::with_renamed_runs(readers, arguments->renames);
+            readers = analysis::rename_runs(readers, arguments->renames);
         }
         check_ranges(readers, arguments->options);
         say_prompts(*arguments, readers, definitions);

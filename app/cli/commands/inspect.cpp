@@ -4,13 +4,13 @@
 #include <memory>
 #include <optional>
 
+#include "analysis/extrapolated_memory.h"
 #include "analysis/figure_definition.h"
-#include "analysis/memory_at.h"
 #include "analysis/reproduce.h"
 #include "analysis/run_style.h"
 #include "analysis/shell_command.h"
 #include "app/cli/command.h"
-#include "app/cli/inspect_maps.h"
+#include "app/cli/inspect_echo_maps.h"
 #include "app/cli/inspect_model.h"
 #include "app/cli/inspect_trace.h"
 #include "app/cli/option_validators.h"
@@ -99,14 +99,14 @@ std::function<int()> declare(CLI::App& app) {
             print_data(commands(trace::Reader(found), *model));
             return 0;
         }
-        const bool of_maps = is_maps(found);
+        const bool of_maps = is_echo_maps_file(found);
         const bool is_of_hub = !joined && found != *path;
         const bool of_model = !of_maps && (is_of_hub || can_inspect_as_model(found));
         for (const CLI::Option* option : of_traces)
             if ((of_maps || of_model) && option->count() > 0)
                 throw std::invalid_argument(
                     fmt::format("{} applies to traces, but {} is not a trace", option->get_name(), path->string()));
-        if (of_maps) return inspect_maps(found, *format);
+        if (of_maps) return inspect_echo_maps(found, *format);
         if (of_model) return inspect_model(found, *format);
         try {
             return inspect_trace(found, *format, *whole_text, *memory);

@@ -23,8 +23,8 @@ bool draw_figures(const trace::Reader& reader) {
         paths.push_back(fs::path(reader.path()).replace_extension(extension));
     const auto exported = figures::export_figures(
         definitions,
-        [&](const analysis::FigureDefinition& definition) { return figures::exported(definition, reader, {}); }, paths,
-        {300, std::string("kvscope ") + program::version()}, true);
+        [&](const analysis::FigureDefinition& definition) { return figures::figure_to_export(definition, reader, {}); },
+        paths, {300, std::string("kvscope ") + program::version()}, true);
     std::string text = fmt::format("\nTrace and figures:\n  {}\n", reader.path().string());
     for (const fs::path& path : exported.written) text += fmt::format("  {}\n", path.string());
     if (!exported.left_out.empty()) text += "\nOmitted, because the trace does not contain their data:\n";

@@ -7,6 +7,7 @@
 #include "analysis/tables/table.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/common/progress.h"
+#include "trace/records.h"
 
 namespace kvscope::cli {
 

@@ -131,8 +131,8 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     TerminalProgress progress(options.quiet, stopped_messages(job.output));
     for (const auto& line : program::settings_without_effect(job)) progress.warning(line);
     const auto load_start = std::chrono::steady_clock::now();
-    const auto model = unless_stopped(job.output, [&] {
-        return options.model.open(progress, [&](const engine::Model& found) { program::check(job, plans, found); });
+    const auto model = run_unless_stopped(job.output, [&] {
+        return options.model.open(progress, [&](const engine::Model& found) { program::check_job(job, plans, found); });
     });
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
     Batch batch(progress);
@@ -152,9 +152,9 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     };
     events.on_end = [&](engine::Experiment&) { progress.set_part(""); };
     try {
-        const auto outcome = program::run(job, plans, model, progress, events);
+        const auto outcome = program::run_job(job, plans, model, progress, events);
         if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);
-        if (!options.quiet) print(results_text(trace::Reader(job.output)));
+        if (!options.quiet) print(runs_and_answers_text(trace::Reader(job.output)));
         if (outcome.n_failed == 0) return 0;
         progress.warning(
             fmt::format("kvscope inspect {} --commands prints a command that repeats each failed run; --force repeats "

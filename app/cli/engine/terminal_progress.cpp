@@ -60,7 +60,7 @@ std::string stopped_message(const std::filesystem::path& output, Finished finish
 
 void end_stopped(const std::filesystem::path& output) {
     const std::string message = stopped_message(output, finished_at(output));
-    program::remove_empty_trace(output);
+    program::remove_trace_without_prompts(output);
     throw std::runtime_error(message);
 }
 

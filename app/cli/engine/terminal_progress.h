@@ -61,7 +61,7 @@ std::string clock_text(double seconds);
 
 /// Returns the result of action(), or calls end_stopped() if the user stops the action.
 template <class Action>
-auto unless_stopped(const std::filesystem::path& output, const Action& action) {
+auto run_unless_stopped(const std::filesystem::path& output, const Action& action) {
     try {
         return action();
     } catch (const engine::Cancelled&) {

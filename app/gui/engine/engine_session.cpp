@@ -38,8 +38,8 @@
 #include "engine/projection_spectra.h"
 #include "engine/rerun_recorded_runs.h"
 #include "kernels/types.h"
-#include "trace/kept_spectra.h"
 #include "trace/part_folder.h"
+#include "trace/spectra_cache.h"
 
 namespace kvscope::gui {
 namespace {
@@ -631,10 +631,10 @@ class ThreadedSession final : public EngineSession {
         };
         bool was_complete = false;
         try {
-            was_complete = program::run(job, plans, *model, progress, events).was_complete;
+            was_complete = program::run_job(job, plans, *model, progress, events).was_complete;
         } catch (...) {
             run->store_answers();
-            if (progress.cancelled()) program::remove_empty_trace(job.output);
+            if (progress.cancelled()) program::remove_trace_without_prompts(job.output);
             jobs_.post([this, run] {
                 run->end_early(session_);
                 if (running_ != run) return;  // this run was paused, and another run is shown

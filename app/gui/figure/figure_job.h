@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/figure.h"
-#include "analysis/several_traces.h"
+#include "analysis/figures_of_several_traces.h"
 #include "app/figures/figure_format.h"
 #include "app/gui/drawing/pyramid.h"
 #include "app/gui/session/unique_id.h"

@@ -89,7 +89,7 @@ std::string obstacle_of(const LiveWhatIf& what_if, const std::string& over) {
 double measured_now(const LiveWhatIf& what_if, CurveMeasure measure) {
     const auto summary = what_if.summary_now();
     if (!summary) return NAN;
-    return analysis::measured({0, *summary, NAN}, measure);
+    return analysis::measured_value({0, *summary, NAN}, measure);
 }
 
 // The limits for opening and closing differ, because an open plot can wrap lines above it and lose height.
@@ -111,7 +111,7 @@ void CurvePlot::draw(Context& context, LiveWhatIf& what_if) {
         "Plots how the shown runs depend on the budget or a parameter, by repeating their selections.");
     if (!is_open) return;
     const std::string over =
-        analysis::can_be_over(what_if.definition(), settings_.over) ? settings_.over : analysis::over_budget;
+        analysis::can_be_curve_axis(what_if.definition(), settings_.over) ? settings_.over : analysis::over_budget;
     choose_measure();
     ImGui::SameLine();
     choose_over(what_if, over);
@@ -154,7 +154,7 @@ void CurvePlot::choose_over(const LiveWhatIf& what_if, const std::string& shown)
     };
     choice(analysis::over_budget);
     for (const policies::Parameter& parameter : what_if.definition().parameters)
-        if (analysis::can_be_over(what_if.definition(), parameter.name)) choice(parameter.name);
+        if (analysis::can_be_curve_axis(what_if.definition(), parameter.name)) choice(parameter.name);
     ImGui::EndCombo();
 }
 
@@ -164,7 +164,7 @@ void CurvePlot::prepare(const LiveCurvesNow& now, const LiveWhatIf& what_if, con
     full_bytes_ = analysis::bytes_of_all_entries(reader, what_if.source().prompt);
     is_known_ = std::any_of(now.curves.begin(), now.curves.end(), [&](const DrawnCurve& curve) {
         return std::any_of(curve.points.begin(), curve.points.end(), [&](const analysis::CurvePoint& point) {
-            return std::isfinite(analysis::measured(point, settings_.measure));
+            return std::isfinite(analysis::measured_value(point, settings_.measure));
         });
     });
     figure_.reset();
@@ -235,8 +235,8 @@ void CurvePlot::draw_tooltip(const Context& context, const LiveCurvesNow& now, c
         const auto nearest = std::min_element(
             under->points.begin(), under->points.end(),
             [&](const auto& a, const auto& b) { return std::abs(a.x - hit.x) < std::abs(b.x - hit.x); });
-        const double value =
-            analysis::to_axis_percent(analysis::measured(*nearest, settings_.measure), settings_.measure, full_bytes_);
+        const double value = analysis::to_axis_percent(analysis::measured_value(*nearest, settings_.measure),
+                                                       settings_.measure, full_bytes_);
         ImGui::TextUnformatted(under->label.c_str());
         ImGui::Text("%s: %.1f %%", title_of(settings_.measure).c_str(), value);
         ImGui::TextUnformatted(text_at(nearest->x, over, what_if.n_tokens()).c_str());
@@ -326,13 +326,13 @@ void CurvePlot::go_to(Context& context, LiveWhatIf& what_if, const Move& move) {
     if (parameter)
         move_parameter(what_if.values(), *parameter, move.x);
     else
-        what_if.budget() = std::clamp(static_cast<int64_t>(std::llround(move.x)), what_if.least_budget(),
+        what_if.budget() = std::clamp(static_cast<int64_t>(std::llround(move.x)), what_if.smallest_budget_to_try(),
                                       std::max<int64_t>(what_if.n_tokens(), 1));
 }
 
 void CurvePlot::save(nlohmann::json& state) const {
     if (is_open_) state["curves"] = *is_open_;
-    state["curve measure"] = analysis::name_of(settings_.measure);
+    state["curve measure"] = analysis::curve_measure_name(settings_.measure);
     state["curve over"] = settings_.over;
     state["curve threshold"] = settings_.threshold;
 }
@@ -342,7 +342,7 @@ void CurvePlot::load(const nlohmann::json& state) {
     if (const auto found = state.find("curves"); found != state.end() && found->is_boolean())
         is_open_ = found->get<bool>();
     try {
-        settings_.measure = analysis::curve_measure(state.value("curve measure", std::string()));
+        settings_.measure = analysis::curve_measure_from_name(state.value("curve measure", std::string()));
     } catch (const std::exception&) {
         settings_.measure = CurveMeasure::coverage;  // for a measure of a later version
     }

@@ -79,7 +79,7 @@ AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference)
     out.text = of.attributes().output_text;
     out.words = split_words(out.text);
     const std::vector<int32_t> ids = ids_of(of);
-    if (!ids.empty()) out.steps = analysis::byte_ranges_of_answer_tokens(*of.reader, of.prompt, out.text, ids);
+    if (!ids.empty()) out.steps = analysis::answer_byte_ranges(*of.reader, of.prompt, out.text, ids);
     out.kl = kl_of(of);
     out.switches = switches_of(of);
     if (of.reader->has(of.place(), schema::run::step_agreement))

@@ -20,7 +20,7 @@ struct FigureRequest {
     std::string figure;  ///< see analysis::FigureDefinition::name
     analysis::FigureOptions options;
     std::vector<RunId> runs = {};
-    std::vector<TraceRequest> others = {};  ///< further traces in the figure (see analysis/several_traces.h)
+    std::vector<TraceRequest> others = {};  ///< further traces in the figure (see analysis/figures_of_several_traces.h)
     bool difference = false;                ///< show the first trace minus the only other trace
     bool against_each = false;              ///< subtract the only run of the second trace from each run of the first
 

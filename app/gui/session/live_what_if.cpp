@@ -244,8 +244,9 @@ bool LiveWhatIf::scores_follow_budget() const {
     return !from_trace_->needs_prefill(recorded_values(), recorded_budget() + 1).empty();
 }
 
-int64_t LiveWhatIf::least_budget() const {
-    return analysis::least_budget({settings_->recorded.definition, settings_->values}, recorded_budget(), n_tokens());
+int64_t LiveWhatIf::smallest_budget_to_try() const {
+    return analysis::smallest_budget_to_try({settings_->recorded.definition, settings_->values}, recorded_budget(),
+                                            n_tokens());
 }
 
 int LiveWhatIf::widest_window() const { return prefill_ ? prefill_->widest_window() : 0; }

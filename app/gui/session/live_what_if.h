@@ -40,7 +40,7 @@ class LiveWhatIf {
     const policies::ParameterValues& recorded_values() const { return settings_->recorded.values; }
     int64_t recorded_budget() const { return settings_->recorded_budget; }
     int64_t n_tokens() const { return settings_->n_tokens; }
-    int64_t least_budget() const;
+    int64_t smallest_budget_to_try() const;
     policies::ParameterValues& values() { return settings_->values; }
     int64_t& budget() { return settings_->budget; }
     policies::BudgetOf budget_of() const { return settings_->recorded.definition->budget_of; }

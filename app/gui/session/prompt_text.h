@@ -27,7 +27,7 @@ struct PromptText : analysis::TokenTexts {
 PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> tokens);
 
 using analysis::shown_token;
-using analysis::whole_characters;
+using analysis::whole_characters_of_tokens;
 
 TaskResult<PromptText> ask_prompt_text(Session& session, const Document& document);
 /// Returns nullptr until the tokens are read.

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/answer_places.h"
+#include "analysis/answer_byte_ranges.h"
 
 namespace kvscope::gui {
 
@@ -37,7 +37,7 @@ Difference word_difference(std::string_view text, const std::vector<Word>& words
 void mark_differences(std::string_view text, std::vector<Word>& words, std::string_view reference);
 Difference token_difference(std::span<const int32_t> ids, std::span<const int32_t> reference);
 
-using analysis::byte_ranges_of_tokens;
+using analysis::step_byte_ranges;
 using analysis::StepPlace;
 
 }  // namespace kvscope::gui

@@ -24,7 +24,7 @@ struct Worker {
     /// Throws analysis::NothingToShow if kept sets can be computed neither from the trace nor from the prefill.
     SelectAgain selection() const {
         try {
-            const auto what_if = analysis::selection_along(*reader, prompt, runs, over);
+            const auto what_if = analysis::find_what_if_for_curve(*reader, prompt, runs, over);
             return [what_if](const policies::ParameterValues& values, int64_t budget) {
                 return (*what_if)(values, budget);
             };
@@ -108,9 +108,9 @@ LiveCurvesNow LiveCurves::update(Session& session, const EngineSession* engine, 
                     const auto attention = settings.measure == analysis::CurveMeasure::recall
                                                ? analysis::AnswerAttention::read(*worker.reader, worker.prompt)
                                                : std::nullopt;
-                    return analysis::smallest_budget(*worker.reader, worker.prompt, worker.runs.source, *points,
-                                                     settings.measure, settings.threshold, worker.selection(),
-                                                     attention);
+                    return analysis::smallest_budget_reaching_share(*worker.reader, worker.prompt, worker.runs.source,
+                                                                    *points, settings.measure, settings.threshold,
+                                                                    worker.selection(), attention);
                 });
             if (crossing.current && crossing.value) drawn.reaches = *crossing.value;
             if (!crossing.current) ++now.n_under_way;

@@ -21,7 +21,7 @@ struct JoinedTokens {
     std::vector<uint32_t> ends;  ///< byte offset in `text` of each token's end
 };
 
-using analysis::is_set_as_one;
+using analysis::has_inseparable_letters;
 using analysis::joins_next;
 
 /// Joins the adjacent tokens `first` to `last`. The caller sets the fields `first` and `end` of the result.

@@ -60,7 +60,7 @@ class Breaker {
             while (last + 1 < end && is_whole(out_.placed[last]) && is_whole(out_.placed[last + 1]) &&
                    level(last) == level(last + 1) && joins_next(prompt_, out_.placed[last].token))
                 ++last;
-            if (last > i || (is_whole(out_.placed[i]) && is_set_as_one(prompt_, out_.placed[i].token))) {
+            if (last > i || (is_whole(out_.placed[i]) && has_inseparable_letters(prompt_, out_.placed[i].token))) {
                 out_.joined.push_back(join_tokens(prompt_, out_.placed[i].token, out_.placed[last].token));
                 JoinedTokens& joined = out_.joined.back();
                 joined.first = i;
@@ -97,7 +97,7 @@ class Breaker {
 
     /// Returns the width in cells of the characters that begin in this token, or nullopt if all characters are whole.
     std::optional<uint32_t> cells_of_shared(uint32_t token) const {
-        const std::string_view whole = whole_characters(prompt_, token, token);
+        const std::string_view whole = whole_characters_of_tokens(prompt_, token, token);
         const size_t begin = prompt_.begins[token];
         if (whole.size() == prompt_.begins[token + 1] - begin) return {};
         const auto before = static_cast<size_t>(prompt_.text.data() + begin - whole.data());
@@ -113,7 +113,7 @@ class Breaker {
     void add(uint32_t token) {
         const std::string& shown = prompt_.shown[token];
         const std::string& text = prompt_.tokens[token];
-        const std::string_view whole = whole_characters(prompt_, token, token);
+        const std::string_view whole = whole_characters_of_tokens(prompt_, token, token);
         const bool is_inside = whole.data() != prompt_.text.data() + prompt_.begins[token] && !whole.empty();
         const bool is_wide =
             !whole.empty() && !is_inside &&

@@ -14,7 +14,7 @@
 namespace kvscope::gui {
 
 void draw_shared_character(const PromptText& prompt, size_t token) {
-    const std::string_view whole = whole_characters(prompt, token, token);
+    const std::string_view whole = whole_characters_of_tokens(prompt, token, token);
     if (whole.size() == prompt.begins[token + 1] - prompt.begins[token]) return;
     ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
     text_item("in " + shown_token(whole));

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/memory_at.h"
+#include "analysis/extrapolated_memory.h"
 #include "app/gui/session/model_names.h"
 #include "trace/records.h"
 

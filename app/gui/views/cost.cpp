@@ -10,7 +10,7 @@
 
 #include "analysis/cost_difference.h"
 #include "analysis/cost_table.h"
-#include "analysis/memory_at.h"
+#include "analysis/extrapolated_memory.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/theme_adapted_colors.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/measures/entry_sizes.h"
+#include "analysis/measures/entry_cardinality.h"
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/ticks.h"
@@ -34,7 +34,7 @@ EntrySizes read_sizes(const trace::Reader& reader, int prompt, int run) {
     found.kept = reader.kept(prompt, run);
     const auto& kept = found.kept;
     const size_t n = found.n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    auto sizes = analysis::shaded_entry_sizes(*kept, n);
+    auto sizes = analysis::shaded_cardinalities(*kept, n);
     for (const float size : sizes)
         if (std::isfinite(size)) found.largest = std::max(found.largest, size);
     found.pyramid = std::make_shared<const Pyramid>(make_pyramid(std::move(sizes), kept->n_layers, n, Reduce::maximum));

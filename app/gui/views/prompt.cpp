@@ -475,7 +475,7 @@ class PromptView : public View {
             const bool in_span = selected.run.document == menu_document_ && selected.contains(menu_token_);
             const auto first = in_span ? static_cast<size_t>(selected.first_token) : t;
             const auto last = in_span ? static_cast<size_t>(selected.last_token) : t;
-            const std::string text(whole_characters(*prompt, first, last));
+            const std::string text(whole_characters_of_tokens(*prompt, first, last));
             auto& pins = document->pins[document->prompt];
             if (ImGui::MenuItem("Pin token", "P", pins.contains(menu_token_))) document->toggle_pin(menu_token_);
             if (ImGui::MenuItem("Unpin all tokens", nullptr, false, !pins.empty())) unpin_all(*document);

@@ -11,7 +11,7 @@
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
-#include "trace/kept_spectra.h"
+#include "trace/spectra_cache.h"
 
 namespace kvscope::gui {
 namespace {
@@ -148,7 +148,7 @@ class SpectrumView : public FigureView {
             static const TaskSlot<bool> slot;
             const auto known =
                 session.tasks.ask(slot, std::to_string(document->id()), document->stamp(),
-                                  [reader = document->reader()] { return trace::knows_spectra(*reader); });
+                                  [reader = document->reader()] { return trace::has_model_spectra(*reader); });
             if (known.value && !*known.value) missing = document;
         }
         if (!missing || !context.engine) return;

@@ -100,7 +100,7 @@ class WhatIfView : public View {
     }
 
     void draw_budget(Context& context) {
-        const int64_t low = what_if_.least_budget();
+        const int64_t low = what_if_.smallest_budget_to_try();
         const int64_t high = std::max<int64_t>(what_if_.n_tokens(), 1);
         const std::string obstacle = what_if_.budget_obstacle();
         const bool differs = what_if_.budget() != what_if_.recorded_budget();

@@ -258,9 +258,9 @@ void remove_trace_without_runs(const std::filesystem::path& output, bool with_pr
 
 }  // namespace
 
-void remove_begun_trace(const std::filesystem::path& output) { remove_trace_without_runs(output, true); }
+void remove_trace_without_results(const std::filesystem::path& output) { remove_trace_without_runs(output, true); }
 
-void remove_empty_trace(const std::filesystem::path& output) { remove_trace_without_runs(output, false); }
+void remove_trace_without_prompts(const std::filesystem::path& output) { remove_trace_without_runs(output, false); }
 
 namespace {
 
@@ -367,7 +367,7 @@ std::vector<engine::RunPlan> plans_left(const Whole& whole, size_t prompt) {
 
 }  // namespace
 
-void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
+void check_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
     const Whole whole = whole_of(job, plans, model);
     for (size_t i = 0; i < whole.prompts.size(); ++i)
         engine::require_possible_run(model, whole.prompts[i], plans_left(whole, i));
@@ -382,8 +382,8 @@ void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const e
                            "use a shorter prompt, fewer policies and budgets, or --isolated");
 }
 
-RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
-               engine::Progress& progress, const RunEvents& events) {
+RunOutcome run_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
+                   engine::Progress& progress, const RunEvents& events) {
     const Whole whole = whole_of(job, plans, model);
     const auto& prompts = whole.prompts;
     if (events.on_prompts) events.on_prompts(prompts);
@@ -424,7 +424,7 @@ RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
         progress.message(fmt::format("{} already contains all requested runs: nothing to do", job.output.string()));
         return {true, failures.tell_all(trace::Reader(job.output)), {}};
     } catch (const std::invalid_argument&) {
-        if (is_begun) remove_begun_trace(job.output);
+        if (is_begun) remove_trace_without_results(job.output);
         throw;
     }
 }

@@ -33,7 +33,7 @@ struct RunJob {
         true;  ///< whether the job is refused if a policy's file is missing; otherwise only its runs fail
 };
 
-/// Callbacks of `run`, called on its thread. Each may be empty.
+/// Callbacks of run_job(), called on its thread. Each may be empty.
 struct RunEvents {
     std::function<void(std::span<const engine::Prompt>)> on_prompts;  ///< after tokenizing, before the first run
     std::function<void(engine::Experiment&)> on_begin;                ///< may set the experiment's callbacks
@@ -65,19 +65,19 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
                                       const engine::Transformer& model);
 
 /// Removes the `.part` folder of a trace without results. The folder would make a corrected command fail.
-void remove_begun_trace(const std::filesystem::path& output);
+void remove_trace_without_results(const std::filesystem::path& output);
 
 /// Removes the `.part` folder of a stopped job, unless the folder contains a prefilled prompt.
-void remove_empty_trace(const std::filesystem::path& output);
+void remove_trace_without_prompts(const std::filesystem::path& output);
 
 /// Checks before the weights are loaded that prompts fit into context and memory, policies support their budgets, and
-/// the output is writable. @param model passed by Model::open to `before_weights` @throws as run
-void check(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model);
+/// the output is writable. @param model passed by Model::open to `before_weights` @throws as run_job
+void check_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model);
 
 /// Runs the job and writes its trace. Adds missing prompts and runs to an existing trace of the same recipe. The job
 /// must also name the prompts that this trace already contains. Callbacks get the trace's prompt numbers.
 /// @throws std::invalid_argument for wrong usage; engine::Cancelled, after which finished runs remain in the trace
-RunOutcome run(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
-               engine::Progress& progress, const RunEvents& events = {});
+RunOutcome run_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
+                   engine::Progress& progress, const RunEvents& events = {});
 
 }  // namespace kvscope::program

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "analysis/model_in_words.h"
-#include "analysis/pseudo_queries.h"
+#include "analysis/pseudo_query_similarity.h"
 #include "app/cli/command.h"
-#include "app/cli/engine/measure_queries.h"
+#include "app/cli/engine/measure_query_similarity.h"
 #include "app/cli/engine/model_options.h"
 #include "app/cli/engine/model_spectra.h"
 #include "app/cli/engine/terminal_progress.h"
@@ -33,7 +33,7 @@ struct Arguments {
     std::string prompt;
     std::vector<std::string> prompt_files;
     std::string question;
-    MeasureQueriesOptions options;
+    QuerySimilarityOptions options;
     std::filesystem::path output;
     bool force = false;
 };
@@ -66,7 +66,7 @@ MeasuredQueries queries_of(const Arguments& arguments, engine::Progress& progres
     for (const auto& remark : engine::remarks_on_tokens(model, prompts, arguments.model.parse_special()))
         progress.message(remark);
     MeasuredQueries measured;
-    measured.all = measure_queries(model, prompts, arguments.options, progress);
+    measured.all = measure_query_similarity(model, prompts, arguments.options, progress);
     measured.recipe = {{"Software", std::string("kvscope ") + program::version()},
                        {"Model", analysis::model_in_words(model.attributes())}};
     for (const auto& prompt : prompts)

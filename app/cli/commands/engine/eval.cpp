@@ -60,7 +60,7 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
     }
     std::string text;
     for (const std::string& said :
-         {describe_policy_observations(reader, rows), failures, analysis::describe_uncompressed_samples(rows),
+         {describe_what_policies_saw(reader, rows), failures, analysis::describe_uncompressed_samples(rows),
           analysis::assess_task_validity(rows)})
         if (!said.empty()) text += "\n" + said + (said.ends_with('\n') ? "" : "\n");
     print(text);
@@ -224,7 +224,7 @@ int act(Arguments& arguments) {
     TerminalProgress progress(arguments.quiet, stopped_messages(job.output));
     for (const auto& line : program::settings_without_effect(job)) progress.warning(line);
     std::vector<engine::TaskSample> samples;
-    const auto model = unless_stopped(job.output, [&] {
+    const auto model = run_unless_stopped(job.output, [&] {
         return arguments.model.open(progress, [&](const engine::Model& found) {
             samples = engine::needle_samples(found, task);
             check(arguments, found, plans, samples);
@@ -235,7 +235,7 @@ int act(Arguments& arguments) {
     try {
         evaluate(arguments, model, plans, samples, progress);
     } catch (const std::invalid_argument&) {
-        if (is_anew) program::remove_begun_trace(job.output);
+        if (is_anew) program::remove_trace_without_results(job.output);
         throw;
     } catch (const trace::AlreadyComplete&) {
         for (const auto& failure : analysis::describe_failed_runs(trace::Reader(job.output).results(arguments.tasks)))

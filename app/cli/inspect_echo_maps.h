@@ -1,0 +1,13 @@
+#pragma once
+
+#include <filesystem>
+
+#include "app/cli/table_format_option.h"
+
+namespace kvscope::cli {
+
+bool is_echo_maps_file(const std::filesystem::path& path);
+
+int inspect_echo_maps(const std::filesystem::path& path, const OutputFormat& format);
+
+}  // namespace kvscope::cli

@@ -1,0 +1,309 @@
+#include "trace/trace_contents.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <stdexcept>
+
+#include "trace/load_records.h"
+#include "trace/part_folder.h"
+
+namespace kvscope::trace {
+
+namespace {
+
+template <class Places>
+std::optional<std::size_t> index_of(const Places& places, int number) {
+    const auto found = std::find_if(places.begin(), places.end(), [&](const auto& p) { return p.number == number; });
+    if (found == places.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - places.begin());
+}
+
+/// Closes the files when the last reader that shares them ends. Any thread may do so, because the Guard locks HDF5.
+struct CloseFiles {
+    void operator()(const TraceContents* files) const {
+        const h5::Guard guard;
+        delete files;
+    }
+};
+
+/// Whether every row keeps all n positions, so that the positions need not be read.
+bool keeps_all(const std::vector<std::uint64_t>& offsets, std::size_t n) {
+    for (std::size_t row = 0; row < offsets.size(); ++row) {
+        if (offsets[row] != row * n) return false;
+    }
+    return n > 0 && !offsets.empty();
+}
+
+void require_valid_kept(const Kept& found, std::int64_t visible_tokens, const std::string& where) {
+    const auto& offsets = found.offsets;
+    if (offsets.empty() || offsets.front() != 0 || !std::is_sorted(offsets.begin(), offsets.end()) ||
+        offsets.back() != found.indices.size()) {
+        throw DamagedTrace(
+            fmt::format("{}/kept_offsets: expected values that rise from 0 to {}, the length of kept_indices", where,
+                        found.indices.size()));
+    }
+    for (const std::uint32_t position : found.indices) {
+        if (position >= visible_tokens) {
+            throw DamagedTrace(
+                fmt::format("{}/kept_indices: expected positions below {}, found {}", where, visible_tokens, position));
+        }
+    }
+    for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
+        const auto begin = found.indices.begin() + static_cast<std::ptrdiff_t>(offsets[row]);
+        const auto end = found.indices.begin() + static_cast<std::ptrdiff_t>(offsets[row + 1]);
+        const auto drop = std::adjacent_find(begin, end, std::greater_equal<>());
+        if (drop != end) {
+            throw DamagedTrace(fmt::format("{}/kept_indices: expected ascending positions in row {}, found {} after {}",
+                                           where, row, *(drop + 1), *drop));
+        }
+    }
+}
+
+void require_valid_entries(const Kept& found, const std::string& where) {
+    if (!found.cardinality.empty() && found.cardinality.size() != found.indices.size()) {
+        throw DamagedTrace(fmt::format("{}/merged/cardinality: expected {} numbers, one per entry, found {}", where,
+                                       found.indices.size(), found.cardinality.size()));
+    }
+    if (!found.merges()) return;
+    const std::size_t rows = found.n_layers * found.n_rows;
+    const std::size_t n_tokens = found.token_entry.size() / rows;
+    for (std::size_t i = 0; i < found.token_entry.size(); ++i) {
+        const std::size_t row = i / n_tokens;
+        const auto count = static_cast<std::int64_t>(found.offsets[row + 1] - found.offsets[row]);
+        if (found.token_entry[i] < -1 || found.token_entry[i] >= count) {
+            throw DamagedTrace(
+                fmt::format("{}/merged/token_entry: expected -1 or an entry below {} in row {}, found {}", where, count,
+                            row, found.token_entry[i]));
+        }
+    }
+}
+
+}  // namespace
+
+std::string place_name(const GroupPlace& place) { return fmt::format("{}: {}", place.file.string(), place.group); }
+
+template <class Load>
+auto TraceContents::load(const GroupPlace& place, Load load_attributes) {
+    return guarded(place, [&] {
+        const h5::Handle group = h5::open_group(source_.open(place.file).get(), place.group);
+        return load_attributes(group.get(), place_name(place));
+    });
+}
+
+TraceContents::TraceContents(const std::filesystem::path& path) : source_(path) {
+    if (source_.model) model_ = load(*source_.model, load_model);
+    for (const PromptPlace& place : source_.prompts) {
+        Prompt& prompt = prompts_.emplace_back();
+        prompt.attributes = load(place, load_prompt);
+        for (const GroupPlace& run : place.runs) prompt.runs.push_back(load(run, load_run));
+    }
+    if (!source_.is_folder && source_.root.complete && !model_) {
+        throw DamagedTrace(fmt::format("{}: the group /model is missing", path.string()));
+    }
+}
+
+std::shared_ptr<const TraceContents> TraceContents::open(const std::filesystem::path& path) {
+    const auto open_now = [](const std::filesystem::path& from) {
+        const h5::Guard guard;
+        return std::shared_ptr<const TraceContents>(new TraceContents(from), CloseFiles{});
+    };
+    std::error_code error;
+    const bool is_named = path.extension() == ".part" || std::filesystem::exists(path, error);
+    const std::filesystem::path folder = is_named ? path : part_folder_of(path);
+    if (const auto joined = joined_trace(folder)) return open_now(*joined);
+    // If the writer finishes during the read, the read fails or misses parts. The joined trace is opened instead.
+    try {
+        auto found = open_now(path);
+        const auto joined = found->source().is_folder ? joined_trace(folder) : std::nullopt;
+        return joined ? open_now(*joined) : found;
+    } catch (const std::runtime_error&) {
+        const auto joined = joined_trace(folder);
+        if (!joined) throw;
+        return open_now(*joined);
+    }
+}
+
+const ModelAttributes& TraceContents::model() const {
+    if (!model_) throw DamagedTrace(fmt::format("{}: the model has not been written yet", source_.path.string()));
+    return *model_;
+}
+
+const TraceContents::Prompt& TraceContents::prompt(int prompt) const {
+    if (prompt < 0 || prompt >= n_prompts()) {
+        throw std::out_of_range(fmt::format("{}: expected an index below {}, the number of prompts, found {}",
+                                            source_.path.string(), n_prompts(), prompt));
+    }
+    return prompts_[static_cast<std::size_t>(prompt)];
+}
+
+const GroupPlace& TraceContents::group(Place place) const {
+    if (place.prompt < 0) {
+        model();
+        return *source_.model;
+    }
+    prompt(place.prompt);
+    const PromptPlace& at = source_.prompts[static_cast<std::size_t>(place.prompt)];
+    return place.run < 0 ? at : at.runs.at(static_cast<std::size_t>(place.run));
+}
+
+bool TraceContents::has(Place place, const schema::DataSet& data_set) const {
+    const h5::Guard guard;
+    return find(place, data_set) != nullptr;
+}
+
+bool TraceContents::lies_in(const GroupPlace& place, const schema::DataSet& data_set) const {
+    const std::string path = place.group + "/" + std::string(data_set.path);
+    return guarded(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
+}
+
+/// Returns the place's group or the group of the run that stores its scores. nullptr if both groups lack the data set.
+const GroupPlace* TraceContents::find_among_runs(Place place, const schema::DataSet& data_set) const {
+    const GroupPlace& own = group(place);
+    if (lies_in(own, data_set)) return &own;
+    if (!source_.is_folder || place.run < 0 || &data_set != &schema::run::scores) return nullptr;
+    const auto number = guarded(own, [&] {
+        const h5::Handle run = h5::open_group(source_.open(own.file).get(), own.group);
+        return load_score_source_run(run.get(), place_name(own));
+    });
+    const auto& runs = source_.prompts[static_cast<std::size_t>(place.prompt)].runs;
+    const auto index = number ? index_of(runs, *number) : std::nullopt;
+    return index && lies_in(runs[*index], data_set) ? &runs[*index] : nullptr;
+}
+
+/// Like find_among_runs(), but in an unfinished trace also searches the prompt that shares the context.
+const GroupPlace* TraceContents::find(Place place, const schema::DataSet& data_set) const {
+    if (const GroupPlace* here = find_among_runs(place, data_set)) return here;
+    if (place.prompt < 0 || !prompt(place.prompt).attributes.context_of) return nullptr;
+
+    const auto shared = [&](const auto& list) {
+        return std::find(std::begin(list), std::end(list), &data_set) != std::end(list);
+    };
+    const auto source_prompt = index_of(source_.prompts, *prompt(place.prompt).attributes.context_of);
+    if (!source_prompt || static_cast<int>(*source_prompt) == place.prompt) return nullptr;
+    Place there = Place::of_prompt(static_cast<int>(*source_prompt));
+    if (place.run < 0) {
+        if (!shared(schema::prompt::shared_data_sets)) return nullptr;
+    } else {
+        if (!shared(schema::run::shared_data_sets)) return nullptr;
+        const auto run_index = index_of(source_.prompts[*source_prompt].runs, group(place).number);
+        if (!run_index) return nullptr;
+        there.run = static_cast<int>(*run_index);
+    }
+    return find_among_runs(there, data_set);
+}
+
+GroupPlace TraceContents::find_data_set(Place place, const schema::DataSet& data_set) const {
+    const GroupPlace* at = find(place, data_set);
+    if (at == nullptr) {
+        throw DamagedTrace(fmt::format("{}/{}: the data set is missing", place_name(group(place)), data_set.path));
+    }
+    return {at->file, fmt::format("{}/{}", at->group, data_set.path)};
+}
+
+Extents TraceContents::extents(Place place) const {
+    if (place.prompt < 0) return Extents(model());
+    const Prompt& p = prompt(place.prompt);
+    if (place.run < 0) return {model(), p.attributes};
+    return {model(), p.attributes, p.runs.at(static_cast<std::size_t>(place.run))};
+}
+
+void TraceContents::require_shape(Place place, const schema::DataSet& data_set, const std::vector<std::size_t>& found,
+                                  const std::string& where) const {
+    const Extents known = extents(place);
+    std::vector<std::string> expected;
+    bool same = found.size() == static_cast<std::size_t>(data_set.rank);
+    for (int i = 0; i < data_set.rank; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const auto extent = known.of(data_set.dims[at]);
+        same = same && (!extent || found[at] == *extent);
+        expected.push_back(extent ? std::to_string(*extent) : "any");
+    }
+    if (!same) {
+        throw DamagedTrace(fmt::format("{}: expected the shape ({}), found ({})", where, fmt::join(expected, ", "),
+                                       fmt::join(found, ", ")));
+    }
+}
+
+std::shared_ptr<const Kept> TraceContents::cached_kept(int prompt, int run) const {
+    const std::lock_guard lock(kept_mutex_);
+    const auto found = kept_.find({prompt, run});
+    return found == kept_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const Kept> TraceContents::kept(int prompt, int run) const {
+    if (auto known = cached_kept(prompt, run)) return known;
+    const h5::Guard guard;
+    if (auto known = cached_kept(prompt, run)) return known;
+    auto kept = read_kept(prompt, run);
+    const std::lock_guard lock(kept_mutex_);
+    kept_[{prompt, run}] = kept;
+    return kept;
+}
+
+std::shared_ptr<const Kept> TraceContents::read_kept(int prompt, int run) const {
+    const Place place = Place::of_run(prompt, run);
+    auto out = std::make_shared<Kept>();
+    out->n_layers = static_cast<std::size_t>(model().n_layers);
+    out->n_rows = extents(place).rows();
+    out->offsets =
+        with_data_set(place, schema::run::kept_offsets, [](hid_t open) { return h5::read<std::uint64_t>(open); });
+    const std::int64_t visible_tokens = this->prompt(prompt).attributes.visible_tokens();
+    const auto n = static_cast<std::size_t>(visible_tokens);
+    out->indices = with_data_set(place, schema::run::kept_indices, [&](hid_t open) {
+        const h5::DataSetInfo found = h5::info(open);
+        if (!keeps_all(out->offsets, n) || found.shape[0] != out->offsets.back()) return h5::read<std::uint32_t>(open);
+        h5::require_plausible(found);
+        std::vector<std::uint32_t> all(found.shape[0]);
+        for (std::size_t row = 0; row < all.size(); row += n) std::iota(&all[row], &all[row] + n, 0U);
+        return all;
+    });
+    require_valid_kept(*out, visible_tokens, place_name(group(place)));
+    read_storage(place, *out);
+    return out;
+}
+
+void TraceContents::read_storage(Place place, Kept& kept) const {
+    const auto read = [&]<class T>(const schema::DataSet& data_set, std::vector<T>& out) {
+        if (!has(place, data_set)) return;
+        out = with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
+    };
+    // The entries stay readable if a measure is damaged. Views report the damage.
+    const auto read_measure = [&](const schema::DataSet& data_set, auto& out) {
+        try {
+            read(data_set, out);
+        } catch (const DamagedTrace&) {
+            out.clear();
+        }
+    };
+    read_measure(schema::run::stored_entries, kept.stored_entries);
+    read_measure(schema::run::stored_is_whole, kept.is_whole);
+    if (kept.is_whole.size() != kept.indices.size()) kept.is_whole.clear();
+    read_measure(schema::run::stored_key_error, kept.key_error);
+    read_measure(schema::run::stored_value_error, kept.value_error);
+    read(schema::run::merged_token_entry, kept.token_entry);
+    read(schema::run::merged_cardinality, kept.cardinality);
+    require_valid_entries(kept, place_name(group(place)));
+    if (kept.merges()) kept.find_held_tokens();
+}
+
+std::vector<ResultRow> TraceContents::results(std::string_view task) const {
+    const h5::Guard guard;
+    const auto found = source_.results.find(std::string(task));
+    if (found == source_.results.end()) {
+        throw std::out_of_range(
+            fmt::format("{}: there are no results of the task \"{}\"", source_.path.string(), task));
+    }
+    std::vector<ResultRow> out;
+    for (const GroupPlace& place : found->second) {
+        auto rows = guarded(place, [&] {
+            const h5::Handle table = h5::open_data_set(source_.open(place.file).get(), place.group);
+            return load_results(table.get(), place_name(place));
+        });
+        out.insert(out.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+    }
+    return out;
+}
+
+}  // namespace kvscope::trace

@@ -1,0 +1,96 @@
+// The contents of a trace's files. Attributes are read on opening, data sets on request.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/extents.h"
+#include "trace/group_locations.h"
+#include "trace/hdf5.h"
+#include "trace/interruption.h"
+#include "trace/reader.h"
+
+namespace kvscope::trace {
+
+std::string place_name(const GroupPlace& place);
+
+/// Turns an HDF5 failure into DamagedTrace or ReadFailed with the name of the place.
+template <class Action>
+auto guarded(const GroupPlace& place, Action action) -> decltype(action()) {
+    throw_if_interrupted();
+    try {
+        return action();
+    } catch (const h5::Failure& failure) {
+        h5::throw_unreadable(place_name(place), failure);
+    }
+}
+
+/// The open files of a reader and of all readers derived from it. Any number of threads may use them.
+class TraceContents {
+ public:
+    struct Prompt {
+        PromptAttributes attributes;
+        std::vector<RunAttributes> runs;
+    };
+
+    static std::shared_ptr<const TraceContents> open(const std::filesystem::path& path);
+
+    [[nodiscard]] const Source& source() const { return source_; }
+    [[nodiscard]] bool has_model() const { return model_.has_value(); }
+    const ModelAttributes& model() const;
+    [[nodiscard]] int n_prompts() const { return static_cast<int>(prompts_.size()); }
+    const Prompt& prompt(int prompt) const;
+
+    /// Returns the group of a place, even if some of its data sets are stored in another group.
+    [[nodiscard]] const GroupPlace& group(Place place) const;
+    [[nodiscard]] bool has(Place place, const schema::DataSet& data_set) const;
+
+    /// Returns action(open data set). Throws DamagedTrace if the data set is missing or has another shape.
+    template <class Action>
+    auto with_data_set(Place place, const schema::DataSet& data_set, Action action) const {
+        const h5::Guard guard;
+        const GroupPlace here = find_data_set(place, data_set);
+        return guarded(here, [&] {
+            const h5::Handle open = h5::open_data_set(source_.open(here.file).get(), here.group);
+            require_shape(place, data_set, h5::info(open.get()).shape, place_name(here));
+            return action(open.get());
+        });
+    }
+
+    [[nodiscard]] std::shared_ptr<const Kept> kept(int prompt, int run) const;
+    /// Throws std::out_of_range if the task has no results.
+    [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
+
+ private:
+    explicit TraceContents(const std::filesystem::path& path);
+
+    template <class Load>
+    auto load(const GroupPlace& place, Load load_attributes);
+    const GroupPlace* find(Place place, const schema::DataSet& data_set) const;
+    const GroupPlace* find_among_runs(Place place, const schema::DataSet& data_set) const;
+    bool lies_in(const GroupPlace& place, const schema::DataSet& data_set) const;
+    GroupPlace find_data_set(Place place, const schema::DataSet& data_set) const;
+    Extents extents(Place place) const;
+    void require_shape(Place place, const schema::DataSet& data_set, const std::vector<std::size_t>& found,
+                       const std::string& where) const;
+    std::shared_ptr<const Kept> read_kept(int prompt, int run) const;
+    void read_storage(Place place, Kept& kept) const;
+    std::shared_ptr<const Kept> cached_kept(int prompt, int run) const;
+
+    mutable Source source_;
+    std::optional<ModelAttributes> model_;
+    std::vector<Prompt> prompts_;
+    /// Separate from the HDF5 lock, so that cached entries can be returned while another thread reads.
+    mutable std::mutex kept_mutex_;
+    mutable std::map<std::pair<int, int>, std::shared_ptr<const Kept>> kept_;
+};
+
+}  // namespace kvscope::trace
