@@ -13,7 +13,7 @@
 #include "engine/inference/chunked_reading.h"
 #include "engine/inference/observed_layer.h"
 #include "engine/inference/prefill.h"
-#include "policies/interface/decision_order.h"
+#include "policies/interface/decidable_layers.h"
 #include "policies/interface/record_storage.h"
 #include "trace/records.h"
 

@@ -82,8 +82,8 @@ Table table_of_border(const Border& border, double cut_off, const PromptText& pr
 
 }  // namespace
 
-Table draw_border(Context& context, const TaskSlot<Border>& slot, const PromptText& prompt, const TokenQuestion& asked,
-                  int layer, int row) {
+Table draw_entries_at_cut_off(Context& context, const TaskSlot<Border>& slot, const PromptText& prompt,
+                              const TokenQuestion& asked, int layer, int row) {
     const auto answer = context.session.tasks.ask(
         slot, "", fmt::format("{} {} {}", context.session.stamp(asked.run), layer, row),
         [at = context.session.at(asked.run), layer, row] {
