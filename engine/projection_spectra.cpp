@@ -76,7 +76,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
     trace::cache_spectra(model, record);
 }
 
-double spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
+double estimate_spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint) {
     if (trace::has_cached_spectra(model_attributes(config, fingerprint))) return 0;
     constexpr double operations_per_second = 2.5e9;
     const double hidden = config.hidden_size;

@@ -49,8 +49,9 @@ std::shared_ptr<const PrefillInMemory> prefill_in_memory(std::shared_ptr<const e
     return std::make_shared<InMemory>(std::move(prefill), std::move(is_engine_busy));
 }
 
-std::shared_ptr<const engine::PrefillObservations> read_prompt(const engine::Model& model, const engine::Prompt& prompt,
-                                                               int64_t window, engine::Progress& progress) {
+std::shared_ptr<const engine::PrefillObservations> compute_live_prefill(const engine::Model& model,
+                                                                        const engine::Prompt& prompt, int64_t window,
+                                                                        engine::Progress& progress) {
     const auto n = static_cast<size_t>(prompt.n_visible());
     const std::span<const int32_t> ids = std::span<const int32_t>(prompt.ids).first(n);
     const int64_t recorded = window > 0 ? window : engine::ExperimentOptions().window;

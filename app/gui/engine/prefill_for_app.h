@@ -16,7 +16,8 @@ std::shared_ptr<const PrefillInMemory> prefill_in_memory(std::shared_ptr<const e
 
 /// Computes a prefill and keeps the data that policies need to decide later, but no cache. Throws as engine::prefill.
 /// @param window window of the recorded attention, in queries; 0: the default
-std::shared_ptr<const engine::PrefillObservations> read_prompt(const engine::Model& model, const engine::Prompt& prompt,
-                                                               int64_t window, engine::Progress& progress);
+std::shared_ptr<const engine::PrefillObservations> compute_live_prefill(const engine::Model& model,
+                                                                        const engine::Prompt& prompt, int64_t window,
+                                                                        engine::Progress& progress);
 
 }  // namespace kvscope::gui

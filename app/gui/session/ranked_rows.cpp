@@ -40,7 +40,7 @@ RankingRequest of_pair(const Session& session) {
 
 std::string shown_cell(const analysis::Column& column, const Cell& cell) {
     const auto* text = std::get_if<std::string>(&cell);
-    if (!text) return text_of(column, cell);
+    if (!text) return cell_text(column, cell);
     if (analysis::is_token_column(column)) return shown_token(*text);
     std::string line = *text;
     std::replace_if(

@@ -336,17 +336,18 @@ class CostView : public View {
         if (!pair) return;
         const Session& session = context.session;
         const Column& column = columns[i - 1].column;  // the number is in the column before its difference
-        const double own = number_in(row.cells[i - 1]).value_or(0);
-        const double by = number_in(row.cells[i]).value_or(0);
+        const double own = cell_number(row.cells[i - 1]).value_or(0);
+        const double by = cell_number(row.cells[i]).value_or(0);
         const Change change = analysis::judge_difference(columns[i].column, row.cells[i]);
-        std::string words = fmt::format(
-            "{}\n{}: {}\n{}: {}\n{}{}{}", column.title, session.look(pair->b).label,
-            text_of(column, column.type == ColumnType::integer ? Cell(static_cast<int64_t>(own - by)) : Cell(own - by)),
-            session.look(pair->a).label, text_of(column, row.cells[i - 1]), analysis::format_real(by, 4),
-            own - by > 0 && by != 0 ? fmt::format(", {:+.1f} %", 100 * by / (own - by)) : "",
-            change == Change::better  ? ": better"
-            : change == Change::worse ? ": worse"
-                                      : "");
+        std::string words =
+            fmt::format("{}\n{}: {}\n{}: {}\n{}{}{}", column.title, session.look(pair->b).label,
+                        cell_text(column, column.type == ColumnType::integer ? Cell(static_cast<int64_t>(own - by))
+                                                                             : Cell(own - by)),
+                        session.look(pair->a).label, cell_text(column, row.cells[i - 1]), analysis::format_real(by, 4),
+                        own - by > 0 && by != 0 ? fmt::format(", {:+.1f} %", 100 * by / (own - by)) : "",
+                        change == Change::better  ? ": better"
+                        : change == Change::worse ? ": worse"
+                                                  : "");
         if (!pair->same_parameters)
             words += fmt::format("\nparameters differ: {} before, {} now", session.attributes(pair->b).parameters_json,
                                  session.attributes(pair->a).parameters_json);

@@ -135,7 +135,7 @@ class MergingView : public View {
         };
         patch(packed(context.theme.ground), "dropped");
         for (const double size : analysis::choose_legend_sizes(double{largest_}))
-            patch(color_of(colors, static_cast<float>(size)), fmt::format("{:g}", size));
+            patch(map_value_to_color(colors, static_cast<float>(size)), fmt::format("{:g}", size));
         ImGui::TextDisabled("tokens per entry; every second merged entry is paler");
     }
 

@@ -232,7 +232,7 @@ class RetentionView : public View {
 
     void draw_counts(const Context& context, const MapColors& colors, int rows) const {
         for (const int count : analysis::choose_legend_counts(layer_ >= 0 ? 1 : rows, 8))
-            draw_color_patch(context.theme, color_of(colors, static_cast<float>(count)),
+            draw_color_patch(context.theme, map_value_to_color(colors, static_cast<float>(count)),
                              layer_ >= 0 ? "kept" : std::to_string(count));
     }
 
