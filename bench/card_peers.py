@@ -15,7 +15,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from twelve_policies import PRESSES  # noqa: E402
-from peers import press_of  # noqa: E402
+from measure_peer import press_of  # noqa: E402
 
 
 def seconds_of(work):
