@@ -25,7 +25,7 @@ std::vector<TraceFigure> make_figures_on_one_scale(
 /// Joins figures side by side, or one below another if the width is too small. @throws NothingToShow without figures
 Figure joined_figure(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
 
-/// @throws NothingToShow if no trace, or one side of a difference, has no data; FigureError for invalid options
+/// @throws NothingToShow if all traces, or one side of a difference, lack the data; FigureError for invalid options
 void check_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
 void check_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 

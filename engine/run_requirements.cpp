@@ -70,7 +70,7 @@ void require_memory(const Model& model, std::span<const Prompt> prompts, std::sp
     if (!model.is_loaded()) {
         const checkpoint::WeightBytes found = checkpoint::weight_bytes(model.checkpoint(), model.dtype());
         const auto weights = static_cast<uint64_t>(found.held + found.largest);
-        // On a GPU, the weights are in host memory only while they load, and the runs' caches only later.
+        // Weights for a GPU leave the processor's memory before anything is recorded there.
         bytes = model.device().is_processor() ? bytes + weights : std::max(bytes, weights);
     }
     int64_t longest = 0;

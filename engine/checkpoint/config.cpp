@@ -51,7 +51,7 @@ std::vector<float> yarn_frequencies(const RopeScaling& scaling, double theta, in
 
 }  // namespace
 
-// Computes in f32 and in the order of transformers, so that the angles equal those of transformers at all positions.
+// Computes in f32 and in the order of transformers, so that angles agree even at positions in the thousands.
 std::vector<float> ModelConfig::inverse_frequencies() const {
     std::vector<float> frequencies;
     if (rope_scaling.kind == RopeScaling::Kind::yarn) {
