@@ -17,7 +17,8 @@ struct QuerySimilarityOptions {
     uint64_t seed = 0;
 };
 
-/// Measures how similar the queries of pseudo tokens and of the answer are (DapQ). @throws as engine::PseudoQuerySimilarity
+/// Measures how similar the queries of pseudo tokens and of the answer are (DapQ).
+/// @throws as engine::PseudoQuerySimilarity
 std::vector<analysis::PromptQueries> measure_query_similarity(const engine::Model& model,
                                                               std::span<const engine::Prompt> prompts,
                                                               const QuerySimilarityOptions& options,
