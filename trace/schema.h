@@ -145,7 +145,7 @@ inline constexpr Attribute attributes[] = {
     {"eos_ids", AttributeType::integers, Need::always, "token ids that end a text"},
     {"truncated", AttributeType::flag, Need::always, "1 if the prompt was shortened to the model's limit"},
     {"context_of", AttributeType::integer, Need::sometimes,
-     "prompt with the same context; full (except last_logits), scores and kept_* are hard links to that prompt"},
+     "prompt with the same context; full (except last_logits), scores and kept_* are hard links to its data"},
 };
 
 inline constexpr DataSet token_ids =
