@@ -259,7 +259,7 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
     if (ImGui::InputDouble("##threshold", &per_cent, 0, 0, "%g %%", ImGuiInputTextFlags_EnterReturnsTrue) ||
         ImGui::IsItemDeactivatedAfterEdit())
         settings_.threshold = std::clamp(per_cent, 0.1, 100.0) / 100;
-    ImGui::SetItemTooltip("Lists for each run the smallest budget at which the measure exceeds this percentage.");
+    ImGui::SetItemTooltip("Lists for each run the smallest budget at which the measure reaches this percentage.");
     ImGui::SameLine();
     ImGui::TextUnformatted("at");
     constexpr ImGuiTableFlags flags = ImGuiTableFlags_SizingStretchProp;
