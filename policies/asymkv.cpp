@@ -67,8 +67,8 @@ class AsymKv : public MergingPolicy {
                             "the gradient of the loss with respect to the key of entry {}, KV head {}, is not finite",
                             i, head));
                 }
-        gradients.take(by_entry, [&](int64_t n_looks) {
-            return observations.after_prompt ? 0.0 : 1.0 / static_cast<double>(n_looks + 1);
+        gradients.take(by_entry, [&](int64_t n_chunks) {
+            return observations.after_prompt ? 0.0 : 1.0 / static_cast<double>(n_chunks + 1);
         });
     }
 

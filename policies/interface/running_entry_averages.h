@@ -32,17 +32,17 @@ class RunningEntryAverages {
     /// Replaces each pair by one entry. It has the numbers in `merged` (pairs, width) and the larger chunk count.
     void merge(std::span<const uint32_t> first, std::span<const float> merged) {
         std::vector<float> numbers;
-        std::vector<int64_t> looks;
+        std::vector<int64_t> n_chunks;
         size_t next = 0;
         for (size_t i = 0; i < n_chunks_.size(); ++i) {
             const bool is_pair = next < first.size() && i == first[next];
             const auto of_entry = is_pair ? merged.subspan(next * width_, width_) : of(i);
             numbers.insert(numbers.end(), of_entry.begin(), of_entry.end());
-            looks.push_back(is_pair ? std::max(n_chunks_[i], n_chunks_[i + 1]) : n_chunks_[i]);
+            n_chunks.push_back(is_pair ? std::max(n_chunks_[i], n_chunks_[i + 1]) : n_chunks_[i]);
             if (is_pair) ++next, ++i;
         }
         numbers_ = std::move(numbers);
-        n_chunks_ = std::move(looks);
+        n_chunks_ = std::move(n_chunks);
     }
 
     std::span<const float> of(size_t entry) const { return std::span(numbers_).subspan(entry * width_, width_); }

@@ -144,19 +144,19 @@ class Published:
     def __init__(self, sinks):
         self.sinks, self.h, self.last_look, self.least_denominator = sinks, None, None, np.inf
 
-    def merged(self, first, n_chunks, keys, values, masses, attention, outputs, behind_prompt=False):
+    def merged(self, first, n_chunks, keys, values, masses, attention, outputs, after_prompt=False):
         heads, n, _ = keys.shape
         alpha = attention.reshape(heads, -1, n).mean(1)
         alpha[:, : self.sinks] = 0
         alpha /= alpha.sum(1, keepdims=True)
         distance = np.abs(values - (alpha[:, :, None] * values).sum(1, keepdims=True)).sum(2)
         h = alpha * (1 - 2 * alpha) * distance
-        if (n_chunks, behind_prompt) == self.last_look:  # merging is repeated
+        if (n_chunks, after_prompt) == self.last_look:  # merging is repeated
             h = self.h
         elif self.h is not None:
             known = self.h.shape[1]
-            h[:, :known] = self.h if behind_prompt else h[:, :known] / n_chunks + self.h * (n_chunks - 1) / n_chunks
-        self.last_look = n_chunks, behind_prompt
+            h[:, :known] = self.h if after_prompt else h[:, :known] / n_chunks + self.h * (n_chunks - 1) / n_chunks
+        self.last_look = n_chunks, after_prompt
         one, two = np.array(first), np.array(first) + 1
         x = h / (alpha * (1 - 2 * alpha) + 1e-21)
         c12 = alpha[:, one] * alpha[:, two] * (x[:, one] + x[:, two])
@@ -277,7 +277,7 @@ class Slimmer:
         self.d = self.config.hidden_size // self.heads
         self.budget, self.sinks, self.cap = budget, sinks, cap
         self.published = [Published(sinks) for _ in self.model.model.layers] if published else None
-        self.n_chunks, self.behind_prompt = 0, False
+        self.n_chunks, self.after_prompt = 0, False
         empty = np.zeros((self.kv_heads, 0, self.d))
         self.read_all = [[] for _ in self.model.model.layers]  # original keys and values of all tokens
         self.layers = [(empty, empty, np.zeros(0), np.zeros(0, int)) for _ in self.model.model.layers]
@@ -330,7 +330,7 @@ class Slimmer:
     def keys_of(self, index, first, layer, attention, outputs):
         if self.published:
             weights = self.published[index]
-            merged = weights.merged(first, self.n_chunks, *layer[:3], attention, outputs, self.behind_prompt)
+            merged = weights.merged(first, self.n_chunks, *layer[:3], attention, outputs, self.after_prompt)
             self.least_denominator = min(self.least_denominator, weights.least_denominator)
             return merged
         merged, _, shares = merged_keys(first, *layer[:3], attention, outputs)
@@ -389,7 +389,7 @@ class Slimmer:
             logits = self.model.lm_head(x)
         if merges and is_last and final_merge and self.layers[0][2].size > self.budget:
             self.look_back(ids, before)
-            self.behind_prompt = True
+            self.after_prompt = True
             for index, layer in enumerate(self.layers):
                 self.layers[index] = self.merge_back(index, layer, lambda now: self.attend_behind(self.queries[index], now))
         self.n_chunks += 1
