@@ -125,12 +125,12 @@ TEST_CASE("unreadable notes are reported, kept and never overwritten") {
     CHECK((document.note_on(2, 3) != nullptr) == shows_rest);
     CHECK((document.pins.size() == 1) == shows_rest);
 
-    save_annotations(document, view_state(session, document));
+    save_annotations(document, trace_display_state(session, document));
     CHECK(bytes_of(file) == text);
 
     document.write_note(7, 8, "typed since");
     document.annotations_notices.clear();
-    save_annotations(document, view_state(session, document));
+    save_annotations(document, trace_display_state(session, document));
     const fs::path aside = file.string() + ".unreadable-1";
     CHECK(bytes_of(aside) == text);
     CHECK(is_told(document.annotations_notices, "sample.h5.notes.json.unreadable-1"));
@@ -188,7 +188,7 @@ TEST_CASE("notes of a later kvscope stay unchanged, and new notes are written to
     Document document(0, sample.path);
     load_annotations(document);
     CHECK(document.note_on(7, 8));
-    CHECK(load_view(sample.path) == json{{"prompt", 0}});
+    CHECK(load_trace_display(sample.path) == json{{"prompt", 0}});
     document.write_note(7, 8, "");
     save_annotations(document, nullptr);
     CHECK(bytes_of(file) == text);
@@ -225,7 +225,7 @@ TEST_CASE("fields of a later minor version stay in the notes at every level") {
     CHECK(document.annotations_notices.empty());
     document.write_note(2, 3, "the needle, edited");
     document.toggle_pin(9);
-    json view = view_state(session, document);
+    json view = trace_display_state(session, document);
     save_annotations(document, view);
 
     json expected = later;
@@ -429,7 +429,7 @@ TEST_CASE("fields of a later kvscope stay in workspace and layout, and its works
     expected["later"] = 1;
     expected["selection"]["since"] = "today";
     expected["traces"][0]["colour"] = 2;
-    CHECK(with_unknown(now, before) == expected);
+    CHECK(with_fields_of_later_versions(now, before) == expected);
 
     const trace::sample::TemporaryFolder folder;
     const fs::path file = folder / "w.kvscope";
@@ -438,7 +438,7 @@ TEST_CASE("fields of a later kvscope stay in workspace and layout, and its works
     SECTION("of a later version") {
         write_workspace(file, {{"session", json::object()}, {"kvscope_workspace", 2}}, {});
         const std::string bytes = bytes_of(file);
-        CHECK_THROWS_WITH(read_workspace(file, folder / "out"), Catch::Matchers::Contains("version 2"));
+        CHECK_THROWS_WITH(unpack_workspace(file, folder / "out"), Catch::Matchers::Contains("version 2"));
         CHECK_THROWS_WITH(write_workspace(file, {{"session", json::object()}}, {}),
                           Catch::Matchers::Contains("choose another name"));
         CHECK(bytes_of(file) == bytes);
@@ -449,7 +449,7 @@ TEST_CASE("fields of a later kvscope stay in workspace and layout, and its works
         const std::string zip =
             "cd '" + folder.path().string() + "' && python3 -m zipfile -c deep.kvscope workspace.json";
         REQUIRE(std::system(zip.c_str()) == 0);
-        CHECK_THROWS_AS(read_workspace(folder / "deep.kvscope", folder / "out"), WorkspaceError);
+        CHECK_THROWS_AS(unpack_workspace(folder / "deep.kvscope", folder / "out"), WorkspaceError);
     }
     SECTION("on a full disk") {
         const FullDisk full(16);
@@ -476,7 +476,7 @@ TEST_CASE("A and B alone stays off when the trace is reopened") {
         Tasks tasks([] {});
         Session session(tasks);
         Document& document = session.open(sample.path);
-        restore_view(session, document, load_view(document.path()));
+        restore_trace_display(session, document, load_trace_display(document.path()));
         const auto runs = document.runs(0);
         if (!session.pair.is_complete()) {
             session.pair.a = RunKey{document.id(), 0, runs[1]};
@@ -484,7 +484,7 @@ TEST_CASE("A and B alone stays off when the trace is reopened") {
         }
         if (alone) session.pair.alone = *alone;
         const bool is_alone = session.pair.alone;
-        save_annotations(document, view_state(session, document));
+        save_annotations(document, trace_display_state(session, document));
         return is_alone;
     };
     is_alone_after(true);

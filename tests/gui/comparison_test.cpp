@@ -46,40 +46,40 @@ TEST_CASE("runs of a second trace are compared with their pairs in the first, an
     Session session(tasks);
     session.open(files.first);
     Comparison comparison;
-    CHECK(resolve_comparison(session, comparison, AutomaticComparison::traces, false).kind == Comparison::Kind::none);
+    CHECK(find_compared_runs(session, comparison, AutomaticComparison::traces, false).kind == Comparison::Kind::none);
     const int second = session.open(files.second).id();
-    const Compared compared = resolve_comparison(session, comparison, AutomaticComparison::traces, false);
+    const Compared compared = find_compared_runs(session, comparison, AutomaticComparison::traces, false);
     CHECK(compared.title == "[2] two.h5 − [1] one.h5");
     CHECK(compared.pairs.size() == 6);  // full and five others; one run failed
     for (const ComparedRuns& pair : compared.pairs) {
         CHECK(pair.a.document == second);
         CHECK(pair.label == session.look(pair.a).run);
     }
-    CHECK(resolve_comparison(session, comparison, AutomaticComparison::none, false).kind == Comparison::Kind::none);
+    CHECK(find_compared_runs(session, comparison, AutomaticComparison::none, false).kind == Comparison::Kind::none);
     // The choice and the table agree, whichever runs are visible.
     for (const RunKey& key : session.all_runs())
         if (key.document == second) session.set_visible(key, false);
     for (const bool shown_only : {true, false})
-        CHECK(resolve_comparison(session, Comparison{}, AutomaticComparison::traces, shown_only).title ==
+        CHECK(find_compared_runs(session, Comparison{}, AutomaticComparison::traces, shown_only).title ==
               "[2] two.h5 − [1] one.h5");
     for (const RunKey& key : session.all_runs()) session.set_visible(key, true);
 
     comparison = {Comparison::Kind::traces, "one.h5", "two.h5"};
     nlohmann::json state;
-    save_comparison(state, comparison);
+    write_comparison_to_json(state, comparison);
     Comparison read;
-    load_comparison(state, read);
+    read_comparison_from_json(state, read);
     CHECK(read == comparison);
-    CHECK(resolve_comparison(session, read, AutomaticComparison::none, true).title == "[1] one.h5 − [2] two.h5");
+    CHECK(find_compared_runs(session, read, AutomaticComparison::none, true).title == "[1] one.h5 − [2] two.h5");
     session.close(second);
-    CHECK(resolve_comparison(session, read, AutomaticComparison::none, true).kind == Comparison::Kind::none);
+    CHECK(find_compared_runs(session, read, AutomaticComparison::none, true).kind == Comparison::Kind::none);
 
     comparison = {Comparison::Kind::runs, {}, {}};
-    CHECK(resolve_comparison(session, comparison, AutomaticComparison::none, true).kind == Comparison::Kind::none);
+    CHECK(find_compared_runs(session, comparison, AutomaticComparison::none, true).kind == Comparison::Kind::none);
     const int first = session.documents().front()->id();
     session.pair.a = run_at(session, first, 0, 1);
     session.pair.b = run_at(session, first, 0, 3);
-    const Compared pair = resolve_comparison(session, comparison, AutomaticComparison::none, true);
+    const Compared pair = find_compared_runs(session, comparison, AutomaticComparison::none, true);
     REQUIRE(pair.pairs.size() == 1);
     CHECK(pair.pairs[0].label == "snapkv 16 − aperturekv 20");
 }
@@ -238,7 +238,7 @@ TEST_CASE("answers are compared with the full cache, A, or the same runs of anot
     CHECK_FALSE(reference.of(session, run_at(session, first, 0, 1)));
     const Compared compared = reference.compared(session, session.visible_runs());
     CHECK(compared.pairs.size() == 5);
-    const FigureRequest request = difference_request("step-kl", compared);
+    const FigureRequest request = difference_figure_request("step-kl", compared);
     CHECK(FigureJob(session, request).figure().panels.front().shapes.size() == 5 + 1);
     nlohmann::json state;
     reference.save(state);

@@ -554,7 +554,7 @@ TEST_CASE("the form reports errors and keeps its contents") {
     CHECK(again.filled_in().policies == form.filled_in().policies);
     CHECK(again.request.budgets == form.request.budgets);
     for (const auto& [name, title] : sample_prompts()) {
-        const auto sample = sample_prompt(name);
+        const auto sample = read_sample_prompt(name);
         CHECK(!sample.context.empty());
         CHECK(!sample.question.empty());
     }

@@ -50,14 +50,14 @@ void write_full_run(const fs::path& path) {
 }  // namespace
 
 TEST_CASE("typed places are parsed") {
-    CHECK(typed_place("t700") == "token=700");
-    CHECK(typed_place(" T700-720 ") == "token=700-720");
-    CHECK(typed_place("l17 h2") == "layer=17,head=2");
-    CHECK(typed_place("layer 17, head 2, token 5") == "layer=17,head=2,token=5");
-    CHECK(typed_place("s3") == "step=3");
+    CHECK(convert_typed_place("t700") == "token=700");
+    CHECK(convert_typed_place(" T700-720 ") == "token=700-720");
+    CHECK(convert_typed_place("l17 h2") == "layer=17,head=2");
+    CHECK(convert_typed_place("layer 17, head 2, token 5") == "layer=17,head=2,token=5");
+    CHECK(convert_typed_place("s3") == "step=3");
     for (const char* none : {"", "t", "700", "trace", "t7x", "l17 snapkv", "h-2", "layers", "t7 t"}) {
         CAPTURE(none);
-        CHECK(typed_place(none) == std::nullopt);
+        CHECK(convert_typed_place(none) == std::nullopt);
     }
 }
 
@@ -331,7 +331,7 @@ TEST_CASE("a single run, budget or policy can be shown with the full cache") {
         const trace::RunAttributes of = session.attributes(key);
         if (of.policy == "full") continue;
         for (const Alone which : {Alone::run, Alone::budget, Alone::policy}) {
-            show_alone(session, key, which);
+            show_runs_alone(session, key, which);
             for (const RunKey& other : all) {
                 const auto& run = session.attributes(other);
                 const bool is_wanted =
@@ -348,8 +348,8 @@ TEST_CASE("a single run, budget or policy can be shown with the full cache") {
         return session.attributes(key).policy == "snapkv" && session.attributes(key).budget == 24;
     });
     REQUIRE(named != all.end());
-    CHECK(show_alone_label(session, *named, Alone::run) == "Only " + session.attributes(*named).label);
-    CHECK(show_alone_label(session, *named, Alone::budget) == "Only budget 24");
+    CHECK(show_runs_alone_label(session, *named, Alone::run) == "Only " + session.attributes(*named).label);
+    CHECK(show_runs_alone_label(session, *named, Alone::budget) == "Only budget 24");
 }
 
 TEST_CASE("a right click on a run shows only its budget in two steps") {
@@ -364,7 +364,7 @@ TEST_CASE("a right click on a run shows only its budget in two steps") {
         c.MouseMove(("**/" + key.text() + "/" + session.attributes(key).label).c_str());
         c.MouseClick(ImGuiMouseButton_Right);
         c.Yield(2);
-        c.ItemClick(("//$FOCUSED/" + show_alone_label(session, key, Alone::run)).c_str());
+        c.ItemClick(("//$FOCUSED/" + show_runs_alone_label(session, key, Alone::run)).c_str());
     });
     driven.settle();
     for (const RunKey& other : session.all_runs())
@@ -423,24 +423,24 @@ TEST_CASE("a window that shows a notice, or waits for a task, sleeps until somet
 
 TEST_CASE("a part of a picture is cut out and limited to the picture") {
     const Screenshot whole{2, 2, {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}};
-    CHECK(cut_out(whole, 1, 0, 1, 2).rgb == std::vector<uint8_t>{1, 1, 1, 3, 3, 3});
-    const Screenshot clipped = cut_out(whole, 1, 1, 50, 50);
+    CHECK(crop_screenshot(whole, 1, 0, 1, 2).rgb == std::vector<uint8_t>{1, 1, 1, 3, 3, 3});
+    const Screenshot clipped = crop_screenshot(whole, 1, 1, 50, 50);
     CHECK(clipped.width == 1);
     CHECK(clipped.height == 1);
     CHECK(clipped.rgb == std::vector<uint8_t>{3, 3, 3});
-    CHECK(cut_out(whole, 5, 5, 2, 2).rgb.empty());
+    CHECK(crop_screenshot(whole, 5, 5, 2, 2).rgb.empty());
 }
 
 TEST_CASE("keys have the names that are printed on them") {
     Action action;
     action.key = ImGuiKey_LeftBracket;
-    CHECK(key_text(action) == "[");
+    CHECK(shortcut_text(action) == "[");
     action.key = ImGuiMod_Ctrl | ImGuiKey_Minus;
-    CHECK(key_text(action) == "Ctrl+-");
+    CHECK(shortcut_text(action) == "Ctrl+-");
     action.key = ImGuiMod_Shift | ImGuiKey_Slash;
-    CHECK(key_text(action) == "?");
+    CHECK(shortcut_text(action) == "?");
     action.key = ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_P;
-    CHECK(key_text(action) == "Ctrl+Shift+P");
+    CHECK(shortcut_text(action) == "Ctrl+Shift+P");
 }
 
 }  // namespace kvscope::gui::testing

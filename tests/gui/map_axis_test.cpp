@@ -64,7 +64,9 @@ TEST_CASE("a text searched in Prompt is highlighted in all maps until the field 
             c.MouseMoveToPos({2, 2});
         });
         const auto at = [](float pixels) { return static_cast<int>(pixels); };
-        return cut_out(driven.picture(), at(maps.Min.x), at(maps.Min.y), at(maps.GetWidth()), at(maps.GetHeight())).rgb;
+        return crop_screenshot(driven.picture(), at(maps.Min.x), at(maps.Min.y), at(maps.GetWidth()),
+                               at(maps.GetHeight()))
+            .rgb;
     };
     const auto type = [&](const char* text) {
         driven.drive([&](ImGuiTestContext& c) {

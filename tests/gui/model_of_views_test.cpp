@@ -203,12 +203,12 @@ TEST_CASE("a workspace with paths outside its folder, or an invalid workspace, i
     const fs::path file = folder / "bad.kvscope";
     std::ofstream(folder / "x") << "x";
     write_workspace(file, {{"session", 1}}, {{folder / "x", "../escaped"}});
-    CHECK_THROWS_AS(read_workspace(file, folder / "out"), WorkspaceError);
+    CHECK_THROWS_AS(unpack_workspace(file, folder / "out"), WorkspaceError);
     CHECK(!fs::exists(folder / "escaped"));
     std::ofstream(file) << "not a ZIP archive";
-    CHECK_THROWS_AS(read_workspace(file, folder / "out"), WorkspaceError);
+    CHECK_THROWS_AS(unpack_workspace(file, folder / "out"), WorkspaceError);
     write_workspace(file, {{"session", 1}}, {{folder / "x", "x"}});
-    CHECK(read_workspace(file, folder / "out").at("session") == 1);
+    CHECK(unpack_workspace(file, folder / "out").at("session") == 1);
     CHECK(fs::exists(folder / "out/x"));
     CHECK_THROWS_AS(write_workspace(folder / "nowhere/w.kvscope", {}, {}), WorkspaceError);
 }

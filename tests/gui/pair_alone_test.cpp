@@ -65,7 +65,7 @@ TEST_CASE("A and B alone takes three clicks, and the visible runs are restored w
     CHECK(session.visible_runs(true) == before);
     driven.start_by_palette("only a and b");
     CHECK(n_shown(session) == 2);
-    show_all(session);
+    show_all_runs(session);
     CHECK(n_shown(session) == runs.size() - 1);  // one failed
     CHECK_FALSE(session.pair.alone);
 }
@@ -125,11 +125,11 @@ TEST_CASE("A and B alone is saved with A and B") {
     CHECK(restore_session(other, state, sample.folder.path()).empty());
     CHECK(other.pair.is_alone());
     // Also saved with the trace for the next session.
-    const nlohmann::json view = view_state(session, *session.documents().front());
+    const nlohmann::json view = trace_display_state(session, *session.documents().front());
     Session third(tasks);
     third.open(sample.path);
     third.pair = {};
-    restore_view(third, *third.documents().front(), view);
+    restore_trace_display(third, *third.documents().front(), view);
     CHECK(third.pair.is_alone());
     CHECK(other.visible_runs(true).size() == 2);
     other.pair.forget(*other.pair.b);

@@ -8,7 +8,7 @@ namespace kvscope::gui {
 namespace {
 
 PromptText prompt_of(const std::vector<std::string>& tokens) {
-    return make_prompt_text(std::vector<int32_t>(tokens.size(), 0), tokens);
+    return make_prompt_text_from_tokens(std::vector<int32_t>(tokens.size(), 0), tokens);
 }
 
 std::vector<std::string> lines_of(const std::vector<std::string>& tokens, size_t width) {

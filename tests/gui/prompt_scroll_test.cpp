@@ -167,8 +167,8 @@ TEST_CASE("a token's tooltip stays in the window and away from the text, with la
     int number = 0;
     for (const RunKey& key : driven.session().all_runs())
         if (is_long)
-            rename(driven.session(), key,
-                   fmt::format("SnapKV, window 32, pooled by the maximum of 7, B = {}", ++number), false);
+            set_run_label(driven.session(), key,
+                          fmt::format("SnapKV, window 32, pooled by the maximum of 7, B = {}", ++number), false);
     if (!is_alone) driven.start_by_palette("show prompt");
     driven.settle();
     bool is_seen = false;

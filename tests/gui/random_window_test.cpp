@@ -148,7 +148,7 @@ class RandomPerson {
                                            : ImGuiKey_0 + which - 46;
         if (below(3) == 0) chord |= ImGuiMod_Ctrl;
         if (below(4) == 0) chord |= ImGuiMod_Shift;
-        detail_ = key_text(chord);
+        detail_ = shortcut_text(chord);
         driven_->drive([&](ImGuiTestContext& c) {
             c.KeyPress(chord);
             c.Yield();

@@ -33,8 +33,8 @@ TEST_CASE("keys show and hide the first 27 runs, and the palette any run by its 
     press(run_visibility_key(14));
     CHECK(session.is_visible(runs[13]));
     CHECK(run_visibility_key(28) == 0);
-    CHECK(key_text(run_visibility_key(10)) == "Shift+1");
-    CHECK(key_text(run_visibility_key(27)) == "Ctrl+9");
+    CHECK(shortcut_text(run_visibility_key(10)) == "Shift+1");
+    CHECK(shortcut_text(run_visibility_key(27)) == "Ctrl+9");
     driven.drive([&](ImGuiTestContext& c) {
         c.KeyPress(ImGuiMod_Ctrl | ImGuiKey_K);
         c.Yield(2);

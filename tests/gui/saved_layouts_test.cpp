@@ -196,13 +196,13 @@ TEST_CASE("a model's name chosen in another window stays after this window saves
         const trace::ModelAttributes model = driven.session().focus()->reader()->model();
         for (const char* layout : {"compare", "explore", "report"}) {
             driven.start_by_palette(std::string("layout ") + layout);
-            choose_model_name(driven.session().model_names, model, layout);
+            set_user_model_name(driven.session().model_names, model, layout);
             const auto at = std::filesystem::last_write_time(file);
             REQUIRE(driven.draw_until([&] { return std::filesystem::last_write_time(file) != at; }, 4000));
             const auto stored = load_settings(file).model_names;
             CHECK(stored == ModelNames{{"fingerprint", "theirs"}, {model.fingerprint, layout}});
         }
-        choose_model_name(driven.session().model_names, model, "");
+        set_user_model_name(driven.session().model_names, model, "");
         driven.start_by_palette("layout explore");
         CHECK(driven.draw_until(
             [&] {

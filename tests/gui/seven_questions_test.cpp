@@ -219,7 +219,7 @@ TEST_CASE("typed text finds the matching runs") {
     session.open(stored.path());
     const auto labels = [&](const std::string& typed) {
         std::vector<std::string> all;
-        for (const RunKey& key : typed_runs(session, typed)) {
+        for (const RunKey& key : parse_typed_runs(session, typed)) {
             const auto& run = session.attributes(key);
             all.push_back(fmt::format("{} {}", run.policy, run.budget));
         }

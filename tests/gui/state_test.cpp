@@ -244,7 +244,7 @@ TEST_CASE("a reopened trace has its saved state, and the command line has priori
     const auto first = new_session(tasks);
     Session& session = *first;
     Document& document = session.open(sample.path);
-    const auto by_default = view_state(session, document);
+    const auto by_default = trace_display_state(session, document);
     const auto runs = session.all_runs();
     session.set_visible(runs[2], false);
     session.pair.a = runs[1];
@@ -252,14 +252,14 @@ TEST_CASE("a reopened trace has its saved state, and the command line has priori
     session.mark = "w12";
     session.selection.select_run(runs[3]);
     session.selection.select_token(5);
-    const auto state = view_state(session, document);
+    const auto state = trace_display_state(session, document);
     CHECK(state != by_default);
     save_annotations(document, state);
     const auto second = new_session(tasks);
     Session& again = *second;
     again.mark = "of the command line";
     Document& reopened = again.open(sample.path);
-    restore_view(again, reopened, load_view(sample.path));
+    restore_trace_display(again, reopened, load_trace_display(sample.path));
     CHECK(again.pair.a == session.pair.a);
     CHECK(again.pair.b == session.pair.b);
     CHECK(again.cursor() == session.cursor());
@@ -275,16 +275,18 @@ TEST_CASE("a mark is saved only with traces that contain the text") {
     const auto session = new_session(tasks);
     const Document& has = session->open(with.path);
     const Document& has_not = session->open(without.path);
-    const auto is_marked = [&](const Document& document) { return view_state(*session, document)["mark"] == "w41"; };
+    const auto is_marked = [&](const Document& document) {
+        return trace_display_state(*session, document)["mark"] == "w41";
+    };
     session->mark = "w41";
     CHECK(is_marked(has));
     CHECK_FALSE(is_marked(has_not));
     // State in the format of earlier versions.
     const auto later = new_session(tasks);
     Document& reopened = later->open(without.path);
-    restore_view(*later, reopened, {{"mark", "w41"}});
+    restore_trace_display(*later, reopened, {{"mark", "w41"}});
     CHECK(later->mark.empty());
-    restore_view(*later, reopened, {{"mark", "w12"}});
+    restore_trace_display(*later, reopened, {{"mark", "w12"}});
     CHECK(later->mark == "w12");
 }
 

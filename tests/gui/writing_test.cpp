@@ -57,8 +57,8 @@ void in_mark_field(DrivenApp& driven, float share,
 
 /// Number of pixels with a color between two corners.
 int n_colored(const Screenshot& shot, ImVec2 from, ImVec2 to) {
-    const Screenshot part = cut_out(shot, static_cast<int>(from.x), static_cast<int>(from.y),
-                                    static_cast<int>(to.x - from.x), static_cast<int>(to.y - from.y));
+    const Screenshot part = crop_screenshot(shot, static_cast<int>(from.x), static_cast<int>(from.y),
+                                            static_cast<int>(to.x - from.x), static_cast<int>(to.y - from.y));
     int n = 0;
     for (size_t i = 0; i + 2 < part.rgb.size(); i += 3) {
         const auto [low, high] = std::minmax({part.rgb[i], part.rgb[i + 1], part.rgb[i + 2]});

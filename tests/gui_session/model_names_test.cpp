@@ -13,19 +13,19 @@ TEST_CASE("a model has the name that the user has chosen for its fingerprint, in
     model.fingerprint = "69b1";
     model.config_json = R"({"_name_or_path": "Smollm2 135M 8k Lc100K Mix1 Ep2"})";
     ModelNames names;
-    CHECK(model_name(names, model) == model.name);
+    CHECK(displayed_model_name(names, model) == model.name);
     CHECK(recorded_model_names(model) == std::vector<std::string>{model.name, "Smollm2 135M 8k Lc100K Mix1 Ep2"});
-    choose_model_name(names, model, "SmolLM2");
-    CHECK(model_name(names, model) == "SmolLM2");
+    set_user_model_name(names, model, "SmolLM2");
+    CHECK(displayed_model_name(names, model) == "SmolLM2");
     trace::ModelAttributes other = model;
     other.fingerprint = "70aa";
-    CHECK(model_name(names, other) == model.name);
-    choose_model_name(names, model, model.name);
+    CHECK(displayed_model_name(names, other) == model.name);
+    set_user_model_name(names, model, model.name);
     CHECK(names.empty());
-    choose_model_name(names, model, "SmolLM2");
+    set_user_model_name(names, model, "SmolLM2");
     for (const char* nothing : {"", "  ", "a##b"}) {
-        choose_model_name(names, model, "SmolLM2");
-        choose_model_name(names, model, nothing);
+        set_user_model_name(names, model, "SmolLM2");
+        set_user_model_name(names, model, nothing);
         CHECK(names.empty());
     }
     for (const char* odd : {"", "[]", "{", "7", R"({"_name_or_path": 7})", R"({"_name_or_path": ""})"}) {

@@ -40,9 +40,9 @@ TEST_CASE("a run's label is saved with its prompt, number and recorded label") {
     TwoQuestions t;
     const RunKey run = t.document->key_of(0, 1);
     const std::string stamp = t.session.stamp(run);
-    REQUIRE(can_rename(t.session, run));
-    CHECK(alike_in_other_prompts(t.session, run) == std::vector{t.document->key_of(1, 1)});
-    rename(t.session, run, "SnapKV, B = 16", true);
+    REQUIRE(can_rename_run(t.session, run));
+    CHECK(alike_runs_in_other_prompts(t.session, run) == std::vector{t.document->key_of(1, 1)});
+    set_run_label(t.session, run, "SnapKV, B = 16", true);
     CHECK(t.session.stamp(run) != stamp);
     CHECK(t.document->annotations_changed);
     CHECK(t.document->key_of(0, 1) == run);
@@ -62,10 +62,10 @@ TEST_CASE("a run's label is saved with its prompt, number and recorded label") {
     CHECK_FALSE(reopened.annotations_changed);
 
     // Restores the recorded label, in this prompt only.
-    rename(t.session, run, "", false);
+    set_run_label(t.session, run, "", false);
     CHECK(t.called(0, 1) == "snapkv 16");
     CHECK(t.called(1, 1) == "SnapKV, B = 16");
-    rename(t.session, run, "", true);
+    set_run_label(t.session, run, "", true);
     save_annotations(*t.document, json());
     CHECK_FALSE(std::filesystem::exists(annotations_path(t.path)));
 }
@@ -75,17 +75,17 @@ TEST_CASE("two runs of a prompt cannot have the same label, and a what-if keeps 
     const RunKey run = t.document->key_of(0, 1);
     for (const char* label : {"  ", "##a", "a###b"}) CHECK(!label_problem(t.session, run, label).empty());
     CHECK(label_problem(t.session, run, "aperturekv 20").find("aperturekv 20") != std::string::npos);
-    rename(t.session, run, "aperturekv 20", true);
+    set_run_label(t.session, run, "aperturekv 20", true);
     CHECK(t.called(0, 1) == "snapkv 16");
-    rename(t.session, run, "snapkv 16", true);  // the recorded label
+    set_run_label(t.session, run, "snapkv 16", true);  // the recorded label
     CHECK(t.document->given_labels().empty());
     CHECK_FALSE(t.document->annotations_changed);
 
-    rename(t.session, run, "mine", false);
+    set_run_label(t.session, run, "mine", false);
     trace::RunRecord record = t.document->reader()->run_record(0, 1);
     record.label = "snapkv 16 (what-if)";
     const RunId what_if = t.document->add_run(0, record, run.run);
-    CHECK_FALSE(can_rename(t.session, {t.document->id(), 0, what_if}));
+    CHECK_FALSE(can_rename_run(t.session, {t.document->id(), 0, what_if}));
     CHECK(t.session.look({t.document->id(), 0, what_if}).label == "snapkv 16 (what-if)");
     CHECK(t.called(0, 1) == "mine");
     t.document->reload();
@@ -102,7 +102,7 @@ TEST_CASE("invalid labels, labels of other runs and those of a later version sta
         load_annotations(*t.document);
         CHECK(t.document->annotations_notices.empty());
         CHECK(t.called(0, 1) == "mine");
-        rename(t.session, t.document->key_of(0, 1), "ours", false);
+        set_run_label(t.session, t.document->key_of(0, 1), "ours", false);
         save_annotations(*t.document, json());
         const json labels = saved(t.path)["labels"];
         REQUIRE(labels.size() == 2);

@@ -319,7 +319,7 @@ TEST_CASE("each declared option is saved with the form, listed if changed, and p
         RunForm again;
         again.from_json(state);
         if (option.in_form != RunOption::InForm::no) CHECK(again.request.options == form.request.options);
-        reset_seldom_changed(form.request.options);
+        reset_seldom_changed_options(form.request.options);
         CHECK((form.request.options == RunOptions()) == (option.in_form == RunOption::InForm::row));
         if (option.in_form == RunOption::InForm::no) continue;
         const auto& [flag, value] = engine::testing::words_of(option, again.request.options);

@@ -41,7 +41,7 @@ struct TwoAnswers {
 
     AnswerOutput second_against_first() const {
         const auto reader = std::make_shared<const trace::Reader>(path);
-        return read_answer({reader, 0, 1}, RunAt{reader, 0, 0});
+        return read_and_compare_answer({reader, 0, 1}, RunAt{reader, 0, 0});
     }
 };
 
@@ -137,7 +137,7 @@ TEST_CASE("an answer that stops early differs from the reference and shows where
 
 TEST_CASE("adjacent marks are joined, and tokens without text have none") {
     const std::vector<StepPlace> places{{0, 2}, {2, 5}, {5, 6}, {6, 9}, {9, 9}};
-    CHECK(joined_marks(places, {true, true, false, true, true}) == std::vector<StepPlace>{{0, 5}, {6, 9}});
+    CHECK(join_differing_places(places, {true, true, false, true, true}) == std::vector<StepPlace>{{0, 5}, {6, 9}});
 }
 
 TEST_CASE("unknown tokens are placed at words if the numbers agree, and never within a character") {

@@ -52,7 +52,7 @@ const std::string small = "archive.writestr('t.h5', b'12345')\n";
 void check_refused(const TemporaryFolder& folder, const fs::path& file, const std::string& entry,
                    const std::string& why) {
     const fs::path out = folder / "unpacked" / "w";
-    CHECK_THROWS_WITH(read_workspace(file, out), Contains("bad.kvscope") && Contains(entry) && Contains(why));
+    CHECK_THROWS_WITH(unpack_workspace(file, out), Contains("bad.kvscope") && Contains(entry) && Contains(why));
     CHECK((!fs::exists(folder / "unpacked") || fs::is_empty(folder / "unpacked")));
     CHECK_FALSE(fs::exists(folder / "escaped"));
 }
@@ -65,11 +65,11 @@ TEST_CASE("reading a workspace returns its contents and unpacks only missing fil
     put(folder / "n", "notes");
     const fs::path file = folder / "w.kvscope", out = folder / "unpacked" / "w";
     write_workspace(file, {{"session", 1}}, {{folder / "t", "t.h5"}, {folder / "n", "t.h5.notes.json"}});
-    CHECK(read_workspace(file, out).at("session") == 1);
+    CHECK(unpack_workspace(file, out).at("session") == 1);
     CHECK(contents(out / "t.h5") == "trace");
     put(out / "t.h5.notes.json", "other notes");
     fs::remove(out / "t.h5");
-    read_workspace(file, out);
+    unpack_workspace(file, out);
     CHECK(contents(out / "t.h5") == "trace");
     CHECK(contents(out / "t.h5.notes.json") == "other notes");
 }
@@ -86,7 +86,7 @@ TEST_CASE("a workspace keeps the names of its files in every locale") {
             CHECK(std::setlocale(LC_ALL, writing) != nullptr);
             CHECK_NOTHROW(write_workspace(file, {{"session", 1}}, {{folder / "t", name}}));
             CHECK(std::setlocale(LC_ALL, reading) != nullptr);
-            CHECK_NOTHROW(read_workspace(file, out));
+            CHECK_NOTHROW(unpack_workspace(file, out));
             CHECK(std::string(std::setlocale(LC_ALL, nullptr)) == reading);
             std::setlocale(LC_ALL, before.c_str());
             CHECK(contents(out / name) == "trace");
@@ -98,7 +98,7 @@ TEST_CASE("a workspace keeps the names of its files in every locale") {
         const fs::path file = archive_of(folder, R"([{"name": "Prüfung.h5", "bytes": 5}])",
                                          "archive.writestr('" + std::string(stored) + "', b'12345')\n",
                                          "data = data.replace(b'Pr__fung', 'Prüfung'.encode())\n");
-        CHECK_NOTHROW(read_workspace(file, folder / "w"));
+        CHECK_NOTHROW(unpack_workspace(file, folder / "w"));
         CHECK(contents(folder / "w" / "Prüfung.h5") == "12345");
     }
 }
@@ -106,7 +106,7 @@ TEST_CASE("a workspace keeps the names of its files in every locale") {
 TEST_CASE("a workspace of an earlier version, which lists only traces, is read with their annotations") {
     const TemporaryFolder folder;
     const fs::path file = archive_of(folder, "None", small + "archive.writestr('t.h5.notes.json', b'{}')\n");
-    read_workspace(file, folder / "w");
+    unpack_workspace(file, folder / "w");
     CHECK(contents(folder / "w" / "t.h5") == "12345");
     CHECK(contents(folder / "w" / "t.h5.notes.json") == "{}");
 }
@@ -169,7 +169,7 @@ TEST_CASE("unpacked files are removed once no process has them open, but files w
     put(folder / "t", "trace");
     const fs::path file = folder / "w.kvscope", all = folder / "workspaces", out = all / "w-0123456789abcdef";
     write_workspace(file, {{"session", 1}}, {{folder / "t", "t.h5"}});
-    read_workspace(file, out);
+    unpack_workspace(file, out);
     {
         const FolderInUse in_use(out);
         remove_unpacked_workspaces(all);
@@ -184,7 +184,7 @@ TEST_CASE("unpacked files are removed once no process has them open, but files w
     CHECK(contents(out / "t.h5.notes.json") == "notes");
     CHECK_FALSE(fs::exists(all / "other-0123456789abcdef.new-4321"));
     CHECK(fs::exists(folder / "t"));
-    read_workspace(file, out);
+    unpack_workspace(file, out);
     CHECK(contents(out / "t.h5") == "trace");
     fs::remove(out / "t.h5.notes.json");
     remove_unpacked_workspaces(all);

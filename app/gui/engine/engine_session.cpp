@@ -436,7 +436,7 @@ class ThreadedSession final : public EngineSession {
         return request;
     }
 
-    static fs::path normal(const fs::path& output) { return whole_path(output).lexically_normal(); }
+    static fs::path normal(const fs::path& output) { return absolute_path(output).lexically_normal(); }
 
     bool is_paused_at(const fs::path& output) const {
         return stopped_ && stopped_->paused_job != 0 && stopped_->output == normal(output);

@@ -11,14 +11,14 @@ namespace kvscope::gui {
 namespace fs = std::filesystem;
 
 std::shared_ptr<RunOutput> RunOutputs::take(const fs::path& path) {
-    const auto output = std::make_shared<RunOutput>(whole_path(path).lexically_normal());
+    const auto output = std::make_shared<RunOutput>(absolute_path(path).lexically_normal());
     std::erase_if(taken_, [](const auto& of_job) { return of_job.expired(); });
     taken_.push_back(output);
     return output;
 }
 
 bool RunOutputs::is_taken(const fs::path& path) const {
-    const fs::path whole = whole_path(path).lexically_normal();
+    const fs::path whole = absolute_path(path).lexically_normal();
     return std::any_of(taken_.begin(), taken_.end(), [&](const auto& output) {
         const auto taken = output.lock();
         return taken && !taken->is_paused && taken->path == whole;

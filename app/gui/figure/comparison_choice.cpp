@@ -12,15 +12,15 @@ bool choose_comparison(const char* view, const Context& context, AutomaticCompar
     using Kind = Comparison::Kind;
     const Session& session = context.session;
     const auto& documents = session.documents();
-    if (documents.size() < 2 && !has_pair(session)) return false;
-    const Compared now = resolve_comparison(session, comparison, automatic, true);
+    if (documents.size() < 2 && !has_pair_to_compare(session)) return false;
+    const Compared now = find_compared_runs(session, comparison, automatic, true);
     ImGui::SetNextItemWidth((documents.size() > 1 ? 17 : 10) * ImGui::GetFontSize());
     const std::string shown = now.kind == Kind::none ? "no differences" : now.title;
     ImGui::SetNextItemAllowOverlap();  // for the badges
     const ImVec2 at = ImGui::GetCursorScreenPos();
     if (ImGui::BeginCombo(fmt::format("##compare {}", view).c_str(), shown.c_str())) {
         if (ImGui::Selectable("no differences", now.kind == Kind::none)) comparison = {Kind::none, {}, {}};
-        if (has_pair(session)) {
+        if (has_pair_to_compare(session)) {
             if (ImGui::Selectable("A − B", now.kind == Kind::runs)) comparison = {Kind::runs, {}, {}};
             ImGui::SetItemTooltip("%s", fmt::format("A: {}\nB: {}", session.look(*session.pair.a).label,
                                                     session.look(*session.pair.b).label)
@@ -40,7 +40,7 @@ bool choose_comparison(const char* view, const Context& context, AutomaticCompar
     }
     ImGui::SetItemTooltip("%s", shown.c_str());
     const ImVec2 text{at.x + ImGui::GetStyle().FramePadding.x, at.y + ImGui::GetStyle().FramePadding.y};
-    draw_badges_in(context, shown, text);
+    draw_badges_over_text(context, shown, text);
     return true;
 }
 

@@ -90,7 +90,7 @@ void draw_ticks(const Context& context, const PlotFrame& frame, bool x_labels, b
             const ImVec2 at{frame.min.x - gap - 2 - small_text_size(tick.label).x, std::round(y - line / 2)};
             add_small_text(list, at, ink, tick.label);
             draw_full_text_tooltip(at, tick.label, tick.whole);
-            draw_badges_in(context, tick.label, at, line);
+            draw_badges_over_text(context, tick.label, at, line);
         }
         const std::string title = analysis::axis_title(frame.y_axis.title, frame.y_axis.unit, ticks.exponent);
         if (title.empty()) return;

@@ -173,7 +173,7 @@ struct LegendPen {
         }
         text(x + 2 * em, y, theme.ink, each.label);
         draw_full_text_tooltip({x + 2 * em, y}, each.label, each.whole);
-        draw_badges_in(context, each.label, {std::round(x + 2 * em), std::round(y)}, size);
+        draw_badges_over_text(context, each.label, {std::round(x + 2 * em), std::round(y)}, size);
     }
 };
 

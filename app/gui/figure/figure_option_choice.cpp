@@ -61,10 +61,10 @@ bool choose_traces(const char* view, const Session& session, Traces& traces) {
         "the trace of the selected run", "all traces side by side on one scale",
         "results of run A minus results of run B; set A and B in Runs, also in different traces"};
     const bool has_several = session.documents().size() > 1;
-    if (!has_several && !has_pair(session) && traces != Traces::difference) return false;
+    if (!has_several && !has_pair_to_compare(session) && traces != Traces::difference) return false;
     const auto can_be = [&](Traces each) {
         if (each == Traces::all) return has_several;
-        return each == Traces::focused || each == traces || has_pair(session);
+        return each == Traces::focused || each == traces || has_pair_to_compare(session);
     };
     const auto chosen = static_cast<size_t>(can_be(traces) ? traces : Traces::focused);
     ImGui::SetNextItemWidth(10 * ImGui::GetFontSize());

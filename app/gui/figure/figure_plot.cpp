@@ -165,7 +165,7 @@ void FigurePlot::draw_title(const Drawing& drawing, size_t index, const std::str
     if (note + small_text_size(panel.title).x + ImGui::GetFontSize() < width)
         add_small_text(list, {max.x - note, min.y}, packed(theme.ink_quiet), panel.note);
     ImGui::PushID(static_cast<int>(index));
-    draw_badges_in(drawing.context, title, min, small_text * ImGui::GetFontSize());
+    draw_badges_over_text(drawing.context, title, min, small_text * ImGui::GetFontSize());
     ImGui::PopID();
     list->PopClipRect();
     draw_full_text_tooltip(min, panel.title, panel.whole_title);

@@ -45,7 +45,7 @@ void FigureView::draw(Context& context) {
 }
 
 Compared FigureView::compared(const Session& session) const {
-    Compared pairs = resolve_comparison(session, comparison_, automatic_, true);
+    Compared pairs = find_compared_runs(session, comparison_, automatic_, true);
     if (pairs.kind == Comparison::Kind::traces) {
         std::erase_if(pairs.pairs,
                       [&](const ComparedRuns& pair) { return session.attributes(pair.a).policy == "full"; });
@@ -57,19 +57,19 @@ FigureRequest FigureView::request_for(const Session& session, const char* figure
     if (kind_ != Kind::curves) return shown_request(session, figure_name, with_runs, traces_);
     const Compared pairs = compared(session);
     return pairs.kind == Comparison::Kind::none ? shown_request(session, figure_name, with_runs, Traces::all)
-                                                : difference_request(figure_name, pairs);
+                                                : difference_figure_request(figure_name, pairs);
 }
 
 void FigureView::save(nlohmann::json& state) const {
     if (kind_ == Kind::curves)
-        save_comparison(state, comparison_);
+        write_comparison_to_json(state, comparison_);
     else
         save_traces(state, traces_);
 }
 
 void FigureView::load(const nlohmann::json& state) {
     if (kind_ == Kind::curves)
-        load_comparison(state, comparison_);
+        read_comparison_from_json(state, comparison_);
     else
         load_traces(state, traces_);
 }

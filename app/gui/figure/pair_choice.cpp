@@ -58,7 +58,7 @@ void choose_run(const Context& context, const char* letter, const char* view, co
     }
     if (shown.valid()) ImGui::SetItemTooltip("%s", session.look(shown).label.c_str());
     const ImVec2 text{at.x + ImGui::GetStyle().FramePadding.x, at.y + ImGui::GetStyle().FramePadding.y};
-    draw_badges_in(context, preview, text);
+    draw_badges_over_text(context, preview, text);
 }
 
 }  // namespace

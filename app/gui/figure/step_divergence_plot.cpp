@@ -201,7 +201,7 @@ void StepPlot::draw_map(const Frame& frame) {
         const ImVec2 size = ImGui::CalcTextSize(label.c_str());
         const float middle = (row_top(frame, i, from, to) + row_top(frame, i + 1, from, to)) / 2;
         ImGui::PushID(static_cast<int>(i));
-        draw_badges_in(frame.context, label, {std::round(right - size.x), std::round(middle - size.y / 2)});
+        draw_badges_over_text(frame.context, label, {std::round(right - size.x), std::round(middle - size.y / 2)});
         ImGui::PopID();
     }
     draw_legend(frame.context, bar, false, true, width);

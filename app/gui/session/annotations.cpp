@@ -41,7 +41,7 @@ int64_t saved_integer(const json& object, const char* key, int64_t otherwise) {
 std::string saved_text(const json& object, const char* key) { return object.value(key, std::string()); }
 
 std::string unknown_text(const json& object, std::initializer_list<const char*> known) {
-    const json rest = unknown_in(object, known);
+    const json rest = unknown_members_of(object, known);
     return rest.empty() ? std::string() : rest.dump();
 }
 
@@ -129,7 +129,7 @@ Annotations annotations_in(const json& contents) {
     return found;
 }
 
-json with_unknown(json object, const std::string& unknown_json) {
+json with_fields_of_later_versions(json object, const std::string& unknown_json) {
     if (!unknown_json.empty()) object.update(json::parse(unknown_json));
     return object;
 }
@@ -143,7 +143,7 @@ json annotations_json(const Annotations& of) {
     for (const Note& note : of.notes) {
         const json known = {
             {"prompt", note.prompt}, {"tokens", {note.first_token, note.last_token}}, {"text", note.text}};
-        all["notes"].push_back(with_unknown(known, note.unknown_json));
+        all["notes"].push_back(with_fields_of_later_versions(known, note.unknown_json));
     }
     for (const FurtherAnswer& answer : of.answers) {
         if (!answer.finished || !answer.error.empty()) continue;
@@ -153,12 +153,12 @@ json annotations_json(const Annotations& of) {
                       {"question", answer.question},
                       {"answer", answer.text}};
         if (!answer.remark.empty()) known["remark"] = answer.remark;
-        all["further_answers"].push_back(with_unknown(known, answer.unknown_json));
+        all["further_answers"].push_back(with_fields_of_later_versions(known, answer.unknown_json));
     }
     for (const GivenLabel& given : of.labels) {
         const json known = {
             {"prompt", given.prompt}, {"run", given.run}, {"run_number", given.run_number}, {"label", given.label}};
-        all["labels"].push_back(with_unknown(known, given.unknown_json));
+        all["labels"].push_back(with_fields_of_later_versions(known, given.unknown_json));
     }
     for (const KeptWhatIf& what_if : of.what_ifs) {
         json known = {{"prompt", what_if.prompt},
@@ -167,7 +167,7 @@ json annotations_json(const Annotations& of) {
                       {"parameters", bounded_json::parse_or_discard(what_if.parameters_json)},
                       {"budget", what_if.budget}};
         if (!what_if.answer_json.empty()) known["answer"] = bounded_json::parse_or_discard(what_if.answer_json);
-        all["what_ifs"].push_back(with_unknown(known, what_if.unknown_json));
+        all["what_ifs"].push_back(with_fields_of_later_versions(known, what_if.unknown_json));
     }
     return all;
 }
@@ -211,10 +211,10 @@ json merged_pins(const json& base, const json& ours, const json& theirs) {
 json merged_view(const json& base, const json& ours, const json& theirs) {
     if (ours == base) return theirs;
     json view = ours.is_null() ? json::object() : ours;
-    view.update(unknown_in(theirs, {"prompt", "hidden", "mark", "a", "b", "pair_alone", "selection"}));
+    view.update(unknown_members_of(theirs, {"prompt", "hidden", "mark", "a", "b", "pair_alone", "selection"}));
     if (view.contains("selection") && theirs.is_object() && theirs.contains("selection"))
         view["selection"].update(
-            unknown_in(theirs["selection"], {"run", "layer", "kv_head", "query_head", "tokens", "step"}));
+            unknown_members_of(theirs["selection"], {"run", "layer", "kv_head", "query_head", "tokens", "step"}));
     return view.empty() ? json() : view;
 }
 
@@ -246,7 +246,8 @@ json file_contents(const json& base, const json& ours, const InFile& file) {
     const bool is_known = file.stored.state != StoredJson::State::absent && !file.stored.contents.empty();
     const json theirs = is_known ? annotations_json(file.known) : base;
     const json their_view = is_known ? view_of(file.stored.contents) : view_of(base);
-    json all = unknown_in(file.stored.contents, {"pins", "notes", "further_answers", "what_ifs", "labels", "view"});
+    json all =
+        unknown_members_of(file.stored.contents, {"pins", "notes", "further_answers", "what_ifs", "labels", "view"});
     all.emplace(notes_key, notes_version);
     all["pins"] = merged_pins(base["pins"], ours["pins"], theirs["pins"]);
     for (const char* list : annotation_lists) {
@@ -277,7 +278,7 @@ std::vector<fs::path> annotation_files(const fs::path& trace) {
     return files;
 }
 
-json load_view(const fs::path& trace) { return view_of(InFile(trace).stored.contents); }
+json load_trace_display(const fs::path& trace) { return view_of(InFile(trace).stored.contents); }
 
 namespace {
 
@@ -322,7 +323,7 @@ void save_annotations(Document& document, const json& view) {
     json ours = annotations_json(document);
     ours["view"] = view;
     const InFile file(document.path());
-    const auto without_view = [](const json& all) { return unknown_in(all, {"view"}); };
+    const auto without_view = [](const json& all) { return unknown_members_of(all, {"view"}); };
     if (!file.is_sound() && without_view(base) == without_view(ours)) return;
     try {
         if (!file.is_sound()) {
@@ -332,8 +333,8 @@ void save_annotations(Document& document, const json& view) {
                             file.stored.why, aside.filename().string()));
         }
         const json all = file_contents(base, ours, file);
-        const bool is_empty =
-            unknown_in(all, {notes_key, "pins", "notes"}).empty() && all["pins"].empty() && all["notes"].empty();
+        const bool is_empty = unknown_members_of(all, {notes_key, "pins", "notes"}).empty() && all["pins"].empty() &&
+                              all["notes"].empty();
         if (is_empty) {
             fs::remove(file.path);
         } else {

@@ -16,8 +16,8 @@ std::vector<std::filesystem::path> annotation_files(const std::filesystem::path&
 
 /// Reads the annotations of a document. Reports values that cannot be parsed in `annotations_notices`.
 void load_annotations(Document& document);
-/// Returns the saved view state (see view_state()), or null.
-nlohmann::json load_view(const std::filesystem::path& trace);
+/// Returns the saved view state (see trace_display_state()), or null.
+nlohmann::json load_trace_display(const std::filesystem::path& trace);
 
 /// Writes annotations and view state atomically, or removes the file if both are empty. Keeps changes by other
 /// processes and fields of later versions. Throws std::runtime_error if the file cannot be written.

@@ -62,7 +62,7 @@ bool AnswerOutput::is_marked(size_t step) const {
     });
 }
 
-std::vector<StepPlace> joined_marks(const std::vector<StepPlace>& places, const std::vector<bool>& differs) {
+std::vector<StepPlace> join_differing_places(const std::vector<StepPlace>& places, const std::vector<bool>& differs) {
     std::vector<StepPlace> marks;
     for (size_t i = 0; i < places.size() && i < differs.size(); ++i) {
         if (!differs[i] || places[i].end <= places[i].begin) continue;
@@ -74,7 +74,7 @@ std::vector<StepPlace> joined_marks(const std::vector<StepPlace>& places, const 
     return marks;
 }
 
-AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference) {
+AnswerOutput read_and_compare_answer(const RunAt& of, const std::optional<RunAt>& reference) {
     AnswerOutput out;
     out.text = of.attributes().output_text;
     out.words = split_words(out.text);
@@ -97,7 +97,7 @@ AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference)
         out.difference = word_difference(out.text, out.words, reference->attributes().output_text);
         for (const Word& word : out.words) places.push_back({word.begin, word.end});
     }
-    out.marks = joined_marks(places, out.difference.differs);
+    out.marks = join_differing_places(places, out.difference.differs);
     for (size_t i = 0; i < out.difference.left_out.size(); ++i) {
         if (out.difference.left_out[i] > 0) out.gaps.push_back(i < places.size() ? places[i].begin : out.text.size());
     }

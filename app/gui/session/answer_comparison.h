@@ -37,9 +37,9 @@ struct AnswerOutput {
     bool is_marked(size_t step) const;
 };
 
-AnswerOutput read_answer(const RunAt& of, const std::optional<RunAt>& reference);
+AnswerOutput read_and_compare_answer(const RunAt& of, const std::optional<RunAt>& reference);
 
 /// Returns the places that differ. Adjacent places are joined, and empty places are omitted.
-std::vector<StepPlace> joined_marks(const std::vector<StepPlace>& places, const std::vector<bool>& differs);
+std::vector<StepPlace> join_differing_places(const std::vector<StepPlace>& places, const std::vector<bool>& differs);
 
 }  // namespace kvscope::gui

@@ -26,7 +26,7 @@ void AnswerReference::resolve(const Session& session) {
     if (chosen_ != Kind::trace) return;
     for (const auto& document : session.documents()) {
         const Comparison comparison{Comparison::Kind::traces, session.name_of(*document), trace_};
-        const Compared compared = gui::resolve_comparison(session, comparison, AutomaticComparison::none, true);
+        const Compared compared = gui::find_compared_runs(session, comparison, AutomaticComparison::none, true);
         if (compared.kind != Comparison::Kind::traces) continue;
         now_ = Kind::trace;
         name_ = trace_;

@@ -12,7 +12,7 @@ using analysis::Cell;
 using analysis::Column;
 using analysis::ColumnType;
 
-std::optional<double> cell_number(const Cell& cell) {
+std::optional<double> number_in_cell(const Cell& cell) {
     if (const auto* real = std::get_if<double>(&cell); real && !std::isnan(*real)) return *real;
     if (const auto* whole = std::get_if<int64_t>(&cell)) return static_cast<double>(*whole);
     return std::nullopt;
@@ -20,7 +20,7 @@ std::optional<double> cell_number(const Cell& cell) {
 
 std::string cell_text(const Column& column, const Cell& cell) {
     if (const auto* word = std::get_if<std::string>(&cell)) return *word;
-    const auto value = cell_number(cell);
+    const auto value = number_in_cell(cell);
     if (!value) return std::holds_alternative<std::monostate>(cell) ? "" : "NaN";
     if (column.unit == "B") return analysis::format_bytes(*value);
     if (const auto* whole = std::get_if<int64_t>(&cell)) return analysis::format_count(*whole);
@@ -35,8 +35,8 @@ bool rounds_to_zero(const Column& column, double difference) {
     return std::abs(difference) < step / 2;
 }
 
-std::string difference_text(const Column& column, const Cell& cell) {
-    const auto value = cell_number(cell);
+std::string cell_difference_text(const Column& column, const Cell& cell) {
+    const auto value = number_in_cell(cell);
     if (!value) return "";
     const double size = rounds_to_zero(column, *value) ? 0 : std::abs(*value);
     const std::string text = column.unit == "B"                   ? analysis::format_bytes(size)

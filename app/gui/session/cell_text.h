@@ -7,7 +7,7 @@
 
 namespace kvscope::gui {
 
-std::optional<double> cell_number(const analysis::Cell& cell);
+std::optional<double> number_in_cell(const analysis::Cell& cell);
 
 /// Formats a cell with the digits and unit of its column: "1.5 MB", "< 0.001", "NaN". Returns "" for an empty cell.
 std::string cell_text(const analysis::Column& column, const analysis::Cell& cell);
@@ -16,6 +16,6 @@ std::string cell_text(const analysis::Column& column, const analysis::Cell& cell
 bool rounds_to_zero(const analysis::Column& column, double difference);
 
 /// Formats a difference with its sign and the digits of its column. Returns "" if the cell has no number.
-std::string difference_text(const analysis::Column& column, const analysis::Cell& cell);
+std::string cell_difference_text(const analysis::Column& column, const analysis::Cell& cell);
 
 }  // namespace kvscope::gui

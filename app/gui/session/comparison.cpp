@@ -51,7 +51,7 @@ std::vector<ComparedRuns> pairs_of(const Session& session, const Document& trace
 
 }  // namespace
 
-bool has_pair(const Session& session) {
+bool has_pair_to_compare(const Session& session) {
     return session.pair.is_complete() && session.exists(*session.pair.a) && session.exists(*session.pair.b);
 }
 
@@ -65,7 +65,7 @@ const ComparedRuns* Compared::of(const RunKey& run) const {
     return found == pairs.end() ? nullptr : &*found;
 }
 
-Compared resolve_comparison(const Session& session, const Comparison& comparison, AutomaticComparison automatic,
+Compared find_compared_runs(const Session& session, const Comparison& comparison, AutomaticComparison automatic,
                             bool shown_only) {
     using Kind = Comparison::Kind;
     const auto& documents = session.documents();
@@ -76,7 +76,8 @@ Compared resolve_comparison(const Session& session, const Comparison& comparison
         trace = find_named(session, comparison.trace);
         less = find_named(session, comparison.less);
     }
-    const bool is_chosen = comparison.kind == Kind::none || (comparison.kind == Kind::runs && has_pair(session)) ||
+    const bool is_chosen = comparison.kind == Kind::none ||
+                           (comparison.kind == Kind::runs && has_pair_to_compare(session)) ||
                            (trace && less && trace != less);
     if (is_chosen) {
         compared.kind = comparison.kind;
@@ -84,7 +85,8 @@ Compared resolve_comparison(const Session& session, const Comparison& comparison
         compared.kind = Kind::traces;
         trace = documents[1].get();
         less = documents[0].get();
-    } else if (automatic == AutomaticComparison::traces_or_runs && documents.size() == 1 && has_pair(session)) {
+    } else if (automatic == AutomaticComparison::traces_or_runs && documents.size() == 1 &&
+               has_pair_to_compare(session)) {
         compared.kind = Kind::runs;
     }
     if (compared.kind == Kind::runs) {
@@ -104,7 +106,7 @@ Compared resolve_comparison(const Session& session, const Comparison& comparison
     return compared;
 }
 
-FigureRequest difference_request(const std::string& figure, const Compared& compared) {
+FigureRequest difference_figure_request(const std::string& figure, const Compared& compared) {
     FigureRequest request;
     request.figure = figure;
     if (compared.pairs.empty()) return request;
@@ -135,14 +137,14 @@ std::string why_no_pairs(const Compared& compared) {
                        compared.title);
 }
 
-void save_comparison(nlohmann::json& state, const Comparison& comparison) {
+void write_comparison_to_json(nlohmann::json& state, const Comparison& comparison) {
     state["compare"] = stored_kinds.at(static_cast<size_t>(comparison.kind));
     if (comparison.kind != Comparison::Kind::traces) return;
     state["compare_trace"] = comparison.trace;
     state["compare_less"] = comparison.less;
 }
 
-void load_comparison(const nlohmann::json& state, Comparison& comparison) {
+void read_comparison_from_json(const nlohmann::json& state, Comparison& comparison) {
     const auto found = std::find(stored_kinds.begin(), stored_kinds.end(), state.value("compare", std::string()));
     comparison = {};
     if (found == stored_kinds.end()) return;

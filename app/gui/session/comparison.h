@@ -41,19 +41,19 @@ struct Compared {
 
 /// Determines which runs are compared. Uses `automatic` if the choice is impossible, e.g. because a trace was closed.
 /// @param shown_only whether to omit hidden runs of the first trace
-Compared resolve_comparison(const Session& session, const Comparison& comparison, AutomaticComparison automatic,
+Compared find_compared_runs(const Session& session, const Comparison& comparison, AutomaticComparison automatic,
                             bool shown_only);
 
 /// Whether A and B are chosen, exist and differ.
-bool has_pair(const Session& session);
+bool has_pair_to_compare(const Session& session);
 std::string trace_difference_title(const Session& session, const Document& trace, const Document& less);
 
 /// Returns the request for a figure of differences. Its document is −1 if no runs match.
-FigureRequest difference_request(const std::string& figure, const Compared& compared);
+FigureRequest difference_figure_request(const std::string& figure, const Compared& compared);
 
 std::string why_no_pairs(const Compared& compared);
 
-void save_comparison(nlohmann::json& state, const Comparison& comparison);
-void load_comparison(const nlohmann::json& state, Comparison& comparison);
+void write_comparison_to_json(nlohmann::json& state, const Comparison& comparison);
+void read_comparison_from_json(const nlohmann::json& state, Comparison& comparison);
 
 }  // namespace kvscope::gui

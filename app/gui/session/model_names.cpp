@@ -7,7 +7,7 @@
 
 namespace kvscope::gui {
 
-std::string model_name(const ModelNames& names, const trace::ModelAttributes& model) {
+std::string displayed_model_name(const ModelNames& names, const trace::ModelAttributes& model) {
     const auto chosen = names.find(model.fingerprint);
     return chosen == names.end() ? model.name : chosen->second;
 }
@@ -22,7 +22,7 @@ std::vector<std::string> recorded_model_names(const trace::ModelAttributes& mode
     return names;
 }
 
-void choose_model_name(ModelNames& names, const trace::ModelAttributes& model, const std::string& name) {
+void set_user_model_name(ModelNames& names, const trace::ModelAttributes& model, const std::string& name) {
     if (name == model.name || !can_be_label(name))
         names.erase(model.fingerprint);
     else

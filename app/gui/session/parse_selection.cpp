@@ -103,7 +103,7 @@ Cursor parse_selection(const Session& session, const std::string& text) {
     return cursor;
 }
 
-std::optional<std::string> typed_place(const std::string& typed) {
+std::optional<std::string> convert_typed_place(const std::string& typed) {
     static const std::regex part(R"(\s*(token|layer|head|step|t|l|h|s)\s*(\d{1,9}(?:-\d{1,9})?)(?=[\s,]|$),?)",
                                  std::regex::icase);
     std::string place;

@@ -12,6 +12,6 @@ namespace kvscope::gui {
 Cursor parse_selection(const Session& session, const std::string& text);
 
 /// Converts a typed place such as "t700-720" or "l17 h2" to the syntax of parse_selection(), or returns nullopt.
-std::optional<std::string> typed_place(const std::string& typed);
+std::optional<std::string> convert_typed_place(const std::string& typed);
 
 }  // namespace kvscope::gui

@@ -7,7 +7,7 @@
 #include "app/gui/session/session.h"
 
 namespace kvscope::gui {
-PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> tokens) {
+PromptText make_prompt_text_from_tokens(std::vector<int32_t> ids, std::vector<std::string> tokens) {
     PromptText out;
     static_cast<analysis::TokenTexts&>(out) = analysis::token_texts(std::move(tokens));
     out.ids = std::move(ids);
@@ -23,7 +23,7 @@ TaskResult<PromptText> ask_prompt_text(Session& session, const Document& documen
     const std::string stamp = fmt::format("{}/{}", document.stamp(), prompt);
     static const TaskSlot<PromptText> slot;
     auto answer = session.tasks.ask(slot, std::to_string(document.id()), stamp, [reader, prompt] {
-        PromptText text = make_prompt_text(reader->token_ids(prompt), reader->token_text(prompt));
+        PromptText text = make_prompt_text_from_tokens(reader->token_ids(prompt), reader->token_text(prompt));
         text.prompt = prompt;
         return text;
     });

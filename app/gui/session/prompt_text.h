@@ -24,7 +24,7 @@ struct PromptText : analysis::TokenTexts {
 };
 
 /// @param tokens texts from a trace, in which an incomplete character is written as ⟨E2⟩
-PromptText make_prompt_text(std::vector<int32_t> ids, std::vector<std::string> tokens);
+PromptText make_prompt_text_from_tokens(std::vector<int32_t> ids, std::vector<std::string> tokens);
 
 using analysis::shown_token;
 using analysis::whole_characters_of_tokens;

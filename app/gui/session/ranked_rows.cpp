@@ -70,7 +70,7 @@ RankedRows ranked_rows(const trace::Reader& reader, const analysis::RankingDefin
 }
 
 int compare_cells(const Cell& x, const Cell& y) {
-    const auto a = cell_number(x), b = cell_number(y);
+    const auto a = number_in_cell(x), b = number_in_cell(y);
     if (a && b) return *a < *b ? -1 : *a > *b ? 1 : 0;
     const auto* s = std::get_if<std::string>(&x);
     const auto* t = std::get_if<std::string>(&y);
@@ -79,7 +79,7 @@ int compare_cells(const Cell& x, const Cell& y) {
 
 bool is_unknown(const Cell& cell) {
     const auto* text = std::get_if<std::string>(&cell);
-    return text ? text->empty() : !cell_number(cell);
+    return text ? text->empty() : !number_in_cell(cell);
 }
 
 }  // namespace
@@ -129,7 +129,7 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
     return request;
 }
 
-OrderedRows order_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order) {
+OrderedRows filter_and_sort_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order) {
     OrderedRows out;
     const analysis::Table& all = of->made.table;
     const std::string wanted = analysis::lower_case(order.filter);
@@ -181,8 +181,8 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
     const std::string order_stamp =
         fmt::format("{} {} {} {}", rows.value->number, order.column ? static_cast<int64_t>(*order.column) : -1,
                     order.descending, order.filter);
-    auto answer =
-        session.tasks.ask(ordered, "", order_stamp, [of = rows.value, order] { return order_rows(of, order); });
+    auto answer = session.tasks.ask(ordered, "", order_stamp,
+                                    [of = rows.value, order] { return filter_and_sort_rows(of, order); });
     if (answer.value && (answer.value->of->ranking != request.definition->name ||
                          answer.value->of->document != document.id() || answer.value->of->prompt != document.prompt))
         return {};

@@ -48,7 +48,7 @@ struct RowOrder {
 };
 
 /// Filters and sorts rows. Empty cells and NaN come last in both directions.
-OrderedRows order_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order);
+OrderedRows filter_and_sort_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order);
 
 TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedRows>& ranked,
                                         const TaskSlot<OrderedRows>& ordered, const RankingRequest& request,

@@ -15,18 +15,18 @@ bool are_alike(const trace::RunAttributes& a, const trace::RunAttributes& b) {
 
 }  // namespace
 
-bool can_rename(const Session& session, const RunKey& run) {
+bool can_rename_run(const Session& session, const RunKey& run) {
     return session.exists(run) && session.document(run)->can_be_renamed(run.prompt, run.run);
 }
 
-std::vector<RunKey> alike_in_other_prompts(const Session& session, const RunKey& run) {
+std::vector<RunKey> alike_runs_in_other_prompts(const Session& session, const RunKey& run) {
     std::vector<RunKey> alike;
     if (!session.exists(run)) return alike;
     const Document& document = *session.document(run);
     for (int prompt = 0; prompt < document.reader()->n_prompts(); ++prompt) {
         if (prompt == run.prompt) continue;
         for (const RunKey& other : document.keys(prompt))
-            if (can_rename(session, other) && are_alike(session.attributes(other), session.attributes(run)))
+            if (can_rename_run(session, other) && are_alike(session.attributes(other), session.attributes(run)))
                 alike.push_back(other);
     }
     return alike;
@@ -44,11 +44,11 @@ std::string label_problem(const Session& session, const RunKey& run, const std::
     return {};
 }
 
-void rename(Session& session, const RunKey& run, const std::string& label, bool in_all_prompts) {
-    std::vector<RunKey> all = in_all_prompts ? alike_in_other_prompts(session, run) : std::vector<RunKey>();
+void set_run_label(Session& session, const RunKey& run, const std::string& label, bool in_all_prompts) {
+    std::vector<RunKey> all = in_all_prompts ? alike_runs_in_other_prompts(session, run) : std::vector<RunKey>();
     all.push_back(run);
     for (const RunKey& key : all)
-        if (can_rename(session, key) && label_problem(session, key, label).empty())
+        if (can_rename_run(session, key) && label_problem(session, key, label).empty())
             session.document(key)->give_label(key.prompt, key.run, label);
 }
 

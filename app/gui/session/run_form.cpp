@@ -75,7 +75,7 @@ std::string changed_options_text(const RunOptions& options) {
     return fmt::format("{}", fmt::join(changes, ", "));
 }
 
-void reset_seldom_changed(RunOptions& options) {
+void reset_seldom_changed_options(RunOptions& options) {
     for (const RunOption& option : engine::run_options())
         if (option.in_form == RunOption::InForm::row) option.reset(options);
 }
@@ -290,11 +290,11 @@ std::string RunForm::command(const fs::path& model) const {
     RunRequest wanted = filled_in();
     wanted.options.analyze = wanted.spectra.value_or(false);
     analysis::ShellCommand command("kvscope run");
-    if (!model.empty()) command.add("-m", whole_path(model).string());
+    if (!model.empty()) command.add("-m", absolute_path(model).string());
     const bool is_file = !prompt_file.empty() && prompt_file.stem() == wanted.name && is_there(prompt_file) &&
                          file_text(prompt_file) == wanted.context;
     if (is_file) {
-        command.add("-f", whole_path(prompt_file).string());
+        command.add("-f", absolute_path(prompt_file).string());
     } else {
         command.add("--prompt", wanted.context);
         if (wanted.name != RunRequest().name) command.add("--prompt-name", wanted.name);
@@ -380,11 +380,11 @@ void RunForm::read_prompt(const fs::path& file) {
             static_cast<unsigned char>(text[at])));
     request.context = std::move(text);
     request.name = file.stem().string();
-    prompt_file = whole_path(file);
+    prompt_file = absolute_path(file);
 }
 
 void RunForm::take_sample(const std::string& name) {
-    const SamplePrompt sample = sample_prompt(name);
+    const SamplePrompt sample = read_sample_prompt(name);
     request.name = sample.name;
     request.context = sample.context;
     request.questions = {sample.question};
@@ -418,7 +418,7 @@ const std::vector<std::pair<std::string, std::string>>& sample_prompts() {
     return all;
 }
 
-SamplePrompt sample_prompt(const std::string& name) {
+SamplePrompt read_sample_prompt(const std::string& name) {
     using program::asset;
     using program::read_text;
     if (name == "demo") {

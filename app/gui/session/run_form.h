@@ -25,7 +25,7 @@ struct PolicyRow {
 
 /// Lists the rarely used options that differ from their defaults: "temperature 0.7, isolated".
 std::string changed_options_text(const RunOptions& options);
-void reset_seldom_changed(RunOptions& options);
+void reset_seldom_changed_options(RunOptions& options);
 
 /// The form with which the user runs policies on a prompt. Does not use ImGui.
 class RunForm {
@@ -107,7 +107,7 @@ struct SamplePrompt {
 };
 
 /// Reads a bundled prompt. A line "---" in its file separates context and question.
-SamplePrompt sample_prompt(const std::string& name);
+SamplePrompt read_sample_prompt(const std::string& name);
 const std::vector<std::pair<std::string, std::string>>& sample_prompts();
 
 }  // namespace kvscope::gui

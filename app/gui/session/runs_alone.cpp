@@ -70,7 +70,7 @@ std::vector<RunKey> runs_of_words(const Session& session, const std::vector<std:
 
 }  // namespace
 
-void show_alone(Session& session, const RunKey& run, Alone which) {
+void show_runs_alone(Session& session, const RunKey& run, Alone which) {
     if (!session.exists(run)) return;
     const trace::RunAttributes of = session.attributes(run);
     for (const RunKey& key : session.all_runs()) {
@@ -80,13 +80,13 @@ void show_alone(Session& session, const RunKey& run, Alone which) {
     }
 }
 
-void show_alone(Session& session, const std::vector<RunKey>& runs) {
+void show_runs_alone(Session& session, const std::vector<RunKey>& runs) {
     for (const RunKey& key : session.all_runs())
         session.set_visible(
             key, std::find(runs.begin(), runs.end(), key) != runs.end() || session.attributes(key).policy == "full");
 }
 
-std::vector<RunKey> typed_runs(const Session& session, const std::string& typed) {
+std::vector<RunKey> parse_typed_runs(const Session& session, const std::string& typed) {
     constexpr std::string_view only = "only ";
     const std::string text = analysis::lower_case(typed);
     if (!text.starts_with(only)) return {};
@@ -111,11 +111,11 @@ std::vector<RunKey> typed_runs(const Session& session, const std::string& typed)
     return found;
 }
 
-void show_all(Session& session) {
+void show_all_runs(Session& session) {
     for (const RunKey& key : session.all_runs()) session.set_visible(key, true);
 }
 
-std::string show_alone_label(const Session& session, const RunKey& run, Alone which) {
+std::string show_runs_alone_label(const Session& session, const RunKey& run, Alone which) {
     const trace::RunAttributes& of = session.attributes(run);
     switch (which) {
         case Alone::run:

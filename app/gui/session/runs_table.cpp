@@ -25,8 +25,8 @@ int order_of(const Cell& a, const Cell& b, bool descending) {
     const auto* word_a = std::get_if<std::string>(&a);
     const auto* word_b = std::get_if<std::string>(&b);
     if (word_a && word_b) return descending ? word_b->compare(*word_a) : word_a->compare(*word_b);
-    const auto x = cell_number(a);
-    const auto y = cell_number(b);
+    const auto x = number_in_cell(a);
+    const auto y = number_in_cell(b);
     if (!x || !y) return x ? -1 : y ? 1 : 0;
     if (*x == *y) return 0;
     return (*x < *y) != descending ? -1 : 1;
@@ -109,7 +109,7 @@ void RunsTable::sort(size_t column, bool descending) {
 double RunsTable::largest(size_t column) const {
     double largest = 0;
     for (const Row& row : rows) {
-        const auto value = cell_number(row.cells[column]);
+        const auto value = number_in_cell(row.cells[column]);
         if (row.run.valid() && value && std::isfinite(*value)) largest = std::max(largest, *value);
     }
     return largest;
@@ -122,7 +122,7 @@ std::map<std::string, double> RunsTable::best(size_t index, const Session& sessi
     std::map<std::string, std::set<std::string>> texts;
     for (const Row& row : rows) {
         if (!row.run.valid() || row.row->control || !session.is_visible(row.run)) continue;
-        const auto value = cell_number(row.cells[index]);
+        const auto value = number_in_cell(row.cells[index]);
         if (!value) continue;
         const std::string group = group_of(row);
         const auto [found, is_first] = best.try_emplace(group, *value);

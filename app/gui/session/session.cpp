@@ -70,11 +70,11 @@ Document& Session::open(const std::filesystem::path& path, bool is_written, int 
     if (is_written) pair.alone = false;  // the user expects to see the new run
     std::error_code error;
     // While a trace is being written, the file at its path does not exist yet.
-    const auto whole = whole_path(path).lexically_normal();
+    const auto whole = absolute_path(path).lexically_normal();
     // The path may name the folder of an unfinished trace that has been finished since.
-    const auto finished = whole_path(trace::joined_trace(path).value_or(path)).lexically_normal();
+    const auto finished = absolute_path(trace::joined_trace(path).value_or(path)).lexically_normal();
     const auto known = std::find_if(documents_.begin(), documents_.end(), [&](const auto& document) {
-        const auto of_document = whole_path(document->path()).lexically_normal();
+        const auto of_document = absolute_path(document->path()).lexically_normal();
         const bool goes_on = is_written && of_document == trace::part_folder_of(whole);
         return of_document == whole || of_document == finished || goes_on ||
                std::filesystem::equivalent(of_document, whole, error);
@@ -86,7 +86,7 @@ Document& Session::open(const std::filesystem::path& path, bool is_written, int 
     }
     // Annotations of the previous trace at this path are saved before its document is closed.
     if (known != documents_.end() && (*known)->annotations_changed)
-        save_annotations(**known, load_view((*known)->path()));
+        save_annotations(**known, load_trace_display((*known)->path()));
     auto opened = std::make_unique<Document>(id_for(whole, wanted_id), path, is_written);
     given_ids_[opened->id()] = whole;
     if (known != documents_.end()) {
@@ -298,7 +298,7 @@ RunLook Session::look(const RunKey& key) const {
     look.style = key.prompt == of.prompt ? styles_of(of)[i] : analysis::run_styles(runs)[i];
     if (documents_.size() > 1) {
         look.trace = name_of(of);
-        look.badge = badge_in_text(of);
+        look.badge = badge_in_brackets(of);
     }
     look.label = look.trace.empty() ? look.run : fmt::format("{}: {}", look.trace, look.run);
     return look;
@@ -309,7 +309,7 @@ std::string Session::name_of(const Document& of) const {
         return other.get() != &of && other->name() == of.name();
     });
     if (is_unique) return of.name();
-    return (whole_path(of.path()).parent_path().filename() / of.name()).string();
+    return (absolute_path(of.path()).parent_path().filename() / of.name()).string();
 }
 
 std::string Session::stamp(const RunKey& key) const {

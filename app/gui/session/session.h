@@ -25,7 +25,7 @@ namespace kvscope::gui {
 struct RunLook {
     std::string label;          ///< "snapkv 128"; starts with the trace's name if several traces are open
     std::string trace;          ///< the trace's name; empty if one trace is open
-    std::string badge = {};     ///< see badge_in_text(); empty if one trace is open
+    std::string badge = {};     ///< see badge_in_brackets(); empty if one trace is open
     std::string run;            ///< the label without the trace's name
     std::string recorded = {};  ///< recorded label if the user has given another label; otherwise empty
     analysis::LineStyle style;

@@ -70,16 +70,16 @@ json session_state(const Session& session, const std::vector<fs::path>& paths) {
     return state;
 }
 
-json with_unknown(json state, const json& before) {
-    state.update(unknown_in(before, {"traces", "mark", "token_axis", "selection", "a", "b", "pair_alone"}));
+json with_fields_of_later_versions(json state, const json& before) {
+    state.update(unknown_members_of(before, {"traces", "mark", "token_axis", "selection", "a", "b", "pair_alone"}));
     if (!before.is_object()) return state;
-    state["selection"].update(
-        unknown_in(before.value("selection", json()), {"run", "layer", "kv_head", "query_head", "tokens", "step"}));
+    state["selection"].update(unknown_members_of(before.value("selection", json()),
+                                                 {"run", "layer", "kv_head", "query_head", "tokens", "step"}));
     const json traces_before = before.value("traces", json::array());
     for (json& trace : state["traces"]) {
         for (const json& other : traces_before) {
             if (other.is_object() && other.contains("path") && other["path"] == trace["path"])
-                trace.update(unknown_in(other, {"path", "badge", "prompt", "hidden"}));
+                trace.update(unknown_members_of(other, {"path", "badge", "prompt", "hidden"}));
         }
     }
     return state;
@@ -136,7 +136,7 @@ std::vector<std::string> restore_session(Session& session, const json& state, co
     return problems;
 }
 
-json view_state(const Session& session, const Document& document) {
+json trace_display_state(const Session& session, const Document& document) {
     const trace::Reader& reader = *document.reader();
     const auto named = [&](const RunKey& key) -> json {
         const int run = key.document == document.id() ? place_in_file(session, key) : -1;
@@ -163,7 +163,7 @@ json view_state(const Session& session, const Document& document) {
     return state;
 }
 
-void restore_view(Session& session, Document& document, const json& state) {
+void restore_trace_display(Session& session, Document& document, const json& state) {
     if (!state.is_object()) return;
     const trace::Reader& reader = *document.reader();
     const auto found = [&](const json& run) {

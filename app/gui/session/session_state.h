@@ -12,16 +12,16 @@ namespace kvscope::gui {
 nlohmann::json session_state(const Session& session, const std::vector<std::filesystem::path>& paths);
 
 /// Returns `state` with the fields of `before` that only a later version of kvscope knows.
-nlohmann::json with_unknown(nlohmann::json state, const nlohmann::json& before);
+nlohmann::json with_fields_of_later_versions(nlohmann::json state, const nlohmann::json& before);
 
 /// Opens the traces of a state and restores the rest. Relative paths start at `folder`. Returns a message per failure.
 std::vector<std::string> restore_session(Session& session, const nlohmann::json& state,
                                          const std::filesystem::path& folder);
 
 /// Returns the prompt, hidden runs, mark, A, B and selection of one trace as JSON.
-nlohmann::json view_state(const Session& session, const Document& document);
+nlohmann::json trace_display_state(const Session& session, const Document& document);
 /// Restores a view state without replacing an existing mark, A or B. Runs that have changed are ignored. The mark and
 /// the selection are restored only if no other trace is open.
-void restore_view(Session& session, Document& document, const nlohmann::json& state);
+void restore_trace_display(Session& session, Document& document, const nlohmann::json& state);
 
 }  // namespace kvscope::gui

@@ -81,7 +81,7 @@ fs::path set_aside(const fs::path& file) {
     return aside;
 }
 
-json unknown_in(const json& object, std::initializer_list<const char*> known) {
+json unknown_members_of(const json& object, std::initializer_list<const char*> known) {
     json rest = object.is_object() ? object : json::object();
     for (const char* key : known) rest.erase(key);
     return rest;

@@ -31,6 +31,6 @@ void write_stored_json(const std::filesystem::path& file, const nlohmann::json& 
 std::filesystem::path set_aside(const std::filesystem::path& file);
 
 /// Returns the members of an object that are not in `known`. A later version of kvscope wrote them.
-nlohmann::json unknown_in(const nlohmann::json& object, std::initializer_list<const char*> known);
+nlohmann::json unknown_members_of(const nlohmann::json& object, std::initializer_list<const char*> known);
 
 }  // namespace kvscope::gui

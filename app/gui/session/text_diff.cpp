@@ -107,7 +107,7 @@ Difference word_difference(std::string_view text, const std::vector<Word>& words
                          [&](size_t i, size_t j) { return at(text, words[i]) == at(reference, others[j]); });
 }
 
-void mark_differences(std::string_view text, std::vector<Word>& words, std::string_view reference) {
+void mark_different_words(std::string_view text, std::vector<Word>& words, std::string_view reference) {
     const std::vector<bool> differs = word_difference(text, words, reference).differs;
     for (size_t i = 0; i < words.size(); ++i) words[i].differs = differs[i];
 }

@@ -17,7 +17,7 @@ struct Word {
     size_t end = 0;
     size_t line_breaks = 0;  ///< number of line breaks before the word
     bool glued = false;      ///< no space before the word
-    bool differs = false;    ///< set by mark_differences()
+    bool differs = false;    ///< set by mark_different_words()
 };
 
 /// Splits a text at spaces, around each Chinese or Japanese character, and after 32 characters.
@@ -34,7 +34,7 @@ struct Difference {
     size_t n_missing() const { return n_reference - (differs.size() - n_extra()); }
 };
 Difference word_difference(std::string_view text, const std::vector<Word>& words, std::string_view reference);
-void mark_differences(std::string_view text, std::vector<Word>& words, std::string_view reference);
+void mark_different_words(std::string_view text, std::vector<Word>& words, std::string_view reference);
 Difference token_difference(std::span<const int32_t> ids, std::span<const int32_t> reference);
 
 using analysis::step_byte_ranges;

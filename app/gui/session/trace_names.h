@@ -10,7 +10,7 @@ namespace kvscope::gui {
 std::string trace_badge_of(const Document& document);
 
 /// Returns the badge in brackets: "[2]".
-std::string badge_in_text(const Document& document);
+std::string badge_in_brackets(const Document& document);
 
 /// Returns the badge of a trace for figure titles, followed by the trace's name if the name is short.
 std::string trace_title(const Session& session, const Document& document);

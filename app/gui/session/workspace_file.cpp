@@ -391,7 +391,7 @@ void write_workspace(const fs::path& path, const nlohmann::json& state,
     throw WorkspaceError(path.string() + " cannot be written: " + why);
 }
 
-std::string workspace_folder_name(const fs::path& path) {
+std::string unpacking_folder_name(const fs::path& path) {
     // A ZIP archive ends with a list of its files and their checksums.
     constexpr std::streamoff most = 1 << 16;
     std::error_code error;
@@ -402,7 +402,7 @@ std::string workspace_folder_name(const fs::path& path) {
     const std::streamoff bytes = file.tellg();
     file.seekg(std::max<std::streamoff>(bytes - most, 0));
     const std::string end{std::istreambuf_iterator<char>(file), {}};
-    const fs::path whole = fs::weakly_canonical(whole_path(path), error);
+    const fs::path whole = fs::weakly_canonical(absolute_path(path), error);
     return fmt::format("{}-{:016x}", path.stem().string(), fnv1a(fmt::format("{}\n{}\n", whole.string(), bytes) + end));
 }
 
@@ -445,7 +445,7 @@ void remove_unpacked_workspaces(const fs::path& folder) {
     }
 }
 
-nlohmann::json read_workspace(const fs::path& path, const fs::path& folder) {
+nlohmann::json unpack_workspace(const fs::path& path, const fs::path& folder) {
     auto state = read_state(path);
     auto wanted = files_of(path, state);
     std::error_code error;

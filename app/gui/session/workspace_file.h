@@ -21,11 +21,11 @@ void write_workspace(const std::filesystem::path& path, const nlohmann::json& st
                      const std::vector<std::pair<std::filesystem::path, std::string>>& files);
 
 /// Returns the name of the folder for unpacking: "mine-1f0c…". The name depends on the file's path and contents.
-std::string workspace_folder_name(const std::filesystem::path& path);
+std::string unpacking_folder_name(const std::filesystem::path& path);
 
 /// Returns the state of a workspace and unpacks missing files into `folder`, each atomically. Throws WorkspaceError if
 /// the archive is damaged or unsafe, e.g. has links or unlisted files, or if the disk is full.
-nlohmann::json read_workspace(const std::filesystem::path& path, const std::filesystem::path& folder);
+nlohmann::json unpack_workspace(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 /// Protects an existing folder from remove_unpacked_workspaces() of any process.
 class FolderInUse {

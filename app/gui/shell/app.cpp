@@ -99,7 +99,7 @@ void App::add_actions() {
     add_layout_actions(on);
     add_help_actions(on);
     add_run_actions(on);
-    add_palette_actions(on);
+    add_command_palette_actions(on);
     actions_.on_failure = [this](const std::string& name, const std::string& message) {
         notice(name + ": " + message, true);
     };
@@ -210,7 +210,7 @@ void App::take_input() {
         undo_.complete_step();
     }
     guard_.attempt("the key press", [this] {
-        if (quit_question_.is_shown() && is_pressed(quit_key)) quit_ = may_close();
+        if (quit_question_.is_shown() && is_shortcut_pressed(quit_key)) quit_ = may_close();
         actions_.handle_keys(is_start_shown() || views_.have_keyboard());
     });
 }
@@ -257,7 +257,7 @@ void App::draw_middle() {
     if (is_start_shown())
         draw_start();
     else if (views().empty())
-        draw_no_views(actions_, appearance_.theme());
+        draw_hint_for_no_views(actions_, appearance_.theme());
     else
         draw_views();
 }

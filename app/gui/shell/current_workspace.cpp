@@ -53,8 +53,9 @@ void CurrentWorkspace::save(const std::filesystem::path& path) {
         for (const auto& notes : annotation_files(document->path()))
             files.emplace_back(notes, name + notes.filename().string().substr(n));
     }
-    nlohmann::json state = unknown_in(state_, {"session", "layout"});
-    state["session"] = with_unknown(session_state(session_, names), state_.value("session", nlohmann::json::object()));
+    nlohmann::json state = unknown_members_of(state_, {"session", "layout"});
+    state["session"] = with_fields_of_later_versions(session_state(session_, names),
+                                                     state_.value("session", nlohmann::json::object()));
     state["layout"] = views_.state();
     // Keeps the unpacked folders until the files are written, even if the program ends.
     const auto write = [path, state, files, in_use = unpacked_] {
@@ -68,11 +69,11 @@ void CurrentWorkspace::save(const std::filesystem::path& path) {
 }
 
 CurrentWorkspace::Unpacked CurrentWorkspace::unpack(const std::filesystem::path& path) {
-    const auto folder = workspaces_folder() / workspace_folder_name(path);
-    read_workspace(path, folder);
+    const auto folder = workspaces_folder() / unpacking_folder_name(path);
+    unpack_workspace(path, folder);
     auto in_use = std::make_shared<FolderInUse>(folder);
     // Reads again, because another instance may have removed the folder before it was marked as in use.
-    return {folder, read_workspace(path, folder), std::move(in_use)};
+    return {folder, unpack_workspace(path, folder), std::move(in_use)};
 }
 
 void CurrentWorkspace::open(const std::filesystem::path& path) {

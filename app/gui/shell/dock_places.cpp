@@ -41,7 +41,7 @@ void sort_tabs(ImGuiDockNode* node, const std::map<ImGuiID, int>& order) {
 
 }  // namespace
 
-std::map<std::string, ImGuiID> cut_into_places(ImGuiID dock_space, const std::vector<Cut>& cuts) {
+std::map<std::string, ImGuiID> split_dock_space(ImGuiID dock_space, const std::vector<Cut>& cuts) {
     ImGui::DockBuilderRemoveNode(dock_space);
     ImGui::DockBuilderAddNode(dock_space, ImGuiDockNodeFlags_DockSpace);
     ImGui::DockBuilderSetNodeSize(dock_space, ImGui::GetMainViewport()->WorkSize);

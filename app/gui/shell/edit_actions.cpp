@@ -63,7 +63,7 @@ void add_copy_actions(MenuActions& menu, const ActionTargets& on) {
         [&session] { return session.exists(session.cursor().run); });
     menu.add(
         "Rename the selected run…", 0, [&session, &rename = on.rename] { rename.ask(session, session.cursor().run); },
-        [&session] { return can_rename(session, session.cursor().run); });
+        [&session] { return can_rename_run(session, session.cursor().run); });
 }
 
 void select_next_layer(Session& session, int by) {

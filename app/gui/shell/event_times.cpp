@@ -63,7 +63,7 @@ int read_event(Display* display, XEvent* event, void* message) {
 
 }  // namespace
 
-void note_event_times(std::function<double()> clock) {
+void start_recording_event_times(std::function<double()> clock) {
     Times& all = times();
     all = {};
     all.clock = std::move(clock);

@@ -43,12 +43,14 @@ void add_file_actions(const ActionTargets& on) {
     menu.add(
         "Save a workspace…", ImGuiMod_Ctrl | ImGuiKey_S,
         [&session, &notices, &dialog, &workspace = on.workspace, &settings = on.settings] {
-            ask_for_workspace(dialog, workspace, session, notices, settings);
+            ask_where_to_save_workspace(dialog, workspace, session, notices, settings);
         },
         has_trace(session), true);
     menu.add(
         "Export this view…", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_E,
-        [&session, &notices, &dialog, &views = on.views] { ask_for_export(dialog, views.focused(), session, notices); },
+        [&session, &notices, &dialog, &views = on.views] {
+            ask_where_to_export(dialog, views.focused(), session, notices);
+        },
         has_trace(session), true);
     menu.add(
         "Start page", 0, [&views = on.views] { views.show_start(); },

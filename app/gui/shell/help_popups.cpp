@@ -32,7 +32,7 @@ void HelpPopups::draw_keys(const OpenView* view, const Actions& actions) {
     std::vector<std::pair<std::string, std::string>> keys;
     for (const Action& action : actions.all()) {
         const std::pair<std::string, std::string> line = action.row_keys.empty()
-                                                             ? std::pair(key_text(action), action.name)
+                                                             ? std::pair(shortcut_text(action), action.name)
                                                              : std::pair(action.row_keys, action.row_name);
         if (!line.first.empty() && (keys.empty() || keys.back() != line)) keys.push_back(line);
     }

@@ -69,7 +69,7 @@ void add_layout_actions(const ActionTargets& on);
 void add_help_actions(const ActionTargets& on);
 Action make_apply_layout_action(SavedLayouts& layouts, const std::string& name);
 void add_run_actions(const ActionTargets& on);
-void add_palette_actions(const ActionTargets& on);
+void add_command_palette_actions(const ActionTargets& on);
 
 void draw_menu_bar(Actions& actions, FileOpener& opener, SavedLayouts& layouts, RecentFiles& recent,
                    const Theme& theme);

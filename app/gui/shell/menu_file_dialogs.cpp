@@ -39,8 +39,8 @@ void ask_for_model(FileDialog& dialog, FileOpener& opener, OpenViews& views) {
                 }});
 }
 
-void ask_for_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session, Notices& notices,
-                       Settings& settings) {
+void ask_where_to_save_workspace(FileDialog& dialog, CurrentWorkspace& workspace, const Session& session,
+                                 Notices& notices, Settings& settings) {
     FileDialog::Question question;
     question.kind = FileDialog::Kind::save;
     question.title = "Save traces, layout and selection in one file";
@@ -70,7 +70,7 @@ void close_trace(const Document& document, Session& session, OpenViews& views, N
     notices.add(name + " closed. Reopen it with File > Open recent");
 }
 
-void ask_for_export(FileDialog& dialog, const OpenView* open, Session& session, Notices& notices) {
+void ask_where_to_export(FileDialog& dialog, const OpenView* open, Session& session, Notices& notices) {
     const auto request = open ? open->view->figure(session) : std::nullopt;
     const auto table = open && !request ? open->view->table() : std::nullopt;
     if (request)

@@ -25,7 +25,7 @@ void start_of_menu(Actions& actions, const std::string& menu, const std::string&
 
 }  // namespace
 
-void draw_no_views(Actions& actions, const Theme& theme) {
+void draw_hint_for_no_views(Actions& actions, const Theme& theme) {
     constexpr const char* title = "All views are closed.";
     const std::array<Suggestion, 4> suggestions{{
         {"Default layout", "Layout > Explore", [&] { start_of_menu(actions, "Layout", "Explore"); }},

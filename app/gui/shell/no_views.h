@@ -5,6 +5,6 @@
 
 namespace kvscope::gui {
 
-void draw_no_views(Actions& actions, const Theme& theme);
+void draw_hint_for_no_views(Actions& actions, const Theme& theme);
 
 }  // namespace kvscope::gui

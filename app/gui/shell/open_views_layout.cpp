@@ -85,7 +85,7 @@ void OpenViews::maximise(const std::string& id) {
     views_of_later_.clear();
     alone->focus = true;
     focus_in_the_end_ = alone->title();
-    const auto places = cut_into_places(dock_space_, {});
+    const auto places = split_dock_space(dock_space_, {});
     ImGui::DockBuilderDockWindow(alone->title().c_str(), places.at("all"));
     ImGui::DockBuilderFinish(dock_space_);
     views_.push_back(std::move(alone));
@@ -240,7 +240,7 @@ void OpenViews::build_layout() {
 }
 
 void OpenViews::fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>>& before) {
-    const auto places = cut_into_places(dock_space_, layout.cuts);
+    const auto places = split_dock_space(dock_space_, layout.cuts);
     std::set<ImGuiID> filled;
     for (const Placed& placed : layout.views) {
         const ViewKind* kind = find_view_kind(placed.kind);

@@ -67,7 +67,7 @@ std::string trace_line(const Session& session, const Document& focus, float room
         analysis::format_count(reader.prompt(focus.prompt).visible_tokens()) + " tokens" + incomplete;
     const std::string shape = fmt::format("{} layers · {} KV heads · {}", model.n_layers, model.n_kv_heads, tokens);
     const std::string with_model =
-        fmt::format("{} · {} · {}", model_name(session.model_names, model), model.dtype, shape);
+        fmt::format("{} · {} · {}", displayed_model_name(session.model_names, model), model.dtype, shape);
     const std::string file = session.name_of(focus) + ": ";
     for (const std::string& line : {from_left(file + with_model), with_model, shape, tokens}) {
         if (ImGui::CalcTextSize(line.c_str()).x <= room) return line;

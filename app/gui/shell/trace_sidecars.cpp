@@ -13,11 +13,11 @@ namespace kvscope::gui {
 
 void TraceSidecars::take_in(Document& document) {
     RememberedView& view = remembered_[document.id()];
-    view.in_file = load_view(document.path());
+    view.in_file = load_trace_display(document.path());
     if (!keeps_views_) return;
-    view.by_default = view_state(session_, document);
-    restore_view(session_, document, view.in_file);
-    view.last = view_state(session_, document);
+    view.by_default = trace_display_state(session_, document);
+    restore_trace_display(session_, document, view.in_file);
+    view.last = trace_display_state(session_, document);
 }
 
 std::vector<std::filesystem::path> TraceSidecars::take_in_new() {
@@ -33,8 +33,8 @@ std::vector<std::filesystem::path> TraceSidecars::take_in_new() {
 void TraceSidecars::take_in_as_shown() {
     for (const auto& document : session_.documents()) {
         RememberedView& view = remembered_[document->id()];
-        view.in_file = load_view(document->path());
-        view.last = view_state(session_, *document);
+        view.in_file = load_trace_display(document->path());
+        view.last = trace_display_state(session_, *document);
     }
 }
 
@@ -65,7 +65,7 @@ void TraceSidecars::save_views() {
     for (const auto& document : session_.documents()) {
         if (!document->file()->complete()) continue;
         RememberedView& view = remembered_[document->id()];
-        nlohmann::json now = view_state(session_, *document);
+        nlohmann::json now = trace_display_state(session_, *document);
         if (now == view.last) continue;
         view.in_file = now == view.by_default ? nlohmann::json() : now;
         view.last = std::move(now);

@@ -36,7 +36,7 @@ class TraceSidecars {
     bool may_leave();
 
  private:
-    /// View state of a trace in the format of view_state() in session_state.h.
+    /// View state of a trace in the format of trace_display_state() in session_state.h.
     struct RememberedView {
         nlohmann::json by_default;  ///< view state of a newly opened trace
         nlohmann::json last;        ///< view state when last saved or opened

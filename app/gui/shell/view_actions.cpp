@@ -23,7 +23,7 @@ void go_to(Session& session, const std::string& place) { session.selection.go_to
 
 /// Offers to go to a place that the user typed. The action reports an error if no trace has the place.
 void offer_place(const std::string& search, std::vector<Action>& offered, Session& session) {
-    if (const auto place = typed_place(search))
+    if (const auto place = convert_typed_place(search))
         offered.push_back({name_of_place(*place), "", 0, [&session, place] { go_to(session, *place); }, {}, {}, false});
 }
 
@@ -47,11 +47,12 @@ void offer_texts(const std::string& search, std::vector<Action>& offered, Sessio
 }
 
 void offer_runs_alone(const std::string& search, std::vector<Action>& offered, Session& session) {
-    const std::vector<RunKey> runs = typed_runs(session, search);
+    const std::vector<RunKey> runs = parse_typed_runs(session, search);
     if (runs.empty()) return;
     std::string labels;
     for (const RunKey& run : runs) labels += (labels.empty() ? "" : ", ") + session.look(run).label;
-    offered.push_back({"Show only " + labels, "", 0, [&session, runs] { show_alone(session, runs); }, {}, {}, false});
+    offered.push_back(
+        {"Show only " + labels, "", 0, [&session, runs] { show_runs_alone(session, runs); }, {}, {}, false});
 }
 
 void toggle_run(Session& session, const RunKey& run) { session.set_visible(run, !session.is_visible(run)); }
@@ -89,7 +90,7 @@ void add_run_keys(Actions& actions, Session& session) {
                      has_trace(session),
                      {},
                      false,
-                     fmt::format("{} … 9", key_text(run_visibility_key(first))),
+                     fmt::format("{} … 9", shortcut_text(run_visibility_key(first))),
                      fmt::format("Show or hide runs {} to {}", first, first + 8)});
     }
 }
@@ -122,10 +123,10 @@ void offer_runs(std::vector<Action>& extra, Session& session) {
     }
     if (const RunKey selected = session.cursor().run; session.exists(selected))
         for (const Alone which : {Alone::run, Alone::budget, Alone::policy})
-            extra.push_back({"Show " + show_alone_label(session, selected, which),
+            extra.push_back({"Show " + show_runs_alone_label(session, selected, which),
                              "",
                              0,
-                             [&session, selected, which] { show_alone(session, selected, which); },
+                             [&session, selected, which] { show_runs_alone(session, selected, which); },
                              {},
                              {},
                              false});
@@ -167,7 +168,7 @@ void add_view_actions(const ActionTargets& on) {
         "Close other views", 0, [&views] { views.close_others(); }, has_view);
     add_run_keys(on.actions, session);
     menu.add(
-        "Show all runs", ImGuiKey_0, [&session] { show_all(session); }, has_trace(session));
+        "Show all runs", ImGuiKey_0, [&session] { show_all_runs(session); }, has_trace(session));
     for (const ViewKind& kind : view_kinds())
         on.actions.add({"Show " + kind.title, "", 0, [&views, &kind] { views.show(kind); }, {}, {}, false});
     add_rankings(on.actions, session, views);
@@ -198,7 +199,7 @@ void offer_commands(std::vector<Action>& actions, const OpenView& of, OpenViews&
 
 }  // namespace
 
-void add_palette_actions(const ActionTargets& on) {
+void add_command_palette_actions(const ActionTargets& on) {
     on.actions.add_for_search = [&session = on.session](const std::string& search, std::vector<Action>& before,
                                                         std::vector<Action>& behind) {
         offer_place(search, before, session);

@@ -35,8 +35,8 @@ void ViewPicture::take() {
         tasks_.once(
             [all, left, top, width, height] {
                 const TemporaryPng png;
-                write_png(cut_out(all, left, top, width, height), png.path());
-                copy_png(png.path());
+                write_png(crop_screenshot(all, left, top, width, height), png.path());
+                copy_png_to_clipboard(png.path());
                 return std::string("view copied as screenshot");
             },
             notices_.function());

@@ -138,7 +138,7 @@ void Window::note_event(SystemEvent kind, int code) {
 
 void Window::note_events() {
     static const auto of = [](GLFWwindow* window) { return static_cast<Window*>(glfwGetWindowUserPointer(window)); };
-    note_event_times(clock);
+    start_recording_event_times(clock);
     glfwSetKeyCallback(window_, [](GLFWwindow* window, int, int scancode, int action, int) {
         of(window)->note_event(action == GLFW_RELEASE ? SystemEvent::key_release : SystemEvent::key_press, scancode);
     });
@@ -294,7 +294,7 @@ void Window::set_title(const std::string& title) {
 
 void Window::close() { glfwSetWindowShouldClose(window_, GLFW_TRUE); }
 
-Screenshot cut_out(const Screenshot& screenshot, int left, int top, int width, int height) {
+Screenshot crop_screenshot(const Screenshot& screenshot, int left, int top, int width, int height) {
     left = std::clamp(left, 0, screenshot.width);
     top = std::clamp(top, 0, screenshot.height);
     Screenshot part{std::clamp(width, 0, screenshot.width - left), std::clamp(height, 0, screenshot.height - top), {}};

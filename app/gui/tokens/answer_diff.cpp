@@ -133,8 +133,8 @@ void draw_marked_blanks(const Context& context, const AnswerOutput& output, cons
 
 }  // namespace
 
-float draw_answer_words(const Context& context, const AnswerOutput& output, ImVec2 at, float width, float line,
-                        const std::function<void(int step)>& over) {
+float draw_answer_with_differences(const Context& context, const AnswerOutput& output, ImVec2 at, float width,
+                                   float line, const std::function<void(int step)>& over) {
     const Session& session = context.session;
     ImDrawList* list = ImGui::GetWindowDrawList();
     const ImVec2 mouse = ImGui::GetMousePos();

@@ -38,7 +38,7 @@ std::string how_it_is_asked(const Context& context, const std::vector<RunKey>& r
         "{} of {} caches {} not in memory. A prefill of the trace's {} tokens with {} first rebuilds the caches",
         n_missing, runs.size(), n_missing == 1 ? "is" : "are",
         analysis::format_count(reader.prompt(document.prompt).n_tokens),
-        model_name(context.session.model_names, reader.model()));
+        displayed_model_name(context.session.model_names, reader.model()));
 }
 
 std::vector<RunKey> shown_runs(const Context& context, const Document& document) {
@@ -220,7 +220,7 @@ const std::vector<Word>& FurtherQuestions::words(const std::pair<int, int>& id, 
     Compared& compared = compared_[id];
     if (compared.words.empty() || compared.text != answer.text || compared.reference != full) {
         compared = {answer.text, full, split_words(answer.text)};
-        if (answer.finished && !full.empty()) mark_differences(answer.text, compared.words, full);
+        if (answer.finished && !full.empty()) mark_different_words(answer.text, compared.words, full);
     }
     return compared.words;
 }

@@ -143,7 +143,7 @@ void draw_outlines(Context& context, const PromptColumn& one, const PromptSearch
         list->AddTriangleFilled(from, {from.x + 6, from.y}, {from.x, from.y + 6}, packed(theme.pin));
         list->AddLine({from.x, to.y - 2}, {to.x, to.y - 2}, packed(theme.pin), 2);
     }
-    if (note_at(*one.document, token)) list->AddLine({from.x, to.y - 1}, {to.x, to.y - 1}, packed(theme.pin), 2);
+    if (note_at_token(*one.document, token)) list->AddLine({from.x, to.y - 1}, {to.x, to.y - 1}, packed(theme.pin), 2);
     if (const auto mark = containing(one.marks); mark != one.marks.end())
         outline(mark->first, mark->second, packed(theme.mark), 2);
     if (search.found() && one.document->id() == context.session.focus()->id()) {
@@ -168,15 +168,15 @@ std::pair<size_t, size_t> visible_lines(const PromptLines& lines, const PromptGr
 
 }  // namespace
 
-const Note* note_at(const Document& document, int64_t token) {
+const Note* note_at_token(const Document& document, int64_t token) {
     for (const Note& note : document.notes) {
         if (note.prompt == document.prompt && token >= note.first_token && token <= note.last_token) return &note;
     }
     return nullptr;
 }
 
-PromptColumn prompt_column(Session& session, const RunKey& key, const TaskSlot<PromptLines>& slot,
-                           const PromptGrid& grid) {
+PromptColumn make_prompt_column(Session& session, const RunKey& key, const TaskSlot<PromptLines>& slot,
+                                const PromptGrid& grid) {
     PromptColumn out;
     out.run = key;
     out.document = session.document(key);

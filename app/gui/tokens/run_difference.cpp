@@ -95,7 +95,7 @@ float scale_difference_to_color(float difference, float most) {
     return std::copysign(0.25f * most * std::min(size, 1.0f) + 0.75f * size, difference);
 }
 
-RunDifference compare_runs(const RunAt& a, const RunAt& b, int layer, bool classes) {
+RunDifference compare_kept_tokens(const RunAt& a, const RunAt& b, int layer, bool classes) {
     RunDifference out;
     out.pair = read_pair(a, b);
     const auto sets_a = analysis::kept_sets(*out.pair.a, out.pair.n_tokens);

@@ -34,7 +34,7 @@ struct RunDifference {
 /// @param layer layer whose heads are the map's rows, or −1 for a map with a row per layer
 /// @param classes whether the map's values are classes: 0 if no run keeps the token, 1 if both do, 2 only A, 3 only B
 /// @throws std::runtime_error if the runs cannot be compared
-RunDifference compare_runs(const RunAt& a, const RunAt& b, int layer, bool classes);
+RunDifference compare_kept_tokens(const RunAt& a, const RunAt& b, int layer, bool classes);
 
 /// Maps a difference in heads to a color value. One head is clearly visible, and fractions of a head are fainter.
 /// Returns NaN for zero, which has the background color.

@@ -43,14 +43,14 @@ TaskResult<TokenRetentionCounts> token_retention_counts(Session& session, const 
     return session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] { return read_counts(at); });
 }
 
-double farthest_difference(const TokenRetentionCounts& a, const TokenRetentionCounts& b) {
+double largest_layer_count_difference(const TokenRetentionCounts& a, const TokenRetentionCounts& b) {
     double farthest = 0;
     for (size_t t = 0; t < std::min(a.layers.size(), b.layers.size()); ++t)
         farthest = std::max(farthest, std::abs(a.layers[t] - b.layers[t]));
     return farthest > 0 ? farthest : 1;
 }
 
-std::string where_kept(const trace::Kept& kept, int64_t token) {
+std::string describe_where_kept(const trace::Kept& kept, int64_t token) {
     std::vector<size_t> layers;
     size_t n_heads = 0, n_merged = 0, n_rebuilt = 0;
     double entries = 0;

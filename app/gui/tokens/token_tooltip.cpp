@@ -45,7 +45,7 @@ void draw_where_kept(Context& context, const PromptColumn& one, const std::vecto
         ImGui::TextUnformatted(look.label.c_str());
         if (is_pointed_at) ImGui::PopFont();
         ImGui::SameLine();
-        ImGui::TextDisabled("%s", where_kept(*answer.value->kept, token).c_str());
+        ImGui::TextDisabled("%s", describe_where_kept(*answer.value->kept, token).c_str());
         any = true;
     }
     if (!any) return;
@@ -66,7 +66,7 @@ void draw_token_tooltip(Context& context, const PromptColumn& one, const std::ve
     ImGui::TextDisabled(
         "token %s · id %d%s", analysis::format_count(token).c_str(), one.prompt->ids[t],
         token >= n_visible ? " · after the compressed part: always kept and not counted in the budget" : "");
-    if (const Note* note = note_at(*one.document, token)) ImGui::TextUnformatted(note->text.c_str());
+    if (const Note* note = note_at_token(*one.document, token)) ImGui::TextUnformatted(note->text.c_str());
     if (token < n_visible) draw_where_kept(context, one, told_first(one, runs), token);
     ImGui::PopFont();
     end_tooltip_beside();

@@ -32,7 +32,7 @@ bool types_character(ImGuiKeyChord chord) {
 
 /// Whether the key types a punctuation mark, such as "?" or "[", whose position depends on the keyboard layout.
 bool is_sign(ImGuiKeyChord chord) {
-    const std::string text = key_text(chord);
+    const std::string text = shortcut_text(chord);
     return text.size() == 1 && std::ispunct(static_cast<unsigned char>(text.front()));
 }
 
@@ -75,11 +75,11 @@ std::vector<Match> matches(const std::vector<Action>& actions, const std::vector
 
 }  // namespace
 
-bool is_pressed(ImGuiKeyChord key) {
+bool is_shortcut_pressed(ImGuiKeyChord key) {
     const bool is_down = ImGui::Shortcut(key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
     const auto& typed = ImGui::GetIO().InputQueueCharacters;
     if (!is_sign(key) || typed.empty()) return is_down;
-    return std::find(typed.begin(), typed.end(), static_cast<ImWchar>(key_text(key).front())) != typed.end();
+    return std::find(typed.begin(), typed.end(), static_cast<ImWchar>(shortcut_text(key).front())) != typed.end();
 }
 
 ImGuiKeyChord run_visibility_key(int number) {
@@ -88,9 +88,9 @@ ImGuiKeyChord run_visibility_key(int number) {
     return modifiers[static_cast<size_t>(number - 1) / 9] | (ImGuiKey_1 + (number - 1) % 9);
 }
 
-std::string key_text(const Action& action) { return key_text(action.key); }
+std::string shortcut_text(const Action& action) { return shortcut_text(action.key); }
 
-std::string key_text(ImGuiKeyChord chord) {
+std::string shortcut_text(ImGuiKeyChord chord) {
     if (!chord) return "";
     const ImGuiKeyChord modifiers = chord & ImGuiMod_Mask_;
     const auto key = static_cast<ImGuiKey>(chord & ~ImGuiMod_Mask_);
@@ -136,7 +136,7 @@ void Actions::handle_keys(bool is_view_focused) {
         if (io.WantTextInput && std::find(editing.begin(), editing.end(), action.key) != editing.end()) continue;
         if (types_character(action.key) && !takes_single_keys_) continue;
         // Checks all actions, because Dear ImGui passes a key only to items that requested it in the previous frame.
-        if (is_pressed(action.key) && is_enabled(action) && !called) called = &action;
+        if (is_shortcut_pressed(action.key) && is_enabled(action) && !called) called = &action;
     }
     if (called) start(*called);
 }
@@ -145,7 +145,7 @@ void Actions::draw_menu(const char* menu) {
     for (const Action& action : actions_) {
         if (action.menu != menu) continue;
         if (action.separator_before) ImGui::Separator();
-        const bool chosen = ImGui::MenuItem(action.name.c_str(), key_text(action).c_str(),
+        const bool chosen = ImGui::MenuItem(action.name.c_str(), shortcut_text(action).c_str(),
                                             action.checked && action.checked(), is_enabled(action));
         if (chosen) {
             start(action);
@@ -203,7 +203,7 @@ void Actions::draw_palette() {
         }
         ImGui::SameLine(padding + 4 * em);
         ImGui::TextUnformatted(action.name.c_str());
-        const std::string key = key_text(action);
+        const std::string key = shortcut_text(action);
         if (!key.empty()) {
             ImGui::SameLine(ImGui::GetContentRegionMax().x - ImGui::CalcTextSize(key.c_str()).x - padding);
             ImGui::TextDisabled("%s", key.c_str());

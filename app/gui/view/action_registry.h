@@ -61,13 +61,13 @@ class Actions {
 };
 
 /// Whether these keys were pressed, no matter which item has the keyboard.
-bool is_pressed(ImGuiKeyChord key);
+bool is_shortcut_pressed(ImGuiKeyChord key);
 
 /// Returns the key that shows or hides a run: 1 to 9, Shift+1 to 9, then Ctrl+1 to 9. Returns 0 for run 28 and later.
 ImGuiKeyChord run_visibility_key(int number);
 constexpr int n_run_keys = 27;
 
-std::string key_text(ImGuiKeyChord key);
-std::string key_text(const Action& action);
+std::string shortcut_text(ImGuiKeyChord key);
+std::string shortcut_text(const Action& action);
 
 }  // namespace kvscope::gui

@@ -20,7 +20,7 @@ namespace kvscope::gui {
 
 namespace fs = std::filesystem;
 
-fs::path without_tilde(const std::string& typed) {
+fs::path expand_tilde(const std::string& typed) {
     const char* home = std::getenv("HOME");
     if (!home || !typed.starts_with('~') || (typed.size() > 1 && typed[1] != '/')) return typed;
     return fs::path(home) / typed.substr(std::min<size_t>(typed.size(), 2));
@@ -137,7 +137,7 @@ bool FileDialog::draw(const std::function<void()>& draw_above) {
 }
 
 fs::path FileDialog::typed_path() const {
-    fs::path path = (folder_ / without_tilde(typed_)).lexically_normal();  // an absolute path replaces the folder
+    fs::path path = (folder_ / expand_tilde(typed_)).lexically_normal();  // an absolute path replaces the folder
     std::error_code error;
     const bool lacks_extension = question_.kind == Kind::save && path.has_filename() && !path.has_extension();
     if (lacks_extension && !fs::is_directory(path, error)) path += question_.suggestion.extension();

@@ -70,6 +70,6 @@ class FileDialog {
 };
 
 /// Returns the typed path with "~" and "~/…" expanded to the home folder.
-std::filesystem::path without_tilde(const std::string& typed);
+std::filesystem::path expand_tilde(const std::string& typed);
 
 }  // namespace kvscope::gui

@@ -40,7 +40,7 @@ TemporaryPng::~TemporaryPng() {
     std::filesystem::remove(path_, error);
 }
 
-void copy_png(const std::filesystem::path& png) {
+void copy_png_to_clipboard(const std::filesystem::path& png) {
     ClipboardProgram program = program_for_clipboard();
     std::vector<char*> words;
     for (auto& word : program.words) words.push_back(word.data());

@@ -20,6 +20,6 @@ class TemporaryPng {
 
 /// Copies a PNG file to the clipboard with wl-copy on Wayland or xclip on X11, because GLFW can only copy text.
 /// @throws std::runtime_error with the name of the package to install if the program is missing
-void copy_png(const std::filesystem::path& png);
+void copy_png_to_clipboard(const std::filesystem::path& png);
 
 }  // namespace kvscope::gui

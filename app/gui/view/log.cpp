@@ -65,7 +65,7 @@ const std::shared_ptr<RingSink>& ring() {
 
 }  // namespace
 
-void install_log() {
+void start_keeping_log_lines() {
     static const bool installed = [] {
         auto formatter = std::make_unique<spdlog::pattern_formatter>();
         formatter->add_flag<TerminalText>('*').set_pattern("[%Y-%m-%d %H:%M:%S.%e] [%^%l%$] %*");
@@ -78,7 +78,7 @@ void install_log() {
 
 std::vector<LogLine> log_lines_since(uint64_t& version) { return ring()->since(version); }
 
-std::string log_text(const LogLine& line) {
+std::string log_line_text(const LogLine& line) {
     const auto milliseconds =
         std::chrono::duration_cast<std::chrono::milliseconds>(line.time.time_since_epoch()).count() % 1000;
     const char* level = line.level == LogLevel::error ? "error" : line.level == LogLevel::warning ? "warning" : "";

@@ -17,12 +17,12 @@ struct LogLine {
 };
 
 /// Starts to keep the last 5,000 lines of spdlog's default logger. Call once, before other threads log.
-void install_log();
+void start_keeping_log_lines();
 
 /// Returns the lines logged since `version` and updates `version`. Can be called from any thread.
 std::vector<LogLine> log_lines_since(uint64_t& version);
 
 /// Formats a line as text, e.g. "12:03:59.123 warning text".
-std::string log_text(const LogLine& line);
+std::string log_line_text(const LogLine& line);
 
 }  // namespace kvscope::gui

@@ -106,26 +106,26 @@ Wanted draw_row(const Theme& theme, PolicyRow& row, const RefusedRuns::Row* chec
 
 }  // namespace
 
-void tick_all_that_can_run(RunForm& form, const RefusedRuns& check) {
+void tick_policies_that_can_run(RunForm& form, const RefusedRuns& check) {
     form.tick([&](const PolicyRow& row) {
         const RefusedRuns::Row* checked = check.find(row.id);
         return !checked || checked->can_run();
     });
 }
 
-void tick_none(RunForm& form) {
+void untick_all_policies(RunForm& form) {
     form.tick([](const PolicyRow&) { return false; });
 }
 
-void draw_policies(const Context& context, const Lifetime& asker, RunForm& form, const RefusedRuns& check) {
+void draw_policy_choices(const Context& context, const Lifetime& asker, RunForm& form, const RefusedRuns& check) {
     const Theme& theme = context.theme;
     ImGui::SeparatorText("Policies");
     ImGui::TextDisabled("tick");
     ImGui::SameLine();
-    if (ImGui::SmallButton("All##policies")) tick_all_that_can_run(form, check);
+    if (ImGui::SmallButton("All##policies")) tick_policies_that_can_run(form, check);
     ImGui::SetItemTooltip("selects every policy that can run with its settings");
     ImGui::SameLine();
-    if (ImGui::SmallButton("None##policies")) tick_none(form);
+    if (ImGui::SmallButton("None##policies")) untick_all_policies(form);
     std::optional<size_t> duplicated;
     std::optional<size_t> removed;
     for (size_t i = 0; i < form.rows.size(); ++i) {
@@ -141,7 +141,7 @@ void draw_policies(const Context& context, const Lifetime& asker, RunForm& form,
     if (removed) form.remove(*removed);
 }
 
-void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, bool same_height) {
+void draw_budget_field(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, bool same_height) {
     ImGui::SeparatorText("Budgets");
     ImGui::SetNextItemWidth(-FLT_MIN);
     text_field("##budgets", "64,256   0.1   64-512*2", &form.request.budgets);

@@ -8,14 +8,15 @@
 namespace kvscope::gui {
 
 /// Selects every policy that can run with its parameters.
-void tick_all_that_can_run(RunForm& form, const RefusedRuns& check);
-void tick_none(RunForm& form);
+void tick_policies_that_can_run(RunForm& form, const RefusedRuns& check);
+void untick_all_policies(RunForm& form);
 
 /// Draws the policies, their parameters, and why some policies cannot run. The lifetime `asker` guards file dialogs.
-void draw_policies(const Context& context, const Lifetime& asker, RunForm& form, const RefusedRuns& check);
+void draw_policy_choices(const Context& context, const Lifetime& asker, RunForm& form, const RefusedRuns& check);
 
 /// Draws the budget field and the resulting entries. With `same_height`, the list of entries scrolls and does not grow.
-void draw_budgets(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens, bool same_height = false);
+void draw_budget_field(const Theme& theme, RunForm& form, const std::optional<TokenCount>& tokens,
+                       bool same_height = false);
 
 /// Lists the selected policies and budgets that cannot run, with the reasons, and the budgets that drop nothing.
 void draw_budget_notes(const Theme& theme, const RunForm& form, const std::optional<TokenCount>& tokens,

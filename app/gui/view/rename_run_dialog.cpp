@@ -18,7 +18,7 @@ constexpr const char* popup = "Rename run";
 }  // namespace
 
 void RenameDialog::ask(const Session& session, const RunKey& run) {
-    if (can_rename(session, run)) wanted_ = run;
+    if (can_rename_run(session, run)) wanted_ = run;
 }
 
 void RenameDialog::draw(Session& session) {
@@ -44,13 +44,13 @@ void RenameDialog::draw(Session& session) {
     ImGui::SetItemTooltip(
         "The app and figures use this label; the trace does not change. Leave the field empty to restore the trace's "
         "label.");
-    const size_t n_alike = alike_in_other_prompts(session, run_).size();
+    const size_t n_alike = alike_runs_in_other_prompts(session, run_).size();
     if (n_alike > 0) ImGui::Checkbox("Also in the other prompts", &in_all_prompts_);
     const std::string objection = label_problem(session, run_, label_);
     if (!objection.empty()) ImGui::TextDisabled("%s", objection.c_str());
     ImGui::BeginDisabled(!objection.empty());
     if ((ImGui::Button("Rename") || is_entered) && objection.empty()) {
-        rename(session, run_, label_, in_all_prompts_);
+        set_run_label(session, run_, label_, in_all_prompts_);
         ImGui::CloseCurrentPopup();
     }
     ImGui::EndDisabled();

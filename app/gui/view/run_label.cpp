@@ -64,7 +64,7 @@ std::string text_that_fits(const std::string& text, float width) {
     return shortened.empty() ? text : shortened;
 }
 
-std::string label_in_full(const RunLook& look) {
+std::string full_label_for_tooltip(const RunLook& look) {
     return look.recorded.empty() ? look.label : look.label + "\nin the trace: " + look.recorded;
 }
 

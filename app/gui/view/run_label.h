@@ -17,6 +17,6 @@ std::string shorten_run_label(const std::string& label, float width);
 std::string text_that_fits(const std::string& text, float width);
 
 /// Returns the text for a tooltip: the full label and, if the user has changed it, the original label.
-std::string label_in_full(const RunLook& look);
+std::string full_label_for_tooltip(const RunLook& look);
 
 }  // namespace kvscope::gui

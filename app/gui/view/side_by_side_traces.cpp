@@ -10,7 +10,7 @@
 
 namespace kvscope::gui {
 
-std::vector<CellTitle> trace_panel_titles(const Session& session, const FigureRequest& request) {
+std::vector<CellTitle> titles_of_side_by_side_traces(const Session& session, const FigureRequest& request) {
     if (request.difference) {
         const auto name = [&](const std::optional<RunKey>& run) {
             return run && session.exists(*run) ? label_in_title(session, *run) : std::string("–");
@@ -49,7 +49,7 @@ void draw_panel_per_trace(const Context& context, const char* id, ImVec2 size, c
             const std::string text = text_that_fits(titles[i].text, ImGui::GetContentRegionAvail().x);
             ImGui::TextUnformatted(text.c_str());
             ImGui::SetItemTooltip("%s", titles[i].text.c_str());
-            draw_badges_in(context, text, ImGui::GetItemRectMin());
+            draw_badges_over_text(context, text, ImGui::GetItemRectMin());
             ImGui::PopFont();
         }
         draw(i);

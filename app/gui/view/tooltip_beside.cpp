@@ -71,7 +71,7 @@ void end_tooltip_beside() {
     known.SetFloat(ImGui::GetID(height_id), size.y);
 }
 
-void tooltip_beside(const std::string& text) {
+void draw_tooltip_beside(const std::string& text) {
     begin_tooltip_beside();
     ImGui::TextUnformatted(text.c_str());
     end_tooltip_beside();

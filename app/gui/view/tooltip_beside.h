@@ -8,6 +8,6 @@ namespace kvscope::gui {
 void begin_tooltip_beside();
 void end_tooltip_beside();
 
-void tooltip_beside(const std::string& text);
+void draw_tooltip_beside(const std::string& text);
 
 }  // namespace kvscope::gui

@@ -116,7 +116,7 @@ void draw_trace_badge(const Context& context, const Document& document) {
     badge_button(context, document, {at, {at.x + size.x, at.y + size.y}}, ImGui::GetFontSize());
 }
 
-void draw_badges_in(const Context& context, const std::string& text, ImVec2 at, float font_size) {
+void draw_badges_over_text(const Context& context, const std::string& text, ImVec2 at, float font_size) {
     if (text.find('[') == std::string::npos || ImGui::GetCurrentWindow()->SkipItems) return;
     if (font_size <= 0) font_size = ImGui::GetFontSize();
     ImGuiContext& g = *ImGui::GetCurrentContext();
@@ -126,7 +126,7 @@ void draw_badges_in(const Context& context, const std::string& text, ImVec2 at, 
     };
     ImGui::PushID(text.c_str());
     for (const auto& document : context.session.documents()) {
-        const std::string badge = badge_in_text(*document);
+        const std::string badge = badge_in_brackets(*document);
         for (size_t begin = text.find(badge); begin != std::string::npos; begin = text.find(badge, begin + 1)) {
             if (!is_word(text, begin, badge.size())) continue;
             const ImVec2 min{at.x + width(0, begin), at.y};
@@ -158,8 +158,9 @@ void draw_run_title(const Context& context, const RunKey& run, float width) {
     const std::string label = label_that_fits(look, width);
     ImGui::TextUnformatted(label.c_str());
     if (ImGui::IsItemClicked()) session.selection.select_run(run);
-    if (label != look.label || !look.recorded.empty()) ImGui::SetItemTooltip("%s", label_in_full(look).c_str());
-    draw_badges_in(context, label, ImGui::GetItemRectMin());
+    if (label != look.label || !look.recorded.empty())
+        ImGui::SetItemTooltip("%s", full_label_for_tooltip(look).c_str());
+    draw_badges_over_text(context, label, ImGui::GetItemRectMin());
     if (is_selected) ImGui::PopFont();
 }
 

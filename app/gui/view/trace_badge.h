@@ -13,10 +13,10 @@ inline constexpr const char* shown_document = "document";
 /// Draws a trace's badge as a button with the trace's name as its tooltip. A click opens the trace's menu.
 void draw_trace_badge(const Context& context, const Document& document);
 
-/// Draws a button over each badge_in_text() of a text that was already drawn. An item below a button needs
+/// Draws a button over each badge_in_brackets() of a text that was already drawn. An item below a button needs
 /// ImGui::SetNextItemAllowOverlap().
 /// @param at the text's upper left corner @param font_size 0 for the current size
-void draw_badges_in(const Context& context, const std::string& text, ImVec2 at, float font_size = 0);
+void draw_badges_over_text(const Context& context, const std::string& text, ImVec2 at, float font_size = 0);
 
 /// Draws a line with the badge, the trace's name in bold (shortened if necessary), and the text `after`.
 void draw_trace_title(const Context& context, const Document& document, const std::string& after = "");

@@ -75,7 +75,7 @@ class AnswersView : public View {
         }
         FigureRequest request{focus->id(), "step-kl", {}};
         if (!reference_.is_full()) {
-            request = difference_request("step-kl", reference_.compared(session, runs));
+            request = difference_figure_request("step-kl", reference_.compared(session, runs));
             request.against_each = reference_.is_one_run();
             return request.document < 0 ? std::nullopt : std::optional(request);
         }
@@ -134,7 +134,7 @@ class AnswersView : public View {
             const auto answer =
                 session.tasks.ask(outputs_, key.text() + (reference ? " less " + reference->text() : ""),
                                   session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),
-                                  [of = source(key), less] { return read_answer(of, less); });
+                                  [of = source(key), less] { return read_and_compare_answer(of, less); });
             all.push_back({key, session.look(key), answer.value, answer.error});
         }
         return all;
@@ -195,8 +195,8 @@ class AnswersView : public View {
             if (room > 6 * ImGui::GetFontSize()) {
                 text_item(beginning_that_fits(question, room));
                 ImGui::SetItemTooltip("%s", questions_of_traces(session, document).c_str());
-                draw_badges_in(context, question.substr(0, question.find(attributes.question)),
-                               ImGui::GetItemRectMin());
+                draw_badges_over_text(context, question.substr(0, question.find(attributes.question)),
+                                      ImGui::GetItemRectMin());
                 ImGui::SameLine();
             }
             ImGui::TextDisabled("%s", seen);
@@ -333,7 +333,7 @@ class AnswersView : public View {
         so_far.text = answer.text + (answer.has_ended ? "" : " …");
         so_far.words = split_words(so_far.text);
         ImGui::LogText("%s\n", so_far.text.c_str());
-        return draw_answer_words(context, so_far, at, width, line, [](int) {});
+        return draw_answer_with_differences(context, so_far, at, width, line, [](int) {});
     }
 
     std::string short_difference(const AnswerOutput& output, float width) const {
@@ -375,7 +375,7 @@ class AnswersView : public View {
         so_far.text = answer.text + (answer.has_ended ? "" : " …");
         so_far.words = split_words(so_far.text);
         ImGui::LogText("%s\n", so_far.text.c_str());
-        return draw_answer_words(context, so_far, at, width, line, [](int) {});
+        return draw_answer_with_differences(context, so_far, at, width, line, [](int) {});
     }
 
     float draw_output(Context& context, const Shown& one, ImVec2 at, float width) {
@@ -392,8 +392,8 @@ class AnswersView : public View {
         const std::string& cancelled = session.attributes(one.run).message;
         const bool is_whole = !is_pending || cancelled.empty();
         const bool is_marked = one.output && one.output->has_reference && is_whole;
-        ImGui::SetItemTooltip("%s",
-                              (label_in_full(one.look) + (is_marked ? long_difference(*one.output) : "")).c_str());
+        ImGui::SetItemTooltip(
+            "%s", (full_label_for_tooltip(one.look) + (is_marked ? long_difference(*one.output) : "")).c_str());
         const float top = at.y + (em - side) / 2;
         draw_run_chip(context.theme, one.look.style, {at.x, top}, side, list);
         const float begin = 1.6f * side;
@@ -412,7 +412,7 @@ class AnswersView : public View {
         const float label = ImGui::CalcTextSize(shown_label.c_str()).x;
         list->PushClipRect(at, {at.x + width, at.y + line}, true);
         list->AddText({at.x + begin, at.y}, packed(context.theme.ink), shown_label.c_str());
-        draw_badges_in(context, shown_label, {at.x + begin, at.y});
+        draw_badges_over_text(context, shown_label, {at.x + begin, at.y});
         if (is_selected) ImGui::PopFont();
         const bool has_room = begin + label + beside <= width;
         if (has_room)
@@ -444,8 +444,8 @@ class AnswersView : public View {
         else if (one.output->words.empty())
             note(why_empty(context, one.run), context.theme.ink_quiet);
         else
-            at.y = draw_answer_words(context, *one.output, at, width, line,
-                                     [&](int step) { take_step(context, one, step); });
+            at.y = draw_answer_with_differences(context, *one.output, at, width, line,
+                                                [&](int step) { take_step(context, one, step); });
         ImGui::PopID();
         return at.y;
     }
@@ -457,7 +457,7 @@ class AnswersView : public View {
         context.session.set_hover(over);
         if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.session.selection.select_step(step);
         const auto t = static_cast<size_t>(step);
-        tooltip_beside(fmt::format(
+        draw_tooltip_beside(fmt::format(
             "step {}{}{}\n{}", step,
             t < one.output->kl.size() ? fmt::format(": KL to the full cache {:.4g} nats", one.output->kl[t]) : "",
             one.output->is_marked(t) ? fmt::format("; not in {} answer", reference_.possessive()) : "",

@@ -81,7 +81,7 @@ class CostView : public View {
         }
         if (choose_comparison("cost", context, automatic, comparison_)) ImGui::SameLine();
         memory_.draw(model->model(), session.model_names);
-        const Compared compared = resolve_comparison(session, comparison_, automatic, false);
+        const Compared compared = find_compared_runs(session, comparison_, automatic, false);
         if (compared.kind == Comparison::Kind::traces && compared.pairs.empty())
             ImGui::TextDisabled("%s", why_no_pairs(compared).c_str());
         RunsTable runs(tables.front()->columns, std::move(rows), compared);
@@ -91,11 +91,11 @@ class CostView : public View {
     std::optional<Table> table() const override { return shown_.rows.empty() ? std::nullopt : std::optional(shown_); }
 
     void save(nlohmann::json& state) const override {
-        save_comparison(state, comparison_);
+        write_comparison_to_json(state, comparison_);
         memory_.save(state);
     }
     void load(const nlohmann::json& state) override {
-        load_comparison(state, comparison_);
+        read_comparison_from_json(state, comparison_);
         memory_.load(state);
     }
 
@@ -295,8 +295,8 @@ class CostView : public View {
             }
             const bool is_difference = columns[i].is_difference || !is_run;
             const std::string text =
-                is_difference ? difference_text(column, row.cells[i]) : cell_text(column, row.cells[i]);
-            const auto value = cell_number(row.cells[i]);
+                is_difference ? cell_difference_text(column, row.cells[i]) : cell_text(column, row.cells[i]);
+            const auto value = number_in_cell(row.cells[i]);
             const auto best_of_group = best[i].find(group);
             const bool is_best = value && best_of_group != best[i].end() && *value == best_of_group->second &&
                                  visible && !row.row->control;
@@ -336,8 +336,8 @@ class CostView : public View {
         if (!pair) return;
         const Session& session = context.session;
         const Column& column = columns[i - 1].column;  // the number is in the column before its difference
-        const double own = cell_number(row.cells[i - 1]).value_or(0);
-        const double by = cell_number(row.cells[i]).value_or(0);
+        const double own = number_in_cell(row.cells[i - 1]).value_or(0);
+        const double by = number_in_cell(row.cells[i]).value_or(0);
         const Change change = analysis::judge_difference(columns[i].column, row.cells[i]);
         std::string words =
             fmt::format("{}\n{}: {}\n{}: {}\n{}{}{}", column.title, session.look(pair->b).label,
@@ -391,7 +391,7 @@ class CostView : public View {
     static std::string words_on(const trace::RunAttributes& run, const RunLook& look) {
         if (run.status != "complete") return "failed: " + run.message;
         std::vector<std::string> lines;
-        if (!look.recorded.empty()) lines.push_back(label_in_full(look));
+        if (!look.recorded.empty()) lines.push_back(full_label_for_tooltip(look));
         const bool has_every_token = run.policy != "full" && (run.budget_of || run.budget_fraction >= 1);
         if (has_every_token)
             lines.emplace_back(

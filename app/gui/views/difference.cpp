@@ -147,7 +147,7 @@ class DifferenceView : public View {
         const std::string stamp = session.stamp(a_) + " " + session.stamp(b_);
         const auto answer = session.tasks.ask(
             compared_, name, stamp, [a = session.at(a_), b = session.at(b_), layer = layer_, classes = classes_] {
-                return compare_runs(a, b, layer, classes);
+                return compare_kept_tokens(a, b, layer, classes);
             });
         if (!answer.error.empty()) {
             draw_nothing(context, answer.error);

@@ -156,7 +156,7 @@ class HeadDivergenceView : public View {
         const analysis::Figure bar = color_bar(*answer.value);
         const ImVec2 room = ImGui::GetContentRegionAvail();
         const float below = legend_height(bar, false, true, room.x);
-        auto titles = trace_panel_titles(session, request);
+        auto titles = titles_of_side_by_side_traces(session, request);
         for (size_t i = 0; i < std::min(titles.size(), answer.value->size()); ++i) {
             const auto& figure = answer.value->at(i).figure;
             if (titles.size() > 1 && figure && bar.color_scales.front().of.empty())

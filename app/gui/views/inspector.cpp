@@ -168,7 +168,7 @@ class InspectorView : public View {
         const ImVec2 line = ImGui::GetItemRectMin();
         const float indent = ImGui::GetStyle().SeparatorTextPadding.x;  // indentation of the label
         const float text_top = line.y + (ImGui::GetItemRectSize().y - ImGui::GetFontSize()) / 2;
-        draw_badges_in(context, label, {line.x + indent, text_top});
+        draw_badges_over_text(context, label, {line.x + indent, text_top});
         if (!shown.report) {
             draw_nothing(context, shown.error);
             return;

@@ -71,7 +71,7 @@ class LogView : public View {
         ImGui::SameLine();
         if (command_button("Copy##log")) {
             std::string text;
-            for (const LogLine* line : filtered()) text += log_text(*line) + "\n";
+            for (const LogLine* line : filtered()) text += log_line_text(*line) + "\n";
             ImGui::SetClipboardText(text.c_str());
         }
     }
@@ -89,7 +89,7 @@ class LogView : public View {
         const ImVec4 color = line.level == LogLevel::error     ? context.theme.error
                              : line.level == LogLevel::warning ? context.theme.warning
                                                                : context.theme.ink;
-        std::string text = log_text(line);
+        std::string text = log_line_text(line);
         std::replace(text.begin(), text.end(), '\n', ' ');
         ImGui::PushID(number);
         ImGui::PushStyleColor(ImGuiCol_Text, color);
@@ -110,7 +110,7 @@ class LogView : public View {
 }  // namespace
 
 ViewKind log_view() {
-    install_log();
+    start_keeping_log_lines();
     return {"log",        "Log",        "Opened files, runs and errors",
             Dock::bottom, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<LogView>(); },
             R"(

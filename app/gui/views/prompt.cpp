@@ -209,7 +209,7 @@ class PromptView : public View {
         std::map<size_t, std::set<std::string>> traces;
         for (const RunKey& key : runs) {
             const Document& document = *context.session.document(key);
-            traces[most_of(context, key)].insert(badge_in_text(document));
+            traces[most_of(context, key)].insert(badge_in_brackets(document));
         }
         const char* parts = least_ < 1 ? "  (1/n in an entry of n)" : "";
         if (traces.size() == 1) return fmt::format("{} {}{}", traces.begin()->first, what, parts);
@@ -236,7 +236,7 @@ class PromptView : public View {
         float x = at.x;
         const auto label = [&](const std::string& text) {
             list->AddText({x, y}, packed(context.theme.ink_quiet), text.c_str());
-            draw_badges_in(context, text, {x, y});
+            draw_badges_over_text(context, text, {x, y});
             x += ImGui::CalcTextSize(text.c_str()).x + gap;
         };
         list->AddRectFilled({x, y}, {x + side, y + side}, colors.ground);
@@ -299,7 +299,7 @@ class PromptView : public View {
         const auto both = subtracted(session);
         for (size_t i = 0; i < std::max<size_t>(runs.size(), 1); ++i) {
             const RunKey key = runs.empty() ? RunKey{focus.id(), focus.prompt, {}} : runs[i];
-            PromptColumn& column = all.emplace_back(prompt_column(session, key, lines_, grid));
+            PromptColumn& column = all.emplace_back(make_prompt_column(session, key, lines_, grid));
             column.x = grid.origin.x + grid.column * static_cast<float>(i);
             if (both) {
                 const auto less = token_retention_counts(session, both->second);
@@ -317,7 +317,7 @@ class PromptView : public View {
 
     double farthest_of(const std::shared_ptr<const TokenRetentionCounts>& a,
                        const std::shared_ptr<const TokenRetentionCounts>& b) const {
-        if (farthest_pair_ != std::pair{a, b}) farthest_seen_ = farthest_difference(*a, *b);
+        if (farthest_pair_ != std::pair{a, b}) farthest_seen_ = largest_layer_count_difference(*a, *b);
         farthest_pair_ = {a, b};
         return farthest_seen_;
     }
@@ -393,7 +393,7 @@ class PromptView : public View {
             ImGui::SetNextItemAllowOverlap();  // for the badge that is drawn over this item
             if (ImGui::InvisibleButton("run", {grid.column - ImGui::GetFontSize(), height}))
                 context.session.selection.select_run(one.run);
-            ImGui::SetItemTooltip("%s", (one.error.empty() ? label_in_full(look) : one.error).c_str());
+            ImGui::SetItemTooltip("%s", (one.error.empty() ? full_label_for_tooltip(look) : one.error).c_str());
             const float top = at.y + (ImGui::GetFontSize() - side) / 2;
             draw_run_chip(context.theme, look.style, {one.x, top}, side, list);
             const bool is_selected = one.run == context.session.cursor().run;
@@ -402,7 +402,7 @@ class PromptView : public View {
             const ImVec2 begin{one.x + 1.6f * side, at.y};
             const std::string label = label_of(context, look, grid.column - 2.6f * side);
             list->AddText(begin, packed(one.error.empty() ? context.theme.ink : context.theme.error), label.c_str());
-            draw_badges_in(context, label, begin);
+            draw_badges_over_text(context, label, begin);
             list->PopClipRect();
             if (is_selected) ImGui::PopFont();
             ImGui::PopID();

@@ -116,7 +116,7 @@ class QuerySimilarityView : public View {
         const ImVec2 room = ImGui::GetContentRegionAvail();
         const bool stacked = room.y > 1.2f * room.x;
         const float gap = 1.5f * ImGui::GetFontSize();
-        const auto titles = trace_panel_titles(session, request);
+        const auto titles = titles_of_side_by_side_traces(session, request);
         const float share = titles.size() > 1 ? 0.72f : 0.7f;
         auto means = curve_answer.value ? curve_answer.value->figure : nullptr;
         if (means && means->sides != sides_of(curve)) means.reset();

@@ -197,7 +197,7 @@ class RetentionView : public View {
         std::map<int, std::string> traces;  // names of the traces by number of heads
         for (const RunKey& key : runs) {
             std::string& names = traces[static_cast<int>(context.session.at(key).n_rows())];
-            const std::string name = badge_in_text(*context.session.document(key));
+            const std::string name = badge_in_brackets(*context.session.document(key));
             if (names.find(name) == std::string::npos) names += (names.empty() ? "of " : " ") + name;
         }
         for (const auto& [rows, names] : traces) {
@@ -206,7 +206,7 @@ class RetentionView : public View {
             if (traces.size() > 1) {
                 ImGui::SameLine();
                 ImGui::TextDisabled("%s", names.c_str());
-                draw_badges_in(context, names, ImGui::GetItemRectMin());
+                draw_badges_over_text(context, names, ImGui::GetItemRectMin());
             }
             if (rows != traces.rbegin()->first) ImGui::SameLine(0, 2 * ImGui::GetFontSize());
         }

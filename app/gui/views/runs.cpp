@@ -57,7 +57,7 @@ class RunsView : public View {
         ImGui::TextDisabled("%s", fmt::format("{} of {} shown", n_shown, n_runs).c_str());
         if (n_shown < n_runs) {
             ImGui::SameLine();
-            if (ImGui::TextLink("all")) show_all(session);
+            if (ImGui::TextLink("all")) show_all_runs(session);
             ImGui::SetItemTooltip("key 0");
         }
         ImGui::BeginDisabled(!session.pair.is_complete());
@@ -99,7 +99,7 @@ class RunsView : public View {
     }
 
     static void draw_model(Session& session, const trace::ModelAttributes& model) {
-        const std::string shown = model_name(session.model_names, model);
+        const std::string shown = displayed_model_name(session.model_names, model);
         const std::vector<std::string> names = recorded_model_names(model);
         ImGui::TextDisabled("%s", shown.c_str());
         std::string words = fmt::format("{}, {}", analysis::model_in_words(model), "right click: rename");
@@ -109,10 +109,10 @@ class RunsView : public View {
         ImGui::TextDisabled("name of the model in all traces");
         for (const std::string& name : names)
             if (ImGui::MenuItem(fmt::format("{}##{}", name, "own").c_str(), nullptr, name == shown))
-                choose_model_name(session.model_names, model, name);
+                set_user_model_name(session.model_names, model, name);
         ImGui::SetNextItemWidth(20 * ImGui::GetFontSize());
         std::string typed = session.model_names.contains(model.fingerprint) ? shown : "";
-        if (text_field("##model name", "your own name", &typed)) choose_model_name(session.model_names, model, typed);
+        if (text_field("##model name", "your own name", &typed)) set_user_model_name(session.model_names, model, typed);
         if (ImGui::IsItemDeactivatedAfterEdit() && ImGui::IsKeyPressed(ImGuiKey_Enter)) ImGui::CloseCurrentPopup();
         ImGui::EndPopup();
     }
@@ -157,10 +157,11 @@ class RunsView : public View {
         Session& session = context.session;
         if (!ImGui::BeginPopupContextItem("run menu")) return;
         for (const Alone which : {Alone::run, Alone::budget, Alone::policy})
-            if (ImGui::MenuItem(show_alone_label(session, key, which).c_str())) show_alone(session, key, which);
-        if (ImGui::MenuItem("Show all", "0")) show_all(session);
+            if (ImGui::MenuItem(show_runs_alone_label(session, key, which).c_str()))
+                show_runs_alone(session, key, which);
+        if (ImGui::MenuItem("Show all", "0")) show_all_runs(session);
         ImGui::Separator();
-        if (ImGui::MenuItem("Rename…", nullptr, false, can_rename(session, key))) context.host.rename_run(key);
+        if (ImGui::MenuItem("Rename…", nullptr, false, can_rename_run(session, key))) context.host.rename_run(key);
         ImGui::EndPopup();
     }
 
@@ -175,13 +176,13 @@ class RunsView : public View {
         const ImVec2 at = ImGui::GetCursorScreenPos();
         if (ImGui::InvisibleButton("shown", {side, side})) {
             if (ImGui::GetIO().KeyCtrl && !failed)
-                show_alone(session, key, Alone::run);
+                show_runs_alone(session, key, Alone::run);
             else
                 session.set_visible(key, !visible);
         }
         ImGui::SetItemTooltip(
             "%s%s\nCtrl-click: show only this run", visible ? "hide" : "show",
-            number <= n_run_keys ? fmt::format(" (key {})", key_text(run_visibility_key(number))).c_str() : "");
+            number <= n_run_keys ? fmt::format(" (key {})", shortcut_text(run_visibility_key(number))).c_str() : "");
         const float inset = std::round(0.17f * side);
         draw_run_chip(context.theme, look.style, {at.x + inset, at.y + inset}, side - 2 * inset,
                       ImGui::GetWindowDrawList(), visible);

@@ -154,7 +154,7 @@ class SpectrumView : public FigureView {
         if (!missing || !context.engine) return;
         ImGui::SameLine();
         const EngineStatus status = context.engine->status();
-        const std::string model = model_name(session.model_names, missing->reader()->model());
+        const std::string model = displayed_model_name(session.model_names, missing->reader()->model());
         if (status.busy()) {
             if (ImGui::Button("Cancel##spectrum")) context.engine->cancel();
             ImGui::SameLine();

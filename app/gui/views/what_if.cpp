@@ -93,7 +93,7 @@ class WhatIfView : public View {
         if (ImGui::IsItemClicked()) context.session.selection.select_run(what_if_.source());
         ImGui::SetItemTooltip("%s\n%s\n%s", look.label.c_str(), what_if_.definition().title.c_str(),
                               what_if_.definition().paper.c_str());
-        draw_badges_in(context, label, ImGui::GetItemRectMin());
+        draw_badges_over_text(context, label, ImGui::GetItemRectMin());
         ImGui::PopFont();
         if (in_one_line) ImGui::SameLine();
         ImGui::TextDisabled("%s", from);
@@ -185,7 +185,7 @@ class WhatIfView : public View {
         if (!context.engine || !what_if_.wants_prefill()) return;
         const EngineStatus status = context.engine->status();
         const Document& document = *context.session.document(what_if_.source());
-        const std::string name = model_name(context.session.model_names, document.reader()->model());
+        const std::string name = displayed_model_name(context.session.model_names, document.reader()->model());
         ImGui::BeginDisabled(status.busy());
         if (command_button("Repeat the prefill"))
             context.engine->repeat_prefill(document.id(), what_if_.source().prompt, {});

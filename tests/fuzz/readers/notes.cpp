@@ -22,9 +22,9 @@ Reader notes_reader() {
                     gui::load_annotations(document);
                     gui::Tasks tasks([] {}, 0);
                     gui::Session session(tasks);
-                    const nlohmann::json view = gui::load_view(path);
+                    const nlohmann::json view = gui::load_trace_display(path);
                     session.open(path);
-                    gui::restore_view(session, *session.documents().front(), view);
+                    gui::restore_trace_display(session, *session.documents().front(), view);
                     gui::save_annotations(document, view);
                 });
             }};

@@ -11,9 +11,9 @@ Reader workspace_reader() {
                 const auto folder = scratch() / "unpacked" / "w";
                 std::error_code error;
                 std::filesystem::remove_all(folder, error);
-                may_refuse([&] { gui::workspace_folder_name(path); });
-                may_refuse([&] { gui::read_workspace(path, folder); });
-                may_refuse([&] { gui::read_workspace(path, folder); });
+                may_refuse([&] { gui::unpacking_folder_name(path); });
+                may_refuse([&] { gui::unpack_workspace(path, folder); });
+                may_refuse([&] { gui::unpack_workspace(path, folder); });
                 if (std::filesystem::exists(scratch() / "outside"))
                     throw std::logic_error("a name led out of the folder");
             }};

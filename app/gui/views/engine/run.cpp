@@ -45,7 +45,7 @@ class RunView : public View {
         if (start_wanted_ && problem(tokens).empty()) run(context);
         start_wanted_ = false;
         if (takes_call("Read prompt from file…")) prompt_.ask_for_file(context);
-        if (takes_call("Restore default options")) reset_seldom_changed(form_.request.options);
+        if (takes_call("Restore default options")) reset_seldom_changed_options(form_.request.options);
         const bool is_wide = ImGui::GetContentRegionAvail().x >= least_for_columns * ImGui::GetFontSize();
         draw_head(context, status, tokens, is_wide);
         if (std::exchange(was_wide_, is_wide) != is_wide) scroll_to_top_ = true;  // the parts have moved
@@ -87,8 +87,9 @@ class RunView : public View {
         copy.run = lifetime.guard([this, notice] { copy_command_line([this] { return command(); }, notice); });
         copy.enabled = lifetime.guard([this] { return form_.problem({}).empty(); });
         actions.push_back(std::move(copy));
-        add_ticking(actions, "Select all policies that can run", [this] { tick_all_that_can_run(form_, *check_); });
-        add_ticking(actions, "Deselect all policies", [this] { tick_none(form_); });
+        add_ticking(actions, "Select all policies that can run",
+                    [this] { tick_policies_that_can_run(form_, *check_); });
+        add_ticking(actions, "Deselect all policies", [this] { untick_all_policies(form_); });
     }
 
     bool holds_text() const override { return true; }
@@ -139,8 +140,8 @@ class RunView : public View {
         scroll_to_top_ = false;
         draw_model(context, status);
         prompt_.draw(context, form_, tokens);
-        draw_policies(context, lifetime, form_, *check_);
-        draw_budgets(context.theme, form_, tokens);
+        draw_policy_choices(context, lifetime, form_, *check_);
+        draw_budget_field(context.theme, form_, tokens);
         draw_budget_notes(context.theme, form_, tokens, *check_);
         draw_output(context, status);
         draw_more(context, status);
@@ -162,8 +163,8 @@ class RunView : public View {
         begin_part("form", {0, height});
         scroll_to_top_ = false;
         // The budgets are above the long list of policies, so that they are always visible. Their height is constant.
-        draw_budgets(context.theme, form_, tokens, true);
-        draw_policies(context, lifetime, form_, *check_);
+        draw_budget_field(context.theme, form_, tokens, true);
+        draw_policy_choices(context, lifetime, form_, *check_);
         draw_budget_notes(context.theme, form_, tokens, *check_);  // below the list, so that the list does not move
         draw_output(context, status);
         draw_more(context, status);
@@ -437,7 +438,7 @@ class RunView : public View {
             text_field("##model path", "GGUF file or folder", &model_path_, ImGuiInputTextFlags_EnterReturnsTrue);
         const bool is_chosen = entered || ImGui::IsItemDeactivatedAfterEdit();
         ImGui::SetItemTooltip("a GGUF file, or a Hugging Face folder with config.json");
-        if (is_chosen) load_model(context, without_tilde(model_path_));
+        if (is_chosen) load_model(context, expand_tilde(model_path_));
         ImGui::SameLine();
         if (ImGui::Button("Browse…##model")) {
             context.host.files.ask({.kind = FileDialog::Kind::open_folder_or_file,
@@ -543,7 +544,7 @@ class RunView : public View {
         engine_->look_for_devices();
         edit_run_options(form_.request.options, status.devices, status.why_only_cpu, context.theme);
         ImGui::BeginDisabled(changes.empty());
-        if (ImGui::Button("Restore defaults##more")) reset_seldom_changed(form_.request.options);
+        if (ImGui::Button("Restore defaults##more")) reset_seldom_changed_options(form_.request.options);
         ImGui::EndDisabled();
         ImGui::TreePop();
     }
@@ -555,7 +556,7 @@ class RunView : public View {
         if (ImGui::MenuItem("Read prompt from file…")) prompt_.ask_for_file(context);
         if (ImGui::MenuItem("Restore default options", nullptr, false,
                             !changed_options_text(form_.request.options).empty()))
-            reset_seldom_changed(form_.request.options);
+            reset_seldom_changed_options(form_.request.options);
         ImGui::EndPopup();
     }
 

@@ -172,17 +172,17 @@ class TrainingView : public View {
 
     TrainingRequest filled_in() const {
         TrainingRequest request = request_;
-        if (!text_.empty()) request.texts = {without_tilde(text_)};
-        request.output = without_tilde(output_);
+        if (!text_.empty()) request.texts = {expand_tilde(text_)};
+        request.output = expand_tilde(output_);
         return request;
     }
 
     std::string problem() const {
         std::error_code error;
         if (output_.empty()) return "enter a file name for the maps";
-        if (!text_.empty() && !std::filesystem::is_regular_file(without_tilde(text_), error))
+        if (!text_.empty() && !std::filesystem::is_regular_file(expand_tilde(text_), error))
             return text_ + " is not a file";
-        if (std::filesystem::exists(without_tilde(output_), error))
+        if (std::filesystem::exists(expand_tilde(output_), error))
             return output_ + " already exists. Name another file";
         return {};
     }
@@ -246,7 +246,7 @@ class TrainingView : public View {
         if (training.is_done) {
             ImGui::TextWrapped("The maps are in %s.", training.output.c_str());
             if (ImGui::Button("Use in Run")) {
-                context.session.wanted_policy = {"echokv", "maps", whole_path(training.output).string()};
+                context.session.wanted_policy = {"echokv", "maps", absolute_path(training.output).string()};
                 context.host.show_view("run");
             }
             ImGui::SetItemTooltip("selects EchoKV in Run with these maps");
