@@ -35,7 +35,7 @@ Column difference_column(const Column& column) {
     return difference;
 }
 
-Cell difference_of(const Cell& a, const Cell& b) {
+Cell difference_of_cells(const Cell& a, const Cell& b) {
     if (!is_number(a) || !is_number(b)) return {};
     const auto* whole_a = std::get_if<int64_t>(&a);
     const auto* whole_b = std::get_if<int64_t>(&b);
@@ -43,7 +43,7 @@ Cell difference_of(const Cell& a, const Cell& b) {
     return real(a) - real(b);
 }
 
-Change judge_difference(const Column& column, const Cell& difference) {
+Change judge_as_better_or_worse(const Column& column, const Cell& difference) {
     if (column.best == Best::none || !is_number(difference) || real(difference) == 0) return Change::none;
     return (real(difference) > 0) == (column.best == Best::highest) ? Change::better : Change::worse;
 }

@@ -11,11 +11,11 @@ bool has_meaningful_difference(const Column& column);
 Column difference_column(const Column& column);
 
 /// Returns a − b, as an integer if both cells are integers; empty if either cell is empty.
-Cell difference_of(const Cell& a, const Cell& b);
+Cell difference_of_cells(const Cell& a, const Cell& b);
 
 enum class Change { none, better, worse };
 
 /// Whether a difference is an improvement, according to Column::best.
-Change judge_difference(const Column& column, const Cell& difference);
+Change judge_as_better_or_worse(const Column& column, const Cell& difference);
 
 }  // namespace kvscope::analysis

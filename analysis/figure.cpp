@@ -110,7 +110,7 @@ void begin_log_scale_at(ColorScale& scale, double least) {
     scale.whole_numbers = false;
 }
 
-std::vector<Figure> pages_of(Figure figure) {
+std::vector<Figure> split_into_pages(Figure figure) {
     std::vector<Panel> panels = std::move(figure.panels);
     figure.panels.clear();
     size_t last = 0;

@@ -255,6 +255,6 @@ struct Figure {
     std::string created_utc;  ///< date of the data (ISO 8601), not of the export
 };
 
-std::vector<Figure> pages_of(Figure figure);
+std::vector<Figure> split_into_pages(Figure figure);
 
 }  // namespace kvscope::analysis

@@ -18,7 +18,7 @@ void require_head_divergence(const trace::Reader& reader, int prompt) {
                     reader.path().string(), prompt, attributes.visible_tokens(), attributes.window));
 }
 
-std::vector<double> head_divergence(const trace::Reader& reader, int prompt, size_t layer) {
+std::vector<double> mean_head_divergences_of_layer(const trace::Reader& reader, int prompt, size_t layer) {
     const auto n_heads = static_cast<size_t>(reader.model().n_heads);
     const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
     return mean_divergences_from_other_heads(kv_head_jsd(reader.window_attention(prompt, layer), n_heads, n_kv_heads,

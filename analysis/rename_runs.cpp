@@ -123,8 +123,8 @@ std::vector<trace::Reader> rename_runs(const std::vector<trace::Reader>& readers
     return with_labels;
 }
 
-std::map<std::string, std::string> renamed_settings(const std::vector<trace::Reader>& readers,
-                                                    const std::vector<std::string>& renames) {
+std::map<std::string, std::string> new_labels_of_settings(const std::vector<trace::Reader>& readers,
+                                                          const std::vector<std::string>& renames) {
     const std::vector<std::string> labels = labels_in(readers);
     std::map<std::string, std::string> given;
     std::map<std::string, Renamed::By> fits;  // kind of match that gave each label

@@ -16,7 +16,7 @@ std::vector<trace::Reader> rename_runs(const std::vector<trace::Reader>& readers
                                        const std::vector<std::string>& renames);
 
 /// Returns new labels of the settings of task results, from renames that apply to all budgets. @throws as rename_runs()
-std::map<std::string, std::string> renamed_settings(const std::vector<trace::Reader>& readers,
-                                                    const std::vector<std::string>& renames);
+std::map<std::string, std::string> new_labels_of_settings(const std::vector<trace::Reader>& readers,
+                                                          const std::vector<std::string>& renames);
 
 }  // namespace kvscope::analysis

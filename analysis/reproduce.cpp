@@ -109,7 +109,7 @@ Reproduction reproduction_of_run(const trace::Reader& reader, int prompt, int ru
                                  std::string_view output) {
     check_prompt(reader, prompt);
     const trace::RunAttributes& attributes = reader.run(prompt, run);
-    policies::PolicySpec spec = run_policy(attributes);
+    policies::PolicySpec spec = policy_of_run(attributes);
     const bool goes_by_answers = spec.create()->needs().answer_attention;
     const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
     Reproduction made;

@@ -125,7 +125,7 @@ std::vector<ShownPair> shown_pairs(const ComparedSides& compared) {
         throw NothingToShow(fmt::format(
             "no run of A ({}) has the same policy and budget as a run of B ({}): A has {}; B has {}. Choose one run on "
             "each side.",
-            sides[0].name, sides[1].name, labels_of(of_a), labels_of(of_b)));
+            sides[0].name, sides[1].name, join_run_labels(of_a), join_run_labels(of_b)));
     }
     return shown;
 }
@@ -143,7 +143,7 @@ std::string unpaired_runs(const ComparedSides& compared, std::span<const ShownPa
         if (runs.empty()) continue;
         const std::string& name = compared.sides[side].name;
         text += fmt::format("{}of {}{}: {}", text.empty() ? "" : "; ", side == 0 ? "A" : "B",
-                            name.empty() ? "" : " (" + name + ")", labels_of(runs));
+                            name.empty() ? "" : " (" + name + ")", join_run_labels(runs));
     }
     return text;
 }
@@ -187,7 +187,7 @@ std::string with_unit(const std::string& title, const std::string& unit) {
     return unit.empty() ? title : fmt::format("{} ({})", title, unit);
 }
 
-Axis signed_axis(const std::string& title, const std::string& unit, double farthest) {
+Axis difference_axis(const std::string& title, const std::string& unit, double farthest) {
     Axis axis;
     axis.title = "A − B: " + title;
     axis.unit = unit;

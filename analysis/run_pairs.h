@@ -65,7 +65,7 @@ void complete_figure(Figure& figure, std::span<const TracePart, 2> sides, std::s
 /// Returns title and unit of a difference: "Coverage (% of tokens)".
 std::string with_unit(const std::string& title, const std::string& unit);
 
-Axis signed_axis(const std::string& title, const std::string& unit, double farthest);
+Axis difference_axis(const std::string& title, const std::string& unit, double farthest);
 
 Rule zero_line();
 

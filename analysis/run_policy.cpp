@@ -8,7 +8,7 @@
 
 namespace kvscope::analysis {
 
-policies::PolicySpec run_policy(const trace::RunAttributes& run) {
+policies::PolicySpec policy_of_run(const trace::RunAttributes& run) {
     try {
         return policies::policy_from_record(run.policy, run.parameters_json);
     } catch (const policies::ParameterError& error) {

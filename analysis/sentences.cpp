@@ -29,7 +29,7 @@ bool is_space(uint32_t code) { return contains_code(U" \t\r\n\v\f\u0085\u00a0\u2
 bool breaks_line(uint32_t code) { return contains_code(U"\n\r\u0085\u2028\u2029", code); }
 
 Utf8Character character_or_byte(std::string_view text, size_t at) {
-    const Utf8Character character = utf8_character(text, at);
+    const Utf8Character character = decode_utf8_character(text, at);
     return character.bytes > 0 ? character : Utf8Character{0xfffd, 1};
 }
 

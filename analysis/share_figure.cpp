@@ -20,7 +20,7 @@ namespace kvscope::analysis {
 namespace {
 
 Axis percent_axis(const ShareMeasure& measure, double largest, bool difference) {
-    if (difference) return signed_axis(measure.title, measure.percent(), std::max(largest, 1e-3));
+    if (difference) return difference_axis(measure.title, measure.percent(), std::max(largest, 1e-3));
     Axis axis;
     axis.title = measure.title;
     axis.unit = measure.percent();

@@ -54,7 +54,7 @@ std::vector<LegendEntry> legend_of(std::span<const ShownRun> runs) {
     return legend;
 }
 
-std::string labels_of(std::span<const ShownRun> runs) {
+std::string join_run_labels(std::span<const ShownRun> runs) {
     std::string labels;
     for (const ShownRun& run : runs) labels += (labels.empty() ? "" : ", ") + run.label;
     return labels;

@@ -29,7 +29,7 @@ std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
 /// Returns run_legend() of each trace. If there are several traces, the labels contain their names.
 std::vector<LegendEntry> legend_of(std::span<const ShownRun> runs);
 
-std::string labels_of(std::span<const ShownRun> runs);
+std::string join_run_labels(std::span<const ShownRun> runs);
 
 /// Calls complete_figure() with the options of the first trace and combines the recipes of all traces.
 void complete_figure(Figure& figure, std::span<const TracePart> parts, std::span<const ShownRun> runs);

@@ -141,7 +141,7 @@ std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace
     return groups;
 }
 
-std::vector<std::string> budgets_of(std::span<const TaskGroup> groups) {
+std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups) {
     const auto place_of = [](const std::string& budget) {
         const bool of_bytes = budget.starts_with(kBytesOf);
         const std::string_view text = std::string_view(budget).substr(of_bytes ? kBytesOf.size() : 0);
@@ -219,7 +219,7 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
 
 Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
     const auto groups = group_results_by_setting_and_budget(rows);
-    const auto budgets = budgets_of(groups);
+    const auto budgets = distinct_budgets(groups);
     Table table{"task_scores", "Mean scores in per cent, with 95 % intervals", {{"policy", "Policy", ""}}, {}};
     for (const auto& budget : budgets)
         table.columns.push_back({budget == "all" ? budget : "budget_" + budget, budget, ""});

@@ -48,7 +48,7 @@ struct TaskGroup {
 std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows);
 
 /// Returns the distinct budgets without `full`: entries ascending, then bytes, then shares; "all" if there are none.
-std::vector<std::string> budgets_of(std::span<const TaskGroup> groups);
+std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups);
 
 /// Returns one row per policy setting and budget: number of samples, mean score with its interval, number of failures.
 /// @throws FigureError if there are no rows

@@ -9,9 +9,9 @@
 
 namespace kvscope::analysis {
 
-TokenTexts token_texts(std::vector<std::string> tokens) {
+TokenTexts join_tokens_into_text(std::vector<std::string> tokens) {
     TokenTexts out;
-    static_cast<WholeText&>(out) = whole_text(tokens);
+    static_cast<WholeText&>(out) = join_and_decode_tokens(tokens);
     out.tokens = std::move(tokens);
     return out;
 }
@@ -20,7 +20,7 @@ std::string shown_token(std::string_view token) {
     std::string out;
     size_t at = 0;
     while (at < token.size()) {
-        const auto [code, bytes] = utf8_character(token, at);
+        const auto [code, bytes] = decode_utf8_character(token, at);
         if (bytes == 0) {
             out += fmt::format("⟨{:02X}⟩", static_cast<unsigned char>(token[at]));
             ++at;

@@ -17,7 +17,7 @@ struct TokenTexts : WholeText {
 };
 
 /// Joins tokens of a trace into one text.
-TokenTexts token_texts(std::vector<std::string> tokens);
+TokenTexts join_tokens_into_text(std::vector<std::string> tokens);
 
 /// Returns the first and last token of each non-overlapping match, in order. The case of ASCII letters is ignored.
 std::vector<std::pair<int64_t, int64_t>> find_text(const WholeText& texts, std::string_view searched);

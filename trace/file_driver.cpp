@@ -30,7 +30,7 @@ haddr_t get_eof(const H5FD_t* file, H5FD_mem_t /*type*/) { return mine(file)->le
 
 }  // namespace
 
-H5FD_class_t file_driver(const char* name, [[maybe_unused]] int number) {
+H5FD_class_t make_file_driver_class(const char* name, [[maybe_unused]] int number) {
     H5FD_class_t out{};
 #ifdef H5FD_CLASS_VERSION
     out.version = H5FD_CLASS_VERSION;

@@ -87,7 +87,7 @@ std::vector<GroupPlace> numbered_groups(hid_t file, const fs::path& path, const 
 
 }  // namespace
 
-std::optional<std::string> root_text(hid_t file, const std::string& name) {
+std::optional<std::string> read_root_text_attribute(hid_t file, const std::string& name) {
     const auto value = h5::read_attribute(file, name);
     if (!value || value->kind != h5::Value::Kind::text || value->texts.size() != 1) return std::nullopt;
     return value->texts.front();
@@ -108,9 +108,9 @@ Source::Source(const fs::path& given) : path(given) {
 
 void Source::find_in_file() {
     const hid_t file = open(path).get();
-    root.generator = root_text(file, "generator").value_or("");
-    root.created_utc = root_text(file, "created_utc").value_or("");
-    root.recipe_json = root_text(file, "recipe_json").value_or("");
+    root.generator = read_root_text_attribute(file, "generator").value_or("");
+    root.created_utc = read_root_text_attribute(file, "created_utc").value_or("");
+    root.recipe_json = read_root_text_attribute(file, "recipe_json").value_or("");
     const auto complete = h5::read_attribute(file, "complete");
     root.complete = complete && complete->reals.size() == 1 && complete->reals.front() == 1;
     find_groups(path);
@@ -141,15 +141,15 @@ void Source::find_in_folder() {
     root = *record;
     version = schema::version;
     std::error_code error;
-    if (fs::exists(path / base_trace_part(), error)) {
-        base = path / base_trace_part();
+    if (fs::exists(path / part_file_name_of_base_trace(), error)) {
+        base = path / part_file_name_of_base_trace();
         find_groups(*base);
     }
     const Parts parts = list_parts(path);
     if (parts.model) model = GroupPlace{path / model_part(), "/model"};
     for (const int prompt : parts.prompts) {
         PromptPlace place;
-        place.file = path / prompt_part(prompt);
+        place.file = path / part_file_name_of_prompt(prompt);
         place.group = fmt::format("/prompts/{}", prompt);
         place.number = prompt;
         prompts.push_back(std::move(place));
@@ -165,7 +165,7 @@ void Source::find_in_folder() {
     for (const auto& [task, batches] : parts.results) {
         results[task].clear();  // results of the base, which the parts replace
         for (const int batch : batches) {
-            results[task].push_back({path / results_part(task, batch), "/results/" + task, batch});
+            results[task].push_back({path / part_file_name_of_results(task, batch), "/results/" + task, batch});
         }
     }
 }
@@ -175,8 +175,8 @@ const h5::Handle& Source::open(const fs::path& file) {
         std::find_if(open_files_.begin(), open_files_.end(), [&](const auto& entry) { return entry.first == file; });
     if (found != open_files_.end()) return found->second;
     h5::Handle handle = open_checked(file);
-    const std::string format = root_text(handle.get(), "format").value_or("");
-    const std::string found_version = root_text(handle.get(), "version").value_or("");
+    const std::string format = read_root_text_attribute(handle.get(), "format").value_or("");
+    const std::string found_version = read_root_text_attribute(handle.get(), "version").value_or("");
     require_readable_version(file, format, found_version);
     if (!is_folder) version = found_version;
     if (open_files_.size() == open_files_kept) open_files_.pop_front();

@@ -50,6 +50,6 @@ class Source {
     std::deque<std::pair<std::filesystem::path, h5::Handle>> open_files_;
 };
 
-std::optional<std::string> root_text(hid_t file, const std::string& name);
+std::optional<std::string> read_root_text_attribute(hid_t file, const std::string& name);
 
 }  // namespace kvscope::trace

@@ -268,7 +268,7 @@ void write_texts(hid_t location, const std::string& path, const std::vector<std:
     write_raw(location, path, type.get(), type.get(), shape, static_cast<const void*>(pointers.data()));
 }
 
-void require_plausible(const DataSetInfo& found) {
+void require_plausible_shape(const DataSetInfo& found) {
     if (!is_plausible_size(found.bytes, found.stored_bytes)) {
         throw Failure(fmt::format("the shape ({}) is too large for {} stored bytes", fmt::join(found.shape, ", "),
                                   found.stored_bytes),
@@ -294,7 +294,7 @@ std::vector<T> read(hid_t data_set, const Block* block) {
     if (!found.element || *found.element == schema::Type::text) {
         throw Failure(fmt::format("expected numbers, found {}", found.type), false);
     }
-    require_plausible(found);
+    require_plausible_shape(found);
     if constexpr (std::is_same_v<T, double>) {
         if (found.element == schema::Type::f32) {  // faster than HDF5's conversion
             const std::vector<float> floats = read<float>(data_set, block);
@@ -319,7 +319,7 @@ template std::vector<double> read(hid_t, const Block*);
 std::vector<std::string> read_texts(hid_t data_set) {
     const DataSetInfo found = info(data_set);
     if (found.element != schema::Type::text) throw Failure(fmt::format("expected text, found {}", found.type), false);
-    require_plausible(found);
+    require_plausible_shape(found);
     const std::string action = "read the data set";
     const Handle type(checked(H5Dget_type(data_set), action), H5Tclose);
     const Handle space(checked(H5Dget_space(data_set), action), H5Sclose);

@@ -81,7 +81,7 @@ herr_t driver_write(H5FD_t* /*file*/, H5FD_mem_t /*type*/, hid_t /*transfer*/, h
 
 hid_t driver() {
     static const H5FD_class_t description = [] {
-        H5FD_class_t out = file_driver("kvscope_input", 89);
+        H5FD_class_t out = make_file_driver_class("kvscope_input", 89);
         out.open = driver_open;
         out.close = driver_close;
         out.read = driver_read;

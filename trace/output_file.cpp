@@ -124,7 +124,7 @@ herr_t driver_truncate(H5FD_t* file, hid_t /*transfer*/, hbool_t /*closing*/) {
 
 hid_t driver() {
     static const H5FD_class_t description = [] {
-        H5FD_class_t out = file_driver("kvscope_output", 88);
+        H5FD_class_t out = make_file_driver_class("kvscope_output", 88);
         out.fapl_size = sizeof(OutputFile::Disk*);
         out.open = driver_open;
         out.close = driver_close;

@@ -97,7 +97,7 @@ fs::path part_folder_of(const fs::path& output) {
     return folder;
 }
 
-std::optional<fs::path> joined_trace(const fs::path& folder) {
+std::optional<fs::path> find_joined_trace(const fs::path& folder) {
     if (folder.extension() != folder_suffix) return std::nullopt;
     std::error_code error;
     if (fs::exists(folder, error)) {
@@ -111,15 +111,17 @@ std::optional<fs::path> joined_trace(const fs::path& folder) {
     return output;
 }
 
-std::string base_trace_part() { return "base.h5"; }
+std::string part_file_name_of_base_trace() { return "base.h5"; }
 std::string model_part() { return "model.h5"; }
-std::string prompt_part(int prompt) { return fmt::format("prompt-{}.h5", prompt); }
+std::string part_file_name_of_prompt(int prompt) { return fmt::format("prompt-{}.h5", prompt); }
 std::string part_file_name_of_run(int prompt, int run) { return fmt::format("run-{}-{}.h5", prompt, run); }
-std::string results_part(std::string_view task, int batch) { return fmt::format("results-{}-{}.h5", task, batch); }
+std::string part_file_name_of_results(std::string_view task, int batch) {
+    return fmt::format("results-{}-{}.h5", task, batch);
+}
 
 fs::path file_of_run(const fs::path& folder, int prompt, int run) {
     std::error_code error;
-    const fs::path own = folder / part_file_name_of_run(prompt, run), base = folder / base_trace_part();
+    const fs::path own = folder / part_file_name_of_run(prompt, run), base = folder / part_file_name_of_base_trace();
     return !fs::exists(own, error) && fs::exists(base, error) ? base : own;
 }
 
@@ -220,7 +222,7 @@ void write_folder_record(const fs::path& folder, const RootAttributes& root) {
 }
 
 void add_base_trace(const fs::path& folder, const fs::path& trace) {
-    const fs::path base = folder / base_trace_part();
+    const fs::path base = folder / part_file_name_of_base_trace();
     fs::path copy = base;
     copy += temporary_suffix;
     const auto require = [&](bool is_done, int error) {

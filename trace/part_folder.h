@@ -34,13 +34,13 @@ std::filesystem::path linked_output(const std::filesystem::path& output);
 std::filesystem::path part_folder_of(const std::filesystem::path& output);
 
 /// Returns the joined trace, or nullopt if none exists. `folder` may be gone. Throws like read_folder_record().
-std::optional<std::filesystem::path> joined_trace(const std::filesystem::path& folder);
+std::optional<std::filesystem::path> find_joined_trace(const std::filesystem::path& folder);
 
-std::string base_trace_part();
+std::string part_file_name_of_base_trace();
 std::string model_part();
-std::string prompt_part(int prompt);
+std::string part_file_name_of_prompt(int prompt);
 std::string part_file_name_of_run(int prompt, int run);
-std::string results_part(std::string_view task, int batch);
+std::string part_file_name_of_results(std::string_view task, int batch);
 
 /// Returns the file that holds a run: the run's own part, or the trace that the folder extends.
 std::filesystem::path file_of_run(const std::filesystem::path& folder, int prompt, int run);

@@ -9,8 +9,8 @@
 
 #include "trace/extents.h"
 #include "trace/in_memory_run.h"
+#include "trace/open_trace_files.h"
 #include "trace/record_fields.h"
-#include "trace/trace_contents.h"
 
 namespace kvscope::trace {
 
@@ -24,7 +24,7 @@ struct Extended {
 }  // namespace
 
 struct Reader::Impl {
-    std::shared_ptr<const TraceContents> files;
+    std::shared_ptr<const OpenTraceFiles> files;
     std::map<int, std::shared_ptr<const Extended>> extended = {};  ///< prompts with added or renamed runs
 
     const std::vector<RunAttributes>& runs(int prompt) const {
@@ -49,7 +49,7 @@ struct Reader::Impl {
     }
 };
 
-Reader::Reader(const std::filesystem::path& path) : impl_(new Impl{TraceContents::open(path)}) {}
+Reader::Reader(const std::filesystem::path& path) : impl_(new Impl{OpenTraceFiles::open(path)}) {}
 Reader::Reader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;

@@ -89,7 +89,7 @@ Found look_at_folder(const fs::path& folder, const nlohmann::json& recipe, const
         if (record) return found_recipe(recipe, record->recipe_json, is_part);
         for (const auto& entry : fs::directory_iterator(folder)) {
             const std::string name = entry.path().filename().string();
-            if (name != "lock" && name != base_trace_part() && !std::string_view(name).ends_with(".tmp"))
+            if (name != "lock" && name != part_file_name_of_base_trace() && !std::string_view(name).ends_with(".tmp"))
                 return Found::other;
         }
         return Found::nothing;
@@ -179,8 +179,8 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
     throw OutputExists(fmt::format(
         "{} contains an unfinished {} of {}, which is not the requested trace{}; repeat the earlier command to finish "
         "that trace, or remove the folder with the finished work. {} itself is complete and stays unchanged",
-        folder.string(), fs::exists(folder / base_trace_part(), error) ? "extension" : "replacement", output.string(),
-        why, output.string()));
+        folder.string(), fs::exists(folder / part_file_name_of_base_trace(), error) ? "extension" : "replacement",
+        output.string(), why, output.string()));
 }
 
 void require_free(const fs::path& folder) {
@@ -282,13 +282,13 @@ Found require_usable_output(const fs::path& path, const nlohmann::json& recipe, 
 
 }  // namespace
 
-OutputState check_output(const fs::path& path, std::string_view recipe_json, const WriterOptions& options) {
+OutputState check_output_state(const fs::path& path, std::string_view recipe_json, const WriterOptions& options) {
     const nlohmann::json recipe = parse_recipe(recipe_json);
     const Found file = require_usable_output(path, recipe, options);
     if (file == Found::same && !options.force) return OutputState::complete;
     const fs::path folder = part_folder_of(path);
     std::error_code error;
-    if (options.force && fs::exists(folder / base_trace_part(), error)) return OutputState::absent;
+    if (options.force && fs::exists(folder / part_file_name_of_base_trace(), error)) return OutputState::absent;
     if (make_folder(folder)) {
         ::rmdir(folder.c_str());
         return file == Found::part ? OutputState::resumable : OutputState::absent;
@@ -363,7 +363,8 @@ struct Writer::Impl {
             const auto record =
                 found == Found::same || found == Found::part ? read_folder_record(folder) : std::nullopt;
             const bool is_leftover = extends_output && record && record->complete;
-            if (found == Found::other || is_leftover || (options.force && fs::exists(folder / base_trace_part()))) {
+            if (found == Found::other || is_leftover ||
+                (options.force && fs::exists(folder / part_file_name_of_base_trace()))) {
                 empty_folder(folder);
                 found = Found::nothing;
             }
@@ -379,7 +380,8 @@ struct Writer::Impl {
                 load_parts();
                 return;
             }
-            fs::remove(folder / base_trace_part());  // left by a writer that was killed before it wrote trace.json
+            fs::remove(folder /
+                       part_file_name_of_base_trace());  // left by a writer that was killed before it wrote trace.json
             if (extends_output) add_base_trace(folder, path);
         } catch (const fs::filesystem_error& failure) {
             throw WriteFailed(fmt::format("cannot use {}: {}", folder.string(), failure.code().message()));
@@ -393,11 +395,11 @@ struct Writer::Impl {
 
     /// A damaged base is an error, because the extended trace cannot be made again.
     void load_base() {
-        if (!fs::exists(folder / base_trace_part())) return;
+        if (!fs::exists(folder / part_file_name_of_base_trace())) return;
         const h5::Guard guard;
         const std::string where = path.string();
         try {
-            Source source(folder / base_trace_part());
+            Source source(folder / part_file_name_of_base_trace());
             const hid_t file = source.open(source.path).get();
             root.created_utc = source.root.created_utc;
             if (source.model) model = load_model(h5::open_group(file, "/model").get(), where);
@@ -458,7 +460,7 @@ struct Writer::Impl {
                           model = load_model(h5::open_group(file, "/model").get(), where);
                       });
         std::erase_if(parts.prompts, [&](int i) {
-            return !readable(prompt_part(i), [&](hid_t file, const std::string& where) {
+            return !readable(part_file_name_of_prompt(i), [&](hid_t file, const std::string& where) {
                 prompts[i] = load_prompt(h5::open_group(file, fmt::format("/prompts/{}", i)).get(), where);
             });
         });
@@ -481,7 +483,7 @@ struct Writer::Impl {
         }
         for (auto& [name, batches] : parts.results) {
             std::erase_if(batches, [&, &task = name](int batch) {
-                return !readable(results_part(task, batch), [&](hid_t file, const std::string& where) {
+                return !readable(part_file_name_of_results(task, batch), [&](hid_t file, const std::string& where) {
                     results[{task, batch}] = load_results(h5::open_data_set(file, "/results/" + task).get(), where);
                 });
             });
@@ -596,7 +598,7 @@ void Writer::write_prompt(int prompt, const PromptRecord& record) {
                 prompt, *record.context_of));
         }
     }
-    impl_->write_part(prompt_part(prompt),
+    impl_->write_part(part_file_name_of_prompt(prompt),
                       [&](hid_t file) { store_prompt(file, fmt::format("/prompts/{}", prompt), record, model); });
     impl_->prompts[prompt] = record;
     impl_->parts.prompts.insert(prompt);
@@ -633,7 +635,7 @@ void Writer::write_results(std::string_view task, int batch, const std::vector<R
             "\"{}\" and {}",
             task, batch));
     }
-    impl_->write_part(results_part(task, batch),
+    impl_->write_part(part_file_name_of_results(task, batch),
                       [&](hid_t file) { store_results(file, fmt::format("/results/{}", task), rows); });
     impl_->parts.results[std::string(task)].insert(batch);
     impl_->results[{std::string(task), batch}] = rows;

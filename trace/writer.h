@@ -41,8 +41,8 @@ struct WriterOptions {
 /// Checks whether a Writer with these arguments can start. Leaves no files and ignores locks. Returns absent, resumable
 /// or, without force, complete. Throws OutputExists, WriteFailed, ReadFailed; std::invalid_argument if the recipe is
 /// not JSON.
-OutputState check_output(const std::filesystem::path& path, std::string_view recipe_json,
-                         const WriterOptions& options = {});
+OutputState check_output_state(const std::filesystem::path& path, std::string_view recipe_json,
+                               const WriterOptions& options = {});
 
 class Writer {
  public:

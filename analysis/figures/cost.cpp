@@ -109,7 +109,7 @@ Points read_points(std::span<const TracePart> parts) {
 std::string left_out(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
     const Points points = read_points({&part, 1});
-    const std::string labels = labels_of(points.left_out);
+    const std::string labels = join_run_labels(points.left_out);
     return labels.empty() ? "" : fmt::format("{}: {} or {} is missing", labels, points.x.name, points.y.name);
 }
 
@@ -214,7 +214,7 @@ Figure make(std::span<const TracePart> parts) {
     figure.caption = fmt::format("{} over {}, one point per run. Lines join the budgets of one policy.",
                                  name_of(points.y), name_of(points.x));
     if (!points.left_out.empty())
-        figure.caption += fmt::format(" Omitted because a number is missing: {}.", labels_of(points.left_out));
+        figure.caption += fmt::format(" Omitted because a number is missing: {}.", join_run_labels(points.left_out));
     complete_figure(figure, parts, shown);
     return figure;
 }

@@ -55,7 +55,8 @@ Choice choose(std::span<const TracePart> parts, size_t trace) {
     const std::vector<trace::RunAttributes> runs = part.reader->runs(part.options.prompt);
     Choice choice{&part, trace, part.styles.empty() ? run_styles(runs) : part.styles, {}};
     const std::string over = over_of(part.options);
-    choice.curves = curves_of_runs(runs, shown, part.reader->prompt(part.options.prompt).visible_tokens(), over);
+    choice.curves =
+        group_runs_into_curves(runs, shown, part.reader->prompt(part.options.prompt).visible_tokens(), over);
     if (choice.curves.curves.empty())
         throw NothingToShow(choice.curves.left_out.empty()
                                 ? fmt::format("{}: no chosen run selects entries", part.reader->path().string())

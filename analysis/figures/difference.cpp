@@ -6,8 +6,8 @@
 
 #include "analysis/axes.h"
 #include "analysis/figure_definition.h"
+#include "analysis/measures/heads_keeping_token.h"
 #include "analysis/measures/overlap.h"
-#include "analysis/measures/retention.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/short_label.h"
@@ -67,7 +67,7 @@ struct Pair {
 Side read_side(const trace::Reader& reader, int prompt, int run, size_t n_tokens) {
     Side side{run, run_label(reader.run(prompt, run)), reader.kept(prompt, run), {}, {}};
     const KeptSets sets = kept_sets(*side.kept, n_tokens);
-    side.counts = retention(sets);
+    side.counts = count_heads_keeping_per_layer(sets);
     side.holding = count_holding_heads(sets);
     return side;
 }

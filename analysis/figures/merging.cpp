@@ -89,7 +89,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     scale.background_label = "dropped";
     std::vector<int> indices;
     for (size_t i = 0; i < runs.size(); ++i) {
-        const auto sizes = shaded_cardinalities(*runs[i].kept, n_tokens);
+        const auto sizes = cardinalities_in_alternating_shades(*runs[i].kept, n_tokens);
         HeatMap map = heat_map(sizes, layers, n_tokens);
         scale.max = std::max(scale.max, double{*std::max_element(map.values.begin(), map.values.end())});
         indices.push_back(runs[i].index);

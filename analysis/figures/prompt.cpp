@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "analysis/figure_definition.h"
-#include "analysis/measures/retention.h"
+#include "analysis/measures/heads_keeping_token.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "analysis/subject_columns.h"
@@ -107,7 +107,7 @@ Shown read_shown(const trace::Reader& reader, const FigureOptions& options, cons
     for (const int run : arrangement.runs) {
         const auto kept = reader.kept(options.prompt, run);
         const KeptSets sets = kept_sets(*kept, arrangement.n_tokens);
-        shown.counts.push_back({layers_keeping(sets), heads_keeping(sets)});
+        shown.counts.push_back({count_layers_keeping_token(sets), heads_keeping(sets)});
         shown.n_heads.push_back(kept->n_layers * kept->n_rows);
         const size_t most = shown.by_heads ? shown.n_heads.back() : kept->n_layers;
         shown.most = std::max(shown.most, static_cast<int>(most));

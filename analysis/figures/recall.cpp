@@ -63,7 +63,7 @@ Runs read_runs(std::span<const TracePart> parts) {
     if (!runs.measured.empty()) return runs;
     for (const TracePart& part : parts) require_answer_attention(part);
     throw NothingToShow(fmt::format("{}: recall needs runs that drop tokens, but no chosen run does ({})",
-                                    parts.front().reader->path().string(), labels_of(runs.left_out)));
+                                    parts.front().reader->path().string(), join_run_labels(runs.left_out)));
 }
 
 const ShareMeasure measure{"Recall", "best tokens"};
@@ -76,7 +76,7 @@ std::vector<RunShares> shares_of(std::vector<Run> measured) {
 
 std::string text_of_left_out(std::span<const ShownRun> left_out) {
     if (left_out.empty()) return {};
-    return fmt::format(" Omitted because they drop no tokens: {}.", labels_of(left_out));
+    return fmt::format(" Omitted because they drop no tokens: {}.", join_run_labels(left_out));
 }
 
 struct Pairs {

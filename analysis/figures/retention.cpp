@@ -1,5 +1,3 @@
-#include "analysis/measures/retention.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "analysis/axes.h"
 #include "analysis/figure_definition.h"
+#include "analysis/measures/heads_keeping_token.h"
 #include "analysis/measures/token_coverage.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
@@ -28,7 +27,7 @@ struct Run {
     std::shared_ptr<const trace::Kept> kept;
     size_t n_tokens = 0;
     KeptSets sets() const { return kept_sets(*kept, n_tokens); }
-    std::vector<double> counts{};  ///< retention(sets())
+    std::vector<double> counts{};  ///< count_heads_keeping_per_layer(sets())
 };
 
 std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& options) {
@@ -37,7 +36,7 @@ std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& opt
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     for (const int j : chosen_runs(reader, options)) {
         Run& run = runs.emplace_back(Run{j, reader.run(options.prompt, j), reader.kept(options.prompt, j), n_tokens});
-        run.counts = retention(run.sets());
+        run.counts = count_heads_keeping_per_layer(run.sets());
     }
     return runs;
 }

@@ -185,7 +185,7 @@ void add_classes(std::vector<LegendEntry>& legend, const std::vector<Categories:
 
 std::string left_out(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
-    const std::string labels = labels_of(read_runs({&part, 1}).left_out);
+    const std::string labels = join_run_labels(read_runs({&part, 1}).left_out);
     return labels.empty() ? "" : labels + ": not compared with the full run";
 }
 
@@ -204,7 +204,7 @@ Figure make(std::span<const TracePart> parts) {
         "full run's answer as input. Map below: whether both runs predict the same greedy token.";
     if (source == Source::logarithmic) figure.caption += " Values below 10⁻⁶ nats, including 0, are drawn at 10⁻⁶.";
     if (!all.left_out.empty())
-        figure.caption += fmt::format(" Omitted because they were not compared: {}.", labels_of(all.left_out));
+        figure.caption += fmt::format(" Omitted because they were not compared: {}.", join_run_labels(all.left_out));
     complete_figure(figure, parts, shown);
     return figure;
 }
@@ -270,7 +270,7 @@ Panel difference_curves(const std::vector<Pair>& pairs) {
         }
         panel.shapes.emplace_back(std::move(line));
     }
-    panel.y = signed_axis(measure, measure_unit, std::max(farthest, kFloor));
+    panel.y = difference_axis(measure, measure_unit, std::max(farthest, kFloor));
     panel.shapes.emplace_back(zero_line());
     return panel;
 }

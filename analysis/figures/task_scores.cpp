@@ -33,7 +33,7 @@ struct Scores {
     std::vector<trace::ResultRow> rows;
     std::vector<TaskGroup> groups;  ///< chosen groups by setting, then budget; `full` comes first
     std::vector<std::string> settings;
-    std::vector<std::string> budgets;           ///< result of budgets_of()
+    std::vector<std::string> budgets;           ///< result of distinct_budgets()
     std::map<std::string, std::string> labels;  ///< FigureOptions::setting_labels
 
     std::string name_of(const std::string& setting) const;
@@ -113,7 +113,7 @@ Scores read_scores(const trace::Reader& reader, const FigureOptions& options) {
         throw FigureError(
             fmt::format("the results have none of the chosen settings; they have {}", fmt::join(names, ", ")));
     }
-    scores.budgets = budgets_of(scores.groups);
+    scores.budgets = distinct_budgets(scores.groups);
     std::stable_sort(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& a, const TaskGroup& b) {
         const auto place = [&](const TaskGroup& group) {
             return std::pair(index_of(scores.settings, group.setting), index_of(scores.budgets, group.budget));

@@ -22,7 +22,8 @@ double mean(std::span<const double> values) {
 
 }  // namespace
 
-std::vector<uint32_t> gold_sets(std::span<const float> answer_attention, size_t n_kv_heads, size_t budget) {
+std::vector<uint32_t> most_attended_positions(std::span<const float> answer_attention, size_t n_kv_heads,
+                                              size_t budget) {
     if (n_kv_heads == 0 || answer_attention.size() % n_kv_heads != 0) {
         throw std::invalid_argument(fmt::format("recall: {} attention values are not a multiple of {} KV heads",
                                                 answer_attention.size(), n_kv_heads));
@@ -82,7 +83,8 @@ std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std:
         for (size_t i = 0; i < runs.size(); ++i) {
             const int64_t budget = std::max<int64_t>(reader.run(prompt, runs[i]).budget, 0);
             auto& of_budget = gold[budget];
-            if (of_budget.empty()) of_budget = gold_sets(attention, n_kv_heads, static_cast<size_t>(budget));
+            if (of_budget.empty())
+                of_budget = most_attended_positions(attention, n_kv_heads, static_cast<size_t>(budget));
             const auto heads = layer_recall(of_budget, n_kv_heads, kept_sets(*kept[i], n_tokens), layer);
             recalls[i].layers.push_back(mean(heads));
             recalls[i].heads.insert(recalls[i].heads.end(), heads.begin(), heads.end());

@@ -21,7 +21,8 @@ struct Recall {
 /// Returns, for each KV head, the B positions with the most attention (G, B), ascending: M_gold in Eq. 1 of DapQ.
 /// @param answer_attention (G, N) of one layer
 /// @throws std::invalid_argument if G does not divide the number of values; kernels::NanScore for NaN values
-std::vector<uint32_t> gold_sets(std::span<const float> answer_attention, size_t n_kv_heads, size_t budget);
+std::vector<uint32_t> most_attended_positions(std::span<const float> answer_attention, size_t n_kv_heads,
+                                              size_t budget);
 
 /// Returns |M_gold ∩ kept| / |M_gold| for each row of a layer (DapQ, Eq. 3); NaN if M_gold is empty. Query heads are
 /// compared with the M_gold of their KV head.

@@ -36,7 +36,7 @@ std::vector<Coverage> layer_coverage(const KeptSets& kept) {
     return coverage;
 }
 
-std::vector<Coverage> head_coverage(const KeptSets& kept) {
+std::vector<Coverage> token_coverage_of_heads(const KeptSets& kept) {
     std::vector<Coverage> coverage;
     coverage.reserve(kept.n_layers * kept.n_rows);
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {

@@ -20,6 +20,6 @@ Coverage model_coverage(const KeptSets& kept);
 std::vector<Coverage> layer_coverage(const KeptSets& kept);
 
 /// Counts the tokens that each row keeps (L, R).
-std::vector<Coverage> head_coverage(const KeptSets& kept);
+std::vector<Coverage> token_coverage_of_heads(const KeptSets& kept);
 
 }  // namespace kvscope::analysis

@@ -15,7 +15,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         "heads", "KV heads ranked by their mean Jensen-Shannon divergence from the other heads of their layer",
         {SubjectKey::layer, SubjectKey::head, Column{"divergence", "Divergence", "nats", ColumnType::real, 4}}));
     for (const int layer : chosen_layers(reader, options.choice())) {
-        const auto divergences = head_divergence(reader, options.prompt, static_cast<size_t>(layer));
+        const auto divergences = mean_head_divergences_of_layer(reader, options.prompt, static_cast<size_t>(layer));
         for (size_t head = 0; head < divergences.size(); ++head)
             rows.add({{.layer = layer, .head = static_cast<int>(head)}}, divergences[head], {divergences[head]});
     }

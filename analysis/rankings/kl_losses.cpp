@@ -55,7 +55,7 @@ Measured measured(const trace::Reader& reader, const RankingOptions& options) {
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     check_prompt(reader, options.prompt);
     const Measured of = measured(reader, options);
-    const TokenTexts texts = token_texts(reader.token_text(options.prompt));
+    const TokenTexts texts = join_tokens_into_text(reader.token_text(options.prompt));
     RankingRows rows(table_of(reader, options.prompt, of.runs));
     for (const TokenSpan span :
          split_into_sentences_to_rank(texts, of.lost[0].size(), !reader.prompt(options.prompt).chat_template.empty())) {

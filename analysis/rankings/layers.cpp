@@ -62,7 +62,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     RankingRows rows(table_of(reader, options.prompt, runs));
     for (const int layer : chosen_layers(reader, options.choice())) {
         const auto l = static_cast<size_t>(layer);
-        const double divergence = mean_of_known(head_divergence(reader, options.prompt, l));
+        const double divergence = mean_of_known(mean_head_divergences_of_layer(reader, options.prompt, l));
         const auto attention = reader.window_attention(options.prompt, l);
         std::vector<Cell> cells = {divergence};
         for (const Run& run : read) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/measures/attention_lost.h"
-#include "analysis/measures/retention.h"
+#include "analysis/measures/heads_keeping_token.h"
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 #include "analysis/sentences.h"
@@ -33,7 +33,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     if (options.mark.empty()) throw FigureError("--mark is missing: it sets the text to search for");
     const std::vector<int> runs = chosen_runs(reader, options.choice());
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
-    const TokenTexts texts = token_texts(reader.token_text(options.prompt));
+    const TokenTexts texts = join_tokens_into_text(reader.token_text(options.prompt));
     auto places = find_text(texts, options.mark);
     std::erase_if(places, [&](const auto& place) { return place.second >= static_cast<int64_t>(n); });
     if (places.empty())

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "analysis/measures/attention_lost.h"
-#include "analysis/measures/retention.h"
+#include "analysis/measures/heads_keeping_token.h"
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "analysis/measures/attention_lost.h"
-#include "analysis/measures/retention.h"
+#include "analysis/measures/heads_keeping_token.h"
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 
@@ -32,7 +32,7 @@ double difference_of(const TokenLosses& losses, std::vector<double> TokenLosses:
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const std::vector<int> runs = compared_runs(reader, options.choice());
     const OfTokens of = read_tokens(reader, options.prompt, runs, chosen_layers(reader, options.choice()));
-    const TokenTexts texts = token_texts(reader.token_text(options.prompt));
+    const TokenTexts texts = join_tokens_into_text(reader.token_text(options.prompt));
     const bool has_kl = std::all_of(of.losses.runs.begin(), of.losses.runs.end(),
                                     [](const TokenLosses::OfRun& run) { return !run.kl_attention.empty(); });
     RankingRows rows(SubjectTable(

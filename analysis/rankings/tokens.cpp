@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/measures/retention.h"
+#include "analysis/measures/heads_keeping_token.h"
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 #include "analysis/token_texts.h"
@@ -45,7 +45,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     std::vector<std::vector<double>> kept;  // kept share of each token, (runs, N)
     for (const int run : runs) kept.push_back(share_of_heads_keeping(reader, options.prompt, run, layers));
-    const TokenTexts texts = token_texts(reader.token_text(options.prompt));
+    const TokenTexts texts = join_tokens_into_text(reader.token_text(options.prompt));
     RankingRows rows(table_of(reader, options.prompt, runs));
     for (size_t token = 0; token < n; ++token) {
         std::vector<double> of_runs;

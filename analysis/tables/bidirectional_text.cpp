@@ -52,7 +52,7 @@ ReadingLevels reading_levels(const WholeText& whole) {
     std::vector<ByteLevels> of_byte;
     Paragraph paragraph;
     for (size_t at = 0; at < text.size();) {
-        const auto [code, bytes] = utf8_character(text, at);
+        const auto [code, bytes] = decode_utf8_character(text, at);
         const FriBidiChar character = bytes > 0 ? code : 0xfffd;
         paragraph.characters.push_back(character);
         paragraph.begins.push_back(at);

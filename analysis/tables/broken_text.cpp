@@ -15,7 +15,7 @@ namespace kvscope::analysis {
 namespace {
 
 std::pair<size_t, size_t> character_at(const std::string& text, size_t at) {
-    const auto [code, bytes] = utf8_character(text, at);
+    const auto [code, bytes] = decode_utf8_character(text, at);
     if (bytes == 0) return {1, 1};
     return {bytes, static_cast<size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)), 0))};
 }
@@ -25,7 +25,8 @@ bool shares_lone_character(const WholeText& whole, size_t token) {
     const size_t border = whole.begins[token + 1];
     const size_t begin = character_begin(whole.text, border);
     if (begin == border) return false;
-    return !joins_neighbours(utf8_character(whole.text, begin).code) || character_at(whole.text, begin).second > 1;
+    return !joins_neighbours(decode_utf8_character(whole.text, begin).code) ||
+           character_at(whole.text, begin).second > 1;
 }
 
 std::string with_cells(std::string_view text) {
@@ -47,7 +48,7 @@ std::string with_cells(std::string_view text) {
 }  // namespace
 
 BrokenText::BrokenText(std::span<const std::string> tokens, size_t n_tokens, size_t width) : width_(width) {
-    const WholeText whole = whole_text(tokens);
+    const WholeText whole = join_and_decode_tokens(tokens);
     const std::vector<std::string> read = tokens_with_whole_characters(whole);
     for (size_t token = 0; token < n_tokens; ++token) add(token, with_cells(read[token]));
     put_in_order(whole);

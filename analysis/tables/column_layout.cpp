@@ -29,7 +29,7 @@ size_t fitting(std::string_view text, size_t width) {
     size_t at = 0;
     size_t columns = 0;
     while (at < text.size()) {
-        const size_t bytes = std::max<size_t>(utf8_character(text, at).bytes, 1);
+        const size_t bytes = std::max<size_t>(decode_utf8_character(text, at).bytes, 1);
         columns += terminal_display_width(text.substr(at, bytes));
         if (columns > width && at > 0) break;
         at += bytes;
@@ -138,7 +138,7 @@ class Layout {
             std::vector<std::vector<std::string>> broken;
             size_t height = 1;
             for (size_t i = 0; i < columns.size(); ++i) {
-                broken.push_back(broken_lines(line[columns[i]], widths[i]));
+                broken.push_back(break_into_lines(line[columns[i]], widths[i]));
                 height = std::max(height, broken.back().size());
             }
             for (size_t h = 0; h < height; ++h) {
@@ -164,7 +164,7 @@ class Layout {
 
 }  // namespace
 
-std::vector<std::string> broken_lines(const std::string& text, size_t width) {
+std::vector<std::string> break_into_lines(const std::string& text, size_t width) {
     std::vector<std::string> lines;
     std::string_view rest = text;
     while (terminal_display_width(rest) > width) {

@@ -17,6 +17,6 @@ using TextCells = std::vector<std::vector<std::string>>;
 std::string format_aligned_columns(const TextCells& cells, const std::vector<bool>& is_number, size_t width);
 
 /// Breaks text at spaces, and inside longer words, into lines of at most `width` columns. Returns at least one line.
-std::vector<std::string> broken_lines(const std::string& text, size_t width);
+std::vector<std::string> break_into_lines(const std::string& text, size_t width);
 
 }  // namespace kvscope::analysis

@@ -12,7 +12,7 @@ namespace {
 
 Utf8Character last_character(std::string_view text) {
     for (size_t at = text.size(); at-- > 0;) {
-        const Utf8Character last = utf8_character(text, at);
+        const Utf8Character last = decode_utf8_character(text, at);
         if (last.bytes > 0 || text.size() - at >= 4) return last;
     }
     return {};
@@ -43,7 +43,7 @@ bool joins_next(const WholeText& text, size_t token) {
     if (static_cast<unsigned char>(text.text[border]) < 0x80) return false;
     const std::string_view before = whole_characters_of_tokens(text, token, token);
     if (before.data() + before.size() > text.text.data() + border) return true;  // the border is inside a character
-    const Utf8Character after = utf8_character(text.text, border);
+    const Utf8Character after = decode_utf8_character(text.text, border);
     if (after.bytes == 0 || !joins_neighbours(after.code)) return false;
     const Utf8Character last = last_character(before);
     return last.bytes > 0 && (joins_neighbours(last.code) || (is_mark(after.code) && last.code > ' '));
@@ -52,7 +52,7 @@ bool joins_next(const WholeText& text, size_t token) {
 bool has_inseparable_letters(const WholeText& text, size_t token) {
     const std::string_view letters = whole_characters_of_tokens(text, token, token);
     for (size_t at = 0; at < letters.size();) {
-        const Utf8Character next = utf8_character(letters, at);
+        const Utf8Character next = decode_utf8_character(letters, at);
         if (next.bytes > 1 && joins_neighbours(next.code)) return true;
         at += std::max<size_t>(next.bytes, 1);
     }

@@ -47,7 +47,7 @@ std::string terminal_text(std::string_view text, Lines lines) {
     std::string out;
     out.reserve(text.size());
     for (size_t at = 0; at < text.size();) {
-        const Utf8Character character = utf8_character(text, at);
+        const Utf8Character character = decode_utf8_character(text, at);
         if (character.bytes == 0) {
             fmt::format_to(std::back_inserter(out), "⟨{:02X}⟩", static_cast<unsigned char>(text[at]));
             ++at;
@@ -62,7 +62,7 @@ std::string terminal_text(std::string_view text, Lines lines) {
 size_t terminal_display_width(std::string_view text) {
     size_t columns = 0;
     for (size_t at = 0; at < text.size();) {
-        const Utf8Character character = utf8_character(text, at);
+        const Utf8Character character = decode_utf8_character(text, at);
         if (character.bytes == 0) {
             ++columns;
             ++at;

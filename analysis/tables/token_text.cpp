@@ -56,17 +56,17 @@ std::vector<std::pair<size_t, size_t>> put_together(std::span<const std::string>
 
 size_t character_begin(std::string_view text, size_t byte) {
     for (size_t back = 0; back < longest_character && back <= byte; ++back) {
-        if (utf8_character(text, byte - back).bytes > back) return byte - back;
+        if (decode_utf8_character(text, byte - back).bytes > back) return byte - back;
     }
     return byte;
 }
 
-WholeText whole_text(std::span<const std::string> tokens) {
+WholeText join_and_decode_tokens(std::span<const std::string> tokens) {
     WholeText out;
     const auto bytes = put_together(tokens, {}, out);
     std::vector<bool> stays;
     for (const auto& [place, number] : bytes) {
-        if (utf8_character(out.text, character_begin(out.text, place)).bytes > 0) continue;
+        if (decode_utf8_character(out.text, character_begin(out.text, place)).bytes > 0) continue;
         stays.resize(number + 1, false);
         stays[number] = true;
     }
@@ -81,7 +81,7 @@ std::string_view whole_characters_of_tokens(const WholeText& texts, size_t first
     if (begin == end) return text.substr(begin, 0);
     const size_t from = character_begin(text, begin);
     const size_t last_character = character_begin(text, end - 1);
-    return text.substr(from, std::max(last_character + utf8_character(text, last_character).bytes, end) - from);
+    return text.substr(from, std::max(last_character + decode_utf8_character(text, last_character).bytes, end) - from);
 }
 
 std::vector<std::string> tokens_with_whole_characters(const WholeText& whole) {
@@ -93,10 +93,10 @@ std::vector<std::string> tokens_with_whole_characters(const WholeText& whole) {
         if (at == end) continue;
         if (const size_t begin = character_begin(whole.text, at); begin < at) {
             out += continuation_mark;
-            at = begin + utf8_character(whole.text, begin).bytes;
+            at = begin + decode_utf8_character(whole.text, begin).bytes;
         }
         while (at < end) {
-            const size_t bytes = std::max<size_t>(utf8_character(whole.text, at).bytes, 1);
+            const size_t bytes = std::max<size_t>(decode_utf8_character(whole.text, at).bytes, 1);
             out += whole.text.substr(at, bytes);
             at += bytes;
         }

@@ -14,7 +14,7 @@ struct WholeText {
 };
 
 /// Joins tokens of a trace. Bytes written as ⟨E2⟩ are decoded if they form a character with their neighbors.
-WholeText whole_text(std::span<const std::string> tokens);
+WholeText join_and_decode_tokens(std::span<const std::string> tokens);
 
 /// Returns the offset of the character that contains a byte, or `byte` if the text is not valid UTF-8 there.
 size_t character_begin(std::string_view text, size_t byte);

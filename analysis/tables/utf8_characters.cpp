@@ -4,7 +4,7 @@
 
 namespace kvscope::analysis {
 
-Utf8Character utf8_character(std::string_view text, size_t at) {
+Utf8Character decode_utf8_character(std::string_view text, size_t at) {
     utf8proc_int32_t code = 0;
     const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
                                          static_cast<utf8proc_ssize_t>(text.size() - at), &code);

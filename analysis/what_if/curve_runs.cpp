@@ -57,8 +57,8 @@ policies::ParameterValues changed(const CurveSource& source, const std::string& 
 
 }  // namespace
 
-CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const std::vector<int>& shown,
-                           int64_t n_tokens, const std::string& over) {
+CurveChoice group_runs_into_curves(const std::vector<trace::RunAttributes>& runs, const std::vector<int>& shown,
+                                   int64_t n_tokens, const std::string& over) {
     CurveChoice choice;
     std::map<std::string, size_t> places;
     for (const int index : shown) {
@@ -66,7 +66,7 @@ CurveChoice curves_of_runs(const std::vector<trace::RunAttributes>& runs, const 
         if (is_full(run)) continue;
         policies::PolicySpec spec;
         try {
-            spec = run_policy(run);
+            spec = policy_of_run(run);
         } catch (const NothingToShow& unknown) {
             choice.left_out.push_back({run_label(run), unknown.what()});
             continue;

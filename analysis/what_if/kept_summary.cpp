@@ -71,7 +71,8 @@ double AnswerAttention::recall(const trace::RunRecord& run, int64_t budget) cons
     const HeldTokens held(run, layers_.size(), n_tokens_);
     double sum = 0;
     for (size_t layer = 0; layer < layers_.size(); ++layer) {
-        const auto gold = gold_sets(layers_[layer], n_kv_heads_, static_cast<size_t>(std::max<int64_t>(budget, 0)));
+        const auto gold =
+            most_attended_positions(layers_[layer], n_kv_heads_, static_cast<size_t>(std::max<int64_t>(budget, 0)));
         const auto heads = layer_recall(gold, n_kv_heads_, held.sets(), layer);
         sum += std::accumulate(heads.begin(), heads.end(), 0.0) / static_cast<double>(heads.size());
     }

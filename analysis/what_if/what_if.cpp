@@ -169,7 +169,7 @@ WhatIf::WhatIf(const trace::Reader& reader, int prompt, int run) {
     if (attributes.status != schema::run::status_complete) {
         throw refuse("the run failed and cannot be changed: " + attributes.message);
     }
-    recorded_ = run_policy(attributes);
+    recorded_ = policy_of_run(attributes);
     if (const auto obstacle = obstacle_to_what_if(recorded_); !obstacle.empty())
         throw refuse(obstacle + ": another budget needs a new run");
     model_ = reader.model();

@@ -14,7 +14,7 @@ constexpr size_t kFlagColumns = 10;
 /// Breaks a text into lines that begin at column `indent`. `lead` precedes the first line.
 std::string wrapped(const std::string& text, const std::string& lead, size_t indent, size_t columns) {
     std::string out;
-    for (const auto& line : analysis::broken_lines(text, columns - indent))
+    for (const auto& line : analysis::break_into_lines(text, columns - indent))
         out += fmt::format("{:<{}}{}\n", out.empty() ? lead : "", indent, line);
     return out;
 }

@@ -86,7 +86,7 @@ void draw_figure(const Canvas& on, const analysis::Figure& figure, const FigureL
     for (size_t i = 0; i < figure.panels.size(); ++i) {
         const analysis::Panel& panel = figure.panels[i];
         PanelPlace place = layout.panels[i];
-        if (canvas.bitmap) place.data = on_pixels(canvas.cr, place.data);
+        if (canvas.bitmap) place.data = snap_to_pixels(canvas.cr, place.data);
         const bool map = has_map(panel);
         if (!map) draw_grid_lines(canvas, panel, place);
         cairo_save(canvas.cr);

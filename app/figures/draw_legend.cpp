@@ -50,7 +50,7 @@ void draw_symbol(const Canvas& canvas, const analysis::LegendEntry& entry, doubl
         case analysis::LegendEntry::Symbol::line:
             cairo_move_to(cr, x, y);
             cairo_line_to(cr, x + legend_symbol_pt, y);
-            stroke_line(cr, entry.style);
+            stroke_current_path(cr, entry.style);
             draw_marker(cr, entry.style.marker, x + legend_symbol_pt / 2, y, 3.2, entry.style.color);
             break;
         case analysis::LegendEntry::Symbol::patch:
@@ -70,7 +70,7 @@ void draw_symbol(const Canvas& canvas, const analysis::LegendEntry& entry, doubl
 
 void draw_color_bar(const Canvas& canvas, const analysis::ColorScale& scale, const ColorBarPlace& place) {
     cairo_t* cr = canvas.cr;
-    const Box bar = canvas.bitmap ? on_pixels(cr, place.bar) : place.bar;
+    const Box bar = canvas.bitmap ? snap_to_pixels(cr, place.bar) : place.bar;
     if (const size_t n = count_color_patches(scale); n > 0) {
         draw_patches(canvas, scale, bar, n);
     } else {
@@ -79,7 +79,7 @@ void draw_color_bar(const Canvas& canvas, const analysis::ColorScale& scale, con
     stroke_frame(cr, bar);
     if (place.ground_patch.width > 0) {
         const Box& patch = place.ground_patch;
-        stroke_frame(cr, canvas.bitmap ? on_pixels(cr, patch) : patch);
+        stroke_frame(cr, canvas.bitmap ? snap_to_pixels(cr, patch) : patch);
         draw_text(cr, scale.background_label, tick_text_style(), patch.x + patch.width / 2,
                   patch.bottom() + theme::tick_length_pt, HorizontalAlign::center, VerticalAlign::top);
     }

@@ -26,7 +26,8 @@ struct ShapePainter {
         const Window columns = visible_window(panel.x, map.x_begin, map.x_end, map.columns, false);
         const Window rows = visible_window(panel.y, map.y_begin, map.y_end, map.rows, true);
         draw_raster(canvas, data, columns, rows, [&](size_t width, size_t height) {
-            return rasterize(map, figure.color_scales[map.color_scale], columns, rows, width, height, theme::ground);
+            return rasterize_map(map, figure.color_scales[map.color_scale], columns, rows, width, height,
+                                 theme::ground);
         });
     }
 
@@ -34,7 +35,7 @@ struct ShapePainter {
         const Window columns = visible_window(panel.x, map.x_begin, map.x_end, map.columns, false);
         const Window rows = visible_window(panel.y, map.y_begin, map.y_end, map.rows, true);
         draw_raster(canvas, data, columns, rows, [&](size_t width, size_t height) {
-            return rasterize(map, columns, rows, width, height, theme::ground);
+            return rasterize_map(map, columns, rows, width, height, theme::ground);
         });
     }
 
@@ -54,7 +55,7 @@ struct ShapePainter {
             }
             begun = true;
         }
-        stroke_line(cr, line.style);
+        stroke_current_path(cr, line.style);
         if (line.arrow && line.x.size() > 1) draw_arrow_head(line);
         for (size_t i = 0; i < line.x.size(); ++i) {
             if (std::isnan(line.y[i])) continue;

@@ -26,7 +26,7 @@ analysis::Figure picture(const Exported& what, std::string_view extension) {
 template <class Render>
 std::vector<std::string> each_page(const analysis::Figure& figure, const Render& render) {
     std::vector<std::string> files;
-    for (const analysis::Figure& page : analysis::pages_of(figure)) files.push_back(render(page));
+    for (const analysis::Figure& page : analysis::split_into_pages(figure)) files.push_back(render(page));
     return files;
 }
 

@@ -110,14 +110,14 @@ Rgb color_of_value(const analysis::ColorScale& scale, double value, Rgb ground) 
     return analysis::color_at(scale.map, analysis::position_on_scale(scale, value));
 }
 
-Raster rasterize(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,
-                 const Window& rows, size_t width, size_t height, Rgb ground) {
+Raster rasterize_map(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,
+                     const Window& rows, size_t width, size_t height, Rgb ground) {
     return rasterize_with(map, columns, rows, width, height,
                           [&](float value) { return color_of_value(scale, static_cast<double>(value), ground); });
 }
 
-Raster rasterize(const analysis::Categories& map, const Window& columns, const Window& rows, size_t width,
-                 size_t height, Rgb ground) {
+Raster rasterize_map(const analysis::Categories& map, const Window& columns, const Window& rows, size_t width,
+                     size_t height, Rgb ground) {
     return rasterize_with(map, columns, rows, width, height,
                           [&](uint8_t id) { return id < map.classes.size() ? map.classes[id].color : ground; });
 }

@@ -31,9 +31,9 @@ size_t raster_side(const Window& window, size_t device_pixels, bool exact_pixels
 analysis::Rgb color_of_value(const analysis::ColorScale& scale, double value, analysis::Rgb ground);
 
 /// Returns the map's pixels. Cells in one pixel are reduced to one. Pixels outside the grid have the color `ground`.
-Raster rasterize(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,
-                 const Window& rows, size_t width, size_t height, analysis::Rgb ground);
-Raster rasterize(const analysis::Categories& map, const Window& columns, const Window& rows, size_t width,
-                 size_t height, analysis::Rgb ground);
+Raster rasterize_map(const analysis::HeatMap& map, const analysis::ColorScale& scale, const Window& columns,
+                     const Window& rows, size_t width, size_t height, analysis::Rgb ground);
+Raster rasterize_map(const analysis::Categories& map, const Window& columns, const Window& rows, size_t width,
+                     size_t height, analysis::Rgb ground);
 
 }  // namespace kvscope::figures

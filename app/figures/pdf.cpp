@@ -33,7 +33,7 @@ std::string document_date(const analysis::Figure& figure) {
 
 std::string render_pdf(const analysis::Figure& figure, const ExportOptions& options) {
     check_dpi(options.dpi);
-    const std::vector<analysis::Figure> pages = analysis::pages_of(figure);
+    const std::vector<analysis::Figure> pages = analysis::split_into_pages(figure);
     std::vector<FigureLayout> layouts;
     for (const analysis::Figure& page : pages) layouts.push_back(lay_out(page));
     const std::string date = document_date(figure);

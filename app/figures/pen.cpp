@@ -33,7 +33,7 @@ void stroke_segment(cairo_t* cr, double x0, double y0, double x1, double y1) {
     cairo_stroke(cr);
 }
 
-void stroke_line(cairo_t* cr, const analysis::LineStyle& style) {
+void stroke_current_path(cairo_t* cr, const analysis::LineStyle& style) {
     set_line(cr, style);
     if (analysis::wants_rim(style.color)) {
         set_color(cr, analysis::rim_of(style.color));
@@ -71,7 +71,7 @@ void draw_marker(cairo_t* cr, analysis::Marker marker, double x, double y, doubl
     cairo_stroke(cr);
 }
 
-Box on_pixels(cairo_t* cr, const Box& box) {
+Box snap_to_pixels(cairo_t* cr, const Box& box) {
     double x0 = box.x;
     double y0 = box.y;
     double x1 = box.right();

@@ -62,7 +62,7 @@ fs::path default_model() {
                              "): name one with -m, or set KVSCOPE_DEFAULT_MODEL to a GGUF file or a model directory");
 }
 
-fs::path asset(const std::string& name) {
+fs::path asset_path(const std::string& name) {
     std::error_code error;
     for (const fs::path& folder : {share_folder(), fs::path(KVSCOPE_SOURCE_ASSETS)}) {
         if (fs::exists(folder / name, error)) return folder / name;

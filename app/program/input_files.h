@@ -10,7 +10,7 @@ namespace kvscope::program {
 std::filesystem::path default_model();
 
 /// Returns a file of assets/, installed or in the source tree. @throws std::runtime_error if the file is missing
-std::filesystem::path asset(const std::string& name);
+std::filesystem::path asset_path(const std::string& name);
 
 /// Reads a whole text file; "-" is standard input. @throws std::runtime_error if it is unreadable or exceeds 256 MB
 std::string read_text(const std::filesystem::path& path);

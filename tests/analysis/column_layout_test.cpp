@@ -85,9 +85,9 @@ TEST_CASE("columns that do not fit follow below, with the key columns") {
 }
 
 TEST_CASE("words longer than a column are broken, and wide characters count as two columns") {
-    CHECK(broken_lines("abcdefgh ij", 4) == std::vector<std::string>{"abcd", "efgh", "ij"});
-    CHECK(broken_lines("", 4) == std::vector<std::string>{""});
-    CHECK(broken_lines("ab cd", 5) == std::vector<std::string>{"ab cd"});
-    CHECK(broken_lines("猫猫猫", 4) == std::vector<std::string>{"猫猫", "猫"});
-    CHECK(broken_lines("猫", 1) == std::vector<std::string>{"猫"});
+    CHECK(break_into_lines("abcdefgh ij", 4) == std::vector<std::string>{"abcd", "efgh", "ij"});
+    CHECK(break_into_lines("", 4) == std::vector<std::string>{""});
+    CHECK(break_into_lines("ab cd", 5) == std::vector<std::string>{"ab cd"});
+    CHECK(break_into_lines("猫猫猫", 4) == std::vector<std::string>{"猫猫", "猫"});
+    CHECK(break_into_lines("猫", 1) == std::vector<std::string>{"猫"});
 }

@@ -18,7 +18,7 @@ TEST_CASE("coverage of model, layers and heads by hand") {
     CHECK(layers[0].count == 3);
     CHECK(layers[1].count == 2);
     CHECK(layers[1].share == Approx(2.0 / 6));
-    const auto heads = head_coverage(sets.view());
+    const auto heads = token_coverage_of_heads(sets.view());
     REQUIRE(heads.size() == 4);
     CHECK(heads[0].count == 3);
     CHECK(heads[1].count == 2);

@@ -365,7 +365,7 @@ TEST_CASE("prompt: a long prompt fills pages of equal length that fit on paper")
     FigureOptions options;
     options.runs = {"1", "2"};
     const Figure figure = figure_definition("prompt").make(sample.reader(), options);
-    const auto pages = pages_of(figure);
+    const auto pages = split_into_pages(figure);
     REQUIRE(pages.size() > 1);
     std::set<std::string> tokens;
     for (const Figure& page : pages) {
@@ -384,7 +384,7 @@ TEST_CASE("prompt: a long prompt fills pages of equal length that fit on paper")
     // Short prompts share a page, in several rows of runs.
     const SampleTrace short_one;
     options.runs = {"1", "2", "3", "4", "5"};
-    const auto one = pages_of(figure_definition("prompt").make(short_one.reader(), options));
+    const auto one = split_into_pages(figure_definition("prompt").make(short_one.reader(), options));
     CHECK(one.size() == 1);
     CHECK(one.front().rows == 2);
     CHECK(one.front().panels.size() == 5);

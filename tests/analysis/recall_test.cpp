@@ -19,9 +19,9 @@ TEST_CASE("recall by hand") {
     // Two KV heads, six tokens. Tokens 1 and 4 tie for head 1's third best: the lower one wins.
     const std::vector<float> attention{0.9F, 0.1F, 0.5F, 0.0F, 0.2F, 0.6F,   //
                                        0.0F, 0.3F, 0.8F, 0.7F, 0.3F, 0.1F};  //
-    const auto gold = gold_sets(attention, 2, 3);
+    const auto gold = most_attended_positions(attention, 2, 3);
     CHECK(gold == std::vector<uint32_t>{0, 2, 5, 1, 2, 3});
-    CHECK(gold_sets(attention, 2, 9).size() == 12);
+    CHECK(most_attended_positions(attention, 2, 9).size() == 12);
 
     const test::OwnedSets sets(1, 2, 6, {{0, 1, 5}, {4, 5}});
     CHECK(layer_recall(gold, 2, sets.view(), 0) == std::vector<double>{2.0 / 3, 0});
@@ -31,7 +31,7 @@ TEST_CASE("recall by hand") {
     CHECK(layer_recall(gold, 2, repeated.view(), 0) == std::vector<double>{1.0 / 3, 2.0 / 3, 1, 0});
 
     CHECK(std::isnan(layer_recall({}, 2, sets.view(), 0)[0]));
-    CHECK_THROWS_AS(gold_sets(attention, 5, 3), std::invalid_argument);
+    CHECK_THROWS_AS(most_attended_positions(attention, 5, 3), std::invalid_argument);
     CHECK_THROWS_AS(layer_recall(gold, 3, sets.view(), 0), std::invalid_argument);
 }
 

@@ -174,14 +174,14 @@ TEST_CASE("a difference is better or worse if the best of its column is known, a
     const Column kl{"kl_mean", "KL", "nats", ColumnType::real, 4, Best::lowest};
     const Column kept{"kept_share", "Kept", "", ColumnType::real, 3};
     const Column bytes{"cache_bytes", "Cache", "B", ColumnType::integer, 0, Best::lowest};
-    CHECK(judge_difference(kl, difference_of(0.5, 0.7)) == Change::better);
-    CHECK(judge_difference(kl, difference_of(0.7, 0.5)) == Change::worse);
-    CHECK(judge_difference(kl, difference_of(0.5, 0.5)) == Change::none);
-    CHECK(judge_difference(kept, difference_of(0.7, 0.5)) == Change::none);
-    CHECK(whole(difference_of(int64_t{5}, int64_t{8})) == -3);
-    CHECK(judge_difference(bytes, difference_of(int64_t{5}, int64_t{8})) == Change::better);
-    CHECK(std::holds_alternative<std::monostate>(difference_of(Cell(), 1.0)));
-    CHECK(std::holds_alternative<std::monostate>(difference_of(std::nan(""), 1.0)));
+    CHECK(judge_as_better_or_worse(kl, difference_of_cells(0.5, 0.7)) == Change::better);
+    CHECK(judge_as_better_or_worse(kl, difference_of_cells(0.7, 0.5)) == Change::worse);
+    CHECK(judge_as_better_or_worse(kl, difference_of_cells(0.5, 0.5)) == Change::none);
+    CHECK(judge_as_better_or_worse(kept, difference_of_cells(0.7, 0.5)) == Change::none);
+    CHECK(whole(difference_of_cells(int64_t{5}, int64_t{8})) == -3);
+    CHECK(judge_as_better_or_worse(bytes, difference_of_cells(int64_t{5}, int64_t{8})) == Change::better);
+    CHECK(std::holds_alternative<std::monostate>(difference_of_cells(Cell(), 1.0)));
+    CHECK(std::holds_alternative<std::monostate>(difference_of_cells(std::nan(""), 1.0)));
     CHECK_FALSE(has_meaningful_difference({"budget", "Budget", "", ColumnType::integer}));
     CHECK(difference_column(kl).name == "kl_mean_difference");
 }

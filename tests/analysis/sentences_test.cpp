@@ -12,7 +12,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 Texts sentence_texts(const Texts& tokens, size_t n_tokens) {
-    const TokenTexts texts = token_texts(tokens);
+    const TokenTexts texts = join_tokens_into_text(tokens);
     Texts said;
     for (const TokenSpan span : sentences_of(texts, n_tokens))
         said.emplace_back(whole_characters_of_tokens(texts, span.first, span.last));
@@ -73,7 +73,7 @@ TEST_CASE("each token is in one sentence, and no sentence is longer than 200 cha
     for (int i = 0; i < 200; ++i) tokens.push_back(" word" + std::to_string(i));
     tokens.push_back(std::string(300, 'x'));
     for (int i = 0; i < 300; ++i) tokens.emplace_back("字");
-    const TokenTexts texts = token_texts(tokens);
+    const TokenTexts texts = join_tokens_into_text(tokens);
     size_t next = 0;
     for (const TokenSpan span : sentences_of(texts, tokens.size())) {
         CHECK(span.first == next);
@@ -90,7 +90,7 @@ TEST_CASE("each token is in one sentence, and no sentence is longer than 200 cha
 
 TEST_CASE("text of a chat template is not ranked") {
     const auto ranked = [](const Texts& tokens, bool has_template) {
-        const TokenTexts texts = token_texts(tokens);
+        const TokenTexts texts = join_tokens_into_text(tokens);
         Texts said;
         for (const TokenSpan span : split_into_sentences_to_rank(texts, tokens.size(), has_template))
             said.emplace_back(whole_characters_of_tokens(texts, span.first, span.last));
@@ -142,7 +142,7 @@ TEST_CASE("fragments are joined with a neighbor on their line") {
     const auto ranked = [](const std::string& text) {
         Texts tokens;
         for (const char c : text) tokens.emplace_back(1, c);
-        const TokenTexts texts = token_texts(tokens);
+        const TokenTexts texts = join_tokens_into_text(tokens);
         Texts said;
         for (const TokenSpan span : split_into_sentences_to_rank(texts, tokens.size(), false))
             said.emplace_back(whole_characters_of_tokens(texts, span.first, span.last));

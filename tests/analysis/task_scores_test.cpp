@@ -187,7 +187,7 @@ TEST_CASE("a share is shown as it was given, whatever number of entries it is in
     CHECK(budgets({counts, bytes}) == Names{"128", "bytes of 128"});
     std::vector<trace::ResultRow> both = counts;
     both.insert(both.end(), bytes.begin(), bytes.end());
-    CHECK(budgets_of(group_results_by_setting_and_budget(both)) == Names{"128", "bytes of 128"});
+    CHECK(distinct_budgets(group_results_by_setting_and_budget(both)) == Names{"128", "bytes of 128"});
     const Table table = task_scores(both);
     CHECK(test::cell(table, 0, "budget_of") == Cell("entries"));
     CHECK(test::cell(table, 1, "budget_of") == Cell("bytes"));
@@ -212,7 +212,7 @@ TEST_CASE("task scores: entries and bytes share an axis only as shares of the fu
     const trace::Reader& reader = readers.front();
     FigureOptions options;
     options.source = "curves";
-    options.setting_labels = renamed_settings(readers, {"think=ThinK"});
+    options.setting_labels = new_labels_of_settings(readers, {"think=ThinK"});
     const Figure figure = test::made(reader, "task-scores", options);
     CHECK(figure.panels.at(0).x.unit == "% of the full cache");
     for (size_t i = 0; i < 2; ++i) CHECK(test::layer_of<Line>(figure, 0, i).x.at(0) == Approx(15));

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "analysis/figures_of_several_traces.h"
-#include "analysis/measures/retention.h"
+#include "analysis/measures/heads_keeping_token.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/analysis/sample_figures.h"
 
@@ -91,7 +91,7 @@ TEST_CASE("A − B of a query-head run and a KV-head run uses a common unit", "[
     const TracePart a{&reader, with_runs({0}), "a"}, b{&reader, with_runs({1}), "b"};
     const auto shares = [&](int run) {
         const auto kept = reader.kept(0, run);
-        std::vector<double> counts = retention(kept_sets(*kept, PolicyTrace::n_tokens));
+        std::vector<double> counts = count_heads_keeping_per_layer(kept_sets(*kept, PolicyTrace::n_tokens));
         for (double& count : counts) count *= 100.0 / static_cast<double>(kept->n_rows);
         return counts;
     };

@@ -30,7 +30,7 @@ std::vector<int> all_of(const trace::Reader& reader) {
 }
 
 CurveChoice choice_of(const trace::Reader& reader, const std::string& over) {
-    return curves_of_runs(reader.runs(0), all_of(reader), PolicyTrace::n_tokens, over);
+    return group_runs_into_curves(reader.runs(0), all_of(reader), PolicyTrace::n_tokens, over);
 }
 
 SelectAgain by(const std::shared_ptr<const WhatIf>& what_if) {

@@ -64,15 +64,15 @@ TEST_CASE("rasters in vector files are multiples of the cells, bitmaps use devic
 
 TEST_CASE("cells larger than pixels: each pixel shows the cell at its middle, in the right direction") {
     const HeatMap map = ramp(2, 2);
-    const Raster up = rasterize(map, scale(3), visible_window(axis(0, 1), 0, 1, 2, false),
-                                visible_window(axis(0, 1), 0, 1, 2, true), 4, 2, kGround);
+    const Raster up = rasterize_map(map, scale(3), visible_window(axis(0, 1), 0, 1, 2, false),
+                                    visible_window(axis(0, 1), 0, 1, 2, true), 4, 2, kGround);
     REQUIRE(up.pixels.size() == 8);
     CHECK(up.pixels[0] == colour(2, 3));  // the top left is row 1, column 0
     CHECK(up.pixels[1] == colour(2, 3));
     CHECK(up.pixels[3] == colour(3, 3));
     CHECK(up.pixels[4] == colour(0, 3));
-    const Raster down = rasterize(map, scale(3), visible_window(axis(0, 1), 0, 1, 2, false),
-                                  visible_window(axis(0, 1, true), 0, 1, 2, true), 4, 2, kGround);
+    const Raster down = rasterize_map(map, scale(3), visible_window(axis(0, 1), 0, 1, 2, false),
+                                      visible_window(axis(0, 1, true), 0, 1, 2, true), 4, 2, kGround);
     CHECK(down.pixels[0] == colour(0, 3));
     CHECK(down.pixels[7] == colour(3, 3));
 }
@@ -82,14 +82,14 @@ TEST_CASE("cells smaller than pixels: each pixel shows the maximum or the mean o
     const Window columns = visible_window(axis(0, 9), 0, 9, 9, false);
     const Window rows{0, 1, 1};
     map.x_end = 9;
-    Raster raster = rasterize(map, scale(8), columns, rows, 3, 1, kGround);
+    Raster raster = rasterize_map(map, scale(8), columns, rows, 3, 1, kGround);
     CHECK(raster.pixels == std::vector<Rgb>{colour(2, 8), colour(5, 8), colour(8, 8)});
     map.reduction = Reduction::mean;
-    raster = rasterize(map, scale(8), columns, rows, 3, 1, kGround);
+    raster = rasterize_map(map, scale(8), columns, rows, 3, 1, kGround);
     CHECK(raster.pixels == std::vector<Rgb>{colour(1, 8), colour(4, 8), colour(7, 8)});
     // Two pixels share the middle cell.
     map.reduction = Reduction::maximum;
-    raster = rasterize(map, scale(8), columns, rows, 2, 1, kGround);
+    raster = rasterize_map(map, scale(8), columns, rows, 2, 1, kGround);
     CHECK(raster.pixels == std::vector<Rgb>{colour(4, 8), colour(8, 8)});
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("differences smaller than pixels: each pixel shows the value farthest 
     differences.map = ColorMap::blue_white_red;
     differences.min = -3;
     const Raster raster =
-        rasterize(map, differences, visible_window(axis(0, 8), 0, 8, 8, false), Window{0, 1, 1}, 4, 1, kGround);
+        rasterize_map(map, differences, visible_window(axis(0, 8), 0, 8, 8, false), Window{0, 1, 1}, 4, 1, kGround);
     const auto of = [&](double value) { return color_of_value(differences, value, kGround); };
     CHECK(raster.pixels == std::vector<Rgb>{of(-3), of(2), of(1), of(0)});
 }
@@ -119,7 +119,7 @@ TEST_CASE("a single kept token is visible at every position") {
         ColorScale s = scale(1);
         s.min = 1;
         s.background_label = "none";
-        const Raster raster = rasterize(map, s, {0, 1e5, 100000}, {0, 1, 1}, 1771, 1, kGround);
+        const Raster raster = rasterize_map(map, s, {0, 1e5, 100000}, {0, 1, 1}, 1771, 1, kGround);
         const auto n = std::count_if(raster.pixels.begin(), raster.pixels.end(), [](Rgb c) { return c != kGround; });
         CHECK(n >= 1);
         CHECK(n <= 2);
@@ -131,7 +131,7 @@ TEST_CASE("unknown values and places outside the map are background") {
     HeatMap map = ramp(1, 2);
     map.values[1] = NAN;
     const Raster raster =
-        rasterize(map, scale(1), visible_window(axis(-1, 2), 0, 1, 2, false), {0, 1, 1}, 6, 1, kGround);
+        rasterize_map(map, scale(1), visible_window(axis(-1, 2), 0, 1, 2, false), {0, 1, 1}, 6, 1, kGround);
     CHECK(raster.pixels == std::vector<Rgb>{kGround, kGround, colour(0, 1), kGround, kGround, kGround});
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("a pixel shows the highest of its classes") {
     map.columns = 4;
     map.ids = {0, 1, Categories::none, Categories::none};
     map.classes = {{"evicted", {1, 1, 1}}, {"kept", {2, 2, 2}}};
-    const Raster raster = rasterize(map, {0, 4, 4}, {0, 1, 1}, 2, 1, kGround);
+    const Raster raster = rasterize_map(map, {0, 4, 4}, {0, 1, 1}, 2, 1, kGround);
     CHECK(raster.pixels == std::vector<Rgb>{{2, 2, 2}, kGround});
 }
 

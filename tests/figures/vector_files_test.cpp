@@ -298,7 +298,7 @@ TEST_CASE("figures with several pages are known before they are made") {
     for (const auto& definition : figure_definitions()) {
         if (!why_no_figure(definition, reader, {}).empty()) continue;
         CAPTURE(definition.name);
-        if (pages_of(definition.make(reader, {})).size() > 1) CHECK(definition.may_have_pages);
+        if (split_into_pages(definition.make(reader, {})).size() > 1) CHECK(definition.may_have_pages);
     }
 }
 

@@ -297,7 +297,7 @@ TEST_CASE("the reason why EchoKV has no what-if is shown once, even with a prefi
     REQUIRE(gui.engine->prefill(document.id(), 0));
     LiveWhatIf what_if;
     gui.settle(what_if);
-    const std::string why = analysis::obstacle_to_what_if(analysis::run_policy(document.reader()->run(0, 1)));
+    const std::string why = analysis::obstacle_to_what_if(analysis::policy_of_run(document.reader()->run(0, 1)));
     REQUIRE(!why.empty());
     const std::string& said = what_if.refusal();
     CAPTURE(said);

@@ -122,7 +122,7 @@ TEST_CASE("an extended trace equals one that is written in one go", "[trace]") {
     }
     write_small(path);
     const std::string created = Reader(path).created_utc(), before = bytes_of(path);
-    CHECK(check_output(path, whole_recipe, extending(whole_recipe)) == OutputState::resumable);
+    CHECK(check_output_state(path, whole_recipe, extending(whole_recipe)) == OutputState::resumable);
     CHECK_FALSE(fs::exists(parts));
     CHECK_THROWS_AS(Writer(path, whole_recipe), OutputExists);
     {
@@ -207,7 +207,7 @@ TEST_CASE("force starts anew next to an unfinished extension", "[trace]") {
     }
     WriterOptions force;
     force.force = true;
-    CHECK(check_output(path, whole_recipe, force) == OutputState::absent);
+    CHECK(check_output_state(path, whole_recipe, force) == OutputState::absent);
     {
         Writer writer(path, whole_recipe, force);
         CHECK_FALSE(writer.extends());

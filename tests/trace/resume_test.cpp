@@ -519,36 +519,36 @@ TEST_CASE("an output is checked before any computation, without leaving files", 
     const sample::TemporaryFolder folder;
     const fs::path output = folder / "t.h5", part = folder / "t.h5.part";
     const WriterOptions forced{.force = true};
-    CHECK(check_output(output, sample::recipe) == OutputState::absent);
+    CHECK(check_output_state(output, sample::recipe) == OutputState::absent);
     CHECK_FALSE(fs::exists(part));
-    CHECK_THROWS_AS(check_output(folder / "nowhere/t.h5", sample::recipe), WriteFailed);
-    CHECK_THROWS_AS(check_output(folder / std::string(300, 'x'), sample::recipe), WriteFailed);
+    CHECK_THROWS_AS(check_output_state(folder / "nowhere/t.h5", sample::recipe), WriteFailed);
+    CHECK_THROWS_AS(check_output_state(folder / std::string(300, 'x'), sample::recipe), WriteFailed);
 
     SECTION("an unfinished trace") {
         { const Writer begun(output, sample::recipe); }
-        CHECK(check_output(output, sample::recipe) == OutputState::resumable);
-        CHECK(check_output(output, sample::recipe, forced) == OutputState::resumable);
-        CHECK_THROWS_AS(check_output(output, other_recipe), OutputExists);
-        CHECK(check_output(output, other_recipe, forced) == OutputState::absent);
+        CHECK(check_output_state(output, sample::recipe) == OutputState::resumable);
+        CHECK(check_output_state(output, sample::recipe, forced) == OutputState::resumable);
+        CHECK_THROWS_AS(check_output_state(output, other_recipe), OutputExists);
+        CHECK(check_output_state(output, other_recipe, forced) == OutputState::absent);
         CHECK(fs::exists(part / "trace.json"));
         write_text(part / "notes.txt", "mine");
-        CHECK_THROWS_AS(check_output(output, other_recipe, forced), OutputExists);
+        CHECK_THROWS_AS(check_output_state(output, other_recipe, forced), OutputExists);
     }
     SECTION("a complete one") {
         sample::write(output, {});
-        CHECK(check_output(output, sample::recipe) == OutputState::complete);
-        CHECK(check_output(output, sample::recipe, forced) == OutputState::absent);
-        CHECK_THROWS_AS(check_output(output, other_recipe), OutputExists);
-        CHECK(check_output(output, other_recipe, forced) == OutputState::absent);
+        CHECK(check_output_state(output, sample::recipe) == OutputState::complete);
+        CHECK(check_output_state(output, sample::recipe, forced) == OutputState::absent);
+        CHECK_THROWS_AS(check_output_state(output, other_recipe), OutputExists);
+        CHECK(check_output_state(output, other_recipe, forced) == OutputState::absent);
     }
     SECTION("a file at the folder's path") {
         write_text(part, "mine");
-        CHECK_THROWS_AS(check_output(output, sample::recipe), OutputExists);
-        CHECK_THROWS_AS(check_output(output, sample::recipe, forced), OutputExists);
+        CHECK_THROWS_AS(check_output_state(output, sample::recipe), OutputExists);
+        CHECK_THROWS_AS(check_output_state(output, sample::recipe, forced), OutputExists);
         CHECK(contents(part) == "mine");
     }
     SECTION("a text at the trace's path") {
         write_text(folder / "t.txt", "mine");
-        CHECK_THROWS_AS(check_output(folder / "t.txt", sample::recipe, forced), OutputExists);
+        CHECK_THROWS_AS(check_output_state(folder / "t.txt", sample::recipe, forced), OutputExists);
     }
 }

@@ -467,7 +467,7 @@ std::function<int()> declare(CLI::App& app) {
         std::vector<trace::Reader> readers;
         for (const auto& trace : arguments->traces) readers.emplace_back(trace);
         if (!arguments->renames.empty()) {
-            arguments->options.setting_labels = analysis::renamed_settings(readers, arguments->renames);
+            arguments->options.setting_labels = analysis::new_labels_of_settings(readers, arguments->renames);
             readers = analysis::rename_runs(readers, arguments->renames);
         }
         check_ranges(readers, arguments->options);

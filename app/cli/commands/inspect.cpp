@@ -91,7 +91,7 @@ std::function<int()> declare(CLI::App& app) {
         const bool is_there = fs::exists(*path, error);
         const bool is_unfinished = !is_there && fs::exists(path->string() + ".part", error);
         // After a trace is finished, the name of its .part folder still opens the trace.
-        const auto joined = is_there ? std::nullopt : trace::joined_trace(*path);
+        const auto joined = is_there ? std::nullopt : trace::find_joined_trace(*path);
         const fs::path found = joined ? *joined : is_unfinished ? *path : program::find_model(*path);
         checkpoint::refuse_dangling_link(found);
         if (!is_unfinished && !fs::exists(found, error)) throw std::runtime_error(path->string() + " does not exist");

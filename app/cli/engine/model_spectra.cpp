@@ -141,7 +141,7 @@ void ModelSpectra::write_trace(const fs::path& path, bool force) const {
     } catch (const trace::OutputBusy&) {
         throw;
     } catch (...) {
-        program::remove_trace_without_prompts(path);
+        program::remove_part_folder_without_prompts(path);
         throw;
     }
     progress_.message(fmt::format("{} written", path.string()));

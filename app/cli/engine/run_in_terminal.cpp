@@ -123,12 +123,12 @@ std::string model_line(const engine::Model& model) {
 }  // namespace
 
 int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
-    const auto plans = program::plans_of(job);
+    const auto plans = program::run_plans_of_job(job);
     if (const std::string problem = engine::problem_of(job.experiment); !problem.empty())
         throw std::invalid_argument(problem);
-    program::check_prompt_source(job);
+    program::check_prompt_trace_is_readable(job);
     check_timings(options.timings, job.output);
-    TerminalProgress progress(options.quiet, stopped_messages(job.output));
+    TerminalProgress progress(options.quiet, make_stop_message_function(job.output));
     for (const auto& line : program::settings_without_effect(job)) progress.warning(line);
     const auto load_start = std::chrono::steady_clock::now();
     const auto model = run_unless_stopped(job.output, [&] {

@@ -60,11 +60,11 @@ std::string stopped_message(const std::filesystem::path& output, Finished finish
 
 void end_stopped(const std::filesystem::path& output) {
     const std::string message = stopped_message(output, finished_at(output));
-    program::remove_trace_without_prompts(output);
+    program::remove_part_folder_without_prompts(output);
     throw std::runtime_error(message);
 }
 
-TerminalProgress::StopMessage stopped_messages(const std::filesystem::path& output) {
+TerminalProgress::StopMessage make_stop_message_function(const std::filesystem::path& output) {
     return [output, finished = Finished::nothing]() mutable {
         if (finished != Finished::runs) finished = finished_at(output);
         return stopped_message(output, finished);

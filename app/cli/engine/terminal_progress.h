@@ -70,6 +70,6 @@ auto run_unless_stopped(const std::filesystem::path& output, const Action& actio
 }
 
 /// Returns a function that returns the message of end_stopped() for the trace's present contents.
-TerminalProgress::StopMessage stopped_messages(const std::filesystem::path& output);
+TerminalProgress::StopMessage make_stop_message_function(const std::filesystem::path& output);
 
 }  // namespace kvscope::cli

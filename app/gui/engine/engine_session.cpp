@@ -363,7 +363,7 @@ class ThreadedSession final : public EngineSession {
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, std::optional<RunRequest> request) {
         std::vector<engine::RunPlan> plans;
         try {
-            plans = program::plans_of(job);
+            plans = program::run_plans_of_job(job);
         } catch (const std::exception& error) {
             notice_(error.what(), true);
             return 0;
@@ -634,7 +634,7 @@ class ThreadedSession final : public EngineSession {
             was_complete = program::run_job(job, plans, *model, progress, events).was_complete;
         } catch (...) {
             run->store_answers();
-            if (progress.cancelled()) program::remove_trace_without_prompts(job.output);
+            if (progress.cancelled()) program::remove_part_folder_without_prompts(job.output);
             jobs_.post([this, run] {
                 run->end_early(session_);
                 if (running_ != run) return;  // this run was paused, and another run is shown

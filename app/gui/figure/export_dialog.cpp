@@ -56,9 +56,9 @@ void ExportDialog::copy_image(Session& session, const FigureRequest& request, co
         [job = FigureJob(session, request)] {
             const TemporaryPng png;
             const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
-            figures::export_figure({[&] { return analysis::pages_of(job.figure()).front(); }, {}}, png.path(), options,
-                                   true);
-            copy_png_to_clipboard(png.path());
+            figures::export_figure({[&] { return analysis::split_into_pages(job.figure()).front(); }, {}}, png.path(),
+                                   options, true);
+            copy_png(png.path());
             return std::string("Figure copied as an image");
         },
         notice);

@@ -19,7 +19,7 @@ constexpr double least_dpi = 10;
 FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height, size_t page) {
     FigurePicture picture;
     try {
-        const std::vector<analysis::Figure> pages = analysis::pages_of(job.figure());
+        const std::vector<analysis::Figure> pages = analysis::split_into_pages(job.figure());
         picture.n_pages = pages.size();
         picture.page = std::min(page, pages.size() - 1);
         const analysis::Figure& figure = pages[picture.page];

@@ -73,7 +73,7 @@ bool Document::has_text(const std::string& text) const {
     bool is_there = false;
     for (int i = 0; i < file_->n_prompts() && !is_there; ++i) {
         try {
-            is_there = !analysis::find_text(analysis::token_texts(file_->token_text(i)), text).empty();
+            is_there = !analysis::find_text(analysis::join_tokens_into_text(file_->token_text(i)), text).empty();
         } catch (const std::exception&) {
             continue;  // an unreadable prompt counts as one without the text
         }

@@ -63,7 +63,7 @@ void LiveWhatIf::follow_selection(const Session& session) {
     if (!settings) {
         auto fresh = std::make_unique<Settings>();
         try {
-            fresh->recorded = analysis::run_policy(run);
+            fresh->recorded = analysis::policy_of_run(run);
         } catch (const analysis::NothingToShow& refused) {
             all_.erase(selected);
             refusal_ = refused.what();
@@ -83,7 +83,7 @@ void LiveWhatIf::follow_selection(const Session& session) {
 void LiveWhatIf::take_settings_of(const Session& session, const RunKey& what_if) {
     const trace::RunAttributes& run = session.attributes(what_if);
     try {
-        settings_->values = analysis::run_policy(run).values;
+        settings_->values = analysis::policy_of_run(run).values;
     } catch (const analysis::NothingToShow&) {
         return;  // the sliders stay unchanged
     }

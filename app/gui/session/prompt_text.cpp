@@ -9,7 +9,7 @@
 namespace kvscope::gui {
 PromptText make_prompt_text_from_tokens(std::vector<int32_t> ids, std::vector<std::string> tokens) {
     PromptText out;
-    static_cast<analysis::TokenTexts&>(out) = analysis::token_texts(std::move(tokens));
+    static_cast<analysis::TokenTexts&>(out) = analysis::join_tokens_into_text(std::move(tokens));
     out.ids = std::move(ids);
     out.number = unique_id();
     for (const auto& token : out.tokens) out.shown.push_back(analysis::shown_token(token));

@@ -41,7 +41,7 @@ fs::path part_of(const fs::path& output) { return output.string() + ".part"; }
 size_t first_bad_byte(std::string_view text) {
     size_t at = 0;
     while (at < text.size()) {
-        const size_t bytes = analysis::utf8_character(text, at).bytes;
+        const size_t bytes = analysis::decode_utf8_character(text, at).bytes;
         if (bytes == 0) return at;
         at += bytes;
     }
@@ -418,14 +418,14 @@ const std::vector<std::pair<std::string, std::string>>& sample_prompts() {
     return all;
 }
 
-SamplePrompt read_sample_prompt(const std::string& name) {
-    using program::asset;
+SamplePrompt sample_prompt(const std::string& name) {
+    using program::asset_path;
     using program::read_text;
     if (name == "demo") {
-        return {name, read_text(asset("demo/demo_context.txt")),
-                without_last_breaks(read_text(asset("demo/demo_question.txt")))};
+        return {name, read_text(asset_path("demo/demo_context.txt")),
+                without_last_breaks(read_text(asset_path("demo/demo_question.txt")))};
     }
-    const std::string text = read_text(asset("prompts/" + name + ".txt"));
+    const std::string text = read_text(asset_path("prompts/" + name + ".txt"));
     const size_t line = text.find("\n---\n");
     if (line == std::string::npos) return {name, text, {}};
     return {name, text.substr(0, line), without_last_breaks(text.substr(line + 5))};

@@ -22,7 +22,7 @@ bool is_alike(const trace::RunAttributes& run, const trace::RunAttributes& of, A
 
 std::string policy_of(const trace::RunAttributes& run) {
     try {
-        return analysis::run_policy(run).label();
+        return analysis::policy_of_run(run).label();
     } catch (const std::exception&) {
         return run.policy;
     }

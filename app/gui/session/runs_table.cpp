@@ -66,7 +66,7 @@ void RunsTable::fill_cells(const Compared& compared) {
             if (!column.is_difference)
                 row.cells.push_back(own);
             else
-                row.cells.push_back(less ? analysis::difference_of(own, less->row->cells[column.of]) : Cell());
+                row.cells.push_back(less ? analysis::difference_of_cells(own, less->row->cells[column.of]) : Cell());
         }
     }
 }
@@ -81,7 +81,7 @@ void RunsTable::pin(const ComparedRuns& pair) {
     difference.pinned = "A − B";
     for (size_t i = 0; i < columns.size(); ++i) {
         difference.cells.push_back(analysis::has_meaningful_difference(columns[i].column)
-                                       ? analysis::difference_of(a.cells[i], b.cells[i])
+                                       ? analysis::difference_of_cells(a.cells[i], b.cells[i])
                                        : Cell());
     }
     a.pinned = "A";

@@ -21,7 +21,7 @@ struct WordCharacter {
 
 WordCharacter word_character_at(std::string_view text, size_t i) {
     if (static_cast<unsigned char>(text[i]) < 0x80) return {};
-    const auto [code, bytes] = analysis::utf8_character(text, i);
+    const auto [code, bytes] = analysis::decode_utf8_character(text, i);
     if (bytes == 0) return {};
     const bool is_hangul = code >= 0xac00 && code <= 0xd7a3;
     return {bytes, code >= 0x2e80 && code < 0x40000 && code / 0x1000 != 0x1f && !is_hangul &&

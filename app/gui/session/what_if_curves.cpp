@@ -64,7 +64,7 @@ const analysis::CurveChoice& LiveCurves::choice_of(const Session& session, const
     choice_stamp_ = stamp;
     const auto reader = document.reader();
     const int64_t n_tokens = reader->prompt(of.prompt).visible_tokens();
-    return choice_ = analysis::curves_of_runs(reader->runs(of.prompt), shown, n_tokens, over);
+    return choice_ = analysis::group_runs_into_curves(reader->runs(of.prompt), shown, n_tokens, over);
 }
 
 LiveCurvesNow LiveCurves::update(Session& session, const EngineSession* engine, const RunKey& of,

@@ -46,7 +46,7 @@ void add_once(std::vector<RecentFile>& files, RecentFile file) {
 std::string first_characters(const std::string& text, size_t n) {
     size_t at = 0;
     for (size_t i = 0; i < n && at < text.size(); ++i)
-        at += std::max<size_t>(analysis::utf8_character(text, at).bytes, 1);
+        at += std::max<size_t>(analysis::decode_utf8_character(text, at).bytes, 1);
     return at < text.size() ? text.substr(0, at) + "…" : text;
 }
 

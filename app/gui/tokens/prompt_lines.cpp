@@ -22,7 +22,7 @@ struct Character {
 
 Character character_at(std::string_view text, size_t at) {
     if (static_cast<unsigned char>(text[at]) < 0x80) return {};
-    const auto [code, bytes] = analysis::utf8_character(text, at);
+    const auto [code, bytes] = analysis::decode_utf8_character(text, at);
     if (bytes == 0) return {};
     // Joined emoji and skin colors need no cells of their own.
     if (code == zero_width_joiner && at + bytes < text.size()) return {bytes + character_at(text, at + bytes).bytes, 0};
@@ -194,7 +194,7 @@ size_t PromptLines::line_of(int64_t token) const {
 
 bool is_right_to_left(std::string_view text) {
     for (size_t i = 0; i < text.size();) {
-        const auto [code, bytes] = analysis::utf8_character(text, i);
+        const auto [code, bytes] = analysis::decode_utf8_character(text, i);
         if (bytes == 0) return false;
         const auto* properties = utf8proc_get_property(static_cast<utf8proc_int32_t>(code));
         if (properties->bidi_class == UTF8PROC_BIDI_CLASS_R || properties->bidi_class == UTF8PROC_BIDI_CLASS_AL)

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/measures/retention.h"
+#include "analysis/measures/heads_keeping_token.h"
 #include "analysis/tables/number_text.h"
 #include "app/gui/tokens/map_key.h"
 
@@ -17,7 +17,7 @@ TokenRetentionCounts read_counts(const RunAt& run) {
     counts.kept = run.kept();
     const auto n = static_cast<size_t>(run.reader->prompt(run.prompt).visible_tokens());
     const auto sets = analysis::kept_sets(*counts.kept, n);
-    counts.layers = analysis::layers_keeping(sets);
+    counts.layers = analysis::count_layers_keeping_token(sets);
     counts.heads = analysis::heads_keeping(sets);
     counts.least_layers = analysis::smallest_positive_count(counts.layers);
     counts.least_heads = analysis::smallest_positive_count(counts.heads);

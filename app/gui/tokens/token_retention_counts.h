@@ -16,7 +16,7 @@ namespace kvscope::gui {
 /// How many layers and heads of a run keep each token.
 struct TokenRetentionCounts {
     std::shared_ptr<const trace::Kept> kept;
-    std::vector<double> layers;  ///< (N) number of layers that keep the token, analysis::layers_keeping
+    std::vector<double> layers;  ///< (N) number of layers that keep the token, analysis::count_layers_keeping_token
     std::vector<double> heads;   ///< (N) number of heads in all layers that keep the token, analysis::heads_keeping
     /// Smallest counts above zero, limited to 1. Counts below 1 occur if tokens share entries.
     double least_layers = 1, least_heads = 1;

@@ -309,8 +309,8 @@ class CostView : public View {
             ImVec4 ink = is_quiet ? context.theme.ink_quiet : context.theme.ink;
             if (is_difference) {
                 const bool is_seen = value && !rounds_to_zero(column, *value);
-                ink =
-                    color_of(is_seen ? analysis::judge_difference(column, row.cells[i]) : Change::none, context.theme);
+                ink = color_of(is_seen ? analysis::judge_as_better_or_worse(column, row.cells[i]) : Change::none,
+                               context.theme);
                 if (!is_seen) ink.w *= 0.6f;
             }
             ImGui::PushStyleColor(ImGuiCol_Text, ink);
@@ -336,9 +336,9 @@ class CostView : public View {
         if (!pair) return;
         const Session& session = context.session;
         const Column& column = columns[i - 1].column;  // the number is in the column before its difference
-        const double own = number_in_cell(row.cells[i - 1]).value_or(0);
-        const double by = number_in_cell(row.cells[i]).value_or(0);
-        const Change change = analysis::judge_difference(columns[i].column, row.cells[i]);
+        const double own = cell_number(row.cells[i - 1]).value_or(0);
+        const double by = cell_number(row.cells[i]).value_or(0);
+        const Change change = analysis::judge_as_better_or_worse(columns[i].column, row.cells[i]);
         std::string words =
             fmt::format("{}\n{}: {}\n{}: {}\n{}{}{}", column.title, session.look(pair->b).label,
                         cell_text(column, column.type == ColumnType::integer ? Cell(static_cast<int64_t>(own - by))

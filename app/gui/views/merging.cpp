@@ -34,7 +34,7 @@ EntrySizes read_sizes(const trace::Reader& reader, int prompt, int run) {
     found.kept = reader.kept(prompt, run);
     const auto& kept = found.kept;
     const size_t n = found.n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    auto sizes = analysis::shaded_cardinalities(*kept, n);
+    auto sizes = analysis::cardinalities_in_alternating_shades(*kept, n);
     for (const float size : sizes)
         if (std::isfinite(size)) found.largest = std::max(found.largest, size);
     found.pyramid = std::make_shared<const Pyramid>(make_pyramid(std::move(sizes), kept->n_layers, n, Reduce::maximum));

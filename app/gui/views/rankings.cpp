@@ -264,7 +264,7 @@ class RankingsView : public View {
 
     static void draw_whole_text(const std::string& text) {
         if (!ImGui::BeginTooltip()) return;
-        for (const std::string& line : analysis::broken_lines(text, 80)) text_item(line);
+        for (const std::string& line : analysis::break_into_lines(text, 80)) text_item(line);
         ImGui::EndTooltip();
     }
 

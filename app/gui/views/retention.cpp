@@ -1,5 +1,3 @@
-#include "analysis/measures/retention.h"
-
 #include <fmt/format.h>
 #include <imgui.h>
 
@@ -9,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/measures/bytes_share.h"
+#include "analysis/measures/heads_keeping_token.h"
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/ticks.h"
@@ -49,7 +48,7 @@ struct RetentionMap {
 RetentionMap layers_map(const trace::Reader& reader, int prompt, int run) {
     const auto kept = reader.kept(prompt, run);
     const auto n = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    return {analysis::retention(analysis::kept_sets(*kept, n)), kept->n_layers, n, kept};
+    return {analysis::count_heads_keeping_per_layer(analysis::kept_sets(*kept, n)), kept->n_layers, n, kept};
 }
 
 /// Returns the map of one layer, (heads, N): 1 for a kept token, 1/n for a token in an entry of n tokens.

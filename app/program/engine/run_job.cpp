@@ -112,9 +112,9 @@ class Failures {
 
 RunJob demo_job(const std::filesystem::path& output) {
     RunJob job;
-    std::string question = read_text(asset("demo/demo_question.txt"));
+    std::string question = read_text(asset_path("demo/demo_question.txt"));
     while (!question.empty() && question.back() == '\n') question.pop_back();
-    job.prompts.push_back({"demo", read_text(asset("demo/demo_context.txt")), {question}});
+    job.prompts.push_back({"demo", read_text(asset_path("demo/demo_context.txt")), {question}});
     job.policies = {"streaming-llm", "h2o",  "snapkv", "pyramidkv", "ada-snapkv", "aperturekv",
                     "k-vec",         "dapq", "laq",    "gemfilter", "random",     "oracle"};
     job.budgets = {"64,256"};
@@ -184,7 +184,7 @@ std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
 
 }  // namespace
 
-std::vector<engine::RunPlan> plans_of(const RunJob& job) { return engine::with_full_run(asked_plans(job)); }
+std::vector<engine::RunPlan> run_plans_of_job(const RunJob& job) { return engine::with_full_run(asked_plans(job)); }
 
 std::vector<std::string> settings_without_effect(const RunJob& job) {
     const std::vector<engine::RunPlan> plans = asked_plans(job);
@@ -205,7 +205,7 @@ std::vector<std::string> settings_without_effect(const RunJob& job) {
     return lines;
 }
 
-void check_prompt_source(const RunJob& job) {
+void check_prompt_trace_is_readable(const RunJob& job) {
     if (!job.prompt_from.empty()) trace::Reader(trace_and_prompts(job.prompt_from).first);
 }
 
@@ -258,9 +258,13 @@ void remove_trace_without_runs(const std::filesystem::path& output, bool with_pr
 
 }  // namespace
 
-void remove_trace_without_results(const std::filesystem::path& output) { remove_trace_without_runs(output, true); }
+void remove_part_folder_without_results(const std::filesystem::path& output) {
+    remove_trace_without_runs(output, true);
+}
 
-void remove_trace_without_prompts(const std::filesystem::path& output) { remove_trace_without_runs(output, false); }
+void remove_part_folder_without_prompts(const std::filesystem::path& output) {
+    remove_trace_without_runs(output, false);
+}
 
 namespace {
 
@@ -351,7 +355,8 @@ Whole whole_of(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
     if (const auto stored = trace::creation_time(job.output)) {
         Whole whole = whole_at(*stored, job, plans, model);
         // With --force, a new trace with today's date replaces a trace of another recipe.
-        if (!job.force || trace::check_output(job.output, whole.recipe, whole.options) == trace::OutputState::resumable)
+        if (!job.force ||
+            trace::check_output_state(job.output, whole.recipe, whole.options) == trace::OutputState::resumable)
             return whole;
     }
     return whole_at(std::time(nullptr), job, plans, model);
@@ -373,7 +378,7 @@ void check_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
         engine::require_possible_run(model, whole.prompts[i], plans_left(whole, i));
     std::error_code error;
     const bool is_begun = std::filesystem::exists(trace::part_folder_of(job.output), error);
-    const auto found = trace::check_output(job.output, whole.recipe, whole.options);
+    const auto found = trace::check_output_state(job.output, whole.recipe, whole.options);
     const bool is_extension = found == trace::OutputState::resumable && !is_begun;
     if (found != trace::OutputState::absent && !is_extension)
         return;  // an existing trace shows that the memory suffices
@@ -424,7 +429,7 @@ RunOutcome run_job(const RunJob& job, const std::vector<engine::RunPlan>& plans,
         progress.message(fmt::format("{} already contains all requested runs: nothing to do", job.output.string()));
         return {true, failures.tell_all(trace::Reader(job.output)), {}};
     } catch (const std::invalid_argument&) {
-        if (is_begun) remove_trace_without_results(job.output);
+        if (is_begun) remove_part_folder_without_results(job.output);
         throw;
     }
 }

@@ -52,23 +52,24 @@ struct RunOutcome {
 RunJob demo_job(const std::filesystem::path& output);
 
 /// Returns each run once, the full run first. @throws std::invalid_argument for malformed policies or budgets
-std::vector<engine::RunPlan> plans_of(const RunJob& job);
+std::vector<engine::RunPlan> run_plans_of_job(const RunJob& job);
 
-/// Returns one line for each setting without effect, such as an unused budget or a repeated run. @throws as plans_of
+/// Returns one line for each setting without effect, such as an unused budget or a repeated run. @throws as
+/// run_plans_of_job
 std::vector<std::string> settings_without_effect(const RunJob& job);
 
 /// Checks that the trace in `prompt_from` is readable. @throws as trace::Reader
-void check_prompt_source(const RunJob& job);
+void check_prompt_trace_is_readable(const RunJob& job);
 
 /// Returns one line per budget for this prompt: "budget 0.1: 195 of 1948 entries kept (10.0 %), …".
 std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt,
                                       const engine::Transformer& model);
 
 /// Removes the `.part` folder of a trace without results. The folder would make a corrected command fail.
-void remove_trace_without_results(const std::filesystem::path& output);
+void remove_part_folder_without_results(const std::filesystem::path& output);
 
 /// Removes the `.part` folder of a stopped job, unless the folder contains a prefilled prompt.
-void remove_trace_without_prompts(const std::filesystem::path& output);
+void remove_part_folder_without_prompts(const std::filesystem::path& output);
 
 /// Checks before the weights are loaded that prompts fit into context and memory, policies support their budgets, and
 /// the output is writable. @param model passed by Model::open to `before_weights` @throws as run_job

@@ -14,7 +14,7 @@ namespace kvscope::program {
 namespace {
 
 std::vector<int32_t> tokens_of(const engine::Model& model, std::vector<std::filesystem::path> texts) {
-    if (texts.empty()) texts.push_back(asset("training/english.txt"));
+    if (texts.empty()) texts.push_back(asset_path("training/english.txt"));
     std::vector<int32_t> ids;
     for (const auto& path : texts) {
         const std::string text = read_text(path);

@@ -151,7 +151,7 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
         added.erase(added.begin() + 1, added.begin() + static_cast<std::ptrdiff_t>(n_there));
     }
     engine::require_possible_run(model, shortest->prompt, added);
-    const auto found = trace::check_output(arguments.job.output, recipe.dump(), options);
+    const auto found = trace::check_output_state(arguments.job.output, recipe.dump(), options);
     if (found == trace::OutputState::absent)  // an existing output shows that the memory suffices
         engine::require_memory(model, {&longest->prompt, 1}, plans, arguments.job.experiment,
                                "use shorter --lengths, fewer policies and budgets");
@@ -207,7 +207,7 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
 
 int act(Arguments& arguments) {
     auto& job = arguments.job;
-    auto plans = program::plans_of(job);
+    auto plans = program::run_plans_of_job(job);
     if (!job.force)
         plans = engine::in_order_of_recipe(trace::recipe_at(job.output),
                                            trace::recipe_at(trace::part_folder_of(job.output)), std::move(plans));
@@ -221,7 +221,7 @@ int act(Arguments& arguments) {
     task.prompt.now = (job.force ? std::nullopt : trace::creation_time(job.output)).value_or(std::time(nullptr));
     job.experiment.compare = false;
     job.experiment.record = false;
-    TerminalProgress progress(arguments.quiet, stopped_messages(job.output));
+    TerminalProgress progress(arguments.quiet, make_stop_message_function(job.output));
     for (const auto& line : program::settings_without_effect(job)) progress.warning(line);
     std::vector<engine::TaskSample> samples;
     const auto model = run_unless_stopped(job.output, [&] {
@@ -235,7 +235,7 @@ int act(Arguments& arguments) {
     try {
         evaluate(arguments, model, plans, samples, progress);
     } catch (const std::invalid_argument&) {
-        if (is_anew) program::remove_trace_without_results(job.output);
+        if (is_anew) program::remove_part_folder_without_results(job.output);
         throw;
     } catch (const trace::AlreadyComplete&) {
         for (const auto& failure : analysis::describe_failed_runs(trace::Reader(job.output).results(arguments.tasks)))

@@ -1,4 +1,4 @@
-#include "trace/trace_contents.h"
+#include "trace/open_trace_files.h"
 
 #include <algorithm>
 #include <functional>
@@ -22,7 +22,7 @@ std::optional<std::size_t> index_of(const Places& places, int number) {
 
 /// Closes the files when the last reader that shares them ends. Any thread may do so, because the Guard locks HDF5.
 struct CloseFiles {
-    void operator()(const TraceContents* files) const {
+    void operator()(const OpenTraceFiles* files) const {
         const h5::Guard guard;
         delete files;
     }
@@ -85,14 +85,14 @@ void require_valid_entries(const Kept& found, const std::string& where) {
 std::string place_name(const GroupPlace& place) { return fmt::format("{}: {}", place.file.string(), place.group); }
 
 template <class Load>
-auto TraceContents::load(const GroupPlace& place, Load load_attributes) {
+auto OpenTraceFiles::load(const GroupPlace& place, Load load_attributes) {
     return guarded(place, [&] {
         const h5::Handle group = h5::open_group(source_.open(place.file).get(), place.group);
         return load_attributes(group.get(), place_name(place));
     });
 }
 
-TraceContents::TraceContents(const std::filesystem::path& path) : source_(path) {
+OpenTraceFiles::OpenTraceFiles(const std::filesystem::path& path) : source_(path) {
     if (source_.model) model_ = load(*source_.model, load_model);
     for (const PromptPlace& place : source_.prompts) {
         Prompt& prompt = prompts_.emplace_back();
@@ -104,33 +104,33 @@ TraceContents::TraceContents(const std::filesystem::path& path) : source_(path) 
     }
 }
 
-std::shared_ptr<const TraceContents> TraceContents::open(const std::filesystem::path& path) {
+std::shared_ptr<const OpenTraceFiles> OpenTraceFiles::open(const std::filesystem::path& path) {
     const auto open_now = [](const std::filesystem::path& from) {
         const h5::Guard guard;
-        return std::shared_ptr<const TraceContents>(new TraceContents(from), CloseFiles{});
+        return std::shared_ptr<const OpenTraceFiles>(new OpenTraceFiles(from), CloseFiles{});
     };
     std::error_code error;
     const bool is_named = path.extension() == ".part" || std::filesystem::exists(path, error);
     const std::filesystem::path folder = is_named ? path : part_folder_of(path);
-    if (const auto joined = joined_trace(folder)) return open_now(*joined);
+    if (const auto joined = find_joined_trace(folder)) return open_now(*joined);
     // If the writer finishes during the read, the read fails or misses parts. The joined trace is opened instead.
     try {
         auto found = open_now(path);
-        const auto joined = found->source().is_folder ? joined_trace(folder) : std::nullopt;
+        const auto joined = found->source().is_folder ? find_joined_trace(folder) : std::nullopt;
         return joined ? open_now(*joined) : found;
     } catch (const std::runtime_error&) {
-        const auto joined = joined_trace(folder);
+        const auto joined = find_joined_trace(folder);
         if (!joined) throw;
         return open_now(*joined);
     }
 }
 
-const ModelAttributes& TraceContents::model() const {
+const ModelAttributes& OpenTraceFiles::model() const {
     if (!model_) throw DamagedTrace(fmt::format("{}: the model has not been written yet", source_.path.string()));
     return *model_;
 }
 
-const TraceContents::Prompt& TraceContents::prompt(int prompt) const {
+const OpenTraceFiles::Prompt& OpenTraceFiles::prompt(int prompt) const {
     if (prompt < 0 || prompt >= n_prompts()) {
         throw std::out_of_range(fmt::format("{}: expected an index below {}, the number of prompts, found {}",
                                             source_.path.string(), n_prompts(), prompt));
@@ -138,7 +138,7 @@ const TraceContents::Prompt& TraceContents::prompt(int prompt) const {
     return prompts_[static_cast<std::size_t>(prompt)];
 }
 
-const GroupPlace& TraceContents::group(Place place) const {
+const GroupPlace& OpenTraceFiles::group(Place place) const {
     if (place.prompt < 0) {
         model();
         return *source_.model;
@@ -148,18 +148,18 @@ const GroupPlace& TraceContents::group(Place place) const {
     return place.run < 0 ? at : at.runs.at(static_cast<std::size_t>(place.run));
 }
 
-bool TraceContents::has(Place place, const schema::DataSet& data_set) const {
+bool OpenTraceFiles::has(Place place, const schema::DataSet& data_set) const {
     const h5::Guard guard;
     return find(place, data_set) != nullptr;
 }
 
-bool TraceContents::lies_in(const GroupPlace& place, const schema::DataSet& data_set) const {
+bool OpenTraceFiles::lies_in(const GroupPlace& place, const schema::DataSet& data_set) const {
     const std::string path = place.group + "/" + std::string(data_set.path);
     return guarded(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
 }
 
 /// Returns the place's group or the group of the run that stores its scores. nullptr if both groups lack the data set.
-const GroupPlace* TraceContents::find_among_runs(Place place, const schema::DataSet& data_set) const {
+const GroupPlace* OpenTraceFiles::find_among_runs(Place place, const schema::DataSet& data_set) const {
     const GroupPlace& own = group(place);
     if (lies_in(own, data_set)) return &own;
     if (!source_.is_folder || place.run < 0 || &data_set != &schema::run::scores) return nullptr;
@@ -173,7 +173,7 @@ const GroupPlace* TraceContents::find_among_runs(Place place, const schema::Data
 }
 
 /// Like find_among_runs(), but in an unfinished trace also searches the prompt that shares the context.
-const GroupPlace* TraceContents::find(Place place, const schema::DataSet& data_set) const {
+const GroupPlace* OpenTraceFiles::find(Place place, const schema::DataSet& data_set) const {
     if (const GroupPlace* here = find_among_runs(place, data_set)) return here;
     if (place.prompt < 0 || !prompt(place.prompt).attributes.context_of) return nullptr;
 
@@ -194,7 +194,7 @@ const GroupPlace* TraceContents::find(Place place, const schema::DataSet& data_s
     return find_among_runs(there, data_set);
 }
 
-GroupPlace TraceContents::find_data_set(Place place, const schema::DataSet& data_set) const {
+GroupPlace OpenTraceFiles::find_data_set(Place place, const schema::DataSet& data_set) const {
     const GroupPlace* at = find(place, data_set);
     if (at == nullptr) {
         throw DamagedTrace(fmt::format("{}/{}: the data set is missing", place_name(group(place)), data_set.path));
@@ -202,15 +202,15 @@ GroupPlace TraceContents::find_data_set(Place place, const schema::DataSet& data
     return {at->file, fmt::format("{}/{}", at->group, data_set.path)};
 }
 
-Extents TraceContents::extents(Place place) const {
+Extents OpenTraceFiles::extents(Place place) const {
     if (place.prompt < 0) return Extents(model());
     const Prompt& p = prompt(place.prompt);
     if (place.run < 0) return {model(), p.attributes};
     return {model(), p.attributes, p.runs.at(static_cast<std::size_t>(place.run))};
 }
 
-void TraceContents::require_shape(Place place, const schema::DataSet& data_set, const std::vector<std::size_t>& found,
-                                  const std::string& where) const {
+void OpenTraceFiles::require_shape(Place place, const schema::DataSet& data_set, const std::vector<std::size_t>& found,
+                                   const std::string& where) const {
     const Extents known = extents(place);
     std::vector<std::string> expected;
     bool same = found.size() == static_cast<std::size_t>(data_set.rank);
@@ -226,13 +226,13 @@ void TraceContents::require_shape(Place place, const schema::DataSet& data_set, 
     }
 }
 
-std::shared_ptr<const Kept> TraceContents::cached_kept(int prompt, int run) const {
+std::shared_ptr<const Kept> OpenTraceFiles::cached_kept(int prompt, int run) const {
     const std::lock_guard lock(kept_mutex_);
     const auto found = kept_.find({prompt, run});
     return found == kept_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<const Kept> TraceContents::kept(int prompt, int run) const {
+std::shared_ptr<const Kept> OpenTraceFiles::kept(int prompt, int run) const {
     if (auto known = cached_kept(prompt, run)) return known;
     const h5::Guard guard;
     if (auto known = cached_kept(prompt, run)) return known;
@@ -242,7 +242,7 @@ std::shared_ptr<const Kept> TraceContents::kept(int prompt, int run) const {
     return kept;
 }
 
-std::shared_ptr<const Kept> TraceContents::read_kept(int prompt, int run) const {
+std::shared_ptr<const Kept> OpenTraceFiles::read_kept(int prompt, int run) const {
     const Place place = Place::of_run(prompt, run);
     auto out = std::make_shared<Kept>();
     out->n_layers = static_cast<std::size_t>(model().n_layers);
@@ -254,7 +254,7 @@ std::shared_ptr<const Kept> TraceContents::read_kept(int prompt, int run) const 
     out->indices = with_data_set(place, schema::run::kept_indices, [&](hid_t open) {
         const h5::DataSetInfo found = h5::info(open);
         if (!keeps_all(out->offsets, n) || found.shape[0] != out->offsets.back()) return h5::read<std::uint32_t>(open);
-        h5::require_plausible(found);
+        h5::require_plausible_shape(found);
         std::vector<std::uint32_t> all(found.shape[0]);
         for (std::size_t row = 0; row < all.size(); row += n) std::iota(&all[row], &all[row] + n, 0U);
         return all;
@@ -264,7 +264,7 @@ std::shared_ptr<const Kept> TraceContents::read_kept(int prompt, int run) const 
     return out;
 }
 
-void TraceContents::read_storage(Place place, Kept& kept) const {
+void OpenTraceFiles::read_storage(Place place, Kept& kept) const {
     const auto read = [&]<class T>(const schema::DataSet& data_set, std::vector<T>& out) {
         if (!has(place, data_set)) return;
         out = with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
@@ -288,7 +288,7 @@ void TraceContents::read_storage(Place place, Kept& kept) const {
     if (kept.merges()) kept.find_held_tokens();
 }
 
-std::vector<ResultRow> TraceContents::results(std::string_view task) const {
+std::vector<ResultRow> OpenTraceFiles::results(std::string_view task) const {
     const h5::Guard guard;
     const auto found = source_.results.find(std::string(task));
     if (found == source_.results.end()) {

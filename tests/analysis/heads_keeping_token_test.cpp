@@ -1,4 +1,4 @@
-#include "analysis/measures/retention.h"
+#include "analysis/measures/heads_keeping_token.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>
@@ -10,19 +10,19 @@
 using namespace kvscope::analysis;
 namespace trace = kvscope::trace;
 
-TEST_CASE("retention counts the heads of a layer, layers_keeping counts layers") {
+TEST_CASE("heads and layers that keep each token are counted") {
     const auto sets = test::by_hand();
-    CHECK(retention(sets.view()) == std::vector<double>{2, 1, 0, 0, 0, 2, 0, 0, 1, 0, 0, 1});
-    CHECK(layers_keeping(sets.view()) == std::vector<double>{1, 1, 1, 0, 0, 2});
+    CHECK(count_heads_keeping_per_layer(sets.view()) == std::vector<double>{2, 1, 0, 0, 0, 2, 0, 0, 1, 0, 0, 1});
+    CHECK(count_layers_keeping_token(sets.view()) == std::vector<double>{1, 1, 1, 0, 0, 2});
     CHECK(heads_keeping(sets.view()) == std::vector<double>{2, 1, 1, 0, 0, 3});
-    CHECK(smallest_positive_count(retention(sets.view())) == 1);
+    CHECK(smallest_positive_count(count_heads_keeping_per_layer(sets.view())) == 1);
 }
 
 TEST_CASE("retention equals the result of a plain loop") {
     const auto sets = test::random_sets(5, 3, 41, GENERATE(1U, 2U, 3U));
-    const auto counts = retention(sets.view());
+    const auto counts = count_heads_keeping_per_layer(sets.view());
     const auto holding = count_holding_heads(sets.view());
-    const auto layers = layers_keeping(sets.view());
+    const auto layers = count_layers_keeping_token(sets.view());
     for (uint32_t token = 0; token < 41; ++token) {
         int n_layers = 0;
         for (size_t layer = 0; layer < 5; ++layer) {
@@ -41,11 +41,12 @@ TEST_CASE("a token in a merged entry of n counts as 1/n") {
     // alone.
     test::OwnedSets sets{2, 2, 6, {{0, 1, 2, 3, 5}, {0, 1, 5}, {}, {2, 5}}};
     sets.entry_tokens = {4, 4, 4, 4, 1, 2, 2, 1, 1, 1};
-    CHECK(retention(sets.view()) == std::vector<double>{0.75, 0.75, 0.25, 0.25, 0, 2, 0, 0, 1, 0, 0, 1});
-    CHECK(layers_keeping(sets.view()) == std::vector<double>{0.5, 0.5, 1.25, 0.25, 0, 2});
+    CHECK(count_heads_keeping_per_layer(sets.view()) ==
+          std::vector<double>{0.75, 0.75, 0.25, 0.25, 0, 2, 0, 0, 1, 0, 0, 1});
+    CHECK(count_layers_keeping_token(sets.view()) == std::vector<double>{0.5, 0.5, 1.25, 0.25, 0, 2});
     CHECK(heads_keeping(sets.view()) == std::vector<double>{0.75, 0.75, 1.25, 0.25, 0, 3});
     CHECK(count_holding_heads(sets.view()) == std::vector<uint16_t>{2, 2, 1, 1, 0, 2, 0, 0, 1, 0, 0, 1});
-    CHECK(smallest_positive_count(retention(sets.view())) == 0.25);
+    CHECK(smallest_positive_count(count_heads_keeping_per_layer(sets.view())) == 0.25);
 }
 
 TEST_CASE("the parts of all tokens sum to the number of entries in each head and layer, whatever the cardinality") {
@@ -60,7 +61,7 @@ TEST_CASE("the parts of all tokens sum to the number of entries in each head and
         any_merges = any_merges || kept.merges();
         for (float& cardinality : kept.cardinality) cardinality = std::min(cardinality, 2.5F);  // as with a cap
         const KeptSets sets = kept_sets(kept, n);
-        const auto counts = retention(sets);
+        const auto counts = count_heads_keeping_per_layer(sets);
         double all = 0;
         for (size_t layer = 0; layer < kept.n_layers; ++layer) {
             size_t entries = 0;
@@ -79,7 +80,7 @@ TEST_CASE("the parts of all tokens sum to the number of entries in each head and
         }
         const auto heads = heads_keeping(sets);
         CHECK(std::accumulate(heads.begin(), heads.end(), 0.0) == Approx(all).epsilon(1e-12));
-        const auto layers = layers_keeping(sets);
+        const auto layers = count_layers_keeping_token(sets);
         for (const double count : layers) CHECK(count <= static_cast<double>(kept.n_layers));
     }
     CHECK(any_merges);

@@ -34,14 +34,14 @@ auto guarded(const GroupPlace& place, Action action) -> decltype(action()) {
 }
 
 /// The open files of a reader and of all readers derived from it. Any number of threads may use them.
-class TraceContents {
+class OpenTraceFiles {
  public:
     struct Prompt {
         PromptAttributes attributes;
         std::vector<RunAttributes> runs;
     };
 
-    static std::shared_ptr<const TraceContents> open(const std::filesystem::path& path);
+    static std::shared_ptr<const OpenTraceFiles> open(const std::filesystem::path& path);
 
     [[nodiscard]] const Source& source() const { return source_; }
     [[nodiscard]] bool has_model() const { return model_.has_value(); }
@@ -70,7 +70,7 @@ class TraceContents {
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
 
  private:
-    explicit TraceContents(const std::filesystem::path& path);
+    explicit OpenTraceFiles(const std::filesystem::path& path);
 
     template <class Load>
     auto load(const GroupPlace& place, Load load_attributes);

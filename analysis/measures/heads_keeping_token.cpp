@@ -1,10 +1,10 @@
-#include "analysis/measures/retention.h"
+#include "analysis/measures/heads_keeping_token.h"
 
 #include <algorithm>
 
 namespace kvscope::analysis {
 
-std::vector<double> retention(const KeptSets& kept) {
+std::vector<double> count_heads_keeping_per_layer(const KeptSets& kept) {
     std::vector<double> counts(kept.n_layers * kept.n_tokens, 0.0);
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {
         double* const of_layer = counts.data() + layer * kept.n_tokens;
@@ -14,7 +14,7 @@ std::vector<double> retention(const KeptSets& kept) {
     return counts;
 }
 
-std::vector<double> layers_keeping(const KeptSets& kept) {
+std::vector<double> count_layers_keeping_token(const KeptSets& kept) {
     std::vector<double> counts(kept.n_tokens, 0.0);
     std::vector<double> most(kept.n_tokens);
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {

@@ -12,10 +12,10 @@ namespace kvscope::analysis {
 // Each token in an entry of n tokens counts as 1/n. Without merging, all counts are whole numbers.
 
 /// Returns the number of heads of each layer that keep each token (L, N): K-VEC's Figure 4.
-std::vector<double> retention(const KeptSets& kept);
+std::vector<double> count_heads_keeping_per_layer(const KeptSets& kept);
 
 /// Returns the number of layers that keep each token (N): K-VEC's Figure 3. Each layer adds the maximum over its heads.
-std::vector<double> layers_keeping(const KeptSets& kept);
+std::vector<double> count_layers_keeping_token(const KeptSets& kept);
 
 /// Returns the number of heads of all layers that keep each token (N).
 std::vector<double> heads_keeping(const KeptSets& kept);
