@@ -61,7 +61,7 @@ class Backend {
     /// Only the CPU supports rows with `entries`.
     virtual void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype, float scale) const = 0;
     virtual void window_attention(const WindowAttention& problem) const = 0;
-    virtual void window_peak(const WindowAttention& problem) const = 0;
+    virtual void window_attention_head_max(const WindowAttention& problem) const = 0;
     virtual void copy_rows(std::span<const RowCopy> copies) const = 0;
     virtual void row_errors(std::span<const RowErrors> problems) const = 0;
 

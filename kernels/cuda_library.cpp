@@ -87,7 +87,7 @@ const Library& library() {
 
 template <class Function>
 Function* function(const char* name) {
-    return reinterpret_cast<Function*>(symbol(name));
+    return reinterpret_cast<Function*>(find_library_function(name));
 }
 
 void require(bool success, const Message& message) {
@@ -98,7 +98,7 @@ void require(bool success, const Message& message) {
 
 const std::string& unavailable_reason() { return library().reason; }
 
-void* symbol(const char* name) {
+void* find_library_function(const char* name) {
     if (!available()) throw Unavailable("the device cuda is not available: " + unavailable_reason());
     void* found = dlsym(library().handle, name);
     if (!found)

@@ -24,7 +24,7 @@ inline bool available() { return unavailable_reason().empty(); }
 /// Returns an exported function of libkvscope_cuda.so (see kernels/cuda/abi.h). The first call opens the library in
 /// KVSCOPE_CUDA_LIBRARY_DIR, or else in the program's folder, ../lib/kvscope, ../lib, or the linker's search path.
 /// Throws Unavailable.
-void* symbol(const char* name);
+void* find_library_function(const char* name);
 
 /// Owns device memory, for callers without a memory manager. Throws Unavailable or Failed.
 class DeviceMemory {

@@ -16,7 +16,7 @@ struct StoredNumbers {
 };
 
 /// out (n, columns) += numbers * map (width, columns), in f32 on the calling thread. Entries are independent.
-void add_mapped(const StoredNumbers& numbers, const float* map, int columns, float* out);
+void add_product_with_map(const StoredNumbers& numbers, const float* map, int columns, float* out);
 
 /// sums (n_queries, width) += sum over i of weights[query * weight_stride + i] * entry i, in f32 on the calling thread.
 void add_weighted(const StoredNumbers& numbers, const float* weights, int64_t weight_stride, int n_queries,

@@ -34,7 +34,7 @@ void check(const WindowAttention& problem) {
 
 template <class Function>
 Function* function(const char* name) {
-    return reinterpret_cast<Function*>(cuda::symbol(name));
+    return reinterpret_cast<Function*>(cuda::find_library_function(name));
 }
 
 void on_cuda(const WindowAttention& problem) {

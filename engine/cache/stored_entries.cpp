@@ -183,7 +183,7 @@ void StoredVectors::read(int64_t begin, int64_t end, float* out) const {
         for (int64_t i = 0; i < end - begin; ++i) std::copy(offset_.begin(), offset_.end(), out + i * head_dim_);
     for (const Part& part : parts_) {
         if (part.map)
-            kernels::add_mapped(part.numbers(begin, end), part.map->numbers.data(), head_dim_, out);
+            kernels::add_product_with_map(part.numbers(begin, end), part.map->numbers.data(), head_dim_, out);
         else
             add_vectors(part, begin, end, out);
     }
@@ -229,7 +229,7 @@ void StoredVectors::sum(int64_t begin, int64_t end, const float* weights, int n_
         kernels::add_weighted(part.numbers(begin, end), scaled, kernels::kDecodeTile, n_queries, sums);
         const kernels::StoredNumbers summed{.data = sums, .stride = part.width, .n = n_queries, .width = part.width};
         if (part.map) {
-            kernels::add_mapped(summed, part.map->numbers.data(), head_dim_, out);
+            kernels::add_product_with_map(summed, part.map->numbers.data(), head_dim_, out);
             continue;
         }
         for (int query = 0; query < n_queries; ++query)

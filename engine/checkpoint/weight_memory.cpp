@@ -32,9 +32,9 @@ kernels::WeightFormat held_format(const std::string& stored_type, int64_t column
         {"q5_0", WeightFormat::q5_0}, {"q5_1", WeightFormat::q5_1}, {"q8_0", WeightFormat::q8_0},
         {"q2_K", WeightFormat::q2_k}, {"q3_K", WeightFormat::q3_k}, {"q4_K", WeightFormat::q4_k},
         {"q5_K", WeightFormat::q5_k}, {"q6_K", WeightFormat::q6_k}};
-    const WeightFormat plain = kernels::format_of(dtype);
+    const WeightFormat plain = kernels::weight_format_of(dtype);
     const auto found = known.find(stored_type);
-    if (found == known.end() || columns % kernels::quantization_block_of(found->second).n != 0) return plain;
+    if (found == known.end() || columns % kernels::block_size_of_format(found->second).n != 0) return plain;
     return kernels::row_bytes(found->second, columns) < kernels::row_bytes(plain, columns) ? found->second : plain;
 }
 
@@ -52,7 +52,7 @@ WeightBytes weight_bytes(const Checkpoint& checkpoint, kernels::DType dtype) {
             continue;
         }
         const int64_t rows = tensor.shape[0], columns = tensor.shape[1];
-        const auto format = held_format(tensor.stored_type, columns, dtype), plain = kernels::format_of(dtype);
+        const auto format = held_format(tensor.stored_type, columns, dtype), plain = kernels::weight_format_of(dtype);
         bytes.held += rows * static_cast<int64_t>(kernels::row_bytes(format, columns));
         if (format != plain) {
             const int64_t as_numbers = rows * static_cast<int64_t>(kernels::row_bytes(plain, columns));

@@ -104,7 +104,7 @@ void open_torch() {
 
 template <class Function>
 Function* function(const char* symbol) {
-    return reinterpret_cast<Function*>(kernels::cuda::symbol(symbol));
+    return reinterpret_cast<Function*>(kernels::cuda::find_library_function(symbol));
 }
 
 template <class Function, class... Arguments>
@@ -191,7 +191,7 @@ class CudaBackend final : public TorchBackend {
     void window_attention(const kernels::WindowAttention& problem) const override {
         run_window(abi::kWindowAttentionSymbol, problem);
     }
-    void window_peak(const kernels::WindowAttention& problem) const override {
+    void window_attention_head_max(const kernels::WindowAttention& problem) const override {
         run_window(abi::kWindowPeakSymbol, problem);
     }
     void copy_rows(std::span<const kernels::RowCopy> copies) const override {
@@ -257,9 +257,9 @@ class CudaBackend final : public TorchBackend {
         const int64_t in = problem.in, out = problem.out;
         const auto type = problem.dtype == kernels::DType::bf16 ? at::kBFloat16 : at::kFloat;
         const auto options = at::TensorOptions().dtype(type).device(at::kCUDA, number_);
-        const auto format = problem.format.value_or(kernels::format_of(problem.dtype));
+        const auto format = problem.format.value_or(kernels::weight_format_of(problem.dtype));
         at::Tensor weight;
-        if (format == kernels::format_of(problem.dtype)) {
+        if (format == kernels::weight_format_of(problem.dtype)) {
             weight = array(problem.weight, {out, in}, {in, 1}, type);
         } else {
             weight = at::empty({out, in}, options);
@@ -333,7 +333,7 @@ const ComputeDevice& cuda_device(int number) {
     static std::map<int, ComputeDevice>& opened = *new std::map<int, ComputeDevice>;
     const std::lock_guard lock(mutex);
     if (const auto known = opened.find(number); known != opened.end()) return known->second;
-    kernels::cuda::symbol(abi::kSetDeviceSymbol);  // throws if kvscope's own library is missing
+    kernels::cuda::find_library_function(abi::kSetDeviceSymbol);  // throws if kvscope's own library is missing
     open_torch();
     const auto* backend = new CudaBackend(number);  // never destroyed
     return opened[number] = {at::Device(at::kCUDA, static_cast<int8_t>(number)), backend};

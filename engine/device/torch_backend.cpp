@@ -25,7 +25,7 @@ at::ScalarType scalar_of(DType type) {
 
 at::ScalarType scalar_of(kernels::WeightFormat format) {
     for (const DType type : {DType::f32, DType::bf16, DType::f16})
-        if (kernels::format_of(type) == format) return scalar_of(type);
+        if (kernels::weight_format_of(type) == format) return scalar_of(type);
     throw std::logic_error("libtorch has no type for this weight format");
 }
 
@@ -77,7 +77,7 @@ void TorchBackend::download(void* to, const void* from, size_t bytes) const {
     host(to, n, at::kByte).copy_(array(from, {n}, {1}, at::kByte));
 }
 
-bool TorchBackend::reads(kernels::WeightFormat format) const { return kernels::quantization_block_of(format).n == 1; }
+bool TorchBackend::reads(kernels::WeightFormat format) const { return kernels::block_size_of_format(format).n == 1; }
 
 at::Tensor TorchBackend::array(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
                                at::ScalarType type) const {
@@ -110,7 +110,7 @@ void TorchBackend::embed(const kernels::Embed& problem) const {
 }
 
 void TorchBackend::linear(const kernels::Linear& problem) const {
-    const auto format = problem.format.value_or(kernels::format_of(problem.dtype));
+    const auto format = problem.format.value_or(kernels::weight_format_of(problem.dtype));
     const int64_t in = problem.in, out = problem.out;
     const at::Tensor weight =
         array(problem.weight, {out, in}, {in, 1}, scalar_of(format)).to(scalar_of(problem.dtype)).to(at::kFloat);
@@ -268,7 +268,7 @@ void TorchBackend::window_attention(const kernels::WindowAttention& problem) con
     array(problem.mean, {problem.n_heads, n}, {n, 1}, at::kFloat).copy_(window_weights(problem).mean(1));
 }
 
-void TorchBackend::window_peak(const kernels::WindowAttention& problem) const {
+void TorchBackend::window_attention_head_max(const kernels::WindowAttention& problem) const {
     const int64_t n = problem.n_tokens, group = problem.n_heads / problem.n_kv_heads;
     const at::Tensor of_kv_heads = window_weights(problem).view({problem.n_kv_heads, group, problem.window, n}).mean(1);
     array(problem.mean, {n}, {1}, at::kFloat).copy_(of_kv_heads.amax(0).mean(0));

@@ -35,7 +35,7 @@ class TorchBackend : public kernels::Backend {
     void attention_decode(std::span<const kernels::DecodeRow> rows, int head_dim, kernels::DType dtype,
                           float scale) const override;
     void window_attention(const kernels::WindowAttention& problem) const override;
-    void window_peak(const kernels::WindowAttention& problem) const override;
+    void window_attention_head_max(const kernels::WindowAttention& problem) const override;
     void copy_rows(std::span<const kernels::RowCopy> copies) const override;
     void row_errors(std::span<const kernels::RowErrors> problems) const override;
 

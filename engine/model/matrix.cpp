@@ -23,7 +23,7 @@ const char* row_of(const Matrix::Part& part, int64_t row) {
 
 Matrix Matrix::of(const at::Tensor& numbers) {
     Matrix matrix(numbers.size(1), numbers.scalar_type() == at::kBFloat16 ? kernels::DType::bf16 : kernels::DType::f32);
-    matrix.parts_.push_back({kernels::format_of(matrix.type_), numbers.size(0), numbers.contiguous()});
+    matrix.parts_.push_back({kernels::weight_format_of(matrix.type_), numbers.size(0), numbers.contiguous()});
     matrix.rows_ = numbers.size(0);
     return matrix;
 }
@@ -35,7 +35,7 @@ Matrix Matrix::on(const ComputeDevice& device) const {
     int64_t first = 0;
     for (const Part& part : parts_) {
         const bool as_it_is = device.backend->reads(part.format);
-        there.parts_.push_back({as_it_is ? part.format : kernels::format_of(type_), part.rows,
+        there.parts_.push_back({as_it_is ? part.format : kernels::weight_format_of(type_), part.rows,
                                 (as_it_is ? part.data : numbers(first, part.rows)).to(device.place)});
         first += part.rows;
     }
@@ -43,7 +43,7 @@ Matrix Matrix::on(const ComputeDevice& device) const {
 }
 
 at::Tensor Matrix::add_rows(kernels::WeightFormat format, int64_t rows) {
-    const bool plain = format == kernels::format_of(type_);
+    const bool plain = format == kernels::weight_format_of(type_);
     const auto width = plain ? columns_ : static_cast<int64_t>(kernels::row_bytes(format, columns_));
     parts_.push_back({format, rows, at::empty({rows, width}, plain ? scalar_of(type_) : at::kByte)});
     rows_ += rows;
@@ -115,7 +115,7 @@ at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& 
              .out = part.rows,
              .x = x.const_data_ptr(),
              .weight = writes_out ? numbers.const_data_ptr() : part.data.const_data_ptr(),
-             .format = writes_out ? kernels::format_of(weight.type()) : part.format,
+             .format = writes_out ? kernels::weight_format_of(weight.type()) : part.format,
              .bias = bias.defined() ? bias.const_data_ptr<float>() + first : nullptr,
              .y = static_cast<char*>(y.data_ptr()) + static_cast<size_t>(first) * y.element_size(),
              .y_dtype = type == at::kFloat ? kernels::DType::f32 : kernels::DType::bf16,

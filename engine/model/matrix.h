@@ -49,7 +49,7 @@ class Matrix {
  private:
     /// Returns the part that contains a row, and the row's index in the part.
     std::pair<const Part*, int64_t> place_of(int64_t row) const;
-    bool is_plain(const Part& part) const { return part.format == kernels::format_of(type_); }
+    bool is_plain(const Part& part) const { return part.format == kernels::weight_format_of(type_); }
 
     int64_t rows_ = 0, columns_ = 0;
     kernels::DType type_ = kernels::DType::f32;

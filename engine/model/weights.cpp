@@ -51,7 +51,7 @@ class Loader {
 
     void read_rows(const std::string& name, kernels::WeightFormat format, const at::Tensor& into) const {
         const auto count = static_cast<size_t>(into.numel());
-        if (format != kernels::format_of(dtype_))
+        if (format != kernels::weight_format_of(dtype_))
             checkpoint_.read_stored(name, std::span(static_cast<std::byte*>(into.data_ptr()), into.nbytes()));
         else if (dtype_ == kernels::DType::bf16)
             checkpoint_.read_bf16(name, std::span(static_cast<uint16_t*>(into.data_ptr()), count));

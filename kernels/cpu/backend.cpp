@@ -3,7 +3,7 @@
 #include <cstring>
 #include <new>
 
-#include "kernels/window_peak.h"
+#include "kernels/window_attention_head_max.h"
 
 namespace kvscope::kernels {
 namespace {
@@ -36,7 +36,9 @@ class CpuBackend final : public Backend {
     void window_attention(const WindowAttention& problem) const override {
         kernels::window_attention(Device::cpu, problem);
     }
-    void window_peak(const WindowAttention& problem) const override { kernels::window_peak(problem); }
+    void window_attention_head_max(const WindowAttention& problem) const override {
+        kernels::window_attention_head_max(problem);
+    }
     void copy_rows(std::span<const RowCopy> copies) const override { kernels::copy_rows(copies); }
     void row_errors(std::span<const RowErrors> problems) const override { kernels::row_errors(problems); }
 

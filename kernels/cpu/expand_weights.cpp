@@ -15,7 +15,7 @@ constexpr int64_t rows_together = 32;
 
 void expand_weights(const ExpandWeights& problem) {
     if (problem.dtype == DType::f16) throw std::invalid_argument("expand_weights: expected f32 or bf16, found f16");
-    if (problem.n_rows < 0 || problem.in <= 0 || problem.in % quantization_block_of(problem.format).n != 0)
+    if (problem.n_rows < 0 || problem.in <= 0 || problem.in % block_size_of_format(problem.format).n != 0)
         throw std::invalid_argument("expand_weights: the row length is not a multiple of the format's block size");
     if (problem.n_rows == 0) return;
     if (!problem.rows || !problem.out) throw std::invalid_argument("expand_weights: an array is null");

@@ -170,12 +170,12 @@ void decode_segment(const DecodeSegment& segment, int head_dim, DType dtype, flo
 
 }  // namespace
 
-LevelKernels kernels() {
+LevelKernels make_kernels() {
     LevelKernels all = avx512::kKernels;
     all.attention_block = {PairBody::queries_per_block, PairBody::fewest_queries, scratch_bytes, compute};
     all.decode_segment = decode_segment;
-    all.linear_bf16 = linear_kernel<Simd, PairFactors>();
-    all.decode_bf16 = WeightBlocksBody<Simd>::decode<bf16>;
+    all.linear_bf16 = make_linear_kernel<Simd, PairFactors>();
+    all.decode_bf16 = ExpandWeightsBody<Simd>::decode<bf16>;
     return all;
 }
 

@@ -4,10 +4,10 @@
 #include "kernels/cpu/attention_block_body.h"
 #include "kernels/cpu/attention_decode_body.h"
 #include "kernels/cpu/elementwise_body.h"
+#include "kernels/cpu/expand_weights_body.h"
 #include "kernels/cpu/level_kernels.h"
 #include "kernels/cpu/linear_body.h"
 #include "kernels/cpu/stored_number_products_body.h"
-#include "kernels/cpu/weight_blocks_body.h"
 
 namespace kvscope::kernels {
 
@@ -27,14 +27,14 @@ constexpr LevelKernels kernels_of_level() {
         Elementwise::swiglu,
         Elementwise::log_softmax,
         Elementwise::divergence_of_logs,
-        Stored::add_mapped,
+        Stored::add_product_with_map,
         Stored::add_weighted,
         Neighbours::scratch_bytes,
         Neighbours::head,
-        linear_kernel<Simd, F32Factors<Simd>>(),
-        linear_kernel<Simd, WidenedFactors<Simd>>(),
-        WeightBlocksBody<Simd>::template decode<float>,
-        WeightBlocksBody<Simd>::template decode<bf16>,
+        make_linear_kernel<Simd, F32Factors<Simd>>(),
+        make_linear_kernel<Simd, WidenedFactors<Simd>>(),
+        ExpandWeightsBody<Simd>::template decode<float>,
+        ExpandWeightsBody<Simd>::template decode<bf16>,
     };
 }
 

@@ -8,7 +8,7 @@ const LevelKernels& level_kernels() {
 #if defined(__x86_64__)
     switch (simd_level()) {
         case SimdLevel::avx512_bf16: {
-            static const LevelKernels kernels = avx512_bf16::kernels();
+            static const LevelKernels kernels = avx512_bf16::make_kernels();
             return kernels;
         }
         case SimdLevel::avx512:

@@ -43,7 +43,7 @@ struct LevelKernels {
     void (*swiglu)(const SwiGlu& problem, int64_t row_begin, int64_t row_end);
     void (*log_softmax)(const LogSoftmax& problem, int64_t row_begin, int64_t row_end);
     void (*divergence_of_logs)(const DivergenceOfLogs& problem, int64_t row_begin, int64_t row_end);
-    void (*add_mapped)(const StoredNumbers& numbers, const float* map, int columns, float* out);
+    void (*add_product_with_map)(const StoredNumbers& numbers, const float* map, int columns, float* out);
     void (*add_weighted)(const StoredNumbers& numbers, const float* weights, int64_t weight_stride, int n_queries,
                          float* sums);
     size_t (*neighbour_scratch_bytes)(int64_t d);
@@ -66,7 +66,7 @@ namespace avx512 {
 extern const LevelKernels kKernels;
 }
 namespace avx512_bf16 {
-LevelKernels kernels();
+LevelKernels make_kernels();
 }  // namespace avx512_bf16
 
 }  // namespace kvscope::kernels

@@ -26,8 +26,8 @@ struct Share {
     const Linear& problem;
     const LinearKernel& kernel;
     int64_t first, n_rows;
-    WeightFormat format = problem.format.value_or(format_of(problem.dtype));
-    bool is_stored = format != format_of(problem.dtype);
+    WeightFormat format = problem.format.value_or(weight_format_of(problem.dtype));
+    bool is_stored = format != weight_format_of(problem.dtype);
     bool by_panel = n_rows > (is_stored ? kernel.stored_up_to : kernel.direct_up_to);
     int threads = n_rows * problem.in * problem.out > worth_threads ? kernels::threads() : 1;
     LinearTiles tiles = in_tiles();
@@ -127,7 +127,7 @@ void linear(const Linear& problem) {
         throw std::invalid_argument("linear: sizes must be positive");
     if (problem.n_rows == 0) return;
     if (!problem.x || !problem.weight || !problem.y) throw std::invalid_argument("linear: an array is null");
-    if (problem.format && problem.in % quantization_block_of(*problem.format).n != 0)
+    if (problem.format && problem.in % block_size_of_format(*problem.format).n != 0)
         throw std::invalid_argument("linear: the row length is not a multiple of the format's block size");
     const LevelKernels& level = level_kernels();
     const LinearKernel& kernel = problem.dtype == DType::bf16 ? level.linear_bf16 : level.linear_f32;

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/expand_weights_body.h"
 #include "kernels/cpu/linear_stored_body.h"
 #include "kernels/cpu/linear_tile_body.h"
-#include "kernels/cpu/weight_blocks_body.h"
 
 namespace kvscope::kernels {
 
@@ -13,7 +13,7 @@ template <class Simd, class Factors>
 struct LinearDirect {
     using Tile = LinearTile<Simd, Factors>;
     using Layout = LinearLayout<Simd, Factors>;
-    using Blocks = WeightBlocksBody<Simd>;
+    using Blocks = ExpandWeightsBody<Simd>;
     using T = typename Factors::T;
     using elem = typename Factors::elem;
     static constexpr bool kReadsStored = Factors::kPart == 32 ? Blocks::kHasPairs : sizeof(T) == sizeof(float);

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/expand_weights_body.h"
 #include "kernels/cpu/linear_layout_body.h"
 #include "kernels/cpu/linear_output_body.h"
 #include "kernels/cpu/linear_task.h"
-#include "kernels/cpu/weight_blocks_body.h"
 
 namespace kvscope::kernels {
 
@@ -14,7 +14,7 @@ namespace kvscope::kernels {
 template <class Simd, class Factors>
 struct LinearPanel {
     using Layout = LinearLayout<Simd, Factors>;
-    using Blocks = WeightBlocksBody<Simd>;
+    using Blocks = ExpandWeightsBody<Simd>;
     using vec = typename Simd::vec;
     using T = typename Factors::T;
     using elem = typename Factors::elem;

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/expand_weights_body.h"
 #include "kernels/cpu/linear_tile_body.h"
-#include "kernels/cpu/weight_blocks_body.h"
 
 namespace kvscope::kernels {
 
@@ -12,7 +12,7 @@ template <class Simd, class Factors>
 struct LinearStored {
     using Tile = LinearTile<Simd, Factors>;
     using Layout = LinearLayout<Simd, Factors>;
-    using Blocks = WeightBlocksBody<Simd>;
+    using Blocks = ExpandWeightsBody<Simd>;
     using vec = typename Simd::vec;
     using elem = typename Factors::elem;
     static constexpr int kGroup = Blocks::kGroup;

@@ -57,7 +57,7 @@ Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64
     parallel_for(n_rows, n_rows * n, [&](int64_t row) {
         Histogram& histogram = histograms[static_cast<size_t>(row)];
         const Score* of_row = scores + row * row_stride;
-        for (int64_t i = 0; i < n; ++i) ++histogram[key_of(of_row[i]) >> shift];
+        for (int64_t i = 0; i < n; ++i) ++histogram[sort_key_of_score(of_row[i]) >> shift];
     });
     std::vector<int64_t> n_keys;  // keys of each row in the bucket
     const auto cut = [&] {
@@ -72,7 +72,7 @@ Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64
         auto& of_row = keys[static_cast<size_t>(row)];
         of_row.reserve(static_cast<size_t>(n_keys[static_cast<size_t>(row)]));
         for (int64_t i = 0; i < n; ++i) {
-            const Key key = key_of(scores[row * row_stride + i]);
+            const Key key = sort_key_of_score(scores[row * row_stride + i]);
             if (key >> shift == digit) of_row.push_back(key);
         }
     });
@@ -123,7 +123,7 @@ void select(const Score* scores, int64_t n, int64_t k, uint32_t* indices) {
     auto [cut, equal_left] = find_cut(scores, 1, n, n, k);
     int64_t taken = 0;
     for (int64_t i = 0; taken < k; ++i) {
-        const auto key = key_of(scores[i]);
+        const auto key = sort_key_of_score(scores[i]);
         if (key > cut || (key == cut && equal_left-- > 0)) indices[taken++] = static_cast<uint32_t>(i);
     }
 }
@@ -139,7 +139,7 @@ void count_by_row(const Score* scores, int64_t n_rows, int64_t n, int64_t row_st
     parallel_for(n_rows, n_rows * n, [&, key_of_cut = cut](int64_t row) {
         int64_t above = 0, at_cut = 0;
         for (int64_t i = 0; i < n; ++i) {
-            const auto key = key_of(scores[row * row_stride + i]);
+            const auto key = sort_key_of_score(scores[row * row_stride + i]);
             above += key > key_of_cut;
             at_cut += key == key_of_cut;
         }

@@ -29,7 +29,7 @@ struct Place {
 /// Returns a key that ascends as scores descend. NaN has the highest key.
 template <class Score>
 KeyOf<Score> descending_key(Score score) {
-    return score == score ? static_cast<KeyOf<Score>>(~key_of(score)) : ~KeyOf<Score>{0};
+    return score == score ? static_cast<KeyOf<Score>>(~sort_key_of_score(score)) : ~KeyOf<Score>{0};
 }
 
 template <class Key>

@@ -4,8 +4,8 @@
 
 namespace kvscope::kernels {
 
-void add_mapped(const StoredNumbers& numbers, const float* map, int columns, float* out) {
-    level_kernels().add_mapped(numbers, map, columns, out);
+void add_product_with_map(const StoredNumbers& numbers, const float* map, int columns, float* out) {
+    level_kernels().add_product_with_map(numbers, map, columns, out);
 }
 
 void add_weighted(const StoredNumbers& numbers, const float* weights, int64_t weight_stride, int n_queries,

@@ -14,7 +14,7 @@ struct StoredNumberProductsBody {
     static constexpr int W = Simd::W;
     static constexpr int kRows = 4;
 
-    static void add_mapped(const StoredNumbers& numbers, const float* map, int columns, float* out) {
+    static void add_product_with_map(const StoredNumbers& numbers, const float* map, int columns, float* out) {
         if (numbers.dtype == DType::f32)
             mapped<float>(numbers, map, columns, out);
         else

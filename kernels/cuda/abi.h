@@ -95,7 +95,7 @@ using AttentionPrefillWorkspace = KernelsWorkspace<PrefillAttention>;
 inline constexpr const char* kAttentionPrefillSymbol = "kvscope_cuda_attention_prefill";
 inline constexpr const char* kAttentionPrefillWorkspaceSymbol = "kvscope_cuda_attention_prefill_workspace";
 
-/// Requires non-zero scale and query_head_stride. window_peak needs the same workspace.
+/// Requires non-zero scale and query_head_stride. window_attention_head_max needs the same workspace.
 using RunWindowAttention = Kernel<WindowAttention>;
 using RunWindowAttentionWorkspace = KernelWorkspace<WindowAttention>;
 inline constexpr const char* kWindowAttentionSymbol = "kvscope_cuda_window_attention";

@@ -54,7 +54,7 @@ bool launch_pieces(const DecodePlan::Passes& all, const DecodePass* passes, cons
     if (all.n_blocks == 0) return true;
     const auto kernel = attend_pieces<T, Q>;
     if (!call.opted_in<Shared>(kName, kernel)) return false;
-    kernel<<<grid(all.n_blocks), kDecodeThreads, sizeof(Shared), call.queue()>>>(
+    kernel<<<to_grid_size(all.n_blocks), kDecodeThreads, sizeof(Shared), call.queue()>>>(
         arrays, passes, static_cast<int64_t>(all.passes.size()));
     return true;
 }
@@ -63,7 +63,7 @@ template <int D, int Q>
 void launch_matrices(const DecodePlan::Passes& all, const DecodePass* passes, const DecodeArrays& arrays,
                      const Call& call) {
     if (all.n_blocks == 0) return;
-    multiply_pieces<D, Q><<<grid(all.n_blocks), kDecodeThreads, 0, call.queue()>>>(
+    multiply_pieces<D, Q><<<to_grid_size(all.n_blocks), kDecodeThreads, 0, call.queue()>>>(
         arrays, passes, static_cast<int64_t>(all.passes.size()));
 }
 
@@ -104,7 +104,7 @@ bool decode(std::span<const DecodeRow> rows, int head_dim, float scale, const Ca
     for (size_t i = 0; plan.wants_attention && i < plan.of_kinds.size(); ++i) {
         const DecodePlan::Passes& all = plan.of_kinds[i];
         if (all.n_blocks == 0) continue;
-        scale_weights<<<grid(all.n_blocks), kDecodeThreads, 0, stream>>>(
+        scale_weights<<<to_grid_size(all.n_blocks), kDecodeThreads, 0, stream>>>(
             placed.arrays, placed.passes[i], static_cast<int64_t>(all.passes.size()), DecodePlan::kQueries[i]);
     }
     return call.launched(kName);

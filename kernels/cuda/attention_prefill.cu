@@ -52,10 +52,10 @@ bool attend(std::span<const PrefillAttention> problems, const Call& call) {
     const auto columns_kernel = add_columns<T, D>;
     if (!call.opted_in<PrefillShared<T, D>>(kName, attend_kernel)) return false;
     if (!call.opted_in<ColumnShared<T, D>>(kName, columns_kernel)) return false;
-    attend_kernel<<<grid(plan.n_blocks), kThreads, sizeof(PrefillShared<T, D>), call.queue()>>>(
+    attend_kernel<<<to_grid_size(plan.n_blocks), kThreads, sizeof(PrefillShared<T, D>), call.queue()>>>(
         placed.items, static_cast<int64_t>(plan.items.size()));
     if (plan.n_column_blocks > 0)
-        columns_kernel<<<grid(plan.n_column_blocks), kThreads, sizeof(ColumnShared<T, D>), call.queue()>>>(
+        columns_kernel<<<to_grid_size(plan.n_column_blocks), kThreads, sizeof(ColumnShared<T, D>), call.queue()>>>(
             placed.items, placed.columns, static_cast<int64_t>(plan.columns.size()));
     return call.launched(kName);
 }

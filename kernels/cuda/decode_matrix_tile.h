@@ -97,7 +97,7 @@ struct DecodeMatrixPiece : PieceOfRow {
     KVSCOPE_DEVICE void fetch_keys(int t, int first, Held& to) const {
         KVSCOPE_UNROLL
         for (int half = 0; half < 2; ++half) {
-            const int entry = least(first + half * 8 + column_of(t), count - 1);
+            const int entry = min_of_two(first + half * 8 + column_of(t), count - 1);
             const bf16* key = keys + entry * key_stride + t % 4 * 8;
             KVSCOPE_UNROLL
             for (int i = 0; i < kOfKey; ++i)
@@ -108,7 +108,7 @@ struct DecodeMatrixPiece : PieceOfRow {
     KVSCOPE_DEVICE void fetch_values(int t, int first, Held& to) const {
         KVSCOPE_UNROLL
         for (int e = 0; e < 4; ++e) {
-            const int entry = least(first + neighbour_of(t, e / 2) + e % 2, count - 1);
+            const int entry = min_of_two(first + neighbour_of(t, e / 2) + e % 2, count - 1);
             const bf16* value = values + entry * value_stride + column_of(t) * 8;
             KVSCOPE_UNROLL
             for (int i = 0; i < kOfValue; ++i)
@@ -177,7 +177,7 @@ struct DecodeMatrixPiece : PieceOfRow {
             for (int i = 0; i < 4 * kBatches; ++i) scores[t][i / 2][i % 2] = place_of(t, i, shared);
             each_score(t, [&](float& score, int, bool exists) {
                 score = exists ? score * scale : kMasked;
-                reduced[t] = quick_most(reduced[t], score);
+                reduced[t] = quick_max_of_two(reduced[t], score);
             });
         });
         join_columns(block, reduced, Most{}, shared.largest);
@@ -198,7 +198,7 @@ struct DecodeMatrixPiece : PieceOfRow {
                                : nullptr;
         float total = 0;
         each_score(t, [&](float& score, int entry, bool exists) {
-            score = power_of_two(score - largest);
+            score = exp2_of(score - largest);
             if (!exists) return;
             const float counted = n ? multiply_rounded(score, n[entry]) : score;
             if (attention) attention[entry] = counted;

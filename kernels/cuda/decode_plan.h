@@ -80,7 +80,7 @@ struct DecodePlan {
     void add(const DecodeRow& row, int head_dim) {
         if (!row.continues) chains.push_back({n_states, 0, row.n_queries, row.out, row.out_stride, 0, 0});
         DecodeChain& chain = chains.back();
-        DecodePart part{row,      pieces_of(row.n_entries, kDecodePiece),
+        DecodePart part{row,      divide_rounding_up(row.n_entries, kDecodePiece),
                         n_states, static_cast<int64_t>(chains.size()) - 1,
                         false,    false};
         if (part.row.key_dim == 0) part.row.key_dim = head_dim;

@@ -61,7 +61,7 @@ struct PieceOfRow {
         const Range range = chunk_range(part.row.n_entries, part.n_pieces, piece);
         begin = static_cast<int>(range.begin);
         count = static_cast<int>(range.end - range.begin);
-        n_queries = least(most_queries, part.row.n_queries - first_query);
+        n_queries = min_of_two(most_queries, part.row.n_queries - first_query);
         state = part.state + piece * part.row.n_queries + first_query;
     }
 };
@@ -101,7 +101,7 @@ struct DecodePiece : PieceOfRow {
 
     KVSCOPE_DEVICE int n_staged() const {
         const int fit = kDecodeStagedBytes / static_cast<int>(sizeof(T)) / arrays.head_dim;
-        return part.aligned_values ? least(count, fit) : 0;
+        return part.aligned_values ? min_of_two(count, fit) : 0;
     }
 
     KVSCOPE_DEVICE void stage_values(Block& block, Shared& shared) const {
@@ -118,7 +118,7 @@ struct DecodePiece : PieceOfRow {
 
     KVSCOPE_DEVICE void read_queries(Block& block, Shared& shared) const {
         const T* q = static_cast<const T*>(part.row.q) + first_query * part.row.q_stride;
-        const int width = static_cast<int>(pieces_of(part.row.key_dim, kPer)) * kPer;
+        const int width = static_cast<int>(divide_rounding_up(part.row.key_dim, kPer)) * kPer;
         block.threads([&](int t) {
             for (int i = 0; i < Q; ++i)
                 for (int c = t; c < width; c += Block::kThreads) {
@@ -161,8 +161,8 @@ struct DecodePiece : PieceOfRow {
             Numbers<Loaded<T>, kEntries> keys;
             KVSCOPE_UNROLL
             for (int e = 0; e < kEntries; ++e) {
-                const int entry = least(first + e * kApart, count - 1);  // a repeated last entry is not written
-                keys[e] = load<aligned>(k + entry * row.k_stride + c, row.key_dim - c);
+                const int entry = min_of_two(first + e * kApart, count - 1);  // a repeated last entry is not written
+                keys[e] = load_elements<aligned>(k + entry * row.k_stride + c, row.key_dim - c);
             }
             KVSCOPE_UNROLL
             for (int i = 0; i < Q; ++i) {
@@ -185,7 +185,8 @@ struct DecodePiece : PieceOfRow {
                 largest[t] = kLowest;
                 const int query = first + t / 32;
                 if (query >= n_queries) return;
-                for (int j = t % 32; j < count; j += 32) largest[t] = most(largest[t], shared.weights[j * Q + query]);
+                for (int j = t % 32; j < count; j += 32)
+                    largest[t] = max_of_two(largest[t], shared.weights[j * Q + query]);
             });
             KVSCOPE_UNROLL
             for (int step = 16; step > 0; step /= 2) block.join_lanes(largest, step, Most{});
@@ -214,7 +215,7 @@ struct DecodePiece : PieceOfRow {
         float total = 0;
         for (int j = lane; j < count; j += 32) {
             float& weight = shared.weights[j * Q + query];
-            weight = power_of_two(weight - largest);
+            weight = exp2_of(weight - largest);
             const float counted = n ? multiply_rounded(weight, n[j]) : weight;
             if (attention) attention[j] = counted;
             total += counted;
@@ -225,7 +226,7 @@ struct DecodePiece : PieceOfRow {
     /// Sums weighted values. Each thread sums a few columns of some entries. Then the sums of all threads are added.
     template <bool aligned>
     KVSCOPE_DEVICE void sum_values(Block& block, Shared& shared) const {
-        const int d = arrays.head_dim, chunks = static_cast<int>(pieces_of(d, kPer));
+        const int d = arrays.head_dim, chunks = static_cast<int>(divide_rounding_up(d, kPer));
         const int groups = Block::kThreads / chunks;
         Own<Block, Numbers<float, Q * kPer>> sums;
         block.registers([&](int t) {
@@ -268,13 +269,13 @@ struct DecodePiece : PieceOfRow {
         const int left = arrays.head_dim - column, staged = n_staged();
         const auto value_of = [&](int entry) {
             if (aligned && entry < staged) return load_aligned(shared.staged + entry * arrays.head_dim + column);
-            return load<aligned>(v + entry * row.v_stride, left);
+            return load_elements<aligned>(v + entry * row.v_stride, left);
         };
         constexpr int kAtOnce = 4;  // loads in flight
         for (int j = first; j < count; j += kAtOnce * apart) {
             Numbers<Loaded<T>, kAtOnce> values;
             KVSCOPE_UNROLL
-            for (int e = 0; e < kAtOnce; ++e) values[e] = value_of(least(j + e * apart, count - 1));
+            for (int e = 0; e < kAtOnce; ++e) values[e] = value_of(min_of_two(j + e * apart, count - 1));
             KVSCOPE_UNROLL
             for (int e = 0; e < kAtOnce; ++e) {
                 if (j + e * apart >= count) continue;
@@ -299,15 +300,15 @@ KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const 
     for (int first = 0; first < chain.n_queries; first += kWarps) {
         Own<Block, float> whole, total;
         const auto query_of = [&](int t) {
-            return least(first + t / 32, chain.n_queries - 1);
+            return min_of_two(first + t / 32, chain.n_queries - 1);
         };  // repeats the last query
         const auto state_of = [&](int t, int64_t piece) { return chain.state + piece * apart + query_of(t); };
         const auto factor_of = [&](int t, int64_t piece) {
-            return power_of_two(arrays.largest[state_of(t, piece)] - whole[t]);
+            return exp2_of(arrays.largest[state_of(t, piece)] - whole[t]);
         };
         block.registers([&](int t) {
             whole[t] = kLowest;
-            for (int64_t s = t % 32; s < n; s += 32) whole[t] = most(whole[t], arrays.largest[state_of(t, s)]);
+            for (int64_t s = t % 32; s < n; s += 32) whole[t] = max_of_two(whole[t], arrays.largest[state_of(t, s)]);
         });
         KVSCOPE_UNROLL
         for (int step = 16; step > 0; step /= 2) block.join_lanes(whole, step, Most{});
@@ -358,7 +359,7 @@ KVSCOPE_DEVICE void scale_decode_weights(Block& block, const DecodeArrays& array
     if (!row.attention) return;
     const int64_t piece = block_index - pass.first_block;
     const Range range = chunk_range(row.n_entries, part.n_pieces, piece);
-    const int end = least(row.n_queries, pass.first_query + most_queries);
+    const int end = min_of_two(row.n_queries, pass.first_query + most_queries);
     block.registers([&](int t) {
         for (int query = pass.first_query; query < end; ++query) {
             const float factor = arrays.largest[part.state + piece * row.n_queries + query];

@@ -31,18 +31,18 @@ __global__ __launch_bounds__(kElementThreads, 1) void activate_rows(SwiGlu p) {
 template <class T>
 __global__ __launch_bounds__(kElementThreads, 1) void rotate_tokens(Rope p) {
     Block block;
-    rotate<T>(block, blockIdx.x, p);
+    rotate_token_vectors<T>(block, blockIdx.x, p);
 }
 
 __global__ __launch_bounds__(kElementThreads, 1) void copy_parts(const RowCopyPart* parts, int64_t n_parts) {
     Block block;
-    copy_rows_of_block(block, parts[item_of_block(parts, n_parts, blockIdx.x, gridDim.x)], blockIdx.x);
+    copy_rows_by_thread_block(block, parts[item_of_block(parts, n_parts, blockIdx.x, gridDim.x)], blockIdx.x);
 }
 
 template <class T>
 __global__ __launch_bounds__(kElementThreads, 1) void vector_errors(RowErrors p) {
     Block block;
-    errors_of_block<T>(block, blockIdx.x, p);
+    compute_relative_errors<T>(block, blockIdx.x, p);
 }
 
 template <class Body>
@@ -58,11 +58,13 @@ bool is_ours(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; 
 template <class Body>
 bool launch(const char* name, int64_t n_blocks, const Call& call, const Body& body) {
     if (n_blocks > kMostBlocks) return call.refuse(name, "too many rows");
-    if (n_blocks > 0) body(grid(n_blocks));
+    if (n_blocks > 0) body(to_grid_size(n_blocks));
     return call.launched(name);
 }
 
-int64_t norm_blocks(int64_t n_vectors, int64_t dim) { return pieces_of(n_vectors, vectors_of_norm_block(dim)); }
+int64_t norm_blocks(int64_t n_vectors, int64_t dim) {
+    return divide_rounding_up(n_vectors, vectors_of_norm_block(dim));
+}
 
 bool run(const RmsNorm& problem, const Call& call) {
     constexpr const char* kName = "rms_norm";
@@ -106,7 +108,7 @@ bool run(const AddRmsNorm& problem, const Call& call) {
 bool run(const abi::AddElements& p, const Call& call) {
     constexpr const char* kName = "add";
     if (!is_ours(p.delta_dtype)) return call.refuse(kName, "expected f32 or bf16");
-    return launch(kName, pieces_of(p.n, kElementsOfBlock), call, [&](unsigned blocks) {
+    return launch(kName, divide_rounding_up(p.n, kElementsOfBlock), call, [&](unsigned blocks) {
         with_type(p.delta_dtype, [&]<class Delta>(Delta) {
             add_all<<<blocks, kElementThreads, 0, call.queue()>>>(p.n, p.residual, static_cast<const Delta*>(p.delta));
         });
@@ -119,7 +121,7 @@ bool run(const SwiGlu& problem, const Call& call) {
     if (!is_ours(p.dtype)) return call.refuse(kName, "expected f32 or bf16");
     if (p.in_stride == 0) p.in_stride = p.dim;
     if (p.out_stride == 0) p.out_stride = p.dim;
-    return launch(kName, p.n_rows * pieces_of(p.dim, kElementsOfBlock), call, [&](unsigned blocks) {
+    return launch(kName, p.n_rows * divide_rounding_up(p.dim, kElementsOfBlock), call, [&](unsigned blocks) {
         with_type(p.dtype, [&]<class T>(T) { activate_rows<T><<<blocks, kElementThreads, 0, call.queue()>>>(p); });
     });
 }
@@ -138,7 +140,7 @@ bool run(const Rope& problem, const Call& call) {
 bool run(const RowErrors& p, const Call& call) {
     constexpr const char* kName = "row_errors";
     if (!is_ours(p.dtype)) return call.refuse(kName, "expected f32 or bf16");
-    return launch(kName, pieces_of(p.n_rows * p.n_heads, kElementThreads / 32), call, [&](unsigned blocks) {
+    return launch(kName, divide_rounding_up(p.n_rows * p.n_heads, kElementThreads / 32), call, [&](unsigned blocks) {
         with_type(p.dtype, [&]<class T>(T) { vector_errors<T><<<blocks, kElementThreads, 0, call.queue()>>>(p); });
     });
 }

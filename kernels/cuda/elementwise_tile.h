@@ -16,10 +16,10 @@ inline constexpr int kElementsOfBlock = 1024;  ///< elements of a row per block,
 struct RowPart {
     int64_t row, begin, end;
     KVSCOPE_DEVICE RowPart(int64_t block_index, int64_t dim) {
-        const int64_t tiles = pieces_of(dim, kElementsOfBlock);
+        const int64_t tiles = divide_rounding_up(dim, kElementsOfBlock);
         row = block_index / tiles;
         begin = block_index % tiles * kElementsOfBlock;
-        end = least(dim, begin + kElementsOfBlock);
+        end = min_of_two(dim, begin + kElementsOfBlock);
     }
 };
 
@@ -91,7 +91,7 @@ struct Norm {
 
 template <class Block, class Delta>
 KVSCOPE_DEVICE void add_elements(Block& block, int64_t block_index, int64_t n, float* residual, const Delta* delta) {
-    const int64_t begin = block_index * kElementsOfBlock, end = least(n, begin + kElementsOfBlock);
+    const int64_t begin = block_index * kElementsOfBlock, end = min_of_two(n, begin + kElementsOfBlock);
     block.registers([&](int t) {
         for (int64_t i = begin + t; i < end; i += Block::kThreads) residual[i] += to_float(delta[i]);
     });
@@ -109,14 +109,14 @@ KVSCOPE_DEVICE void apply_swiglu(Block& block, int64_t block_index, const SwiGlu
             const float x = to_float(gate[c]);
             // Limits the exponent so that the power stays finite in f32.
             const float exponent = x * kLog2E < -126.0f ? -126.0f : x * kLog2E;
-            out[c] = from_float<T>(x / (1.0f + power_of_two(-exponent)) * to_float(up[c]));
+            out[c] = from_float<T>(x / (1.0f + exp2_of(-exponent)) * to_float(up[c]));
         }
     });
 }
 
 /// Rotates the vectors of a token. Requires non-zero strides.
 template <class T, class Block>
-KVSCOPE_DEVICE void rotate(Block& block, int64_t token, const Rope& p) {
+KVSCOPE_DEVICE void rotate_token_vectors(Block& block, int64_t token, const Rope& p) {
     const int half = p.head_dim / 2;
     const float* cosines = p.cosines + token * half;
     const float* sines = p.sines + token * half;
@@ -147,13 +147,14 @@ struct RowCopyPart {
             return all % bytes == 0;
         };
         unit = fits(16) ? 16 : fits(4) ? 4 : 1;
-        rows_of_block = most<int64_t>(1, static_cast<int64_t>(kBytesOfBlock / most<size_t>(1, of.row_bytes)));
+        rows_of_block =
+            max_of_two<int64_t>(1, static_cast<int64_t>(kBytesOfBlock / max_of_two<size_t>(1, of.row_bytes)));
     }
-    int64_t n_blocks() const { return pieces_of(copy.n_rows, rows_of_block); }
+    int64_t n_blocks() const { return divide_rounding_up(copy.n_rows, rows_of_block); }
 };
 
 template <class Unit, class Block>
-KVSCOPE_DEVICE void copy_units(Block& block, const RowCopyPart& part, int64_t first, int64_t end) {
+KVSCOPE_DEVICE void copy_rows_in_units(Block& block, const RowCopyPart& part, int64_t first, int64_t end) {
     const RowCopy& copy = part.copy;
     const auto units = static_cast<int>(copy.row_bytes / sizeof(Unit));
     const auto n = static_cast<int>(end - first) * units;
@@ -170,23 +171,23 @@ KVSCOPE_DEVICE void copy_units(Block& block, const RowCopyPart& part, int64_t fi
 }
 
 template <class Block>
-KVSCOPE_DEVICE void copy_rows_of_block(Block& block, const RowCopyPart& part, int64_t block_index) {
+KVSCOPE_DEVICE void copy_rows_by_thread_block(Block& block, const RowCopyPart& part, int64_t block_index) {
     struct alignas(16) Sixteen {
         uint32_t words[4];
     };
     const int64_t first = (block_index - part.first_block) * part.rows_of_block;
-    const int64_t end = least(part.copy.n_rows, first + part.rows_of_block);
+    const int64_t end = min_of_two(part.copy.n_rows, first + part.rows_of_block);
     if (part.unit == 16)
-        copy_units<Sixteen>(block, part, first, end);
+        copy_rows_in_units<Sixteen>(block, part, first, end);
     else if (part.unit == 4)
-        copy_units<uint32_t>(block, part, first, end);
+        copy_rows_in_units<uint32_t>(block, part, first, end);
     else
-        copy_units<uint8_t>(block, part, first, end);
+        copy_rows_in_units<uint8_t>(block, part, first, end);
 }
 
 /// Computes the errors of vectors, one warp each. errors (n_rows, n_heads) must be in device memory.
 template <class T, class Block>
-KVSCOPE_DEVICE void errors_of_block(Block& block, int64_t block_index, const RowErrors& p) {
+KVSCOPE_DEVICE void compute_relative_errors(Block& block, int64_t block_index, const RowErrors& p) {
     Own<Block, Numbers<double, 2>> sums;  // sums of squares: of the difference, and of the expected vector
     const auto vector_of = [&](int t) { return block_index * (Block::kThreads / 32) + t / 32; };
     const int64_t n = p.n_rows * p.n_heads;

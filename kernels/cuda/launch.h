@@ -70,6 +70,6 @@ struct Call {
 
 inline constexpr int64_t kMostBlocks = 0x7fffffff;
 
-inline unsigned grid(int64_t n_blocks) { return static_cast<unsigned>(n_blocks); }
+inline unsigned to_grid_size(int64_t n_blocks) { return static_cast<unsigned>(n_blocks); }
 
 }  // namespace kvscope::kernels::cuda

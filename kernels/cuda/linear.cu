@@ -22,13 +22,13 @@ const char* reason_against(const Linear& p, WeightFormat format) {
     if (p.dtype == DType::f16 || p.y_dtype == DType::f16) return "expected f32 or bf16, found f16";
     if (p.n_rows < 0 || p.in <= 0 || p.out <= 0) return "sizes must be positive";
     if (p.n_rows > 0 && (!p.x || !p.weight || !p.y)) return "an array is null";
-    if (p.in % quantization_block_of(format).n != 0 || p.in % kWeightsAtOnce != 0)
+    if (p.in % block_size_of_format(format).n != 0 || p.in % kWeightsAtOnce != 0)
         return "the row length is not a multiple of the format's block size, or of 8";
     const bool aligned =
         p.dtype == DType::f32 ? is_aligned<float>(p.x, p.x_stride, p.in) : is_aligned<bf16>(p.x, p.x_stride, p.in);
     if (!aligned || reinterpret_cast<uintptr_t>(p.weight) % 16 != 0)
         return "x, its stride or the weight is not aligned to 16 bytes";
-    if (pieces_of(p.n_rows, 8) > 65535 || (p.dtype == DType::bf16 && pieces_of(p.out, 16) > 65535))
+    if (divide_rounding_up(p.n_rows, 8) > 65535 || (p.dtype == DType::bf16 && divide_rounding_up(p.out, 16) > 65535))
         return "too many rows or outputs";
     // The bf16 kernel uses 32-bit offsets.
     if (p.dtype == DType::bf16 && (p.in > kMostElements || p.n_rows * (p.x_stride ? p.x_stride : p.in) > kMostElements))
@@ -37,7 +37,7 @@ const char* reason_against(const Linear& p, WeightFormat format) {
 }
 
 bool run_linear(const Linear& p, const Call& call) {
-    const WeightFormat format = p.format.value_or(format_of(p.dtype));
+    const WeightFormat format = p.format.value_or(weight_format_of(p.dtype));
     if (const char* reason = reason_against(p, format)) return call.refuse(kLinear, reason);
     if (p.n_rows == 0) return true;
     const LinearProblem problem{p.n_rows,
@@ -52,26 +52,26 @@ bool run_linear(const Linear& p, const Call& call) {
                                 p.y_dtype,
                                 p.y_stride ? p.y_stride : p.out};
     if (p.dtype == DType::f32)
-        launch_linear_f32(format, problem, call.queue());
+        launch_linear_with_f32_inputs(format, problem, call.queue());
     else
-        launch_linear_bf16(format, problem, call.queue());
+        launch_linear_with_bf16_inputs(format, problem, call.queue());
     return call.launched(kLinear);
 }
 
 bool run_expand(const char* name, WeightFormat format, DType dtype, const ExpandProblem& p, const Call& call) {
     if (dtype == DType::f16) return call.refuse(name, "expected f32 or bf16, found f16");
-    if (p.in <= 0 || p.in % quantization_block_of(format).n != 0 || p.in % kWeightsAtOnce != 0)
+    if (p.in <= 0 || p.in % block_size_of_format(format).n != 0 || p.in % kWeightsAtOnce != 0)
         return call.refuse(name, "the row length is not a multiple of the format's block size, or of 8");
     if (p.n_rows == 0) return true;
     if (!p.table || !p.out || reinterpret_cast<uintptr_t>(p.table) % 16 != 0)
         return call.refuse(name, "an array is null, or the table is not aligned to 16 bytes");
-    const int64_t n_blocks = pieces_of(p.n_rows * (p.in / kWeightsAtOnce), kLinearThreads);
+    const int64_t n_blocks = divide_rounding_up(p.n_rows * (p.in / kWeightsAtOnce), kLinearThreads);
     if (n_blocks > kMostBlocks) return call.refuse(name, "too many rows");
     with_format(format, [&]<WeightFormat f>() {
         if (dtype == DType::f32)
-            expand_rows<f, float><<<grid(n_blocks), kLinearThreads, 0, call.queue()>>>(p);
+            expand_rows<f, float><<<to_grid_size(n_blocks), kLinearThreads, 0, call.queue()>>>(p);
         else
-            expand_rows<f, bf16><<<grid(n_blocks), kLinearThreads, 0, call.queue()>>>(p);
+            expand_rows<f, bf16><<<to_grid_size(n_blocks), kLinearThreads, 0, call.queue()>>>(p);
     });
     return call.launched(name);
 }

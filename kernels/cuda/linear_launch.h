@@ -7,11 +7,12 @@
 namespace kvscope::kernels::cuda {
 
 /// Each function has its own source file, because these kernels take the longest to compile.
-void launch_linear_f32(WeightFormat format, const LinearProblem& problem, cudaStream_t stream);
-void launch_linear_bf16(WeightFormat format, const LinearProblem& problem, cudaStream_t stream);
+void launch_linear_with_f32_inputs(WeightFormat format, const LinearProblem& problem, cudaStream_t stream);
+void launch_linear_with_bf16_inputs(WeightFormat format, const LinearProblem& problem, cudaStream_t stream);
 
 inline dim3 linear_blocks(const LinearProblem& p, int rows, int outputs) {
-    return {static_cast<unsigned>(pieces_of(p.out, outputs)), static_cast<unsigned>(pieces_of(p.n_rows, rows))};
+    return {static_cast<unsigned>(divide_rounding_up(p.out, outputs)),
+            static_cast<unsigned>(divide_rounding_up(p.n_rows, rows))};
 }
 
 }  // namespace kvscope::kernels::cuda

@@ -50,7 +50,7 @@ struct LinearMatrixTile {
 
     /// Returns the index of a lane's 32 weights within their block.
     KVSCOPE_DEVICE static int part_of(int t, int first) {
-        return kHasBlocks ? element_of(t, first, 0) % static_cast<int>(quantization_block_of(format).n) / 32 : 0;
+        return kHasBlocks ? element_of(t, first, 0) % static_cast<int>(block_size_of_format(format).n) / 32 : 0;
     }
 
     /// Multiplies part by part to save registers. `is_whole`: all warps have a full group, so loads need no condition.
@@ -100,14 +100,15 @@ struct LinearMatrixTile {
     }
 
     KVSCOPE_DEVICE const uint8_t* row_of(int t, int r) const {
-        const int64_t output = least(first_output + t % 32 / 4 + 8 * r, p.out - 1);  // a repeated output is not written
+        const int64_t output =
+            min_of_two(first_output + t % 32 / 4 + 8 * r, p.out - 1);  // a repeated output is not written
         return p.weight + static_cast<size_t>(output) * p.row_bytes;
     }
 
     /// Loads the stored weights at `at`, or zeros past the last element.
     template <bool is_whole>
     KVSCOPE_DEVICE Source block_at(int t, int r, int at) const {
-        constexpr WeightBlock stored = quantization_block_of(format);
+        constexpr WeightBlock stored = block_size_of_format(format);
         if (!is_whole && at >= p.in) return {};
         return load_block_part<format>(row_of(t, r) + static_cast<size_t>(at / stored.n) * stored.bytes,
                                        static_cast<int>(at % stored.n / 32));
@@ -130,7 +131,7 @@ struct LinearMatrixTile {
     template <bool is_whole>
     KVSCOPE_DEVICE Four elements_of(int t, int m, int at) const {
         if (!is_whole && at >= p.in) return {};
-        const int row = least(static_cast<int>(first_row) + t % 32 / 4 + 8 * m, static_cast<int>(p.n_rows) - 1);
+        const int row = min_of_two(static_cast<int>(first_row) + t % 32 / 4 + 8 * m, static_cast<int>(p.n_rows) - 1);
         const auto before = static_cast<uint32_t>(row) * static_cast<uint32_t>(p.x_stride);
         return load_aligned(static_cast<const bf16*>(p.x) + at + before).words;
     }

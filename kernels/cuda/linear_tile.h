@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cuda/weight_blocks.h"
+#include "kernels/cuda/expand_weights.h"
 #include "kernels/linear.h"
 
 /// Products in f32: a warp has two outputs. Other rows do not change the order in which a row's sums are added.
@@ -64,10 +64,10 @@ struct LinearTile {
         KVSCOPE_UNROLL
         for (int r = 0; r < R; ++r)  // a repeated last output is not written
             weights[r] =
-                weights_at<format>(p.weight + static_cast<size_t>(least(output + r, p.out - 1)) * p.row_bytes, at);
+                weights_at<format>(p.weight + static_cast<size_t>(min_of_two(output + r, p.out - 1)) * p.row_bytes, at);
         KVSCOPE_UNROLL
         for (int m = 0; m < M; ++m) {
-            const float* x = static_cast<const float*>(p.x) + least(first_row + m, p.n_rows - 1) * p.x_stride + at;
+            const float* x = static_cast<const float*>(p.x) + min_of_two(first_row + m, p.n_rows - 1) * p.x_stride + at;
             KVSCOPE_UNROLL
             for (int c = 0; c < kWeightsAtOnce; c += kPerLoad<float>) {
                 const Loaded<float> values = load_aligned(x + c);

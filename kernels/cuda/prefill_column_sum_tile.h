@@ -89,13 +89,13 @@ struct ColumnTile {
         of.head = static_cast<int>(at / columns.n_tiles);
         of.first_key = static_cast<int>(at % columns.n_tiles) * kKeys;
         of.n_queries = static_cast<int>(p.n_queries);
-        of.n_keys = least(kKeys, q_begin + of.n_queries - of.first_key);
+        of.n_keys = min_of_two(kKeys, q_begin + of.n_queries - of.first_key);
         of.head_dim = p.head_dim;
         of.apart = p.q_token_stride;
         of.q = static_cast<const T*>(p.q) + int64_t{of.head} * p.head_dim;
         of.softmax = item.sums + of.head * p.n_queries;
         of.scale = p.scale * kLog2E;
-        of.begin = most<int>(0, of.first_key - q_begin) / kQueries * kQueries;
+        of.begin = max_of_two<int>(0, of.first_key - q_begin) / kQueries * kQueries;
         of.end = static_cast<int>(first_query_starting_at_key(p, of.first_key + of.n_keys));
         of.first_full = of.first_key + of.n_keys - 1 - q_begin;
         of.end_full = static_cast<int>(first_query_starting_at_key(p, of.first_key + 1));
@@ -117,7 +117,7 @@ struct ColumnTile {
         for (; query < of.end; query += kQueries, stage = 1 - stage) {
             block.threads([](int) { wait_for_copies<0>(); });
             block.anew([&](int t) { copy_queries(t, query + kQueries, 1 - stage, shared); });
-            if (query < of.first_full || least(query + kQueries, of.n_queries) > of.end_full)
+            if (query < of.first_full || min_of_two(query + kQueries, of.n_queries) > of.end_full)
                 add_tile<false>(block, query, stage, threads, shared);
             else
                 add_tile<true>(block, query, stage, threads, shared);
@@ -223,7 +223,7 @@ struct ColumnTile {
             KVSCOPE_UNROLL
             for (int e = 0; e < 2; ++e) {
                 const float score = own.scores[i / 2][column / 8][i % 2 * 2 + e];
-                const float weight = quick_power_of_two(multiply_add(score, scale, -two[2 * e]));
+                const float weight = quick_exp2_of(multiply_add(score, scale, -two[2 * e]));
                 own.few[i] = multiply_add(weight, two[2 * e + 1], own.few[i]);
             }
         }

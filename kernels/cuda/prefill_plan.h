@@ -47,12 +47,12 @@ struct PrefillPlan {
         using Shape = PrefillShape<T, D>;
         if (problem.n_queries == 0) return;
         PrefillItem item{problem, 0, n_blocks, nullptr};
-        item.n_tiles = pieces_of(problem.n_queries * (problem.n_heads / problem.n_kv_heads), Shape::kRows);
+        item.n_tiles = divide_rounding_up(problem.n_queries * (problem.n_heads / problem.n_kv_heads), Shape::kRows);
         n_blocks += item.n_tiles * problem.n_kv_heads;
         if (problem.first_keys)
             first_keys.insert(first_keys.end(), problem.first_keys, problem.first_keys + problem.n_queries);
         if (problem.column_sums) {
-            const int64_t n_tiles = pieces_of(problem.q_begin + problem.n_queries, Shape::kRows);
+            const int64_t n_tiles = divide_rounding_up(problem.q_begin + problem.n_queries, Shape::kRows);
             columns.push_back({static_cast<int64_t>(items.size()), n_tiles, n_column_blocks});
             n_column_blocks += n_tiles * problem.n_heads;
             n_sums += static_cast<size_t>(problem.n_heads * problem.n_queries);

@@ -39,7 +39,7 @@ inline constexpr float kUnseen = -std::numeric_limits<float>::infinity();
 
 KVSCOPE_DEVICE int64_t first_key_seen_by(const PrefillAttention& p, int64_t query) {
     if (p.first_keys) return p.first_keys[query];
-    return p.sliding_window > 0 ? most<int64_t>(0, p.q_begin + query - p.sliding_window + 1) : 0;
+    return p.sliding_window > 0 ? max_of_two<int64_t>(0, p.q_begin + query - p.sliding_window + 1) : 0;
 }
 
 /// Products of a block's rows and a tile's rows, separate for each warp.

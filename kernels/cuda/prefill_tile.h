@@ -73,7 +73,7 @@ struct PrefillTile {
     KVSCOPE_DEVICE KeysOfRows<T> keys_of_rows() const {
         KeysOfRows<T> keys;
         const PrefillRow first = row(0);
-        const int last = least(static_cast<int>(problem.n_queries) - 1, row(kRows - 1).query);
+        const int last = min_of_two(static_cast<int>(problem.n_queries) - 1, row(kRows - 1).query);
         keys.k = static_cast<const T*>(problem.k) + kv_head() * problem.kv_head_stride;
         keys.v = static_cast<const T*>(problem.v) + kv_head() * problem.kv_head_stride;
         keys.begin = first.low / kKeys * kKeys;
@@ -188,7 +188,7 @@ struct PrefillTile {
             KVSCOPE_UNROLL
             for (int i = 0; i < 2 * kPieces; ++i) largest[t][i] = kUnseen;
             Product::each(threads[t].scores,
-                          [&](float score, int i, int) { largest[t][i] = quick_most(largest[t][i], score); });
+                          [&](float score, int i, int) { largest[t][i] = quick_max_of_two(largest[t][i], score); });
         });
         block.join_lanes(largest, 1, Most{});
         block.join_lanes(largest, 2, Most{});
@@ -224,8 +224,8 @@ struct PrefillTile {
         OfRows correction;
         KVSCOPE_UNROLL
         for (int i = 0; i < 2 * kPieces; ++i) {
-            const float greater = quick_most(own.largest[i], largest[i]);
-            correction[i] = quick_power_of_two(own.largest[i] - greater);
+            const float greater = quick_max_of_two(own.largest[i], largest[i]);
+            correction[i] = quick_exp2_of(own.largest[i] - greater);
             own.largest[i] = greater;
             own.total[i] *= correction[i];
         }
@@ -246,7 +246,7 @@ struct PrefillTile {
             KVSCOPE_UNROLL
             for (int column = key; column < key + 16; column += column % 2 == 0 ? 1 : 7) {
                 float& score = own.scores[i / 2][column / 8][i % 2 * 2 + column % 2];
-                score = quick_power_of_two(multiply_add(score, scale, -own.largest[i]));
+                score = quick_exp2_of(multiply_add(score, scale, -own.largest[i]));
                 const float count = shared.counts[Product::first_column_of(t) + column];
                 own.total[i] = multiply_add(score, count, own.total[i]);
             }
@@ -338,7 +338,7 @@ struct PrefillTile {
             for (int i = 0; i < 2 * kPieces; ++i) {
                 const PrefillRow& row = shared.rows[Product::row_of(t, i)];
                 if (row.high < 0) continue;
-                const float inverse = inverse_of(total[t][i]);
+                const float inverse = reciprocal_or_zero(total[t][i]);
                 if (sums && t % 4 == 0) sums[row.head * n_queries + row.query] = {threads[t].largest[i], inverse};
                 if (!out) continue;
                 T* const to = out + row.query * apart + int64_t{row.head} * d + 2 * (t % 4);

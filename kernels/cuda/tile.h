@@ -31,7 +31,7 @@ KVSCOPE_HOST_DEVICE uint32_t float_to_bits(float x) {
 #endif
 }
 
-KVSCOPE_HOST_DEVICE float power_of_two(float x) {
+KVSCOPE_HOST_DEVICE float exp2_of(float x) {
 #ifdef __CUDA_ARCH__
     return exp2f(x);
 #else
@@ -40,7 +40,7 @@ KVSCOPE_HOST_DEVICE float power_of_two(float x) {
 }
 
 /// Returns 2^x with one instruction instead of four. Returns 0 instead of subnormal numbers.
-KVSCOPE_HOST_DEVICE float quick_power_of_two(float x) {
+KVSCOPE_HOST_DEVICE float quick_exp2_of(float x) {
 #ifdef __CUDA_ARCH__
     float power;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
@@ -77,17 +77,17 @@ KVSCOPE_HOST_DEVICE float add_rounded(float a, float b) {
 }
 
 template <class T>
-KVSCOPE_HOST_DEVICE T least(T a, T b) {
+KVSCOPE_HOST_DEVICE T min_of_two(T a, T b) {
     return b < a ? b : a;
 }
 
 template <class T>
-KVSCOPE_HOST_DEVICE T most(T a, T b) {
+KVSCOPE_HOST_DEVICE T max_of_two(T a, T b) {
     return a < b ? b : a;
 }
 
-/// Like most(), but with one instruction instead of two. If one operand is NaN, returns the other.
-KVSCOPE_HOST_DEVICE float quick_most(float a, float b) {
+/// Like max_of_two(), but with one instruction instead of two. If one operand is NaN, returns the other.
+KVSCOPE_HOST_DEVICE float quick_max_of_two(float a, float b) {
 #ifdef __CUDA_ARCH__
     return fmaxf(a, b);
 #else
@@ -95,7 +95,7 @@ KVSCOPE_HOST_DEVICE float quick_most(float a, float b) {
 #endif
 }
 
-KVSCOPE_HOST_DEVICE int64_t pieces_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+KVSCOPE_HOST_DEVICE int64_t divide_rounding_up(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 struct Add {
     template <class T>
@@ -111,11 +111,11 @@ struct Add {
 };
 
 struct Most {
-    KVSCOPE_DEVICE float operator()(float a, float b) const { return most(a, b); }
+    KVSCOPE_DEVICE float operator()(float a, float b) const { return max_of_two(a, b); }
     template <int n>
     KVSCOPE_DEVICE Numbers<float, n> operator()(Numbers<float, n> a, const Numbers<float, n>& b) const {
         KVSCOPE_UNROLL
-        for (int i = 0; i < n; ++i) a[i] = quick_most(a[i], b[i]);
+        for (int i = 0; i < n; ++i) a[i] = quick_max_of_two(a[i], b[i]);
         return a;
     }
 };
@@ -134,12 +134,12 @@ KVSCOPE_DEVICE Softmax exchanged(const Softmax& x, int step) {
 
 struct Join {
     KVSCOPE_HOST_DEVICE Softmax operator()(const Softmax& a, const Softmax& b) const {
-        const float largest = most(a.largest, b.largest);
-        return {largest, a.total * power_of_two(a.largest - largest) + b.total * power_of_two(b.largest - largest)};
+        const float largest = max_of_two(a.largest, b.largest);
+        return {largest, a.total * exp2_of(a.largest - largest) + b.total * exp2_of(b.largest - largest)};
     }
 };
 
-KVSCOPE_HOST_DEVICE float inverse_of(float total) { return total == 0 ? 0.0f : 1.0f / total; }
+KVSCOPE_HOST_DEVICE float reciprocal_or_zero(float total) { return total == 0 ? 0.0f : 1.0f / total; }
 
 struct Range {
     int64_t begin, end;
@@ -154,7 +154,7 @@ KVSCOPE_HOST_DEVICE Range chunk_range(int64_t n, int64_t pieces, int64_t index) 
 template <class Item>
 KVSCOPE_HOST_DEVICE int64_t item_of_block(const Item* items, int64_t n, int64_t block, int64_t n_blocks) {
     const float share = (static_cast<float>(block) + 0.5f) / static_cast<float>(n_blocks);
-    const auto guess = least<int64_t>(n - 1, static_cast<int64_t>(share * static_cast<float>(n)));
+    const auto guess = min_of_two<int64_t>(n - 1, static_cast<int64_t>(share * static_cast<float>(n)));
     const int64_t own = items[guess].first_block, next = guess + 1 < n ? items[guess + 1].first_block : block + 1;
     if (own <= block && block < next) return guess;
     int64_t low = 0, high = n;
@@ -227,7 +227,7 @@ KVSCOPE_DEVICE Loaded<T> load_some(const T* p, int left) {
 }
 
 template <bool aligned, class T>
-KVSCOPE_DEVICE Loaded<T> load(const T* p, int left) {
+KVSCOPE_DEVICE Loaded<T> load_elements(const T* p, int left) {
     if constexpr (aligned)
         return load_aligned(p);
     else

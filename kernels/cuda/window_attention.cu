@@ -49,7 +49,7 @@ struct WindowPlan {
 
     WindowPlan(const WindowAttention& p, Workspace& workspace)
         : n_keys(p.prefix_only ? p.n_tokens - p.window : p.n_tokens),
-          n_tiles(pieces_of(n_keys, kWindowKeys)),
+          n_tiles(divide_rounding_up(n_keys, kWindowKeys)),
           n_queries(int64_t{p.n_heads} * p.window),
           sums(workspace.place<Softmax>(static_cast<size_t>(n_queries * n_tiles))),
           totals(workspace.place<Softmax>(static_cast<size_t>(n_queries))) {}
@@ -57,10 +57,11 @@ struct WindowPlan {
 
 template <class T>
 void launch(const WindowAttention& p, const WindowPlan& plan, bool peak, cudaStream_t stream) {
-    const dim3 tiles(grid(plan.n_tiles), grid(p.n_heads), grid(pieces_of(p.window, kWindowQueries)));
+    const dim3 tiles(to_grid_size(plan.n_tiles), to_grid_size(p.n_heads),
+                     to_grid_size(divide_rounding_up(p.window, kWindowQueries)));
     tile_sums<T><<<tiles, kWindowKeys, 0, stream>>>(p, plan.n_keys, plan.sums);
-    query_totals<<<grid(pieces_of(plan.n_queries, 128)), 128, 0, stream>>>(plan.n_queries, plan.n_tiles, plan.sums,
-                                                                           plan.totals);
+    query_totals<<<to_grid_size(divide_rounding_up(plan.n_queries, 128)), 128, 0, stream>>>(
+        plan.n_queries, plan.n_tiles, plan.sums, plan.totals);
     if (peak)
         key_peaks<T><<<tiles.x, kWindowKeys, 0, stream>>>(p, plan.n_keys, plan.totals);
     else

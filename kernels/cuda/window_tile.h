@@ -93,7 +93,7 @@ struct WindowTile {
 
     /// Returns the weight of a thread's key for one query. `of_query` is the result of join_window_softmax().
     KVSCOPE_DEVICE static float weight(float logit, const Softmax& of_query) {
-        return power_of_two(logit - of_query.largest) * of_query.total;
+        return exp2_of(logit - of_query.largest) * of_query.total;
     }
 
     /// Computes the mean weight of the tile's keys over the window's queries. totals (w): softmax sums of the head.
@@ -160,7 +160,7 @@ struct WindowTile {
 KVSCOPE_DEVICE Softmax join_window_softmax(const Softmax* sums, int64_t n_tiles, int64_t query) {
     Softmax total;
     for (int64_t tile = 0; tile < n_tiles; ++tile) total = Join{}(total, sums[query * n_tiles + tile]);
-    return {total.largest, inverse_of(total.total)};
+    return {total.largest, reciprocal_or_zero(total.total)};
 }
 
 }  // namespace kvscope::kernels::cuda

@@ -210,7 +210,7 @@ const std::vector<float>& LayerObservations::window_peak(int window) {
         peak.resize(static_cast<size_t>(n_tokens));
         kernels::WindowAttention problem = problem_of(w);
         problem.mean = peak.data();
-        run(&kernels::Backend::window_peak, keys.backend(), problem, peak.size());
+        run(&kernels::Backend::window_attention_head_max, keys.backend(), problem, peak.size());
     } catch (...) {
         window_peak_.erase(entry);
         throw;

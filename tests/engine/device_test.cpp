@@ -133,7 +133,7 @@ TEMPLATE_TEST_CASE("libtorch's functions agree with the processor's kernels", ""
             auto all = arrays.numbers(y, n * out);
             const std::vector<int32_t> ids{3, 0, 20, 3};
             auto* rows = arrays.random<float>(4 * in);
-            arrays.backend().embed({.format = kernels::format_of(type),
+            arrays.backend().embed({.format = kernels::weight_format_of(type),
                                     .columns = in,
                                     .weight = weight,
                                     .dtype = kernels::DType::bf16,
@@ -236,7 +236,7 @@ TEMPLATE_TEST_CASE("libtorch's functions agree with the processor's kernels", ""
                                                   .mean = mean};
                     arrays.backend().window_attention(seen);
                     for (const double number : arrays.numbers(mean, 4 * keys)) all.push_back(number);
-                    arrays.backend().window_peak(seen);
+                    arrays.backend().window_attention_head_max(seen);
                     for (const double number : arrays.numbers(mean, keys)) all.push_back(number);
                     seen.prefix_only = true;
                     arrays.backend().window_attention(seen);

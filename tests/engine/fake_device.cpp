@@ -265,8 +265,9 @@ class FakeKernels final : public kernels::Backend {
     void window_attention(const kernels::WindowAttention& problem) const override {
         run(&kernels::Backend::window_attention, problem, [](auto& p) { return std::tie(p.queries, p.keys, p.mean); });
     }
-    void window_peak(const kernels::WindowAttention& problem) const override {
-        run(&kernels::Backend::window_peak, problem, [](auto& p) { return std::tie(p.queries, p.keys, p.mean); });
+    void window_attention_head_max(const kernels::WindowAttention& problem) const override {
+        run(&kernels::Backend::window_attention_head_max, problem,
+            [](auto& p) { return std::tie(p.queries, p.keys, p.mean); });
     }
     void copy_rows(std::span<const kernels::RowCopy> copies) const override {
         processor().copy_rows(translated(copies, [](auto& p) { return std::tie(p.from, p.to); }));

@@ -57,7 +57,7 @@ TEST_CASE("weights keep the file's format and have the numbers that the file's r
     const auto count = [&](const engine::Matrix& matrix) {
         held += matrix.n_bytes();
         for (const auto& part : matrix.parts())  // each part is expanded for a product of many rows
-            if (part.format != kernels::format_of(dtype))
+            if (part.format != kernels::weight_format_of(dtype))
                 largest = std::max(largest, part.rows * matrix.columns() * (dtype == kernels::DType::f32 ? 4 : 2));
     };
     const auto check = [&](const engine::Matrix& matrix, int64_t first, int64_t rows, const std::string& name) {

@@ -35,7 +35,7 @@ void norm_emulated(const RmsNorm& p, X* x, const Delta* delta) {
     Block block;
     float reduced[cuda::kElementThreads / 32];
     const cuda::Norm<Block, X, Delta, Out> norm{p, x, delta};
-    const int64_t n = cuda::pieces_of(p.n_rows * p.heads, cuda::vectors_of_norm_block(p.dim));
+    const int64_t n = cuda::divide_rounding_up(p.n_rows * p.heads, cuda::vectors_of_norm_block(p.dim));
     for (int64_t i = 0; i < n; ++i) norm.run(block, i, spoiled(reduced));
 }
 
@@ -91,7 +91,7 @@ void check_add_norm(int64_t rows, int64_t dim) {
     CHECK(furthest(found, expected) <= tolerance<bf16>);
     auto sum = before;
     Block block;
-    for (int64_t i = 0; i < cuda::pieces_of(rows * dim, cuda::kElementsOfBlock); ++i)
+    for (int64_t i = 0; i < cuda::divide_rounding_up(rows * dim, cuda::kElementsOfBlock); ++i)
         cuda::add_elements(block, i, rows * dim, sum.data(), delta.data());
     CHECK(same_bits(sum, residual));
 }
@@ -107,7 +107,7 @@ void copy_emulated(std::span<const RowCopy> copies) {
     Block block;
     const auto stage = [&](const cuda::CopyPlan::Stage& of, const cuda::RowCopyPart* parts) {
         for (int64_t i = of.n_blocks - 1; i >= 0; --i)
-            cuda::copy_rows_of_block(
+            cuda::copy_rows_by_thread_block(
                 block, parts[cuda::item_of_block(parts, static_cast<int64_t>(of.parts.size()), i, of.n_blocks)], i);
     };
     stage(plan.out, plan.placed_out);
@@ -137,7 +137,7 @@ TEMPLATE_TEST_CASE("simulated activations and rotations of a card equal the CPU'
         SwiGlu p{dtype_of<TestType>, rows, dim, in.data(), in.data() + dim, 2 * dim, expected.data(), dim};
         swiglu(p);
         p.out = found.data();
-        for (int64_t i = 0; i < rows * cuda::pieces_of(dim, cuda::kElementsOfBlock); ++i)
+        for (int64_t i = 0; i < rows * cuda::divide_rounding_up(dim, cuda::kElementsOfBlock); ++i)
             cuda::apply_swiglu<TestType>(block, i, p);
         CHECK(furthest(found, expected) <= tolerance<TestType>);
     }
@@ -152,7 +152,7 @@ TEMPLATE_TEST_CASE("simulated activations and rotations of a card equal the CPU'
         Rope p{dtype_of<TestType>, tokens, 3, d, expected.data(), 3 * d + 7, d, cosines.data(), sines.data()};
         rope(p);
         p.x = found.data();
-        for (int64_t token = 0; token < tokens; ++token) cuda::rotate<TestType>(block, token, p);
+        for (int64_t token = 0; token < tokens; ++token) cuda::rotate_token_vectors<TestType>(block, token, p);
         double worst = 0;
         for (int64_t i = 0; i < static_cast<int64_t>(found.size()); ++i)
             worst = std::max(worst, std::abs(value(found, i) - value(expected, i)));
@@ -204,7 +204,8 @@ TEMPLATE_TEST_CASE("errors of vectors on a card equal a double loop", "[cuda]", 
         const RowErrors p{dtype_of<TestType>, rows,   heads,        d, found.data(), stride,
                           expected.data(),    stride, errors.data()};
         Block block;
-        for (int64_t i = 0; i < cuda::pieces_of(rows * heads, 4); ++i) cuda::errors_of_block<TestType>(block, i, p);
+        for (int64_t i = 0; i < cuda::divide_rounding_up(rows * heads, 4); ++i)
+            cuda::compute_relative_errors<TestType>(block, i, p);
         for (int64_t i = 0; i < rows * heads; ++i) {
             double difference = 0, size = 0;
             for (int c = 0; c < d; ++c) {
@@ -285,7 +286,7 @@ TEMPLATE_TEST_CASE("activations, rotations and errors on CUDA equal the CPU's", 
     mirror.add(in), mirror.add(found), mirror.add(on_card), mirror.add(cosines), mirror.add(sines), mirror.add(errors);
     RowErrors differ{dtype_of<TestType>, 5, 3, 80, in.data(), 240, in.data() + 1, 244, host_errors.data()};
     Block block;
-    for (int64_t i = 0; i < 4; ++i) cuda::errors_of_block<TestType>(block, i, differ);
+    for (int64_t i = 0; i < 4; ++i) cuda::compute_relative_errors<TestType>(block, i, differ);
     differ.found = mirror(differ.found), differ.expected = mirror(differ.expected),
     differ.errors = mirror(errors.data());
     glu.gate = mirror(glu.gate), glu.up = mirror(glu.up), glu.out = mirror(found.data());

@@ -11,7 +11,7 @@ using namespace kvscope::kernels;
 
 TEST_CASE("without CUDA the reason is available and part of the error") {
     if (cuda::available()) {
-        CHECK_THROWS_AS(cuda::symbol("kvscope_cuda_no_such_function"), cuda::Unavailable);
+        CHECK_THROWS_AS(cuda::find_library_function("kvscope_cuda_no_such_function"), cuda::Unavailable);
         return;
     }
     const std::string reason = cuda::unavailable_reason();
@@ -35,7 +35,7 @@ TEST_CASE("without CUDA the reason is available and part of the error") {
 TEST_CASE("a GPU reports its name and memory", "[card]") {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
-    const auto describe = reinterpret_cast<DescribeDevice*>(cuda::symbol(kDescribeDeviceSymbol));
+    const auto describe = reinterpret_cast<DescribeDevice*>(cuda::find_library_function(kDescribeDeviceSymbol));
     DeviceProperties properties{};
     char error[200];
     REQUIRE(describe(0, &properties, error, sizeof error));

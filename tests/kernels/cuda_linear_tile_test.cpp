@@ -33,7 +33,7 @@ std::vector<uint8_t> random_table(WeightFormat format, int64_t rows, int64_t in,
     if (format == WeightFormat::bf16) std::memcpy(bytes.data(), random_values<bf16>(n, 5).data(), n * 2);
     // Halves of factor and offset have exponents of numbers below 1.
     for (size_t i = 1; i < bytes.size(); i += format == WeightFormat::f16 ? 2 : bytes.size()) bytes[i] &= 0xbb;
-    const WeightBlock block = quantization_block_of(format);
+    const WeightBlock block = block_size_of_format(format);
     const auto tame = [&](size_t at) {
         for (size_t i = at + 1; i < bytes.size(); i += block.bytes) bytes[i] = (bytes[i] & 0x83) | 0x20;
     };
@@ -62,7 +62,7 @@ std::vector<T> expanded(WeightFormat format, const std::vector<uint8_t>& table, 
     const cuda::ExpandProblem p{
         rows, in, table.data(), row_bytes(format, in), which.empty() ? nullptr : which.data(), out.data()};
     Block block;
-    for (int64_t i = 0; i < cuda::pieces_of(rows * in / 8, Block::kThreads); ++i)
+    for (int64_t i = 0; i < cuda::divide_rounding_up(rows * in / 8, Block::kThreads); ++i)
         cuda::with_format(format, [&]<WeightFormat f>() { cuda::expand<f, T>(block, i, p); });
     return out;
 }
@@ -156,7 +156,7 @@ TEMPLATE_TEST_CASE("a card expands stored weights to the CPU's numbers, bit by b
 TEMPLATE_TEST_CASE("simulated products with few rows of a card equal the CPU's", "[cuda]", float, bf16) {
     for (const WeightFormat format : kFormats) {
         INFO("format " << static_cast<int>(format));
-        const int64_t rows = 11, in = quantization_block_of(format).n == 1 ? 1000 : 1280, out = 37, stride = in + 8;
+        const int64_t rows = 11, in = block_size_of_format(format).n == 1 ? 1000 : 1280, out = 37, stride = in + 8;
         const auto table = random_table(format, out, in, true);
         const auto x = random_values<TestType>(static_cast<size_t>(rows * stride), 3);
         const auto bias = random_values<float>(static_cast<size_t>(out), 4);
@@ -254,7 +254,7 @@ TEMPLATE_TEST_CASE("products with few rows on CUDA equal the CPU's for any numbe
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     for (const WeightFormat format : kFormats) {
         INFO("format " << static_cast<int>(format));
-        const int64_t rows = 75, in = quantization_block_of(format).n == 1 ? 1000 : 1280, out = 37, stride = in + 8;
+        const int64_t rows = 75, in = block_size_of_format(format).n == 1 ? 1000 : 1280, out = 37, stride = in + 8;
         auto table = random_table(format, out, in, true);
         auto x = random_values<TestType>(static_cast<size_t>(rows * stride), 3);
         auto bias = random_values<float>(static_cast<size_t>(out), 4);

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "kernels/cuda/window_tile.h"
-#include "kernels/window_peak.h"
+#include "kernels/window_attention_head_max.h"
 #include "tests/kernels/kernel_case.h"
 #include "tests/kernels/on_device.h"
 #include "tests/skip.h"
@@ -21,7 +21,8 @@ void window_emulated(const WindowAttention& p, bool peak, bool backwards = false
     Block block(backwards);
     const auto shared = std::make_unique<cuda::WindowShared>();
     const int64_t n_keys = p.prefix_only ? p.n_tokens - p.window : p.n_tokens;
-    const int64_t n_tiles = cuda::pieces_of(n_keys, cuda::kWindowKeys), n_queries = int64_t{p.n_heads} * p.window;
+    const int64_t n_tiles = cuda::divide_rounding_up(n_keys, cuda::kWindowKeys),
+                  n_queries = int64_t{p.n_heads} * p.window;
     std::vector<cuda::Softmax> sums(static_cast<size_t>(n_queries * n_tiles)), totals(static_cast<size_t>(n_queries));
     const auto tile = [&](int64_t i) { return cuda::WindowTile<Block, T>{p, n_keys, i * cuda::kWindowKeys}; };
     for (int64_t i = 0; i < n_tiles; ++i)
@@ -110,12 +111,12 @@ TEMPLATE_TEST_CASE("simulated window attention of a card equals the CPU's", "[cu
     }
 }
 
-TEMPLATE_TEST_CASE("simulated window_peak of a card equals the CPU's", "[cuda]", float, bf16) {
+TEMPLATE_TEST_CASE("simulated window_attention_head_max of a card equals the CPU's", "[cuda]", float, bf16) {
     for (const Sizes& sizes : kSizes) {
         if (sizes.prefix_only) continue;
         INFO("H=" << sizes.n_heads << " d=" << sizes.head_dim << " w=" << sizes.window << " N=" << sizes.n_tokens);
         Case<TestType> expected(sizes, true), found(sizes, true), turned(sizes, true);
-        window_peak(expected.p);
+        window_attention_head_max(expected.p);
         window_emulated<TestType>(found.p, true);
         window_emulated<TestType>(turned.p, true, true);
         compare(found.mean, expected.mean);
@@ -123,7 +124,7 @@ TEMPLATE_TEST_CASE("simulated window_peak of a card equals the CPU's", "[cuda]",
     }
 }
 
-TEMPLATE_TEST_CASE("window_peak on CUDA equals the CPU's", "[card]", float, bf16) {
+TEMPLATE_TEST_CASE("window_attention_head_max on CUDA equals the CPU's", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
     const auto bytes_for = device_function<RunWindowAttentionWorkspace>(kWindowAttentionWorkspaceSymbol);
@@ -131,7 +132,7 @@ TEMPLATE_TEST_CASE("window_peak on CUDA equals the CPU's", "[card]", float, bf16
         if (sizes.prefix_only) continue;
         INFO("H=" << sizes.n_heads << " d=" << sizes.head_dim << " w=" << sizes.window << " N=" << sizes.n_tokens);
         Case<TestType> expected(sizes, true), found(sizes, true);
-        window_peak(expected.p);
+        window_attention_head_max(expected.p);
         Mirror mirror;
         mirror.add(found.queries), mirror.add(found.keys), mirror.add(found.mean);
         WindowAttention p = found.p;

@@ -51,7 +51,7 @@ class Mirror {
 
 template <class Function>
 Function* device_function(const char* symbol) {
-    return reinterpret_cast<Function*>(cuda::symbol(symbol));
+    return reinterpret_cast<Function*>(cuda::find_library_function(symbol));
 }
 
 /// Calls `run` with a workspace and waits for its work on the default stream.

@@ -31,7 +31,7 @@ TEMPLATE_TEST_CASE("stored numbers times a map are added to the output, independ
                 const auto map = random_values<float>(static_cast<size_t>(width * columns), 2);
                 const auto before = random_values<float>(static_cast<size_t>(n * columns), 3);
                 auto out = before;
-                add_mapped(numbers_of(data, n, width), map.data(), columns, out.data());
+                add_product_with_map(numbers_of(data, n, width), map.data(), columns, out.data());
                 for (int64_t i = 0; i < n; ++i)
                     for (int c = 0; c < columns; ++c) {
                         double sum = value(before, i * columns + c), size = std::abs(sum);
@@ -44,7 +44,7 @@ TEMPLATE_TEST_CASE("stored numbers times a map are added to the output, independ
                     }
                 std::vector<float> alone(before.end() - columns, before.end());
                 const std::vector<TestType> last(data.end() - kStride, data.end());
-                add_mapped(numbers_of(last, 1, width), map.data(), columns, alone.data());
+                add_product_with_map(numbers_of(last, 1, width), map.data(), columns, alone.data());
                 CHECK(alone == std::vector<float>(out.end() - columns, out.end()));
             }
 }

@@ -1,4 +1,4 @@
-#include "kernels/window_peak.h"
+#include "kernels/window_attention_head_max.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,13 +20,13 @@ void check(const WindowAttention& problem) {
     if (problem.prefix_only || problem.n_kv_heads < 1 || problem.n_heads < 1 ||
         problem.n_heads % problem.n_kv_heads != 0 || problem.head_dim < 1 || problem.window < 1 ||
         problem.window > problem.n_tokens || problem.sliding_window < 0 || problem.scale < 0) {
-        throw std::invalid_argument("window_peak: the sizes contradict each other");
+        throw std::invalid_argument("window_attention_head_max: the sizes contradict each other");
     }
     if (problem.keys_dtype != DType::f32 && problem.keys_dtype != DType::bf16) {
-        throw std::invalid_argument("window_peak: expected keys in f32 or bf16");
+        throw std::invalid_argument("window_attention_head_max: expected keys in f32 or bf16");
     }
     if (!problem.queries || !problem.keys || !problem.mean)
-        throw std::invalid_argument("window_peak: an array is null");
+        throw std::invalid_argument("window_attention_head_max: an array is null");
 }
 
 float largest_of(const float* values, int64_t n) {
@@ -79,7 +79,7 @@ void add_weights(float* logits, int64_t stride, int64_t n, int group, float* sum
 
 }  // namespace
 
-void window_peak(const WindowAttention& problem) {
+void window_attention_head_max(const WindowAttention& problem) {
     check(problem);
     const int64_t n = problem.n_tokens, d = problem.head_dim, w = problem.window;
     const int group = problem.n_heads / problem.n_kv_heads;

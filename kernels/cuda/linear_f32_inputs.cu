@@ -22,7 +22,7 @@ void launch(WeightFormat format, const LinearProblem& p, cudaStream_t stream) {
 
 }  // namespace
 
-void launch_linear_f32(WeightFormat format, const LinearProblem& problem, cudaStream_t stream) {
+void launch_linear_with_f32_inputs(WeightFormat format, const LinearProblem& problem, cudaStream_t stream) {
     if (problem.n_rows <= 1) return launch<1>(format, problem, stream);
     launch<kLinearMostRows>(format, problem, stream);
 }

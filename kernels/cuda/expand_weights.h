@@ -27,7 +27,7 @@ struct Eight {
     KVSCOPE_HOST_DEVICE uint32_t word(int i) const { return i < 4 ? low : high; }
 };
 
-KVSCOPE_HOST_DEVICE Eight eight_at(const uint8_t* p) {
+KVSCOPE_HOST_DEVICE Eight eight_bytes_at(const uint8_t* p) {
     return {two_bytes_at(p) | two_bytes_at(p + 2) << 16, two_bytes_at(p + 4) | two_bytes_at(p + 6) << 16};
 }
 
@@ -50,16 +50,17 @@ struct Scaling {
 };
 
 template <bool adds>
-KVSCOPE_HOST_DEVICE float scaled(float q, const Scaling& scaling) {
+KVSCOPE_HOST_DEVICE float scale_and_offset(float q, const Scaling& scaling) {
     const float x = multiply_rounded(q, scaling.factor);
     return adds ? add_rounded(x, scaling.offset) : x;
 }
 
 template <bool adds>
-KVSCOPE_HOST_DEVICE Weights scaled(const Eight& q, int zero, const Scaling& scaling) {
+KVSCOPE_HOST_DEVICE Weights scale_and_offset(const Eight& q, int zero, const Scaling& scaling) {
     Weights x;
     KVSCOPE_UNROLL
-    for (int i = 0; i < kWeightsAtOnce; ++i) x[i] = scaled<adds>(byte_as_float(q.word(i), i % 4, zero), scaling);
+    for (int i = 0; i < kWeightsAtOnce; ++i)
+        x[i] = scale_and_offset<adds>(byte_as_float(q.word(i), i % 4, zero), scaling);
     return x;
 }
 
@@ -74,20 +75,20 @@ constexpr bool small_block_has_offset(WeightFormat format) {
 }
 constexpr bool has_fifth(WeightFormat format) { return format == WeightFormat::q5_0 || format == WeightFormat::q5_1; }
 
-constexpr int stored_words(WeightFormat format) {
+constexpr int words_of_eight_weights(WeightFormat format) {
     if (is_unquantized(format)) return format == WeightFormat::f32 ? 8 : 4;
-    return quantization_block_of(format).n == 32 ? (has_fifth(format) ? 4 : 3) : 6;
+    return block_size_of_format(format).n == 32 ? (has_fifth(format) ? 4 : 3) : 6;
 }
 
 /// Eight weights as loaded, before any computation: plain numbers, or factors, offset and packed bits.
 template <WeightFormat format>
-using Stored = Numbers<uint32_t, stored_words(format)>;
+using Stored = Numbers<uint32_t, words_of_eight_weights(format)>;
 
 /// Loads weights [at, at + 8) of the block of 32 at p.
 template <WeightFormat format>
 KVSCOPE_HOST_DEVICE Stored<format> load_from_small_block(const uint8_t* p, int at) {
     constexpr int fifths = small_block_has_offset(format) ? 4 : 2, bytes = fifths + (has_fifth(format) ? 4 : 0);
-    const Eight q = eight_at(p + bytes + (format == WeightFormat::q8_0 ? at : at % 16));
+    const Eight q = eight_bytes_at(p + bytes + (format == WeightFormat::q8_0 ? at : at % 16));
     Stored<format> x;
     x[0] = two_bytes_at(p) | (small_block_has_offset(format) ? two_bytes_at(p + 2) << 16 : 0u);
     x[1] = q.low;
@@ -97,14 +98,14 @@ KVSCOPE_HOST_DEVICE Stored<format> load_from_small_block(const uint8_t* p, int a
 }
 
 template <WeightFormat format>
-KVSCOPE_HOST_DEVICE Weights weights_of_small(const Stored<format>& stored, int at) {
+KVSCOPE_HOST_DEVICE Weights expand_eight_of_small_block(const Stored<format>& stored, int at) {
     using enum WeightFormat;
     constexpr bool adds = small_block_has_offset(format);
     const Scaling scaling{half_number(stored[0] & 0xffffu), adds ? half_number(stored[0] >> 16) : 0.0f};
     Eight q{stored[1], stored[2]};
     if constexpr (format == q8_0) {
         constexpr uint32_t kSigns = 0x80808080u;  // maps -128 ... 127 to 0 ... 255
-        return scaled<false>(Eight{q.low ^ kSigns, q.high ^ kSigns}, 128, scaling);
+        return scale_and_offset<false>(Eight{q.low ^ kSigns, q.high ^ kSigns}, 128, scaling);
     } else {
         constexpr uint32_t kLower = 0x0f0f0f0fu;
         constexpr int zero = format == q4_0 ? 8 : format == q5_0 ? 16 : 0;
@@ -114,19 +115,21 @@ KVSCOPE_HOST_DEVICE Weights weights_of_small(const Stored<format>& stored, int a
             const uint32_t fifth = stored[3] >> at;
             q = {q.low | spread(fifth) << 4, q.high | spread(fifth >> 4) << 4};
         }
-        return scaled<adds>(q, zero, scaling);
+        return scale_and_offset<adds>(q, zero, scaling);
     }
 }
 
 /// Scale `i` of q3_k has six bits: the lower four in 8 bytes, the upper two in 4 bytes.
-KVSCOPE_HOST_DEVICE uint32_t q3_scale_bytes(const uint8_t* p, int i) { return p[96 + i % 8] | p[104 + i % 4] << 8; }
+KVSCOPE_HOST_DEVICE uint32_t load_packed_q3_scale(const uint8_t* p, int i) {
+    return p[96 + i % 8] | p[104 + i % 4] << 8;
+}
 KVSCOPE_HOST_DEVICE int q3_scale(uint32_t bytes, int i) {
     const uint32_t low = (bytes & 255) >> i / 8 * 4 & 15, high = bytes >> 8 >> i / 4 * 2 & 3;
     return static_cast<int>(low | high << 4) - 32;
 }
 
 /// Returns the bytes of scale and minimum `i` of q4_k and q5_k. The last four pairs share bytes with the first four.
-KVSCOPE_HOST_DEVICE uint32_t six_bit_bytes(const uint8_t* p, int i) {
+KVSCOPE_HOST_DEVICE uint32_t load_packed_six_bit_scaling(const uint8_t* p, int i) {
     return p[4 + i % 4] | p[8 + i % 4] << 8 | p[12 + i % 4] << 16;
 }
 KVSCOPE_HOST_DEVICE Scaling six_bit_scaling(uint32_t bytes, uint32_t halves, int i) {
@@ -147,29 +150,29 @@ KVSCOPE_HOST_DEVICE Stored<format> load_from_large_block(const uint8_t* p, int a
     if constexpr (format == q2_k) {
         halves = two_bytes_at(p + 80) | two_bytes_at(p + 82) << 16;
         scales = p[sixteenth];
-        low = eight_at(p + 16 + part / 4 * 32 + within);
+        low = eight_bytes_at(p + 16 + part / 4 * 32 + within);
     } else if constexpr (format == q3_k) {
         halves = two_bytes_at(p + 108);
-        scales = q3_scale_bytes(p, sixteenth);
-        low = eight_at(p + 32 + part / 4 * 32 + within);
-        high = eight_at(p + within);
+        scales = load_packed_q3_scale(p, sixteenth);
+        low = eight_bytes_at(p + 32 + part / 4 * 32 + within);
+        high = eight_bytes_at(p + within);
     } else if constexpr (format == q4_k || format == q5_k) {
         halves = two_bytes_at(p) | two_bytes_at(p + 2) << 16;
-        scales = six_bit_bytes(p, part);
-        low = eight_at(p + (format == q4_k ? 16 : 48) + part / 2 * 32 + within);
-        if constexpr (format == q5_k) high = eight_at(p + 16 + within);
+        scales = load_packed_six_bit_scaling(p, part);
+        low = eight_bytes_at(p + (format == q4_k ? 16 : 48) + part / 2 * 32 + within);
+        if constexpr (format == q5_k) high = eight_bytes_at(p + 16 + within);
     } else {
         static_assert(format == q6_k);
         halves = two_bytes_at(p + 208);
         scales = p[192 + sixteenth];
-        low = eight_at(p + part / 4 * 64 + part % 2 * 32 + within);
-        high = eight_at(p + 128 + part / 4 * 32 + within);
+        low = eight_bytes_at(p + part / 4 * 64 + part % 2 * 32 + within);
+        high = eight_bytes_at(p + 128 + part / 4 * 32 + within);
     }
     return {{halves, scales, low.low, low.high, high.low, high.high}};
 }
 
 template <WeightFormat format>
-KVSCOPE_HOST_DEVICE Weights weights_of_large(const Stored<format>& stored, int at) {
+KVSCOPE_HOST_DEVICE Weights expand_eight_of_large_block(const Stored<format>& stored, int at) {
     using enum WeightFormat;
     constexpr bool adds = format == q2_k || format == q4_k || format == q5_k;
     const int part = at / 32, sixteenth = at / 16;
@@ -199,11 +202,11 @@ KVSCOPE_HOST_DEVICE Weights weights_of_large(const Stored<format>& stored, int a
     const auto numbers = [&](uint32_t lower, uint32_t upper) {
         return (lower >> shift & mask * kEachByte) | (upper >> high_shift & high_mask * kEachByte) << above;
     };
-    return scaled<adds>(Eight{numbers(low.low, high.low), numbers(low.high, high.high)}, zero, scaling);
+    return scale_and_offset<adds>(Eight{numbers(low.low, high.low), numbers(low.high, high.high)}, zero, scaling);
 }
 
 /// Returns the lower word of two words shifted right by `bits`, at most 31.
-KVSCOPE_HOST_DEVICE uint32_t shifted(uint32_t low, uint32_t high, uint32_t bits) {
+KVSCOPE_HOST_DEVICE uint32_t funnel_shift_right(uint32_t low, uint32_t high, uint32_t bits) {
 #ifdef __CUDA_ARCH__
     return __funnelshift_r(low, high, bits);
 #else
@@ -231,20 +234,20 @@ KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
     for (int i = 0; i < n; ++i) words[i] = word_at(from + 4 * i);
     const uint32_t last = two_bytes_at(p + 4 * n - 2);  // if aligned, a part of the last word again
     KVSCOPE_UNROLL
-    for (int i = 0; i < n; ++i) words[i] = shifted(words[i], i + 1 < n ? words[i + 1] : last, 8 * beside);
+    for (int i = 0; i < n; ++i) words[i] = funnel_shift_right(words[i], i + 1 < n ? words[i + 1] : last, 8 * beside);
     return words;
 }
 
 /// Whether a thread can hold 32 loaded weights. False for blocks of 256 whose bits are in several places.
 constexpr bool can_load_block_parts(WeightFormat format) {
     return !is_unquantized(format) &&
-           (quantization_block_of(format).n == 32 || format == WeightFormat::q2_k || format == WeightFormat::q4_k);
+           (block_size_of_format(format).n == 32 || format == WeightFormat::q2_k || format == WeightFormat::q4_k);
 }
 
 /// 32 weights loaded word by word: a block of 32, or an eighth of a block of 256.
 template <WeightFormat format>
 struct StoredPart {
-    static constexpr bool kIsSmall = quantization_block_of(format).n == 32;
+    static constexpr bool kIsSmall = block_size_of_format(format).n == 32;
     Stored<format> head;  ///< factors and offset; weights() adds the bits
     uint32_t scales[2];   ///< scales of each half of the part, for blocks of 256
     Numbers<uint32_t, format == WeightFormat::q8_0 || !kIsSmall ? 8 : 4> bits;
@@ -257,10 +260,10 @@ struct StoredPart {
         eight[first] = bits[at];
         eight[first + 1] = bits[at + 1];
         if constexpr (kIsSmall) {
-            return weights_of_small<format>(eight, 8 * i);
+            return expand_eight_of_small_block<format>(eight, 8 * i);
         } else {
             eight[1] = scales[i / 2];
-            return weights_of_large<format>(eight, 32 * part + 8 * i);
+            return expand_eight_of_large_block<format>(eight, 32 * part + 8 * i);
         }
     }
 };
@@ -286,7 +289,7 @@ KVSCOPE_HOST_DEVICE StoredPart<format> load_block_part(const uint8_t* p, int par
 
 /// Loads weights [at, at + 8) of a row; `at` is a multiple of 8. Rows of plain numbers are aligned to 16 bytes.
 template <WeightFormat format>
-KVSCOPE_DEVICE Stored<format> load_stored(const uint8_t* row, int64_t at) {
+KVSCOPE_DEVICE Stored<format> load_eight_weights(const uint8_t* row, int64_t at) {
     if constexpr (format == WeightFormat::f32) {
         const auto* numbers = reinterpret_cast<const float*>(row) + at;
         const Four a = load_once(numbers), b = load_once(numbers + 4);
@@ -294,7 +297,7 @@ KVSCOPE_DEVICE Stored<format> load_stored(const uint8_t* row, int64_t at) {
     } else if constexpr (is_unquantized(format)) {
         return load_once(reinterpret_cast<const kernels::bf16*>(row) + at);
     } else {
-        constexpr WeightBlock block = quantization_block_of(format);
+        constexpr WeightBlock block = block_size_of_format(format);
         const uint8_t* p = row + static_cast<size_t>(at / block.n) * block.bytes;
         if constexpr (block.n == 32)
             return load_from_small_block<format>(p, static_cast<int>(at % 32));
@@ -304,7 +307,7 @@ KVSCOPE_DEVICE Stored<format> load_stored(const uint8_t* row, int64_t at) {
 }
 
 template <WeightFormat format>
-KVSCOPE_DEVICE Weights weights_of(const Stored<format>& stored, int64_t at) {
+KVSCOPE_DEVICE Weights expand_eight_weights(const Stored<format>& stored, int64_t at) {
     Weights x;
     if constexpr (format == WeightFormat::f32) {
         KVSCOPE_UNROLL
@@ -316,17 +319,17 @@ KVSCOPE_DEVICE Weights weights_of(const Stored<format>& stored, int64_t at) {
     } else if constexpr (format == WeightFormat::f16) {
         KVSCOPE_UNROLL
         for (int i = 0; i < 8; ++i) x[i] = half_number(stored[i / 2] >> i % 2 * 16 & 0xffffu);
-    } else if constexpr (quantization_block_of(format).n == 32) {
-        x = weights_of_small<format>(stored, static_cast<int>(at % 32));
+    } else if constexpr (block_size_of_format(format).n == 32) {
+        x = expand_eight_of_small_block<format>(stored, static_cast<int>(at % 32));
     } else {
-        x = weights_of_large<format>(stored, static_cast<int>(at % 256));
+        x = expand_eight_of_large_block<format>(stored, static_cast<int>(at % 256));
     }
     return x;
 }
 
 template <WeightFormat format>
 KVSCOPE_DEVICE Weights weights_at(const uint8_t* row, int64_t at) {
-    return weights_of<format>(load_stored<format>(row, at), at);
+    return expand_eight_weights<format>(load_eight_weights<format>(row, at), at);
 }
 
 template <class Body>

@@ -26,22 +26,22 @@ __global__ __launch_bounds__(kMatrixThreads, kNeedsMore&& M == 4 && can_load_blo
 /// Launches blocks of the same outputs next to each other, so that they share weights through the cache.
 template <WeightFormat format, int M, int R, int B = 2>
 void launch(const LinearProblem& p, cudaStream_t stream) {
-    const dim3 blocks(static_cast<unsigned>(pieces_of(p.n_rows, 8 * M)),
-                      static_cast<unsigned>(pieces_of(p.out, 16 * R)));
+    const dim3 blocks(static_cast<unsigned>(divide_rounding_up(p.n_rows, 8 * M)),
+                      static_cast<unsigned>(divide_rounding_up(p.out, 16 * R)));
     multiply_matrices<format, M, R, B><<<blocks, kMatrixThreads, 0, stream>>>(p);
 }
 
 }  // namespace
 
-void launch_linear_bf16(WeightFormat format, const LinearProblem& p, cudaStream_t stream) {
+void launch_linear_with_bf16_inputs(WeightFormat format, const LinearProblem& p, cudaStream_t stream) {
     with_format(format, [&]<WeightFormat f>() {
         if (p.n_rows <= 8) return launch<f, 1, 1>(p, stream);
         if (p.n_rows <= 16) return launch<f, 2, 1>(p, stream);
         // Formats whose loaded weights need more registers use fewer registers for sums.
         constexpr bool is_large = f == WeightFormat::f32;
         constexpr int R =
-            !is_large && (is_unquantized(f) || (can_load_block_parts(f) && quantization_block_of(f).bytes <= 22)) ? 2
-                                                                                                                  : 1;
+            !is_large && (is_unquantized(f) || (can_load_block_parts(f) && block_size_of_format(f).bytes <= 22)) ? 2
+                                                                                                                 : 1;
         if (p.n_rows <= 32 || is_large) return launch<f, 4, R>(p, stream);
         if constexpr (can_load_block_parts(f))
             launch<f, 7, R, 1>(p, stream);

@@ -11,7 +11,7 @@ namespace kvscope::kernels {
 
 /// Decodes stored weights, factor * q + offset with integers q, rounded after each operation like ggml's reference.
 template <class Simd>
-struct WeightBlocksBody {
+struct ExpandWeightsBody {
     using vec = typename Simd::vec;
     static constexpr int kGroup = 32;
     static constexpr size_t kAhead = 2048;  ///< prefetch distance in bytes
@@ -93,7 +93,7 @@ struct WeightBlocksBody {
 
     template <class F>
     struct Scales {
-        static constexpr WeightBlock kBlock = quantization_block_of(F::format);
+        static constexpr WeightBlock kBlock = block_size_of_format(F::format);
         static constexpr int64_t kMost = (kTogether + kBlock.n) / (F::scales_sixteens ? 16 : 32);
         static constexpr int kHalves = F::has_offset ? 2 : 1;  ///< halves at the beginning of a block of 32
         static constexpr float b = kSharesBytes<F> ? 1 : Simd::byte_factor, o = F::has_offset ? 1 : b;
@@ -155,7 +155,7 @@ struct WeightBlocksBody {
     /// loads from the same place must wait for them.
     template <class F, int R>
     struct Stretch {
-        static constexpr WeightBlock kBlock = quantization_block_of(F::format);
+        static constexpr WeightBlock kBlock = block_size_of_format(F::format);
         const uint8_t* rows[R];
         int64_t begin, count;
         Scales<F> scales[R];
