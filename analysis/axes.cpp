@@ -53,7 +53,7 @@ Axis token_axis(size_t n_tokens) {
     return axis;
 }
 
-Panel layers_by_tokens(const std::vector<int>& layers, size_t n_tokens) {
+Panel make_layer_token_panel(const std::vector<int>& layers, size_t n_tokens) {
     Panel panel;
     panel.x = token_axis(n_tokens);
     panel.y = layer_axis(layers);

@@ -15,7 +15,7 @@ Axis head_axis(size_t n_heads, bool query_heads);
 Axis token_axis(size_t n_tokens);
 
 /// Returns a panel with tokens from left to right and layers from top to bottom.
-Panel layers_by_tokens(const std::vector<int>& layers, size_t n_tokens);
+Panel make_layer_token_panel(const std::vector<int>& layers, size_t n_tokens);
 
 template <class Map>
 void set_map_extent(Map& map, size_t rows, size_t columns) {

@@ -142,7 +142,7 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
 
 std::vector<Cell> recalls(const trace::Reader& reader, int prompt) {
     std::vector<Cell> cells(static_cast<size_t>(reader.n_runs(prompt)));
-    if (!run_with_answer_attention(reader, prompt)) return cells;
+    if (!full_run_with_answer_attention(reader, prompt)) return cells;
     const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     std::vector<int> measured;
     for (int run = 0; run < reader.n_runs(prompt); ++run) {

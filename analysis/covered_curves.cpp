@@ -23,7 +23,7 @@ double height_at(const Line& line, double x, const Panel& panel) {
 
 }  // namespace
 
-bool is_hidden_by(const Line& below, const Line& above, const Panel& panel) {
+bool is_line_hidden_by(const Line& below, const Line& above, const Panel& panel) {
     constexpr double line_width = 0.003;
     if (above.style.dash != Dash::solid && above.style.dash != below.style.dash) return false;
     if (!std::is_sorted(above.x.begin(), above.x.end())) return false;
@@ -38,13 +38,13 @@ bool is_hidden_by(const Line& below, const Line& above, const Panel& panel) {
     return is_somewhere;
 }
 
-void name_hidden_lines(std::vector<LegendEntry>& legend, const Panel& panel) {
+void mark_hidden_lines_in_legend(std::vector<LegendEntry>& legend, const Panel& panel) {
     std::vector<const Line*> lines;
     for (const Shape& shape : panel.shapes)
         if (const auto* line = std::get_if<Line>(&shape)) lines.push_back(line);
     for (size_t i = 0; i < lines.size(); ++i) {
         for (size_t j = lines.size(); j-- > i + 1;) {
-            if (!is_hidden_by(*lines[i], *lines[j], panel)) continue;
+            if (!is_line_hidden_by(*lines[i], *lines[j], panel)) continue;
             const std::string under = fmt::format(" (under {})", lines[j]->label);
             legend[i].behind += under;
             legend[i].label += under;

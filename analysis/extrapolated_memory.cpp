@@ -55,7 +55,7 @@ const std::vector<CacheShape>& known_cache_shapes() {
     return shapes;
 }
 
-const CacheShape* find_cache_shape(const std::string& name) {
+const CacheShape* find_known_cache_shape(const std::string& name) {
     const auto& all = known_cache_shapes();
     const auto found = std::find_if(all.begin(), all.end(), [&](const auto& shape) { return shape.name == name; });
     return found == all.end() ? nullptr : &*found;
@@ -66,7 +66,7 @@ CacheShape cache_shape(const trace::ModelAttributes& model) {
 }
 
 CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& known) {
-    const CacheShape* found = find_cache_shape(known);
+    const CacheShape* found = find_known_cache_shape(known);
     return found ? *found : cache_shape(model);
 }
 
@@ -80,7 +80,7 @@ double estimate_cache_bytes(const MemoryAt& at, const trace::RunAttributes& run,
     share *= rows_there / rows_measured;
     if (run.budget_of) return share_of_bytes_at(at, run, share, n_tokens) * at.full_bytes();
     // The user may have given a budget of entries as a share. Only the label contains this share.
-    const auto asked = policies::share_in_label(recorded_label(run));
+    const auto asked = policies::share_in_label(recorded_or_default_label(run));
     if (asked) return (is_budget(share / rows_there, run, n_tokens) ? *asked * rows_there : share) * at.full_bytes();
     if (at.budgets == BudgetsAt::shares) return share * at.full_bytes();
     // The ratio of held entries to the budget, which a window can raise above 1, stays the same.

@@ -28,7 +28,7 @@ struct CacheShape {
 /// Cache dimensions of common models, with 16-bit keys and values.
 const std::vector<CacheShape>& known_cache_shapes();
 
-const CacheShape* find_cache_shape(const std::string& name);
+const CacheShape* find_known_cache_shape(const std::string& name);
 
 /// Returns the dimensions of the trace's model and the bytes of its number type.
 CacheShape cache_shape(const trace::ModelAttributes& model);

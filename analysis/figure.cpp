@@ -58,7 +58,7 @@ bool can_share_labels(const Axis& one, const Axis& other) {
     return one.title == other.title && one.min == other.min && one.max == other.max && one.scale == other.scale;
 }
 
-SubjectPair subjects_at(const Panel& panel, double x, double y) {
+SubjectPair subjects_at_coordinates(const Panel& panel, double x, double y) {
     SubjectPair at{panel.subject, panel.subject};
     set_along(at.a, panel.x, x);
     set_along(at.a, panel.y, y);

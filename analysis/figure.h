@@ -182,7 +182,7 @@ struct Panel {
 bool can_share_labels(const Axis& one, const Axis& other);
 
 /// Returns the subjects at data coordinates of a panel: the panel's subject plus the items on its axes.
-SubjectPair subjects_at(const Panel& panel, double x, double y);
+SubjectPair subjects_at_coordinates(const Panel& panel, double x, double y);
 
 /// Returns the subjects of one cell of a map in the panel. @param map a HeatMap or Categories
 template <class Map>
@@ -190,8 +190,8 @@ SubjectPair subjects_of_cell(const Panel& panel, const Map& map, size_t row, siz
     const auto middle = [](double begin, double end, size_t i, size_t n) {
         return begin + (static_cast<double>(i) + 0.5) * (end - begin) / static_cast<double>(n);
     };
-    return subjects_at(panel, middle(map.x_begin, map.x_end, column, map.columns),
-                       middle(map.y_begin, map.y_end, row, map.rows));
+    return subjects_at_coordinates(panel, middle(map.x_begin, map.x_end, column, map.columns),
+                                   middle(map.y_begin, map.y_end, row, map.rows));
 }
 
 /// Returns the subject of a shape, or the panel's subject if the shape has none.

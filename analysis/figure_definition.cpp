@@ -15,7 +15,7 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
 }
 
 std::string checked_source(const FigureDefinition& definition, const std::string& named) {
-    const FigureOption* option = option_of(definition, "source");
+    const FigureOption* option = find_option(definition, "source");
     if (!option || option->choices.empty()) return "";
     if (named.empty()) return option->choices.front();
     const std::string source = underscores_to_hyphens(named);
@@ -53,14 +53,14 @@ const FigureDefinition& figure_definition(std::string_view name) {
                                   policies::joined(known)));
 }
 
-const FigureOption* option_of(const std::vector<FigureOption>& options, std::string_view name) {
+const FigureOption* find_option(const std::vector<FigureOption>& options, std::string_view name) {
     const auto found =
         std::find_if(options.begin(), options.end(), [&](const FigureOption& option) { return option.name == name; });
     return found == options.end() ? nullptr : &*found;
 }
 
-const FigureOption* option_of(const FigureDefinition& definition, std::string_view name) {
-    return option_of(definition.options, name);
+const FigureOption* find_option(const FigureDefinition& definition, std::string_view name) {
+    return find_option(definition.options, name);
 }
 
 std::string option_flag(const FigureOption& option) {
@@ -84,7 +84,7 @@ std::string options_in_words(const std::vector<FigureOption>& options) {
 void check_options(const FigureDefinition& definition, const FigureOptions& options) {
     const auto require = [&](bool is_set, const FigureOption& asked) {
         if (!is_set) return;
-        if (const FigureOption* option = option_of(definition, asked.name)) {
+        if (const FigureOption* option = find_option(definition, asked.name)) {
             if (option->of_sources.empty()) return;
             const std::string source = checked_source(definition, options.source);
             if (contains(option->of_sources, source)) return;
@@ -103,16 +103,16 @@ void check_options(const FigureDefinition& definition, const FigureOptions& opti
     for (const auto& [name, text] : options.own) require(true, {name, "", {}, {}, "a figure's own"});
 }
 
-FigureOptions used_options(const FigureDefinition& definition, const FigureOptions& options) {
+FigureOptions options_used_by_figure(const FigureDefinition& definition, const FigureOptions& options) {
     FigureOptions heeded = options;
     try {
         checked_source(definition, options.source);
-        if (!option_of(definition, "source")) heeded.source.clear();
+        if (!find_option(definition, "source")) heeded.source.clear();
     } catch (const FigureError&) {
         heeded.source.clear();
     }
     const auto is_heeded = [&](const std::string& name) {
-        const FigureOption* option = option_of(definition, name);
+        const FigureOption* option = find_option(definition, name);
         return option &&
                (option->of_sources.empty() || contains(option->of_sources, checked_source(definition, heeded.source)));
     };

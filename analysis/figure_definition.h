@@ -113,10 +113,10 @@ const std::vector<FigureDefinition>& figure_definitions();
 /// Finds a figure by name; '_' equals '-'. @throws FigureError that lists all figures
 const FigureDefinition& figure_definition(std::string_view name);
 
-const FigureOption* option_of(const std::vector<FigureOption>& options, std::string_view name);
+const FigureOption* find_option(const std::vector<FigureOption>& options, std::string_view name);
 
 /// Returns nullptr if the figure does not use the option.
-const FigureOption* option_of(const FigureDefinition& definition, std::string_view name);
+const FigureOption* find_option(const FigureDefinition& definition, std::string_view name);
 
 /// Returns the name of the command-line option, "--run" for the option "runs".
 std::string option_flag(const FigureOption& option);
@@ -130,7 +130,7 @@ std::string underscores_to_hyphens(std::string_view name);
 void check_options(const FigureDefinition& definition, const FigureOptions& options);
 
 /// Returns only those options that the figure uses.
-FigureOptions used_options(const FigureDefinition& definition, const FigureOptions& options);
+FigureOptions options_used_by_figure(const FigureDefinition& definition, const FigureOptions& options);
 
 /// Returns why the trace cannot have the figure, or an empty text. @throws FigureError for invalid options
 std::string why_no_figure(const FigureDefinition& definition, const trace::Reader& reader,

@@ -214,11 +214,11 @@ Figure make_figure(const FigureDefinition& definition, std::span<const TracePart
         return joined_figure(make_figures_on_one_scale(parts, definition.make), parts);
     };
     Figure figure = make();
-    name_prompts(figure, definition, parts);
+    add_prompt_to_title(figure, definition, parts);
     return figure;
 }
 
-void name_prompts(Figure& figure, const FigureDefinition& definition, std::span<const TracePart> parts) {
+void add_prompt_to_title(Figure& figure, const FigureDefinition& definition, std::span<const TracePart> parts) {
     std::string prompts;
     for (const TracePart& part : parts) {
         const trace::Reader& reader = *part.reader;

@@ -31,7 +31,7 @@ void check_difference(const FigureDefinition& definition, const TracePart& a, co
 
 Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
 /// Adds the prompt to title and caption if a trace has several prompts.
-void name_prompts(Figure& figure, const FigureDefinition& definition, std::span<const TracePart> parts);
+void add_prompt_to_title(Figure& figure, const FigureDefinition& definition, std::span<const TracePart> parts);
 /// Returns the numbers of the figure; the first column names the trace if there are several.
 Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts);
 

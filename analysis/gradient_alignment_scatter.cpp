@@ -86,14 +86,15 @@ Scatter points_of(const Alignment& alignment, int layer, size_t x, size_t y, Rgb
 
 }  // namespace
 
-Figure make_alignment(const trace::Reader& reader, const FigureOptions& options, const std::vector<int>& layers) {
+Figure make_gradient_alignment_figure(const trace::Reader& reader, const FigureOptions& options,
+                                      const std::vector<int>& layers) {
     const Alignment alignment = read_alignment(reader, options);
     const double limit = std::max(1.1 * largest_cosine(alignment, layers), 1e-3);
     Figure figure;
     figure.title = "Alignment of the loss gradient with c11, c12 and c22";
     figure.width_mm = 174;
     figure.panel_height_mm = 44;
-    const bool narrow = is_narrow(options);
+    const bool narrow = is_narrow_figure(options);
     (narrow ? figure.rows : figure.columns) = 3;
     constexpr std::array<std::array<size_t, 2>, 3> pairs = {{{0, 1}, {0, 2}, {1, 2}}};
     for (const auto& [x, y] : pairs) {

@@ -101,7 +101,7 @@ Figure make_layer_similarity(const trace::Reader& reader, const FigureOptions& o
     Figure figure;
     figure.title = "Similarity of keys and of values between layers";
     figure.width_mm = 174;
-    const bool narrow = is_narrow(options);
+    const bool narrow = is_narrow_figure(options);
     (narrow ? figure.rows : figure.columns) = 2;
     (narrow ? figure.shared_x : figure.shared_y) = true;
     for (size_t part = 0; part < 2; ++part) {

@@ -45,7 +45,7 @@ std::vector<std::string> panel_titles(const Figure& figure,
     return titles;
 }
 
-std::string heading_of_row(const Figure& figure, size_t row) {
+std::string trace_heading_of_row(const Figure& figure, size_t row) {
     if (!figure.trace_by_trace) return {};
     const auto name_of = [&](size_t of_row) {
         const auto found = std::find_if(figure.panels.begin(), figure.panels.end(),

@@ -17,6 +17,6 @@ std::vector<std::string> panel_titles(const Figure& figure,
                                       bool with_headings = false);
 
 /// Returns the name of the trace whose panels begin in this row, or an empty text.
-std::string heading_of_row(const Figure& figure, size_t row);
+std::string trace_heading_of_row(const Figure& figure, size_t row);
 
 }  // namespace kvscope::analysis

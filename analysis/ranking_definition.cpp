@@ -20,13 +20,13 @@ const RankingDefinition& ranking_definition(std::string_view name) {
     throw FigureError(fmt::format("there is no ranking '{}'; there are {}", name, fmt::join(names, ", ")));
 }
 
-const FigureOption* option_of(const RankingDefinition& definition, std::string_view name) {
-    return option_of(definition.options, name);
+const FigureOption* find_option(const RankingDefinition& definition, std::string_view name) {
+    return find_option(definition.options, name);
 }
 
 void check_options(const RankingDefinition& definition, const RankingOptions& options) {
     const auto require = [&](bool is_set, const char* name) {
-        if (!is_set || option_of(definition, name)) return;
+        if (!is_set || find_option(definition, name)) return;
         throw FigureError(fmt::format("the ranking {} does not use {}; it uses {}", definition.name,
                                       option_flag(FigureOption{name, ""}), options_in_words(definition.options)));
     };
@@ -47,7 +47,7 @@ Ranking make_ranking(const RankingDefinition& definition, const trace::Reader& r
     return definition.make(reader, options);
 }
 
-double sum_of(const std::vector<double>& values, TokenRange range) {
+double sum_over_tokens(const std::vector<double>& values, TokenRange range) {
     if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
     return std::accumulate(values.begin() + range.first, values.begin() + range.last + 1, 0.0);
 }

@@ -16,7 +16,7 @@ struct TokenRange {
     int64_t first = 0;
     int64_t last = 0;  ///< included in the range
 };
-inline TokenRange to_token_range(TokenSpan span) {
+inline TokenRange token_range_of_span(TokenSpan span) {
     return {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last)};
 }
 
@@ -79,7 +79,7 @@ struct RankingDefinition {
 const std::vector<RankingDefinition>& ranking_definitions();
 
 /// Returns nullptr if the ranking does not use the option.
-const FigureOption* option_of(const RankingDefinition& definition, std::string_view name);
+const FigureOption* find_option(const RankingDefinition& definition, std::string_view name);
 
 /// Finds a ranking by name; '_' equals '-'. @throws FigureError that lists all rankings
 const RankingDefinition& ranking_definition(std::string_view name);
@@ -93,7 +93,7 @@ Ranking make_ranking(const RankingDefinition& definition, const trace::Reader& r
 void require_window_attention(const trace::Reader& reader, int prompt);
 
 /// Returns the sum of the values of a range of tokens; NaN if there are no values.
-double sum_of(const std::vector<double>& values, TokenRange range);
+double sum_over_tokens(const std::vector<double>& values, TokenRange range);
 
 /// Whether a column contains single tokens, whose white space must be made visible (shown_token).
 bool is_token_column(const Column& column);

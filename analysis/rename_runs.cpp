@@ -39,7 +39,7 @@ std::vector<std::string> labels_in(const std::vector<trace::Reader>& readers) {
     for (const trace::Reader& reader : readers)
         for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
             for (const trace::RunAttributes& run : reader.runs(prompt)) {
-                const std::string label = recorded_label(run);
+                const std::string label = recorded_or_default_label(run);
                 if (std::find(labels.begin(), labels.end(), label) == labels.end()) labels.push_back(label);
             }
     return labels;
@@ -93,7 +93,7 @@ std::map<std::pair<int, int>, std::string> labels_of(const trace::Reader& reader
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
         std::map<std::string, std::vector<int>> called;  // runs by label
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
-            std::string label = recorded_label(reader.run(prompt, run));
+            std::string label = recorded_or_default_label(reader.run(prompt, run));
             std::optional<Renamed> best;  // the last of the best matches
             for (const Rename& rename : renames) {
                 const auto one = renamed_by(rename, label);

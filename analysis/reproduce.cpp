@@ -155,7 +155,7 @@ std::string command_to_reproduce_run(const trace::Reader& reader, int prompt, in
     return reproduction_of_run(reader, prompt, run, model, output).command;
 }
 
-std::string reproduction_name(const trace::Reader& reader, int prompt, int run) {
+std::string file_name_of_repeated_run(const trace::Reader& reader, int prompt, int run) {
     fs::path name = reader.path().filename();
     if (name.extension() == ".part") name.replace_extension();
     if (name.extension() == ".h5" || name.extension() == ".hdf5") name.replace_extension();

@@ -25,6 +25,6 @@ std::string command_to_reproduce_run(const trace::Reader& reader, int prompt, in
                                      std::string_view output = "again.h5");
 
 /// Returns a file name for the repeated run: "report-again-0-3.h5" for run 3 of prompt 0 of "report.h5".
-std::string reproduction_name(const trace::Reader& reader, int prompt, int run);
+std::string file_name_of_repeated_run(const trace::Reader& reader, int prompt, int run);
 
 }  // namespace kvscope::analysis

@@ -18,7 +18,7 @@ namespace {
 std::string known_runs(const std::vector<trace::RunAttributes>& runs) {
     std::vector<std::string> names;
     for (size_t j = 0; j < runs.size(); ++j) {
-        names.push_back(fmt::format("{} ({})", j, recorded_label(runs[j])));
+        names.push_back(fmt::format("{} ({})", j, recorded_or_default_label(runs[j])));
     }
     return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -28,7 +28,7 @@ std::string run_meant(const std::vector<trace::RunAttributes>& runs, const std::
     for (const trace::RunAttributes& run : runs) {
         if (std::find(of_policies.begin(), of_policies.end(), run.policy) == of_policies.end())
             of_policies.push_back(run.policy);
-        for (const std::string& label : {recorded_label(run), run.given_label})
+        for (const std::string& label : {recorded_or_default_label(run), run.given_label})
             if (!label.empty()) labels.push_back(label);
     }
     const std::string policy = policies::did_you_mean(name, of_policies);
@@ -59,7 +59,7 @@ std::vector<size_t> runs_called(const std::string& trace, const std::vector<trac
                                 const std::string& name) {
     std::vector<size_t> found;
     for (size_t j = 0; j < runs.size(); ++j) {
-        if (policies::same_run_label(recorded_label(runs[j]), name)) found.push_back(j);
+        if (policies::same_run_label(recorded_or_default_label(runs[j]), name)) found.push_back(j);
     }
     if (!found.empty()) return found;
     for (size_t j = 0; j < runs.size(); ++j) {
@@ -72,7 +72,7 @@ std::vector<size_t> runs_called(const std::string& trace, const std::vector<trac
     if (!found.empty()) return found;
     const std::string setting = setting_called(name);
     for (size_t j = 0; j < runs.size(); ++j) {
-        if (policies::label_without_budget(recorded_label(runs[j])) == setting) found.push_back(j);
+        if (policies::label_without_budget(recorded_or_default_label(runs[j])) == setting) found.push_back(j);
     }
     if (!found.empty()) return found;
     if (const auto number = as_number(name); number && *number < runs.size()) return {*number};
@@ -214,7 +214,7 @@ void require_data(const trace::Reader& reader, trace::Place place, const trace::
         fmt::format("{}: {} has no {}, which this figure needs", reader.path().string(), where, data_set.path));
 }
 
-bool is_narrow(const FigureOptions& options) { return options.width_mm > 0 && options.width_mm < 120; }
+bool is_narrow_figure(const FigureOptions& options) { return options.width_mm > 0 && options.width_mm < 120; }
 
 std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Reader& reader, int prompt,
                                                                const std::vector<int>& runs) {
@@ -234,7 +234,7 @@ std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Read
     for (const int j : runs) {
         const trace::RunAttributes& run = reader.run(prompt, j);
         recipe.emplace_back(fmt::format("Run {}", j),
-                            fmt::format("{}{}: {} {}, {}, window {}, seed {}", recorded_label(run),
+                            fmt::format("{}{}: {} {}, {}, window {}, seed {}", recorded_or_default_label(run),
                                         run.given_label.empty() ? "" : fmt::format(" (called {})", run.given_label),
                                         run.policy, run.parameters_json, budget_in_words(run), run.window, run.seed));
     }
@@ -249,7 +249,7 @@ void complete_figure(Figure& figure, const trace::Reader& reader, const FigureOp
     for (Panel& panel : figure.panels) {
         if (panel.subject.run < 0) continue;
         const trace::RunAttributes& run = reader.run(options.prompt, panel.subject.run);
-        if (!run.given_label.empty()) panel.whole_title = recorded_label(run);
+        if (!run.given_label.empty()) panel.whole_title = recorded_or_default_label(run);
     }
     shorten_labels(figure);
     figure.show_title = options.title;

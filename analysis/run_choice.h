@@ -36,7 +36,7 @@ std::vector<int> evenly_spaced(int n, int k);
 void require_data(const trace::Reader& reader, trace::Place place, const trace::schema::DataSet& data_set);
 
 /// Whether the chosen width is below 120 mm, so that panels are stacked.
-bool is_narrow(const FigureOptions& options);
+bool is_narrow_figure(const FigureOptions& options);
 
 /// Returns the origin of a figure for its metadata, without paths: program, model, prompt and runs.
 std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Reader& reader, int prompt,

@@ -23,7 +23,7 @@ bool same_policy(const RunAttributes& a, const RunAttributes& b) {
 }
 
 /// Compares budgets of bytes by their exact share, because different shares may have equal numbers of entries.
-bool same_budget(const RunAttributes& a, const RunAttributes& b) { return budget_key(a) == budget_key(b); }
+bool same_budget(const RunAttributes& a, const RunAttributes& b) { return budget_sort_key(a) == budget_sort_key(b); }
 
 /// Returns the budget as the user gave it, " @ 50 %"; empty for a run without a budget.
 std::string_view asked_budget(const RunAttributes& run) {
@@ -163,7 +163,7 @@ std::string difference_title(std::span<const TracePart, 2> sides, std::span<cons
     return pairs.size() == 1 ? pairs.front().label : "A − B";
 }
 
-std::vector<LegendEntry> legend_of(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs) {
+std::vector<LegendEntry> legend_of_pairs(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs) {
     std::vector<int> indices;
     for (const ShownPair& pair : pairs) indices.push_back(pair.a.index);
     const TracePart& part = sides[0];

@@ -58,7 +58,7 @@ std::string pair_title(std::span<const TracePart, 2> sides, const std::string& a
 std::string difference_title(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
 
 /// Returns a legend with one entry per pair, in the colors of A's runs.
-std::vector<LegendEntry> legend_of(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
+std::vector<LegendEntry> legend_of_pairs(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
 
 void complete_figure(Figure& figure, std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
 

@@ -67,7 +67,7 @@ class MethodColors {
 std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& runs) {
     std::set<BudgetKey, std::greater<>> budgets;
     for (const trace::RunAttributes& run : runs) {
-        if (!is_full(run)) budgets.insert(budget_key(run));
+        if (!is_full(run)) budgets.insert(budget_sort_key(run));
     }
     return {budgets.begin(), budgets.end()};
 }
@@ -79,7 +79,7 @@ std::string budget_text(const trace::RunAttributes& run) {
 
 }  // namespace
 
-BudgetKey budget_key(const trace::RunAttributes& run) {
+BudgetKey budget_sort_key(const trace::RunAttributes& run) {
     return {run.budget, has_budget_of_bytes(run) ? run.budget_fraction : 0.0};
 }
 
@@ -107,7 +107,7 @@ std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
             style.color = kBlack;
             style.marker = Marker::circle;
         } else {
-            const size_t budget = place_of(budgets, budget_key(run));
+            const size_t budget = place_of(budgets, budget_sort_key(run));
             style.color = colors.of(run);
             style.dash = kDashes[budget % kDashes.size()];
             style.marker = kMarkers[budget % kMarkers.size()];
@@ -117,8 +117,8 @@ std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
     return styles;
 }
 
-std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vector<trace::RunAttributes>>& traces,
-                                                     const std::vector<trace::RunAttributes>& recorded) {
+std::vector<std::vector<LineStyle>> run_styles_of_traces(const std::vector<std::vector<trace::RunAttributes>>& traces,
+                                                         const std::vector<trace::RunAttributes>& recorded) {
     std::vector<trace::RunAttributes> all;
     for (const auto& runs : traces) all.insert(all.end(), runs.begin(), runs.end());
     const auto first = std::find_if(traces.begin(), traces.end(), [](const auto& runs) { return !runs.empty(); });
@@ -137,13 +137,13 @@ std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vect
     return of_traces;
 }
 
-std::string recorded_label(const trace::RunAttributes& run) {
+std::string recorded_or_default_label(const trace::RunAttributes& run) {
     if (!run.label.empty()) return run.label;
     return is_full(run) ? run.policy : fmt::format("{} {}", run.policy, run.budget);
 }
 
 std::string run_label(const trace::RunAttributes& run) {
-    return run.given_label.empty() ? recorded_label(run) : run.given_label;
+    return run.given_label.empty() ? recorded_or_default_label(run) : run.given_label;
 }
 
 namespace {
@@ -177,7 +177,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
         const auto& attributes = runs[static_cast<size_t>(run)];
         if (is_full(attributes)) continue;
         place_of(methods, method(attributes));
-        place_of(budgets, budget_key(attributes));
+        place_of(budgets, budget_sort_key(attributes));
         policies.insert(attributes.policy);
         names.insert(without_budget(attributes));
         named_methods.emplace(method(attributes), without_budget(attributes));
@@ -189,7 +189,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
     if (!grouped) {
         for (const int run : shown) {
             const auto i = static_cast<size_t>(run);
-            const std::string whole = runs[i].given_label.empty() ? "" : recorded_label(runs[i]);
+            const std::string whole = runs[i].given_label.empty() ? "" : recorded_or_default_label(runs[i]);
             legend.push_back({run_label(runs[i]), LegendEntry::Symbol::line, styles[i], whole});
         }
         return legend;
@@ -207,7 +207,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
     std::map<std::pair<bool, BudgetKey>, size_t> by_size;  // budgets of entries first, then shares of bytes
     for (const int run : shown) {
         const auto i = static_cast<size_t>(run);
-        if (!is_full(runs[i])) by_size.emplace(std::pair(has_budget_of_bytes(runs[i]), budget_key(runs[i])), i);
+        if (!is_full(runs[i])) by_size.emplace(std::pair(has_budget_of_bytes(runs[i]), budget_sort_key(runs[i])), i);
     }
     for (const auto& [size, i] : by_size) {
         LineStyle style = styles[i];

@@ -12,7 +12,7 @@ namespace kvscope::analysis {
 
 /// Sort key of budgets: the number of entries, then the exact share for budgets of bytes.
 using BudgetKey = std::pair<int64_t, double>;
-BudgetKey budget_key(const trace::RunAttributes& run);
+BudgetKey budget_sort_key(const trace::RunAttributes& run);
 
 /// Whether the budget is a share of the full cache's bytes. Such a run keeps all tokens.
 bool has_budget_of_bytes(const trace::RunAttributes& run);
@@ -31,13 +31,13 @@ std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
 
 /// Returns the styles of several traces. Equal runs have the same hue, dash and marker; the second trace is paler, the
 /// third darker.
-std::vector<std::vector<LineStyle>> joint_run_styles(const std::vector<std::vector<trace::RunAttributes>>& traces,
-                                                     const std::vector<trace::RunAttributes>& recorded = {});
+std::vector<std::vector<LineStyle>> run_styles_of_traces(const std::vector<std::vector<trace::RunAttributes>>& traces,
+                                                         const std::vector<trace::RunAttributes>& recorded = {});
 
 /// Returns the label in the trace, or else policy and budget: "snapkv 128".
-std::string recorded_label(const trace::RunAttributes& run);
+std::string recorded_or_default_label(const trace::RunAttributes& run);
 
-/// Returns the user's label, or else recorded_label(). Files and recipes use recorded_label().
+/// Returns the user's label, or else recorded_or_default_label(). Files and recipes use recorded_or_default_label().
 std::string run_label(const trace::RunAttributes& run);
 
 /// Returns the legend of the shown runs: by policy and by budget if possible, otherwise by run.

@@ -177,7 +177,7 @@ Figure draw_shares(const FigureOptions& options, std::span<const RunShares> runs
     figure.panel_height_mm = 48;
     figure.panels.push_back(layers_panel(runs, measure, difference));
     figure.panels.push_back(model_panel(runs, measure, difference));
-    if (is_narrow(options)) {
+    if (is_narrow_figure(options)) {
         figure.rows = 2;
         figure.panels[1].row = 1;
     } else {
@@ -222,7 +222,7 @@ bool are_hidden_by(const std::vector<Curve>& below, const std::vector<Curve>& ab
         return std::any_of(above.begin(), above.end(), [&](const Curve& other) {
             const bool are_points = one.line.x.size() == 1 && other.line.x.size() == 1;
             return one.panel == other.panel && (are_points || other.line.x.size() > 1) &&
-                   is_hidden_by(one.line, other.line, *one.panel);
+                   is_line_hidden_by(one.line, other.line, *one.panel);
         });
     });
 }
@@ -269,7 +269,7 @@ Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares>
     std::vector<ShownRun> shown;
     for (const RunShares& run : runs) shown.push_back(run.shown);
     Figure figure = draw_shares(parts.front().options, runs, measure, false);
-    figure.legend = legend_of(shown);
+    figure.legend = legend_of_runs(shown);
     complete_figure(figure, parts, shown);
     if (parts.size() == 1) name_hidden_curves(figure, shown);
     return figure;
@@ -291,7 +291,7 @@ Figure share_difference_figure(std::span<const TracePart, 2> sides, std::span<co
     }
     Figure figure = draw_shares(sides[0].options, differences, measure, true);
     figure.panels[0].title += ": " + difference_title(sides, shown);
-    figure.legend = legend_of(sides, shown);
+    figure.legend = legend_of_pairs(sides, shown);
     complete_figure(figure, sides, shown);
     return figure;
 }

@@ -41,7 +41,7 @@ std::vector<ShownRun> shown_runs(std::span<const TracePart> parts) {
     return shown;
 }
 
-std::vector<LegendEntry> legend_of(std::span<const ShownRun> runs) {
+std::vector<LegendEntry> legend_of_runs(std::span<const ShownRun> runs) {
     std::vector<LegendEntry> legend;
     for (auto first = runs.begin(); first != runs.end();) {
         const TracePart& part = *first->part;

@@ -27,7 +27,7 @@ struct ShownRun {
 std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
 
 /// Returns run_legend() of each trace. If there are several traces, the labels contain their names.
-std::vector<LegendEntry> legend_of(std::span<const ShownRun> runs);
+std::vector<LegendEntry> legend_of_runs(std::span<const ShownRun> runs);
 
 std::string join_run_labels(std::span<const ShownRun> runs);
 

@@ -206,7 +206,7 @@ void name_sides(Figure& figure, const FigureDefinition& definition, const Paired
         figure.caption += fmt::format(" Omitted because they have no pair: {}.", paired.unpaired);
     if (const std::string unlike = prompt_difference(definition, a, b); !unlike.empty())
         figure.caption += fmt::format(" The prompts differ: {}.", unlike);
-    name_prompts(figure, definition, paired.sides);
+    add_prompt_to_title(figure, definition, paired.sides);
 }
 
 void set_limits(Figure& figure) {

@@ -73,7 +73,7 @@ void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fi
         }
         progress.advance(layer + 1);
     }
-    trace::cache_spectra(model, record);
+    trace::save_spectra_in_cache(model, record);
 }
 
 double estimate_spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint) {

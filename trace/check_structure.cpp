@@ -121,7 +121,7 @@ Sound check_data_sets(hid_t file, const std::string& group, std::span<const sche
                 }
                 continue;
             }
-            const h5::DataSetInfo found = h5::info(h5::open_data_set(file, at).get());
+            const h5::DataSetInfo found = h5::data_set_info(h5::open_data_set(file, at).get());
             if (type_fits(found, data_set->type) && shape_fits(found.shape, *data_set, extents)) {
                 sound.insert(data_set);
             } else {

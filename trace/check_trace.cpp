@@ -266,7 +266,7 @@ class TraceCheck {
                 const h5::Handle group = h5::open_group(file(run), run.group);
                 const std::string steps(schema::run::step_kl.path);
                 if (load_run(group.get(), run.group).policy != "full" || !h5::exists(group.get(), steps)) continue;
-                const auto shape = h5::info(h5::open_data_set(group.get(), steps).get()).shape;
+                const auto shape = h5::data_set_info(h5::open_data_set(group.get(), steps).get()).shape;
                 if (shape.size() == 1) return shape[0];
             } catch (const TraceError&) {
                 // check_run() reports this error.
@@ -278,7 +278,7 @@ class TraceCheck {
     std::optional<std::size_t> length_of(const GroupPlace& place, const schema::DataSet& data_set) {
         const std::string path = fmt::format("{}/{}", place.group, data_set.path);
         if (!h5::exists(file(place), path) || h5::is_group(file(place), path)) return std::nullopt;
-        const auto shape = h5::info(h5::open_data_set(file(place), path).get()).shape;
+        const auto shape = h5::data_set_info(h5::open_data_set(file(place), path).get()).shape;
         return shape.size() == 1 ? std::optional(shape[0]) : std::nullopt;
     }
 

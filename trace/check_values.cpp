@@ -41,7 +41,7 @@ class Values {
     std::vector<T> read(const schema::DataSet& data_set) const {
         std::vector<T> out;
         if (!sound(data_set)) return out;
-        guarded(data_set, [&] { out = h5::read<T>(h5::open_data_set(file_, path(data_set)).get()); });
+        guarded(data_set, [&] { out = h5::read_data_set<T>(h5::open_data_set(file_, path(data_set)).get()); });
         return out;
     }
 
@@ -54,7 +54,7 @@ class Values {
         guarded(data_set, [&] {
             const h5::Handle open = h5::open_data_set(file_, path(data_set));
             Block block;
-            block.count = h5::info(open.get()).shape;
+            block.count = h5::data_set_info(open.get()).shape;
             block.first.assign(block.count.size(), 0);
             const std::size_t layers = block.count[0];
             const std::size_t size =
@@ -62,7 +62,7 @@ class Values {
             const std::size_t step = std::max(std::size_t{1}, together / std::max(std::size_t{1}, size));
             for (block.first[0] = 0; block.first[0] < layers; block.first[0] += step) {
                 block.count[0] = std::min(step, layers - block.first[0]);
-                const std::vector<T> values = h5::read<T>(open.get(), &block);
+                const std::vector<T> values = h5::read_data_set<T>(open.get(), &block);
                 for (std::size_t i = 0; i < block.count[0]; ++i)
                     if (!look(block.first[0] + i, std::span(values).subspan(i * size, size))) return;
             }

@@ -48,7 +48,7 @@ H5FD_class_t make_file_driver_class(const char* name, [[maybe_unused]] int numbe
     return out;
 }
 
-int read_all_bytes(int descriptor, haddr_t address, std::size_t size, void* buffer) {
+int read_bytes_at_address(int descriptor, haddr_t address, std::size_t size, void* buffer) {
     auto* bytes = static_cast<unsigned char*>(buffer);
     auto at = static_cast<off_t>(address);
     int error = 0;

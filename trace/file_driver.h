@@ -23,6 +23,6 @@ struct DriverFile {
 H5FD_class_t make_file_driver_class(const char* name, int number);
 
 /// Reads `size` bytes. Returns 0, or errno on failure. Bytes past the file's end read as 0, as in HDF5's own driver.
-int read_all_bytes(int descriptor, haddr_t address, std::size_t size, void* buffer);
+int read_bytes_at_address(int descriptor, haddr_t address, std::size_t size, void* buffer);
 
 }  // namespace kvscope::trace

@@ -146,7 +146,7 @@ void Source::find_in_folder() {
         find_groups(*base);
     }
     const Parts parts = list_parts(path);
-    if (parts.model) model = GroupPlace{path / model_part(), "/model"};
+    if (parts.model) model = GroupPlace{path / part_file_name_of_model(), "/model"};
     for (const int prompt : parts.prompts) {
         PromptPlace place;
         place.file = path / part_file_name_of_prompt(prompt);

@@ -118,22 +118,23 @@ struct DataSetInfo {
 };
 
 Handle open_data_set(hid_t location, const std::string& path);
-DataSetInfo info(hid_t data_set);
+DataSetInfo data_set_info(hid_t data_set);
 std::string type_name(hid_t type);
 const char* type_name(schema::Type type);
 
 /// Throws Failure if the data set's shape is damaged, i.e. too large for the stored bytes.
-void require_plausible_shape(const DataSetInfo& found);
-void require_inside(const Block& block, std::span<const std::size_t> shape);
+void require_plausible(const DataSetInfo& found);
+void require_block_inside(const Block& block, std::span<const std::size_t> shape);
 
 /// Reads the data set or one block. Throws Failure, or std::out_of_range for a block outside the data set.
 template <class T>
-std::vector<T> read(hid_t data_set, const Block* block = nullptr);
+std::vector<T> read_data_set(hid_t data_set, const Block* block = nullptr);
 std::vector<std::string> read_texts(hid_t data_set);
 
 /// Writes a chunked, shuffled and deflated data set. Chunks hold about a megabyte and never span two layers.
 template <class T>
-void write(hid_t location, const std::string& path, std::span<const T> values, std::span<const std::size_t> shape);
+void write_data_set(hid_t location, const std::string& path, std::span<const T> values,
+                    std::span<const std::size_t> shape);
 void write_texts(hid_t location, const std::string& path, const std::vector<std::string>& values);
 Handle creation_properties(std::span<const std::size_t> shape, std::size_t element_size);
 template <class T>

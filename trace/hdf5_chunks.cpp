@@ -51,7 +51,7 @@ std::optional<ChunkLayout> layout_of(hid_t data_set, const std::string& action) 
     if (H5Pget_layout(creation.get()) != H5D_CHUNKED || !is_plain(type.get()) || layout.element_bytes == 0 ||
         !has_filters(creation.get(), layout.element_bytes, layout.is_shuffled))
         return std::nullopt;
-    layout.shape = info(data_set).shape;
+    layout.shape = data_set_info(data_set).shape;
     std::vector<hsize_t> chunk(layout.shape.size());
     if (chunk.empty() ||
         H5Pget_chunk(creation.get(), static_cast<int>(chunk.size()), chunk.data()) != static_cast<int>(chunk.size()))

@@ -188,7 +188,7 @@ Handle open_data_set(hid_t location, const std::string& path) {
     return data_set;
 }
 
-DataSetInfo info(hid_t data_set) {
+DataSetInfo data_set_info(hid_t data_set) {
     const std::string action = "read a data set's type and shape";
     const Handle type(checked(H5Dget_type(data_set), action), H5Tclose);
     const Handle space(checked(H5Dget_space(data_set), action), H5Sclose);
@@ -237,16 +237,17 @@ Handle creation_properties(std::span<const std::size_t> shape, std::size_t eleme
 }
 
 template <class T>
-void write(hid_t location, const std::string& path, std::span<const T> values, std::span<const std::size_t> shape) {
+void write_data_set(hid_t location, const std::string& path, std::span<const T> values,
+                    std::span<const std::size_t> shape) {
     write_raw(location, path, stored_type<T>(), native_type<T>(), shape, values.data());
 }
-template void write(hid_t, const std::string&, std::span<const std::int32_t>, std::span<const std::size_t>);
-template void write(hid_t, const std::string&, std::span<const std::uint8_t>, std::span<const std::size_t>);
-template void write(hid_t, const std::string&, std::span<const std::uint16_t>, std::span<const std::size_t>);
-template void write(hid_t, const std::string&, std::span<const std::uint32_t>, std::span<const std::size_t>);
-template void write(hid_t, const std::string&, std::span<const std::uint64_t>, std::span<const std::size_t>);
-template void write(hid_t, const std::string&, std::span<const float>, std::span<const std::size_t>);
-template void write(hid_t, const std::string&, std::span<const double>, std::span<const std::size_t>);
+template void write_data_set(hid_t, const std::string&, std::span<const std::int32_t>, std::span<const std::size_t>);
+template void write_data_set(hid_t, const std::string&, std::span<const std::uint8_t>, std::span<const std::size_t>);
+template void write_data_set(hid_t, const std::string&, std::span<const std::uint16_t>, std::span<const std::size_t>);
+template void write_data_set(hid_t, const std::string&, std::span<const std::uint32_t>, std::span<const std::size_t>);
+template void write_data_set(hid_t, const std::string&, std::span<const std::uint64_t>, std::span<const std::size_t>);
+template void write_data_set(hid_t, const std::string&, std::span<const float>, std::span<const std::size_t>);
+template void write_data_set(hid_t, const std::string&, std::span<const double>, std::span<const std::size_t>);
 
 void write_texts(hid_t location, const std::string& path, const std::vector<std::string>& values) {
     std::size_t longest = 1;
@@ -276,7 +277,7 @@ void require_plausible_shape(const DataSetInfo& found) {
     }
 }
 
-void require_inside(const Block& block, std::span<const std::size_t> shape) {
+void require_block_inside(const Block& block, std::span<const std::size_t> shape) {
     bool inside = block.first.size() == shape.size() && block.count.size() == shape.size();
     for (std::size_t i = 0; inside && i < shape.size(); ++i) {
         inside = block.count[i] <= shape[i] && block.first[i] <= shape[i] - block.count[i];
@@ -289,35 +290,35 @@ void require_inside(const Block& block, std::span<const std::size_t> shape) {
 }
 
 template <class T>
-std::vector<T> read(hid_t data_set, const Block* block) {
-    const DataSetInfo found = info(data_set);
+std::vector<T> read_data_set(hid_t data_set, const Block* block) {
+    const DataSetInfo found = data_set_info(data_set);
     if (!found.element || *found.element == schema::Type::text) {
         throw Failure(fmt::format("expected numbers, found {}", found.type), false);
     }
     require_plausible_shape(found);
     if constexpr (std::is_same_v<T, double>) {
         if (found.element == schema::Type::f32) {  // faster than HDF5's conversion
-            const std::vector<float> floats = read<float>(data_set, block);
+            const std::vector<float> floats = read_data_set<float>(data_set, block);
             return {floats.begin(), floats.end()};
         }
     }
     const std::string action = "read the data set";
-    if (block != nullptr) require_inside(*block, found.shape);
+    if (block != nullptr) require_block_inside(*block, found.shape);
     const std::vector<std::size_t>& extents = block == nullptr ? found.shape : block->count;
     std::vector<T> out(std::accumulate(extents.begin(), extents.end(), std::size_t{1}, std::multiplies<>()));
     if (!out.empty()) read_values(data_set, block, native_type<T>(), out.data(), action);
     return out;
 }
-template std::vector<std::int32_t> read(hid_t, const Block*);
-template std::vector<std::uint8_t> read(hid_t, const Block*);
-template std::vector<std::uint16_t> read(hid_t, const Block*);
-template std::vector<std::uint32_t> read(hid_t, const Block*);
-template std::vector<std::uint64_t> read(hid_t, const Block*);
-template std::vector<float> read(hid_t, const Block*);
-template std::vector<double> read(hid_t, const Block*);
+template std::vector<std::int32_t> read_data_set(hid_t, const Block*);
+template std::vector<std::uint8_t> read_data_set(hid_t, const Block*);
+template std::vector<std::uint16_t> read_data_set(hid_t, const Block*);
+template std::vector<std::uint32_t> read_data_set(hid_t, const Block*);
+template std::vector<std::uint64_t> read_data_set(hid_t, const Block*);
+template std::vector<float> read_data_set(hid_t, const Block*);
+template std::vector<double> read_data_set(hid_t, const Block*);
 
 std::vector<std::string> read_texts(hid_t data_set) {
-    const DataSetInfo found = info(data_set);
+    const DataSetInfo found = data_set_info(data_set);
     if (found.element != schema::Type::text) throw Failure(fmt::format("expected text, found {}", found.type), false);
     require_plausible_shape(found);
     const std::string action = "read the data set";

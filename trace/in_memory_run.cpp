@@ -98,7 +98,7 @@ std::vector<T> InMemoryRun::read(const schema::DataSet& data_set, const Block* b
         using From = typename std::remove_cvref_t<decltype(values)>::value_type;
         const std::vector<std::size_t> whole = extents_.shape(data_set, values.size());
         if (block != nullptr) {
-            h5::require_inside(*block, whole);
+            h5::require_block_inside(*block, whole);
             out = cut<T>(values, whole, *block);
         } else if constexpr (std::is_same_v<T, From>) {
             out = values;

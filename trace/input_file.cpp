@@ -30,7 +30,7 @@ bool begins_a_heap(const unsigned char* bytes, std::size_t size) {
 }
 
 bool read_noting(const DriverFile& file, haddr_t address, std::size_t size, void* buffer) {
-    const int error = read_all_bytes(file.descriptor, address, size, buffer);
+    const int error = read_bytes_at_address(file.descriptor, address, size, buffer);
     if (error != 0) h5::note_system_error(error);
     return error == 0;
 }

@@ -143,7 +143,7 @@ void link_shared(hid_t file, const std::string& from, const std::string& to,
 void share_scores(const PromptPlace& place, hid_t file) {
     for (const GroupPlace& run : place.runs) {
         const h5::Handle group = h5::open_group(file, run.group);
-        const auto source = load_score_source_run(group.get(), run.file.string());
+        const auto source = load_score_source_run_number(group.get(), run.file.string());
         if (!source) continue;
         const std::string holder = fmt::format("{}/runs/{}", place.group, *source);
         if (!h5::exists(file, fmt::format("{}/{}", holder, schema::run::scores.path)))

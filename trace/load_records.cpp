@@ -152,7 +152,7 @@ RunAttributes load_run(hid_t group, const std::string& where) {
     return out;
 }
 
-std::optional<int> load_score_source_run(hid_t run_group, const std::string& where) {
+std::optional<int> load_score_source_run_number(hid_t run_group, const std::string& where) {
     std::optional<int> run;
     LoadAttribute{run_group, where}(schema::run::scores_of_attribute.data(), run);
     return run;
@@ -175,7 +175,7 @@ bool same_kind(hid_t stored, H5T_class_t wanted) {
 
 std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
     const std::string action = "read the table";
-    const h5::DataSetInfo found = h5::info(table);
+    const h5::DataSetInfo found = h5::data_set_info(table);
     const h5::Handle stored(h5::checked(H5Dget_type(table), action), H5Tclose);
     if (found.shape.size() != 1 || H5Tget_class(stored.get()) != H5T_COMPOUND) {
         throw DamagedTrace(fmt::format("{}: expected a table with one row per sample, found {} of rank {}", where,

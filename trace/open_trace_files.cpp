@@ -85,8 +85,8 @@ void require_valid_entries(const Kept& found, const std::string& where) {
 std::string place_name(const GroupPlace& place) { return fmt::format("{}: {}", place.file.string(), place.group); }
 
 template <class Load>
-auto OpenTraceFiles::load(const GroupPlace& place, Load load_attributes) {
-    return guarded(place, [&] {
+auto TraceContents::load(const GroupPlace& place, Load load_attributes) {
+    return with_place_in_errors(place, [&] {
         const h5::Handle group = h5::open_group(source_.open(place.file).get(), place.group);
         return load_attributes(group.get(), place_name(place));
     });
@@ -155,7 +155,7 @@ bool OpenTraceFiles::has(Place place, const schema::DataSet& data_set) const {
 
 bool OpenTraceFiles::lies_in(const GroupPlace& place, const schema::DataSet& data_set) const {
     const std::string path = place.group + "/" + std::string(data_set.path);
-    return guarded(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
+    return with_place_in_errors(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
 }
 
 /// Returns the place's group or the group of the run that stores its scores. nullptr if both groups lack the data set.
@@ -163,9 +163,9 @@ const GroupPlace* OpenTraceFiles::find_among_runs(Place place, const schema::Dat
     const GroupPlace& own = group(place);
     if (lies_in(own, data_set)) return &own;
     if (!source_.is_folder || place.run < 0 || &data_set != &schema::run::scores) return nullptr;
-    const auto number = guarded(own, [&] {
+    const auto number = with_place_in_errors(own, [&] {
         const h5::Handle run = h5::open_group(source_.open(own.file).get(), own.group);
-        return load_score_source_run(run.get(), place_name(own));
+        return load_score_source_run_number(run.get(), place_name(own));
     });
     const auto& runs = source_.prompts[static_cast<std::size_t>(place.prompt)].runs;
     const auto index = number ? index_of(runs, *number) : std::nullopt;
@@ -247,14 +247,15 @@ std::shared_ptr<const Kept> OpenTraceFiles::read_kept(int prompt, int run) const
     auto out = std::make_shared<Kept>();
     out->n_layers = static_cast<std::size_t>(model().n_layers);
     out->n_rows = extents(place).rows();
-    out->offsets =
-        with_data_set(place, schema::run::kept_offsets, [](hid_t open) { return h5::read<std::uint64_t>(open); });
+    out->offsets = with_data_set(place, schema::run::kept_offsets,
+                                 [](hid_t open) { return h5::read_data_set<std::uint64_t>(open); });
     const std::int64_t visible_tokens = this->prompt(prompt).attributes.visible_tokens();
     const auto n = static_cast<std::size_t>(visible_tokens);
     out->indices = with_data_set(place, schema::run::kept_indices, [&](hid_t open) {
-        const h5::DataSetInfo found = h5::info(open);
-        if (!keeps_all(out->offsets, n) || found.shape[0] != out->offsets.back()) return h5::read<std::uint32_t>(open);
-        h5::require_plausible_shape(found);
+        const h5::DataSetInfo found = h5::data_set_info(open);
+        if (!keeps_all(out->offsets, n) || found.shape[0] != out->offsets.back())
+            return h5::read_data_set<std::uint32_t>(open);
+        h5::require_plausible(found);
         std::vector<std::uint32_t> all(found.shape[0]);
         for (std::size_t row = 0; row < all.size(); row += n) std::iota(&all[row], &all[row] + n, 0U);
         return all;
@@ -267,7 +268,7 @@ std::shared_ptr<const Kept> OpenTraceFiles::read_kept(int prompt, int run) const
 void OpenTraceFiles::read_storage(Place place, Kept& kept) const {
     const auto read = [&]<class T>(const schema::DataSet& data_set, std::vector<T>& out) {
         if (!has(place, data_set)) return;
-        out = with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
+        out = with_data_set(place, data_set, [](hid_t open) { return h5::read_data_set<T>(open); });
     };
     // The entries stay readable if a measure is damaged. Views report the damage.
     const auto read_measure = [&](const schema::DataSet& data_set, auto& out) {
@@ -297,7 +298,7 @@ std::vector<ResultRow> OpenTraceFiles::results(std::string_view task) const {
     }
     std::vector<ResultRow> out;
     for (const GroupPlace& place : found->second) {
-        auto rows = guarded(place, [&] {
+        auto rows = with_place_in_errors(place, [&] {
             const h5::Handle table = h5::open_data_set(source_.open(place.file).get(), place.group);
             return load_results(table.get(), place_name(place));
         });

@@ -24,7 +24,7 @@ std::string place_name(const GroupPlace& place);
 
 /// Turns an HDF5 failure into DamagedTrace or ReadFailed with the name of the place.
 template <class Action>
-auto guarded(const GroupPlace& place, Action action) -> decltype(action()) {
+auto with_place_in_errors(const GroupPlace& place, Action action) -> decltype(action()) {
     throw_if_interrupted();
     try {
         return action();
@@ -58,9 +58,9 @@ class OpenTraceFiles {
     auto with_data_set(Place place, const schema::DataSet& data_set, Action action) const {
         const h5::Guard guard;
         const GroupPlace here = find_data_set(place, data_set);
-        return guarded(here, [&] {
+        return with_place_in_errors(here, [&] {
             const h5::Handle open = h5::open_data_set(source_.open(here.file).get(), here.group);
-            require_shape(place, data_set, h5::info(open.get()).shape, place_name(here));
+            require_shape(place, data_set, h5::data_set_info(open.get()).shape, place_name(here));
             return action(open.get());
         });
     }

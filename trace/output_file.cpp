@@ -97,7 +97,7 @@ herr_t driver_close(H5FD_t* file) {
 
 herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t address, std::size_t size,
                    void* buffer) {
-    const int error = read_all_bytes(mine(file)->file.descriptor, address, size, buffer);
+    const int error = read_bytes_at_address(mine(file)->file.descriptor, address, size, buffer);
     if (mine(file)->disk->error == 0) mine(file)->disk->error = error;
     return 0;
 }
@@ -214,7 +214,7 @@ void OutputFile::commit(const std::filesystem::path& target) {
     sync_folder(target.parent_path());
 }
 
-void write_file(const std::filesystem::path& target, std::string_view contents) {
+void write_small_file_atomically(const std::filesystem::path& target, std::string_view contents) {
     std::filesystem::path temporary = target;
     temporary += ".tmp";
     Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);

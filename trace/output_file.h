@@ -38,7 +38,7 @@ class OutputFile {
 };
 
 /// Writes a temporary file, syncs it and renames it to `target`. For small files. Throws WriteFailed.
-void write_file(const std::filesystem::path& target, std::string_view contents);
+void write_small_file_atomically(const std::filesystem::path& target, std::string_view contents);
 /// Syncs `folder` so that earlier renames in it survive a crash. Throws WriteFailed.
 void sync_folder(const std::filesystem::path& folder);
 

@@ -84,7 +84,7 @@ bool is_emptied(const fs::path& folder) {
 
 }  // namespace
 
-fs::path linked_output(const fs::path& output) {
+fs::path resolve_output_links(const fs::path& output) {
     std::error_code error;
     const bool is_link = fs::is_symlink(output, error) && fs::is_regular_file(output, error);
     const fs::path file = is_link ? fs::canonical(output, error) : output;
@@ -92,7 +92,7 @@ fs::path linked_output(const fs::path& output) {
 }
 
 fs::path part_folder_of(const fs::path& output) {
-    fs::path folder = linked_output(output);
+    fs::path folder = resolve_output_links(output);
     folder += folder_suffix;
     return folder;
 }
@@ -111,9 +111,9 @@ std::optional<fs::path> find_joined_trace(const fs::path& folder) {
     return output;
 }
 
-std::string part_file_name_of_base_trace() { return "base.h5"; }
-std::string model_part() { return "model.h5"; }
-std::string part_file_name_of_prompt(int prompt) { return fmt::format("prompt-{}.h5", prompt); }
+std::string base_trace_part() { return "base.h5"; }
+std::string part_file_name_of_model() { return "model.h5"; }
+std::string prompt_part(int prompt) { return fmt::format("prompt-{}.h5", prompt); }
 std::string part_file_name_of_run(int prompt, int run) { return fmt::format("run-{}-{}.h5", prompt, run); }
 std::string part_file_name_of_results(std::string_view task, int batch) {
     return fmt::format("results-{}-{}.h5", task, batch);
@@ -161,7 +161,7 @@ std::string set_damaged_part_aside(const fs::path& part, const std::string& reas
                        reason, aside.filename().string());
 }
 
-bool is_set_aside(const fs::path& file) {
+bool is_damaged_part_set_aside(const fs::path& file) {
     const std::string name = file.filename().string();
     const std::size_t at = name.rfind(damaged_infix);
     return at != std::string::npos && number(std::string_view(name).substr(at + damaged_infix.size()));
@@ -218,11 +218,11 @@ void write_folder_record(const fs::path& folder, const RootAttributes& root) {
     const nlohmann::ordered_json json = {{"format", schema::format},        {"version", schema::version},
                                          {"generator", root.generator},     {"created_utc", root.created_utc},
                                          {"recipe_json", root.recipe_json}, {"complete", root.complete}};
-    write_file(folder / record_name, json.dump(2) + "\n");
+    write_small_file_atomically(folder / record_name, json.dump(2) + "\n");
 }
 
-void add_base_trace(const fs::path& folder, const fs::path& trace) {
-    const fs::path base = folder / part_file_name_of_base_trace();
+void link_or_copy_base_trace(const fs::path& folder, const fs::path& trace) {
+    const fs::path base = folder / base_trace_part();
     fs::path copy = base;
     copy += temporary_suffix;
     const auto require = [&](bool is_done, int error) {
@@ -258,7 +258,7 @@ std::string foreign_entry(const fs::path& folder) {
         const std::string name = entry.path().filename().string();
         if (name == lock_name) continue;
         const bool ours = name == record_name || name == answers_name || std::string_view(name).ends_with(".h5") ||
-                          std::string_view(name).ends_with(".tmp") || is_set_aside(entry.path());
+                          std::string_view(name).ends_with(".tmp") || is_damaged_part_set_aside(entry.path());
         if (!ours || !entry.is_regular_file()) return name;
     }
     return {};

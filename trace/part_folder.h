@@ -28,7 +28,7 @@ namespace kvscope::trace {
 inline constexpr std::string_view answers_name = "answers.json";
 
 /// Returns the path of an output after links are resolved.
-std::filesystem::path linked_output(const std::filesystem::path& output);
+std::filesystem::path resolve_output_links(const std::filesystem::path& output);
 
 /// Returns "t.h5.part" for "t.h5". All links to a file have the same folder, so one lock covers all writers.
 std::filesystem::path part_folder_of(const std::filesystem::path& output);
@@ -36,9 +36,9 @@ std::filesystem::path part_folder_of(const std::filesystem::path& output);
 /// Returns the joined trace, or nullopt if none exists. `folder` may be gone. Throws like read_folder_record().
 std::optional<std::filesystem::path> find_joined_trace(const std::filesystem::path& folder);
 
-std::string part_file_name_of_base_trace();
-std::string model_part();
-std::string part_file_name_of_prompt(int prompt);
+std::string base_trace_part();
+std::string part_file_name_of_model();
+std::string prompt_part(int prompt);
 std::string part_file_name_of_run(int prompt, int run);
 std::string part_file_name_of_results(std::string_view task, int batch);
 
@@ -61,14 +61,14 @@ Parts list_parts(const std::filesystem::path& folder);
 h5::Handle open_part(const std::filesystem::path& part);
 /// Renames a damaged part, e.g. to "run-0-2.damaged-1". Returns a message for the user. Throws WriteFailed.
 std::string set_damaged_part_aside(const std::filesystem::path& part, const std::string& reason);
-bool is_set_aside(const std::filesystem::path& file);
+bool is_damaged_part_set_aside(const std::filesystem::path& file);
 
 /// Reads trace.json. Returns nullopt without such a file. Throws NotATrace, ReadFailed, TraceTooNew, DamagedTrace.
 std::optional<RootAttributes> read_folder_record(const std::filesystem::path& folder);
 void write_folder_record(const std::filesystem::path& folder, const RootAttributes& root);
 
 /// Makes `trace` the base of the folder, as a hard link or, if links fail, as a copy. Throws WriteFailed.
-void add_base_trace(const std::filesystem::path& folder, const std::filesystem::path& trace);
+void link_or_copy_base_trace(const std::filesystem::path& folder, const std::filesystem::path& trace);
 
 /// Returns the name of an item in the folder that no writer creates, or "" if there is no such item.
 std::string foreign_entry(const std::filesystem::path& folder);

@@ -140,13 +140,13 @@ class Window {
         : source_(source), files_(std::move(files)), data_set_(data_set) {
         const h5::Handle open = open_part(files_.front());
         type_ = as_handle(H5Dget_type(open.get()));
-        const h5::DataSetInfo found = h5::info(open.get());
+        const h5::DataSetInfo found = h5::data_set_info(open.get());
         out_.type = found.type;
         out_.shape = found.shape;
         const h5::Handle space(h5::checked(H5Dget_space(open.get()), action), H5Sclose);
         const bool empty = H5Sget_simple_extent_type(space.get()) == H5S_NULL;
         for (std::size_t i = 1; i < files_.size(); ++i) {
-            out_.shape.at(0) += h5::info(open_part(files_[i]).get()).shape.at(0);
+            out_.shape.at(0) += h5::data_set_info(open_part(files_[i]).get()).shape.at(0);
         }
         if (H5Tget_class(type_.get()) == H5T_COMPOUND) n_members_ = H5Tget_nmembers(type_.get());
 
@@ -216,7 +216,7 @@ class Window {
         std::size_t skipped = block.first[0], wanted = block.count[0];
         for (const auto& file : files_) {
             const h5::Handle part = open_part(file);
-            const std::size_t length = h5::info(part.get()).shape.at(0);
+            const std::size_t length = h5::data_set_info(part.get()).shape.at(0);
             block.first[0] = std::min(skipped, length);
             block.count[0] = std::min(wanted, length - block.first[0]);
             skipped -= block.first[0];

@@ -129,7 +129,7 @@ bool Reader::has(Place place, const schema::DataSet& data_set) const {
 
 std::vector<std::size_t> Reader::shape(Place place, const schema::DataSet& data_set) const {
     if (const InMemoryRun* added = impl_->added(place)) return added->shape(data_set);
-    return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::info(open).shape; });
+    return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::data_set_info(open).shape; });
 }
 
 namespace {
@@ -162,7 +162,7 @@ std::vector<T> Reader::read(Place place, const schema::DataSet& data_set) const 
     const std::vector<std::size_t> lengths = shape(place, data_set);
     const std::size_t layers_at_once = layers_in_a_piece(lengths, sizeof(T));
     if (layers_at_once == 0)
-        return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::read<T>(open); });
+        return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::read_data_set<T>(open); });
     // Reads in pieces, so that other threads can read between two pieces.
     std::vector<T> all;
     for (std::size_t first = 0; first < lengths[0]; first += layers_at_once) {
@@ -179,7 +179,7 @@ std::vector<T> Reader::read(Place place, const schema::DataSet& data_set) const 
 template <class T>
 std::vector<T> Reader::read(Place place, const schema::DataSet& data_set, const Block& block) const {
     if (const InMemoryRun* added = impl_->added(place)) return added->read<T>(data_set, &block);
-    return impl_->files->with_data_set(place, data_set, [&](hid_t open) { return h5::read<T>(open, &block); });
+    return impl_->files->with_data_set(place, data_set, [&](hid_t open) { return h5::read_data_set<T>(open, &block); });
 }
 
 template <class T>
@@ -189,8 +189,8 @@ std::vector<T> Reader::read_layer(Place place, const schema::DataSet& data_set, 
         return added->read<T>(data_set, &block);
     }
     return impl_->files->with_data_set(place, data_set, [&](hid_t open) {
-        const Block block = block_of_layer(h5::info(open).shape, layer);
-        return h5::read<T>(open, &block);
+        const Block block = block_of_layer(h5::data_set_info(open).shape, layer);
+        return h5::read_data_set<T>(open, &block);
     });
 }
 
@@ -276,7 +276,7 @@ RunRecord Reader::run_record(int prompt, int run) const {
     const FillFrom fill{*this, place};
     const bool doubles =
         has(place, schema::run::scores) && impl_->files->with_data_set(place, schema::run::scores, [](hid_t open) {
-            return h5::info(open).element == schema::Type::f64;
+            return h5::data_set_info(open).element == schema::Type::f64;
         });
     for_each_run_data_set(out, [&](const schema::DataSet& data_set, auto& values) {
         using T = typename std::remove_reference_t<decltype(values)>::value_type;

@@ -44,7 +44,7 @@ bool can_extend_recipe_to(const std::string& part_json, const std::string& whole
                                 nlohmann::json(bounded_json::parse_or_discard(whole_json)));
 }
 
-std::string recipe_at(const std::filesystem::path& path) {
+std::string read_recipe_of_trace(const std::filesystem::path& path) {
     std::error_code error;
     if (!std::filesystem::exists(path, error)) return {};
     try {

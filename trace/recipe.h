@@ -13,6 +13,6 @@ bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whol
 bool can_extend_recipe_to(const std::string& part_json, const std::string& whole_json);
 
 /// Returns the recipe of a complete trace or of a folder `<output>.part`, or "" if no recipe can be read.
-std::string recipe_at(const std::filesystem::path& path);
+std::string read_recipe_of_trace(const std::filesystem::path& path);
 
 }  // namespace kvscope::trace

@@ -72,9 +72,9 @@ SharedScores::Digest SharedScores::read_digest(int prompt, int run) const {
     const std::string path = fmt::format("/prompts/{}/runs/{}/{}", prompt, run, schema::run::scores.path);
     if (!h5::exists(file.get(), path)) return {};  // a part without scores has a zero digest
     const h5::Handle data_set = h5::open_data_set(file.get(), path);
-    if (h5::info(data_set.get()).element == schema::Type::f64)
-        return digest_of<double>(h5::read<double>(data_set.get()));
-    return digest_of<float>(h5::read<float>(data_set.get()));
+    if (h5::data_set_info(data_set.get()).element == schema::Type::f64)
+        return digest_of<double>(h5::read_data_set<double>(data_set.get()));
+    return digest_of<float>(h5::read_data_set<float>(data_set.get()));
 }
 
 bool SharedScores::holds(int prompt, int run, Holder& holder, const Digest& wanted) const {

@@ -73,7 +73,7 @@ bool read_cached_spectra(const ModelAttributes& model, ModelRecord& record) {
     return true;
 }
 
-void cache_spectra(const ModelAttributes& model, const ModelRecord& record) {
+void save_spectra_in_cache(const ModelAttributes& model, const ModelRecord& record) {
     const fs::path path = file_of(model);
     if (path.empty()) return;
     std::error_code error;

@@ -12,7 +12,7 @@ bool has_cached_spectra(const ModelAttributes& model);
 bool read_cached_spectra(const ModelAttributes& model, ModelRecord& record);
 
 /// Saves the record's six spectrum arrays. Ignores a cache folder that cannot be written.
-void cache_spectra(const ModelAttributes& model, const ModelRecord& record);
+void save_spectra_in_cache(const ModelAttributes& model, const ModelRecord& record);
 
 /// Whether the trace or the cache has the spectra of the trace's model.
 bool has_model_spectra(const Reader& reader);

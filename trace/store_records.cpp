@@ -76,7 +76,7 @@ struct StoreDataSet {
         if (values.empty() && !(write_empty && data_set.need == schema::Need::always)) return;
         std::vector<std::size_t> shape = extents.shape(data_set, values.size());
         if (shape.empty()) shape.assign(static_cast<std::size_t>(data_set.rank), 0);
-        h5::write(group, std::string(data_set.path), std::span<const T>(values), shape);
+        h5::write_data_set(group, std::string(data_set.path), std::span<const T>(values), shape);
     }
     void operator()(const schema::DataSet& data_set, const std::vector<std::string>& values) const {
         if (values.empty()) return;

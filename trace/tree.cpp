@@ -85,7 +85,7 @@ class TreeList {
             node.attributes.push_back(attribute(object.get(), name));
         }
         if (!group) {
-            const h5::DataSetInfo found = h5::info(object.get());
+            const h5::DataSetInfo found = h5::data_set_info(object.get());
             node.type = found.type;
             node.shape.assign(found.shape.begin(), found.shape.end());
             node.bytes = found.bytes;

@@ -333,7 +333,7 @@ struct Writer::Impl {
     SharedScores shared_scores;
 
     Impl(fs::path output, std::string recipe_json, const WriterOptions& options)
-        : path(linked_output(output)),
+        : path(resolve_output_links(output)),
           folder(part_folder_of(path)),
           replaced(read_file_identity(path)),
           shared_scores(folder) {
@@ -380,9 +380,8 @@ struct Writer::Impl {
                 load_parts();
                 return;
             }
-            fs::remove(folder /
-                       part_file_name_of_base_trace());  // left by a writer that was killed before it wrote trace.json
-            if (extends_output) add_base_trace(folder, path);
+            fs::remove(folder / base_trace_part());  // left by a writer that was killed before it wrote trace.json
+            if (extends_output) link_or_copy_base_trace(folder, path);
         } catch (const fs::filesystem_error& failure) {
             throw WriteFailed(fmt::format("cannot use {}: {}", folder.string(), failure.code().message()));
         }
@@ -456,7 +455,7 @@ struct Writer::Impl {
                 return false;
             }
         };
-        parts.model = parts.model && readable(model_part(), [&](hid_t file, const std::string& where) {
+        parts.model = parts.model && readable(part_file_name_of_model(), [&](hid_t file, const std::string& where) {
                           model = load_model(h5::open_group(file, "/model").get(), where);
                       });
         std::erase_if(parts.prompts, [&](int i) {
@@ -469,7 +468,7 @@ struct Writer::Impl {
                 return !readable(part_file_name_of_run(prompt, j), [&](hid_t file, const std::string& where) {
                     const h5::Handle group = h5::open_group(file, fmt::format("/prompts/{}/runs/{}", prompt, j));
                     load_run(group.get(), where);
-                    shared_scores.add_part(prompt, j, load_score_source_run(group.get(), where));
+                    shared_scores.add_part(prompt, j, load_score_source_run_number(group.get(), where));
                 });
             });
             std::set<int> there = runs;
@@ -530,7 +529,7 @@ struct Writer::Impl {
         if (!h5::exists(file, in_file(schema::run::kept_offsets))) return false;
         const auto same = [&](const schema::DataSet& data_set, const auto& values) {
             using T = typename std::remove_cvref_t<decltype(values)>::value_type;
-            return h5::read<T>(h5::open_data_set(file, in_file(data_set)).get()) == values;
+            return h5::read_data_set<T>(h5::open_data_set(file, in_file(data_set)).get()) == values;
         };
         if (!record.kept_offsets.empty() && (!same(schema::run::kept_offsets, record.kept_offsets) ||
                                              !same(schema::run::kept_indices, record.kept_indices))) {
@@ -578,7 +577,7 @@ const std::vector<ResultRow>& Writer::results(std::string_view task, int batch) 
 }
 
 void Writer::write_model(const ModelRecord& record) {
-    impl_->write_part(model_part(), [&](hid_t file) { store_model(file, "/model", record); });
+    impl_->write_part(part_file_name_of_model(), [&](hid_t file) { store_model(file, "/model", record); });
     impl_->model = record;
     impl_->parts.model = true;
 }

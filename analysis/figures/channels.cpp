@@ -114,7 +114,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "channels";
     figure.title = "Number of heads that keep each key channel";
-    lay_out_maps(figure, runs.size(), runs.size() < 3 || is_narrow(options) ? 1 : 2, layers.size(), kLayerMm);
+    lay_out_maps(figure, runs.size(), runs.size() < 3 || is_narrow_figure(options) ? 1 : 2, layers.size(), kLayerMm);
     figure.shared_y = true;
     figure.width_mm = figure.columns == 1 ? 84 : 174;
     figure.color_scales.push_back(scale_of(runs, is_share));

@@ -209,7 +209,7 @@ Figure make(std::span<const TracePart> parts) {
         if (of_policy.size() > 1) panel.shapes.emplace_back(line_through(std::move(of_policy)));
     std::move(scatters.begin(), scatters.end(), std::back_inserter(panel.shapes));
     figure.panels.push_back(std::move(panel));
-    figure.legend = legend_of(shown);
+    figure.legend = legend_of_runs(shown);
     show_markers(figure);
     figure.caption = fmt::format("{} over {}, one point per run. Lines join the budgets of one policy.",
                                  name_of(points.y), name_of(points.x));
@@ -302,7 +302,7 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     panel.x = axis_of(all.x, xs);
     panel.y = axis_of(all.y, ys);
     figure.panels.push_back(std::move(panel));
-    figure.legend = legend_of(shown);
+    figure.legend = legend_of_runs(shown);
     show_markers(figure);
     figure.caption = fmt::format("{} over {}. Arrows lead from each run of B ({}) to the paired run of A ({}).",
                                  name_of(all.y), name_of(all.x), sides[1].name, sides[0].name);

@@ -149,7 +149,7 @@ void name_sides(Panel& panel, const trace::Reader& reader, int prompt, const Pai
     for (const Side* side : {&pair.a, &pair.b}) {
         const trace::RunAttributes& run = reader.run(prompt, side->index);
         sides.legend.push_back({side->label, LegendEntry::Symbol::line, {}});
-        if (!run.given_label.empty()) sides.legend.back().whole = recorded_label(run);
+        if (!run.given_label.empty()) sides.legend.back().whole = recorded_or_default_label(run);
     }
     shorten_labels(sides);
     const LegendEntry& a = sides.legend[0];
@@ -172,7 +172,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.title = fmt::format("{} − {}", pair.a.label, pair.b.label);
     figure.width_mm = 174;
     figure.panel_height_mm = std::clamp(1.4 * static_cast<double>(layers.size()), 8.0, 60.0);
-    Panel panel = layers_by_tokens(layers, pair.n_tokens);
+    Panel panel = make_layer_token_panel(layers, pair.n_tokens);
     panel.subject.run = pair.a.index;
     panel.note = fmt::format("same entries {:.1f} %", 100 * run_overlap_total(pair.sets(pair.a), pair.sets(pair.b)));
     (source == Source::heads ? add_heads : add_classes)(figure, panel, pair, layers);

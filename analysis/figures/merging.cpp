@@ -93,7 +93,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
         HeatMap map = heat_map(sizes, layers, n_tokens);
         scale.max = std::max(scale.max, double{*std::max_element(map.values.begin(), map.values.end())});
         indices.push_back(runs[i].index);
-        Panel panel = layers_by_tokens(layers, n_tokens);
+        Panel panel = make_layer_token_panel(layers, n_tokens);
         panel.subject.run = runs[i].index;
         panel.row = i;
         panel.title = runs[i].label;

@@ -21,7 +21,7 @@ struct Run {
 };
 
 void require_answer_attention(const TracePart& part) {
-    if (run_with_answer_attention(*part.reader, part.options.prompt)) return;
+    if (full_run_with_answer_attention(*part.reader, part.options.prompt)) return;
     throw NothingToShow(fmt::format(
         "{}: prompt {} has no answer_attention, the attention of the full run's answer, which recall needs; "
         "make the trace again with the full run's measures and with comparisons to the full run",
@@ -43,7 +43,7 @@ Runs read_runs(std::span<const TracePart> parts) {
     const std::vector<ShownRun> shown = shown_runs(parts);
     Runs runs;
     for (const TracePart& part : parts) {
-        if (!run_with_answer_attention(*part.reader, part.options.prompt)) continue;
+        if (!full_run_with_answer_attention(*part.reader, part.options.prompt)) continue;
         std::vector<ShownRun> of_part;
         std::vector<int> indices;
         for (const ShownRun& run : shown) {

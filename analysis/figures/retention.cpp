@@ -43,7 +43,7 @@ std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& opt
 
 /// Returns one column per budget if all policies have equally many budgets; otherwise 1 or 2.
 size_t columns_for(const std::vector<Run>& runs, const FigureOptions& options) {
-    if (runs.size() <= kRunsInOneColumn || is_narrow(options)) return 1;
+    if (runs.size() <= kRunsInOneColumn || is_narrow_figure(options)) return 1;
     const auto same_method = [](const Run& a, const Run& b) {
         return a.attributes.policy == b.attributes.policy &&
                a.attributes.parameters_json == b.attributes.parameters_json;
@@ -108,7 +108,7 @@ ColorScale merging_scale(const std::vector<Run>& runs, size_t most, bool is_shar
 }
 
 Panel map_panel(const Run& run, const std::vector<int>& layers, bool is_share, size_t color_scale) {
-    Panel panel = layers_by_tokens(layers, run.n_tokens);
+    Panel panel = make_layer_token_panel(layers, run.n_tokens);
     panel.subject.run = run.index;
     panel.title = run_label(run.attributes);
     panel.note = fmt::format("coverage {:.1f} %", 100 * model_coverage(run.sets()).share);

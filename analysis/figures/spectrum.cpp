@@ -292,7 +292,7 @@ Figure make_spectra(const trace::Reader& reader, const FigureOptions& options, S
     Figure figure;
     figure.width_mm = 174;
     figure.panel_height_mm = 48;
-    const bool narrow = is_narrow(options);
+    const bool narrow = is_narrow_figure(options);
     (narrow ? figure.rows : figure.columns) = 3;
     figure.shared_y = !narrow;
     const std::vector<int> layers = shown_layers(reader, options, false);
@@ -382,7 +382,7 @@ Figure make_source(const trace::Reader& reader, const FigureOptions& options, So
         case Source::head_similarity:
             return make_head_similarity_figure(reader, options, shown_layers(reader, options, false));
         case Source::alignment:
-            return make_alignment(reader, options, shown_layers(reader, options, false));
+            return make_gradient_alignment_figure(reader, options, shown_layers(reader, options, false));
         default:
             return make_spectra(reader, options, source);
     }

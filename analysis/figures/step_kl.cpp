@@ -196,7 +196,7 @@ Figure make(std::span<const TracePart> parts) {
     for (const Run& run : all.runs) shown.push_back(run.shown);
     Figure figure = two_panels(curves(all, source), agreement(all), all.runs.size());
     figure.title = "Divergence from the full cache at each decode step";
-    figure.legend = legend_of(shown);
+    figure.legend = legend_of_runs(shown);
     drop_markers(figure.legend, all.n_steps);
     add_classes(figure.legend, agreement_classes);
     figure.caption =
@@ -302,7 +302,7 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     Figure figure = two_panels(difference_curves(pairs), difference_agreement(pairs), pairs.size());
     figure.title = difference_words();
     figure.panels.front().title = difference_title(sides, shown);
-    figure.legend = legend_of(sides, shown);
+    figure.legend = legend_of_pairs(sides, shown);
     drop_markers(figure.legend, most_steps(pairs));
     add_classes(figure.legend, difference_classes);
     figure.caption = fmt::format(

@@ -340,7 +340,7 @@ void make_curves(Figure& figure, const Scores& scores) {
         figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style});
         panel.shapes.emplace_back(std::move(line));
     }
-    name_hidden_lines(figure.legend, panel);
+    mark_hidden_lines_in_legend(figure.legend, panel);
     const double margin = low_end < high_end ? 1.06 : 2;
     panel.x.min = low_end / margin;
     panel.x.max = high_end * margin;

@@ -4,7 +4,7 @@
 
 namespace kvscope::analysis {
 
-std::vector<float> entry_cardinalities(const trace::Kept& kept, size_t n_tokens) {
+std::vector<float> largest_cardinality_per_token(const trace::Kept& kept, size_t n_tokens) {
     std::vector<float> sizes(kept.n_layers * n_tokens, 0.0f);
     for (size_t layer = 0; layer < kept.n_layers; ++layer)
         for (size_t row = 0; row < kept.n_rows; ++row)
@@ -15,8 +15,8 @@ std::vector<float> entry_cardinalities(const trace::Kept& kept, size_t n_tokens)
     return sizes;
 }
 
-std::vector<float> cardinalities_in_alternating_shades(const trace::Kept& kept, size_t n_tokens) {
-    std::vector<float> sizes = entry_cardinalities(kept, n_tokens);
+std::vector<float> shaded_cardinalities(const trace::Kept& kept, size_t n_tokens) {
+    std::vector<float> sizes = largest_cardinality_per_token(kept, n_tokens);
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {
         bool is_odd = false;
         for (const EntryTokens& entry : list_merged_entries(kept, layer, 0, n_tokens)) {

@@ -8,11 +8,11 @@
 namespace kvscope::analysis {
 
 /// Returns the largest cardinality of each token's entries in each layer (L, N); 0 for dropped tokens.
-std::vector<float> entry_cardinalities(const trace::Kept& kept, size_t n_tokens);
+std::vector<float> largest_cardinality_per_token(const trace::Kept& kept, size_t n_tokens);
 
-/// Returns entry_cardinalities() with every second merged entry reduced by 20 %, so that adjacent entries differ in
-/// color.
-std::vector<float> cardinalities_in_alternating_shades(const trace::Kept& kept, size_t n_tokens);
+/// Returns largest_cardinality_per_token() with every second merged entry reduced by 20 %, so that adjacent entries
+/// differ in color.
+std::vector<float> shaded_cardinalities(const trace::Kept& kept, size_t n_tokens);
 
 /// Adjacent tokens of a row that share one entry.
 struct EntryTokens {

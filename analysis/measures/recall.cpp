@@ -64,14 +64,14 @@ std::vector<double> layer_recall(std::span<const uint32_t> gold, size_t n_kv_hea
     return shares;
 }
 
-std::optional<int> run_with_answer_attention(const trace::Reader& reader, int prompt) {
+std::optional<int> full_run_with_answer_attention(const trace::Reader& reader, int prompt) {
     const auto full = reader.full_run(prompt);
     if (!full || !reader.has(trace::Place::of_run(prompt, *full), schema::run::answer_attention)) return std::nullopt;
     return full;
 }
 
 std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs) {
-    const auto full = trace::Place::of_run(prompt, run_with_answer_attention(reader, prompt).value());
+    const auto full = trace::Place::of_run(prompt, full_run_with_answer_attention(reader, prompt).value());
     const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
     const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     std::vector<std::shared_ptr<const trace::Kept>> kept;

@@ -30,7 +30,7 @@ std::vector<uint32_t> most_attended_positions(std::span<const float> answer_atte
 std::vector<double> layer_recall(std::span<const uint32_t> gold, size_t n_kv_heads, const KeptSets& kept, size_t layer);
 
 /// Returns the full run if it records `answer_attention`, which recall needs; otherwise nullopt.
-std::optional<int> run_with_answer_attention(const trace::Reader& reader, int prompt);
+std::optional<int> full_run_with_answer_attention(const trace::Reader& reader, int prompt);
 
 /// Returns each run's recall at its own budget. @param runs finished runs of a prompt with `answer_attention`
 std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs);

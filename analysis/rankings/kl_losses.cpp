@@ -64,7 +64,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         std::vector<Cell> of_runs;
         double mean = 0;
         for (const auto& lost : of.lost) {
-            const double sum = sum_of(lost, to_token_range(span));
+            const double sum = sum_over_tokens(lost, token_range_of_span(span));
             mean += sum / static_cast<double>(of.runs.size());
             of_runs.push_back(known_cell(sum));
         }

@@ -51,15 +51,16 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         std::vector<Cell> cells = {place.first, place.second, trimmed_text(texts, *sentence)};
         double kept = 0;
         for (const auto& of_run : kept_by) {
-            const double share =
-                sum_of(of_run, {place.first, place.second}) / static_cast<double>(place.second - place.first + 1);
+            const double share = sum_over_tokens(of_run, {place.first, place.second}) /
+                                 static_cast<double>(place.second - place.first + 1);
             kept += share / static_cast<double>(runs.size());
             cells.emplace_back(share);
         }
         for (const auto measure : {&TokenLosses::OfRun::attention, &TokenLosses::OfRun::kl_attention})
             for (const auto& of_run : losses.runs)
-                cells.push_back(of_run.is_measured ? known_cell(sum_of(of_run.*measure, {place.first, place.second}))
-                                                   : Cell());
+                cells.push_back(of_run.is_measured
+                                    ? known_cell(sum_over_tokens(of_run.*measure, {place.first, place.second}))
+                                    : Cell());
         rows.add({{.token = static_cast<int>(place.first)}, static_cast<int>(place.second)}, -kept, std::move(cells));
     }
     return rows.take();

@@ -97,10 +97,10 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
                  {run_label(reader.run(options.prompt, runs[i])), share,
                   static_cast<int64_t>(std::count_if(begin, end, [](double each) { return each > 0; })),
                   std::isnan(bytes) ? Cell() : Cell(static_cast<int64_t>(std::llround(bytes))),
-                  known_cell(sum_of(losses.attention, range)),
-                  known_cell(lost.is_measured ? sum_of(lost.attention, range) : unknown),
-                  known_cell(lost.is_measured ? sum_of(lost.kl_attention, range) : unknown), known_cell(scores.mean),
-                  known_cell(scores.least), known_cell(scores.most)});
+                  known_cell(sum_over_tokens(losses.attention, range)),
+                  known_cell(lost.is_measured ? sum_over_tokens(lost.attention, range) : unknown),
+                  known_cell(lost.is_measured ? sum_over_tokens(lost.kl_attention, range) : unknown),
+                  known_cell(scores.mean), known_cell(scores.least), known_cell(scores.most)});
     }
     return rows.take();
 }

@@ -26,7 +26,7 @@ OfTokens read_tokens(const trace::Reader& reader, int prompt, const std::vector<
 }
 
 double difference_of(const TokenLosses& losses, std::vector<double> TokenLosses::OfRun::*measure, TokenRange range) {
-    return sum_of(losses.runs[0].*measure, range) - sum_of(losses.runs[1].*measure, range);
+    return sum_over_tokens(losses.runs[0].*measure, range) - sum_over_tokens(losses.runs[1].*measure, range);
 }
 
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
@@ -50,10 +50,10 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     for (const TokenSpan span :
          split_into_sentences_to_rank(texts, of.kept[0].size(), !reader.prompt(options.prompt).chat_template.empty())) {
         const auto n = static_cast<double>(span.last - span.first + 1);
-        const double a = sum_of(of.kept[0], to_token_range(span)) / n;
-        const double b = sum_of(of.kept[1], to_token_range(span)) / n;
-        const double lost = difference_of(of.losses, &TokenLosses::OfRun::attention, to_token_range(span));
-        const double weighted = difference_of(of.losses, &TokenLosses::OfRun::kl_attention, to_token_range(span));
+        const double a = sum_over_tokens(of.kept[0], token_range_of_span(span)) / n;
+        const double b = sum_over_tokens(of.kept[1], token_range_of_span(span)) / n;
+        const double lost = difference_of(of.losses, &TokenLosses::OfRun::attention, token_range_of_span(span));
+        const double weighted = difference_of(of.losses, &TokenLosses::OfRun::kl_attention, token_range_of_span(span));
         rows.add({{.run = runs[0], .token = static_cast<int>(span.first)}, static_cast<int>(span.last)},
                  has_kl ? weighted : b - a,
                  {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last), static_cast<int64_t>(n),

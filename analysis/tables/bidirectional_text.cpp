@@ -47,7 +47,7 @@ void find_levels(const Paragraph& paragraph, size_t end, std::vector<ByteLevels>
 
 }  // namespace
 
-ReadingLevels reading_levels(const WholeText& whole) {
+ReadingLevels compute_bidirectional_levels(const WholeText& whole) {
     const std::string_view text = whole.text;
     std::vector<ByteLevels> of_byte;
     Paragraph paragraph;

@@ -18,7 +18,7 @@ struct ReadingLevels {
     bool is_turned(size_t token) const { return !paragraphs.empty() && paragraphs[token] % 2 == 1; }
 };
 
-ReadingLevels reading_levels(const WholeText& text);
+ReadingLevels compute_bidirectional_levels(const WholeText& text);
 
 /// Returns the order of a line's pieces from left to right (UAX #9, rule L2). @param levels of the pieces
 std::vector<size_t> visual_order(const std::vector<uint8_t>& levels);

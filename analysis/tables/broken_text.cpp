@@ -105,7 +105,7 @@ void BrokenText::put(Piece piece) {
 }
 
 void BrokenText::put_in_order(const WholeText& whole) {
-    const ReadingLevels of_tokens = reading_levels(whole);
+    const ReadingLevels of_tokens = compute_bidirectional_levels(whole);
     for (size_t first = 0, end = 0; first < pieces_.size(); first = end) {
         end = first;
         std::vector<uint8_t> levels;
@@ -130,7 +130,7 @@ void BrokenText::join(const WholeText& whole, size_t first, size_t end, const st
     for (size_t i = first; i + 1 < end; ++i) {
         Piece& piece = pieces_[i];
         piece.joins_next = piece.is_whole && pieces_[i + 1].is_whole && levels[i - first] == levels[i + 1 - first] &&
-                           pieces_[i + 1].token == piece.token + 1 && joins_next(whole, piece.token) &&
+                           pieces_[i + 1].token == piece.token + 1 && is_drawn_with_next_token(whole, piece.token) &&
                            !shares_lone_character(whole, piece.token);
     }
 }

@@ -37,7 +37,7 @@ bool is_mark(uint32_t c) {
     return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
 }
 
-bool joins_next(const WholeText& text, size_t token) {
+bool is_drawn_with_next_token(const WholeText& text, size_t token) {
     const size_t border = text.begins[token + 1];
     if (border >= text.text.size() || border == text.begins[token]) return false;
     if (static_cast<unsigned char>(text.text[border]) < 0x80) return false;
@@ -49,7 +49,7 @@ bool joins_next(const WholeText& text, size_t token) {
     return last.bytes > 0 && (joins_neighbours(last.code) || (is_mark(after.code) && last.code > ' '));
 }
 
-bool has_inseparable_letters(const WholeText& text, size_t token) {
+bool has_letters_drawn_together(const WholeText& text, size_t token) {
     const std::string_view letters = whole_characters_of_tokens(text, token, token);
     for (size_t at = 0; at < letters.size();) {
         const Utf8Character next = decode_utf8_character(letters, at);

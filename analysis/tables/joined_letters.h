@@ -14,9 +14,9 @@ bool joins_neighbours(uint32_t character);
 bool is_mark(uint32_t character);
 
 /// Whether a token and the next one must be drawn together: they share a character, or their letters join.
-bool joins_next(const WholeText& text, size_t token);
+bool is_drawn_with_next_token(const WholeText& text, size_t token);
 
 /// Whether a token contains letters that must not be drawn one by one.
-bool has_inseparable_letters(const WholeText& text, size_t token);
+bool has_letters_drawn_together(const WholeText& text, size_t token);
 
 }  // namespace kvscope::analysis

@@ -154,7 +154,7 @@ Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
                                  "",
                                  behind});
     }
-    name_hidden_lines(figure.legend, panel);
+    mark_hidden_lines_in_legend(figure.legend, panel);
     for (const DrawnCurve& curve : curves) {
         std::vector<Shape> points = points_of(curve, axes);
         std::move(points.begin(), points.end(), std::back_inserter(panel.shapes));

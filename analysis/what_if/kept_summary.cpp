@@ -38,7 +38,7 @@ double bytes_of_all_entries(const trace::Reader& reader, int prompt) {
            static_cast<double>(model.head_dim) * static_cast<double>(reader.prompt(prompt).visible_tokens());
 }
 
-KeptSummary summarize(const trace::Reader& reader, int prompt, int run) {
+KeptSummary summarize_kept_entries(const trace::Reader& reader, int prompt, int run) {
     namespace schema = trace::schema::run;
     const auto kept = reader.kept(prompt, run);
     const trace::Place place = trace::Place::of_run(prompt, run);
@@ -50,13 +50,13 @@ KeptSummary summarize(const trace::Reader& reader, int prompt, int run) {
     return summary_of(kept_sets(*kept, n_tokens_of(reader, prompt)), kept->indices.size(), attention, bytes);
 }
 
-KeptSummary summarize(const trace::Reader& reader, int prompt, const trace::RunRecord& run) {
+KeptSummary summarize_kept_entries(const trace::Reader& reader, int prompt, const trace::RunRecord& run) {
     const HeldTokens held(run, static_cast<size_t>(reader.model().n_layers), n_tokens_of(reader, prompt));
     return summary_of(held.sets(), run.kept_indices.size(), run.attention_kept, run.cache_bytes_predicted);
 }
 
 std::optional<AnswerAttention> AnswerAttention::read(const trace::Reader& reader, int prompt) {
-    const auto full = run_with_answer_attention(reader, prompt);
+    const auto full = full_run_with_answer_attention(reader, prompt);
     if (!full) return std::nullopt;
     AnswerAttention attention;
     attention.n_kv_heads_ = static_cast<size_t>(reader.model().n_kv_heads);

@@ -23,9 +23,9 @@ struct KeptSummary {
 double bytes_of_all_entries(const trace::Reader& reader, int prompt);
 
 /// Summarizes a finished run of the trace.
-KeptSummary summarize(const trace::Reader& reader, int prompt, int run);
+KeptSummary summarize_kept_entries(const trace::Reader& reader, int prompt, int run);
 /// Summarizes a run that is not in the trace.
-KeptSummary summarize(const trace::Reader& reader, int prompt, const trace::RunRecord& run);
+KeptSummary summarize_kept_entries(const trace::Reader& reader, int prompt, const trace::RunRecord& run);
 
 /// Attention of the full run's answer, read once to compute the recall of many selections.
 class AnswerAttention {

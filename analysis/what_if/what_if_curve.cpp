@@ -64,7 +64,7 @@ CurvePoint point_at(const trace::Reader& reader, int prompt, const CurveSource& 
     else
         values.set_number(over, x);
     const trace::RunRecord record = select(values, budget);
-    return {x, summarize(reader, prompt, record),
+    return {x, summarize_kept_entries(reader, prompt, record),
             attention ? attention->recall(record, budget) : std::numeric_limits<double>::quiet_NaN()};
 }
 

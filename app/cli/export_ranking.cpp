@@ -82,7 +82,7 @@ std::string rankings_text(size_t columns) {
     std::string text;
     for (const auto& definition : analysis::ranking_definitions())
         text += (text.empty() ? "" : "\n") +
-                described_with_options(definition.name, definition.summary, definition.options, columns);
+                format_help_entry(definition.name, definition.summary, definition.options, columns);
     return text;
 }
 

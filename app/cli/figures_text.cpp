@@ -21,8 +21,8 @@ std::string wrapped(const std::string& text, const std::string& lead, size_t ind
 
 }  // namespace
 
-std::string described_with_options(const std::string& name, const std::string& summary,
-                                   const std::vector<analysis::FigureOption>& options, size_t columns) {
+std::string format_help_entry(const std::string& name, const std::string& summary,
+                              const std::vector<analysis::FigureOption>& options, size_t columns) {
     std::string text = name + '\n' + wrapped(summary, "", 4, columns);
     size_t flag_columns = kFlagColumns;
     for (const auto& option : options) flag_columns = std::max(flag_columns, analysis::option_flag(option).size() + 2);
@@ -38,7 +38,7 @@ std::string figures_text(size_t columns) {
     std::string text;
     for (const auto& definition : analysis::figure_definitions())
         text += (text.empty() ? "" : "\n") +
-                described_with_options(definition.name, definition.summary, definition.options, columns);
+                format_help_entry(definition.name, definition.summary, definition.options, columns);
     return text;
 }
 

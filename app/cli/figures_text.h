@@ -10,7 +10,7 @@ namespace kvscope::cli {
 
 std::string figures_text(size_t columns = 100);
 
-std::string described_with_options(const std::string& name, const std::string& summary,
-                                   const std::vector<analysis::FigureOption>& options, size_t columns);
+std::string format_help_entry(const std::string& name, const std::string& summary,
+                              const std::vector<analysis::FigureOption>& options, size_t columns);
 
 }  // namespace kvscope::cli

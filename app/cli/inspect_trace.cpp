@@ -345,7 +345,7 @@ std::string describe_what_policies_saw(const trace::Reader& reader, std::span<co
                        text.empty() ? "" : "; ", text);
 }
 
-std::string runs_and_answers_text(const trace::Reader& reader) {
+std::string tables_of_runs_and_answers(const trace::Reader& reader) {
     constexpr int most_prompts = 8;  // more would scroll out of the terminal
     Problems problems;
     std::string text;

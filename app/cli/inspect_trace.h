@@ -25,6 +25,6 @@ int inspect_trace(const std::filesystem::path& path, const OutputFormat& format,
 std::string describe_what_policies_saw(const trace::Reader& reader, std::span<const trace::ResultRow> rows);
 
 /// Returns the questions, tables of runs and answers of the first eight prompts.
-std::string runs_and_answers_text(const trace::Reader& reader);
+std::string tables_of_runs_and_answers(const trace::Reader& reader);
 
 }  // namespace kvscope::cli

@@ -137,7 +137,7 @@ NewFile::NewFile() : CLI::Validator("") {
     };
 }
 
-void apply_common_rules(CLI::App& command) {
+void add_value_checks_to_options(CLI::App& command) {
     const CLI::Validator not_empty(
         [](std::string& text) { return text.empty() ? std::string("expected a value, found an empty text ('')") : ""; },
         "", "");
@@ -150,7 +150,7 @@ void apply_common_rules(CLI::App& command) {
     }
 }
 
-void check_repetitions(const CLI::App& command) {
+void check_repeated_options(const CLI::App& command) {
     for (const CLI::Option* option : command.get_options()) {
         if (option->get_items_expected_max() != 1) continue;
         const auto& values = option->results();

@@ -27,10 +27,10 @@ struct NewFile : CLI::Validator {
 };
 
 /// Refuses empty values and numbers that do not fit their type. Call it after all options are declared.
-void apply_common_rules(CLI::App& command);
+void add_value_checks_to_options(CLI::App& command);
 
 /// @throws std::invalid_argument with both values if an option that takes one value was given two different values
-void check_repetitions(const CLI::App& command);
+void check_repeated_options(const CLI::App& command);
 
 /// Returns the error message for unknown arguments, with the nearest option, or "" if all arguments are known.
 std::string unknown_arguments(const CLI::App& command, const std::vector<std::string>& arguments);

@@ -78,10 +78,10 @@ int run_program(int argc, char** argv) {
         if (!command.example.empty()) sub->footer("Examples:\n" + command.example);
         if (command.hidden) sub->group("");
         auto action = command.declare(*sub);
-        apply_common_rules(*sub);
+        add_value_checks_to_options(*sub);
         sub->callback([&result, action, sub] {
             result = guarded([&] {
-                check_repetitions(*sub);
+                check_repeated_options(*sub);
                 return action();
             });
         });

@@ -23,11 +23,11 @@ double on_page(const std::string& title, double middle, double page_length) {
 }  // namespace
 
 double x_on_page(const analysis::Panel& panel, const Box& data, double x) {
-    return data.x + axis_share(panel.x, x) * data.width;
+    return data.x + position_on_axis(panel.x, x) * data.width;
 }
 
 double y_on_page(const analysis::Panel& panel, const Box& data, double y) {
-    return data.bottom() - axis_share(panel.y, y) * data.height;
+    return data.bottom() - position_on_axis(panel.y, y) * data.height;
 }
 
 void draw_grid_lines(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place) {

@@ -25,7 +25,8 @@ size_t most_ticks(double length_pt, Direction direction) {
 bool have_room(const Axis& axis, const Ticks& ticks, double length_pt, Direction direction) {
     for (size_t i = 1; i < ticks.ticks.size(); ++i) {
         const double distance =
-            std::fabs(axis_share(axis, ticks.ticks[i].value) - axis_share(axis, ticks.ticks[i - 1].value)) * length_pt;
+            std::fabs(position_on_axis(axis, ticks.ticks[i].value) - position_on_axis(axis, ticks.ticks[i - 1].value)) *
+            length_pt;
         const TextSize a = measure_text(ticks.ticks[i - 1].label, tick_text_style());
         const TextSize b = measure_text(ticks.ticks[i].label, tick_text_style());
         const double needed = direction == Direction::horizontal ? (a.width + b.width) / 2 + kLabelGapPt
@@ -58,7 +59,7 @@ Ticks ends_of(const Axis& axis) {
 /// Adds a tick at the largest value of a logarithmic scale, which may exceed the last power of ten by far.
 void name_largest(const Axis& axis, Ticks& ticks, double length_pt) {
     constexpr double nearly_the_end = 0.995;
-    if (ticks.ticks.empty() || axis_share(axis, ticks.ticks.back().value) > nearly_the_end) return;
+    if (ticks.ticks.empty() || position_on_axis(axis, ticks.ticks.back().value) > nearly_the_end) return;
     ticks.ticks.push_back({axis.max, fmt::format("{:.3g}", axis.max)});
     if (!have_room(axis, ticks, length_pt, Direction::horizontal) && ticks.ticks.size() > 2)
         ticks.ticks.erase(ticks.ticks.end() - 2);
@@ -66,7 +67,7 @@ void name_largest(const Axis& axis, Ticks& ticks, double length_pt) {
 
 }  // namespace
 
-double axis_share(const Axis& axis, double value) {
+double position_on_axis(const Axis& axis, double value) {
     double share = (value - axis.min) / (axis.max - axis.min);
     if (axis.scale == analysis::Scale::logarithmic) {
         share = std::log(value / axis.min) / std::log(axis.max / axis.min);
@@ -106,7 +107,7 @@ Ticks color_bar_ticks(const analysis::ColorScale& scale, double length_pt) {
     axis.whole_numbers = scale.whole_numbers;
     Ticks ticks = fit_ticks(axis, length_pt, Direction::horizontal);
     if (axis.scale == analysis::Scale::logarithmic) name_largest(axis, ticks, length_pt);
-    for (auto& tick : ticks.ticks) tick.value = axis_share(axis, tick.value);
+    for (auto& tick : ticks.ticks) tick.value = position_on_axis(axis, tick.value);
     return ticks;
 }
 

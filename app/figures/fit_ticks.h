@@ -8,7 +8,7 @@ namespace kvscope::figures {
 enum class Direction { horizontal, vertical };
 
 /// Returns the position of a value on an axis, from 0 at the left or bottom end to 1 at the right or top end.
-double axis_share(const analysis::Axis& axis, double value);
+double position_on_axis(const analysis::Axis& axis, double value);
 
 /// Returns the ticks whose labels fit on `length_pt` points, or every k-th tick if the axis defines its ticks.
 analysis::Ticks fit_ticks(const analysis::Axis& axis, double length_pt, Direction direction);

@@ -139,7 +139,7 @@ class Placement {
             }
         }
         for (size_t row = 0; row < figure_.rows; ++row)
-            if (!analysis::heading_of_row(figure_, row).empty()) d.top[row] += heading_height();
+            if (!analysis::trace_heading_of_row(figure_, row).empty()) d.top[row] += heading_height();
         return d;
     }
 
@@ -163,7 +163,7 @@ class Placement {
         double behind = 0;
         for (const auto& tick : place.x_ticks.ticks) {
             const double half = measure_text(tick.label, tick_text_style()).width / 2;
-            const double at = axis_share(axis, tick.value) * place.data.width;
+            const double at = position_on_axis(axis, tick.value) * place.data.width;
             before = std::max(before, half - at);
             behind = std::max(behind, half - (place.data.width - at));
         }
@@ -175,7 +175,7 @@ class Placement {
         double above = 0;
         for (const auto& tick : place.y_ticks.ticks) {
             const double half = upper_half * line_height(tick_text_style());
-            above = std::max(above, half - (1 - axis_share(axis, tick.value)) * place.data.height);
+            above = std::max(above, half - (1 - position_on_axis(axis, tick.value)) * place.data.height);
         }
         return above;
     }
@@ -286,7 +286,7 @@ class Placement {
         }
         layout_.headings.clear();
         for (size_t r = 0; r < figure_.rows; ++r)
-            if (const std::string heading = analysis::heading_of_row(figure_, r); !heading.empty())
+            if (const std::string heading = analysis::trace_heading_of_row(figure_, r); !heading.empty())
                 layout_.headings.push_back({heading, column_x.front(), row_y[r] - d.top[r]});
         layout_.grid = {column_x.front(), row_y.front(), column_x.back() + widths.back() - column_x.front(),
                         row_y.back() + height * row_share_.back() - row_y.front()};

@@ -282,7 +282,7 @@ TEST_CASE("check throws the same errors as make and numbers, for every figure an
     for (const char* name : {"whole.h5", "begun.h5.part", "empty.h5.part"}) {
         const trace::Reader reader(folder / name);
         for (const FigureDefinition& definition : figure_definitions()) {
-            const FigureOption* source = option_of(definition, "source");
+            const FigureOption* source = find_option(definition, "source");
             for (const std::string& each : source ? source->choices : std::vector<std::string>{""}) {
                 CAPTURE(name, definition.name, each);
                 FigureOptions options;
@@ -335,12 +335,12 @@ TEST_CASE("an option that a figure does not use is refused with a list of the us
 
     // Options for other figures are ignored.
     runs.layers = {1};
-    CHECK(used_options(figure_definition("jsd"), runs).runs == runs.runs);
-    CHECK(used_options(figure_definition("step-kl"), runs).layers.empty());
-    CHECK(used_options(figure_definition("step-kl"), runs).source.empty());
+    CHECK(options_used_by_figure(figure_definition("jsd"), runs).runs == runs.runs);
+    CHECK(options_used_by_figure(figure_definition("step-kl"), runs).layers.empty());
+    CHECK(options_used_by_figure(figure_definition("step-kl"), runs).source.empty());
     runs.source = "attention";
-    CHECK(used_options(figure_definition("jsd"), runs).runs.empty());
-    CHECK(used_options(figure_definition("spectrum"), runs).layers == runs.layers);
+    CHECK(options_used_by_figure(figure_definition("jsd"), runs).runs.empty());
+    CHECK(options_used_by_figure(figure_definition("spectrum"), runs).layers == runs.layers);
 }
 
 TEST_CASE("a figure with a default choice of runs says which runs it shows") {

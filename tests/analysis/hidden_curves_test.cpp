@@ -23,17 +23,18 @@ TEST_CASE("a curve is hidden by another curve with the same course") {
     panel.x.min = 1;
     panel.x.max = 1000;
     const Line above = line({1, 10, 100}, {0, 50, 100});
-    CHECK(is_hidden_by(above, above, panel));
-    CHECK(is_hidden_by(line({10, 100}, {50, 100}), above, panel));     // a part of it
-    CHECK(is_hidden_by(line({10, 100}, {50.2, 99.8}), above, panel));  // closer than the width of a line
-    CHECK(is_hidden_by(line({std::sqrt(10.0)}, {25}), above, panel));  // on the line between two points
-    CHECK_FALSE(is_hidden_by(line({10, 100}, {52, 100}), above, panel));
-    CHECK_FALSE(is_hidden_by(line({10, 200}, {50, 100}), above, panel));  // continues beyond its end
-    CHECK_FALSE(is_hidden_by(above, line({1, 10, 100}, {0, 50, 100}, Dash::dashed), panel));  // visible in its gaps
-    CHECK(is_hidden_by(line({1, 10}, {0, 50}, Dash::dashed), line({1, 10}, {0, 50}, Dash::dashed), panel));
-    CHECK_FALSE(is_hidden_by(line({1, 10}, {NAN, NAN}), above, panel));  // has no points
-    CHECK(is_hidden_by(line({1, 10}, {NAN, 50}), above, panel));
-    CHECK_FALSE(is_hidden_by(line({1, 10}, {0, 50}), line({1, 10}, {NAN, 50}), panel));
+    CHECK(is_line_hidden_by(above, above, panel));
+    CHECK(is_line_hidden_by(line({10, 100}, {50, 100}), above, panel));     // a part of it
+    CHECK(is_line_hidden_by(line({10, 100}, {50.2, 99.8}), above, panel));  // closer than the width of a line
+    CHECK(is_line_hidden_by(line({std::sqrt(10.0)}, {25}), above, panel));  // on the line between two points
+    CHECK_FALSE(is_line_hidden_by(line({10, 100}, {52, 100}), above, panel));
+    CHECK_FALSE(is_line_hidden_by(line({10, 200}, {50, 100}), above, panel));  // continues beyond its end
+    CHECK_FALSE(
+        is_line_hidden_by(above, line({1, 10, 100}, {0, 50, 100}, Dash::dashed), panel));  // visible in its gaps
+    CHECK(is_line_hidden_by(line({1, 10}, {0, 50}, Dash::dashed), line({1, 10}, {0, 50}, Dash::dashed), panel));
+    CHECK_FALSE(is_line_hidden_by(line({1, 10}, {NAN, NAN}), above, panel));  // has no points
+    CHECK(is_line_hidden_by(line({1, 10}, {NAN, 50}), above, panel));
+    CHECK_FALSE(is_line_hidden_by(line({1, 10}, {0, 50}), line({1, 10}, {NAN, 50}), panel));
 }
 
 }  // namespace kvscope::analysis::test

@@ -42,11 +42,11 @@ TEST_CASE("titles of several traces are shortened after the trace's name, or omi
     figure.panels.push_back(figure.panels[1]);
     figure.panels[2].row = 2;
     CHECK(titles_of(figure, 8) == std::vector<std::string>{"one: L2", "two: L12", "two: L12"});
-    CHECK(heading_of_row(figure, 0).empty());
+    CHECK(trace_heading_of_row(figure, 0).empty());
     figure.trace_by_trace = true;
-    CHECK(heading_of_row(figure, 0) == "one");
-    CHECK(heading_of_row(figure, 1) == "two");
-    CHECK(heading_of_row(figure, 2).empty());
+    CHECK(trace_heading_of_row(figure, 0) == "one");
+    CHECK(trace_heading_of_row(figure, 1) == "two");
+    CHECK(trace_heading_of_row(figure, 2).empty());
     CHECK(titles_of(figure, 8) == std::vector<std::string>{"one: L2", "two: L12", "two: L12"});
     CHECK(panel_titles(
               figure, [](size_t, const std::string&) { return true; }, true) ==

@@ -580,7 +580,7 @@ TEST_CASE("data sets of steps with different lengths are reported as damage with
         const std::string place = "/prompts/0/runs/2/step_agreement";
         H5Ldelete(file.get(), place.c_str(), H5P_DEFAULT);
         const std::vector<uint8_t> same(length, 1);
-        trace::h5::write<uint8_t>(file.get(), place, same, std::vector<size_t>{length});
+        trace::h5::write_data_set<uint8_t>(file.get(), place, same, std::vector<size_t>{length});
     }
     const trace::Reader reader(path);
     const std::string says =

@@ -42,7 +42,7 @@ TEST_CASE("a what-if with a larger budget changes the look of no other run") {
     const std::vector<RunAttributes> recorded{run("full", 1000), run("snapkv", 64), run("snapkv", 128)};
     auto runs = recorded;
     runs.push_back(run("snapkv", 300));
-    const auto styles = joint_run_styles({runs}, recorded).front();
+    const auto styles = run_styles_of_traces({runs}, recorded).front();
     CHECK(styles[1].dash == Dash::dashed);
     CHECK(styles[2].dash == Dash::solid);
     CHECK(styles[3].dash == Dash::dotted);
@@ -50,13 +50,13 @@ TEST_CASE("a what-if with a larger budget changes the look of no other run") {
 
 TEST_CASE("a trace without runs takes no shade from the next trace") {
     const std::vector<RunAttributes> runs{run("full", 1000), run("snapkv", 64), run("snapkv", 128)};
-    const auto styles = joint_run_styles({{}, runs});
-    const auto alone = joint_run_styles({runs});
+    const auto styles = run_styles_of_traces({{}, runs});
+    const auto alone = run_styles_of_traces({runs});
     for (size_t i = 0; i < runs.size(); ++i) {
         CHECK(styles[1][i].color == alone[0][i].color);
         CHECK(styles[1][i].dash == alone[0][i].dash);
     }
-    CHECK_FALSE(joint_run_styles({runs, runs})[1][1].color == alone[0][1].color);
+    CHECK_FALSE(run_styles_of_traces({runs, runs})[1][1].color == alone[0][1].color);
 }
 
 TEST_CASE("a policy with other parameters is another method") {

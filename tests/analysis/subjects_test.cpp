@@ -111,7 +111,7 @@ TEST_CASE("the table of a figure has its numbers with the same subjects", "[subj
         CAPTURE(name, source);
         FigureOptions options;
         options.source = source;
-        if (option_of(figure_definition(name), "layers"))
+        if (find_option(figure_definition(name), "layers"))
             options.layers = {0, 2};  // positions differ from layer numbers
         const Figure figure = made(sample.reader(), name, options);
         const NumbersBySubject numbers(table_of(sample.reader(), name, options));
@@ -183,11 +183,11 @@ TEST_CASE("a point beyond the axes of a panel has no items of these axes", "[sub
     panel.x.max = 1.5;
     panel.x.dimension = Dimension::layer;
     panel.x.numbers = {3, 8};
-    CHECK(subjects_at(panel, 1.2, 0).a == Subject{.run = 5, .layer = 8});
-    CHECK(subjects_at(panel, 1.6, 0).a == Subject{.run = 5});
-    CHECK(subjects_at(panel, -3, 0).a == Subject{.run = 5});
+    CHECK(subjects_at_coordinates(panel, 1.2, 0).a == Subject{.run = 5, .layer = 8});
+    CHECK(subjects_at_coordinates(panel, 1.6, 0).a == Subject{.run = 5});
+    CHECK(subjects_at_coordinates(panel, -3, 0).a == Subject{.run = 5});
     panel.y = panel.x;
-    const SubjectPair two = subjects_at(panel, 0, 1);
+    const SubjectPair two = subjects_at_coordinates(panel, 0, 1);
     CHECK(two.a.layer == 8);
     CHECK(two.b.layer == 3);
 }

@@ -134,7 +134,8 @@ TEST_CASE("curves: the smallest budget that reaches a share equals the result of
                     smallest_budget_reaching_share(reader, 0, runs.source, curve, measure, share, by(what_if), {});
                 std::optional<int64_t> first;
                 for (auto budget = static_cast<int64_t>(curve.front().x); budget <= PolicyTrace::n_tokens; ++budget) {
-                    const KeptSummary kept = summarize(reader, 0, (*what_if)(runs.source.spec.values, budget));
+                    const KeptSummary kept =
+                        summarize_kept_entries(reader, 0, (*what_if)(runs.source.spec.values, budget));
                     const double value = measure == CurveMeasure::coverage ? kept.coverage : kept.attention_kept;
                     if (!first && value >= share) first = budget;
                 }
@@ -265,7 +266,7 @@ TEST_CASE("curves: the figure contains each curve and names runs without one", "
     CHECK_THROWS_AS(definition.check(reader, options), FigureError);
     options.own = {{"bins", "3"}};
     CHECK_THROWS_WITH(check_options(definition, options), Contains("curves does not use --bins; it uses --run"));
-    CHECK(used_options(definition, options).own.empty());
+    CHECK(options_used_by_figure(definition, options).own.empty());
 }
 
 TEST_CASE("curves: runs of several traces without a curve are named with their trace", "[curves]") {

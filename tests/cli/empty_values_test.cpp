@@ -16,7 +16,7 @@ namespace {
 std::string refusal(const cli::Command& command, const std::vector<std::string>& given) {
     CLI::App app;
     const auto action = command.declare(app);
-    cli::apply_common_rules(app);
+    cli::add_value_checks_to_options(app);
     auto arguments = cli::arguments_in_canonical_form(given);
     std::reverse(arguments.begin(), arguments.end());
     try {

@@ -26,7 +26,7 @@ RunOptions parsed(const RunOptions& asked) {
     RunOptions options;
     CLI::App app;
     cli::declare_run_options(app, options);
-    cli::apply_common_rules(app);
+    cli::add_value_checks_to_options(app);
     std::vector<std::string> words;
     for (const auto& [option, value] : engine::command_words(asked)) {
         words.push_back(option);

@@ -34,13 +34,13 @@ std::vector<Box> boxes(const Figure& figure, const FigureLayout& layout) {
         all.push_back(place.data);
         for (const Tick& tick : place.x_ticks.ticks) {
             if (!place.x_labels) break;
-            const double x = place.data.x + axis_share(figure.panels[i].x, tick.value) * place.data.width;
+            const double x = place.data.x + position_on_axis(figure.panels[i].x, tick.value) * place.data.width;
             all.push_back(text_box(tick.label, x, place.data.bottom() + 3));
         }
         for (const Tick& tick : place.y_ticks.ticks) {
             if (!place.y_labels) break;
             const TextSize size = measure_text(tick.label, tick_text_style());
-            const double y = place.data.bottom() - axis_share(figure.panels[i].y, tick.value) * place.data.height;
+            const double y = place.data.bottom() - position_on_axis(figure.panels[i].y, tick.value) * place.data.height;
             // Digits are lower than the line height.
             all.push_back({place.data.x - 3 - size.width, y - size.height * 0.3, size.width, size.height * 0.6});
         }

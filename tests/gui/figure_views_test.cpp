@@ -68,7 +68,7 @@ TEST_CASE("each run's curve is visible in light and dark themes with two traces 
     dark.brightness = Brightness::dark;
     dark.ground = {0.08f, 0.09f, 0.1f, 1};
     dark.ink = {0.87f, 0.89f, 0.92f, 1};
-    for (const auto& of_trace : analysis::joint_run_styles({runs, runs})) {
+    for (const auto& of_trace : analysis::run_styles_of_traces({runs, runs})) {
         for (size_t i = 0; i < of_trace.size(); ++i) {
             CAPTURE(i);
             CHECK(luminance(line_on_ground(of_trace[i].color, dark)) > luminance(dark.ground) + 0.18f);

@@ -118,7 +118,7 @@ TEST_CASE("one click on a run shows the budget at which its coverage reaches 90 
     const auto reader = stored.reader();
     const analysis::WhatIf what_if(reader, 0, 2);
     int64_t first = 9;
-    while (analysis::summarize(reader, 0, what_if(what_if.recorded(), first)).coverage < 0.9) ++first;
+    while (analysis::summarize_kept_entries(reader, 0, what_if(what_if.recorded(), first)).coverage < 0.9) ++first;
     person.clicks_run(snapkv);
     CHECK(person.n_steps() == 1);
     CHECK_THAT(person.reads(), Contains("snapkv:window=8") && Contains(std::to_string(first) + " ("));

@@ -77,7 +77,7 @@ TEST_CASE("one step shows the budget at which a policy's coverage reaches a shar
     const auto reader = stored.reader();
     const analysis::WhatIf what_if(reader, 0, 2);
     int64_t first = 9;
-    while (analysis::summarize(reader, 0, what_if(what_if.recorded(), first)).coverage < 0.9) ++first;
+    while (analysis::summarize_kept_entries(reader, 0, what_if(what_if.recorded(), first)).coverage < 0.9) ++first;
     CHECK_THAT(said, Contains(std::to_string(first) + " ("));
 
     const RunKey snapkv = session.documents().front()->keys(0).at(2);

@@ -49,7 +49,7 @@ struct WhatIfWindow {
     analysis::KeptSummary at(int64_t budget) const {
         const auto reader = stored.reader();
         const analysis::WhatIf what_if(reader, 0, 2);
-        return analysis::summarize(reader, 0, what_if(what_if.recorded(), budget));
+        return analysis::summarize_kept_entries(reader, 0, what_if(what_if.recorded(), budget));
     }
 
     /// Whether the table shows this budget's entries and their difference from the recorded run.

@@ -149,7 +149,7 @@ TEMPLATE_TEST_CASE("values of any type and shape are read as written, also by HD
     in_new_file(folder / "t.h5", [](hid_t file) {
         for (std::size_t i = 0; i < shapes().size(); ++i) {
             const auto values = some_values<TestType>(shapes()[i]);
-            h5::write<TestType>(file, std::to_string(i), values, shapes()[i]);
+            h5::write_data_set<TestType>(file, std::to_string(i), values, shapes()[i]);
         }
     });
     in_file(folder / "t.h5", [](hid_t file) {
@@ -157,9 +157,9 @@ TEMPLATE_TEST_CASE("values of any type and shape are read as written, also by HD
             const Shape& shape = shapes()[i];
             const h5::Handle data_set = h5::open_data_set(file, std::to_string(i));
             INFO("shape " << i);
-            REQUIRE(h5::info(data_set.get()).shape == shape);
+            REQUIRE(h5::data_set_info(data_set.get()).shape == shape);
             const auto values = some_values<TestType>(shape);
-            CHECK(are_same_bits(h5::read<TestType>(data_set.get()), values));
+            CHECK(are_same_bits(h5::read_data_set<TestType>(data_set.get()), values));
             CHECK(are_same_bits(read_by_hdf5<TestType>(data_set.get(), shape), values));
             const bool is_chunked = !shape.empty() && count_of(shape) > 0;
             CHECK(h5::check_chunks(data_set.get(), "read it") == is_chunked);
@@ -191,18 +191,18 @@ TEST_CASE("blocks are read that end at chunk borders or inside chunks", "[trace]
                     for (std::size_t c = 0; c < block.count[2]; ++c)
                         expected.push_back(
                             values[((block.first[0] + a) * 5 + block.first[1] + b) * 2050 + block.first[2] + c]);
-            CHECK(are_same_bits(h5::read<float>(data_set.get(), &block), expected));
+            CHECK(are_same_bits(h5::read_data_set<float>(data_set.get(), &block), expected));
             std::vector<float> here(expected.size());
             if (expected.empty() || !h5::read_chunks(data_set.get(), &block, here.data(), "read it")) continue;
             CHECK(are_same_bits(here, expected));
-            CHECK(are_same_bits(h5::read<double>(data_set.get(), &block),
+            CHECK(are_same_bits(h5::read_data_set<double>(data_set.get(), &block),
                                 std::vector<double>(expected.begin(), expected.end())));
             ++n_whole;
         }
         CHECK(n_whole > 40);
         CHECK(n_whole < 300);
         const Block outside{{0, 4, 0}, {1, 2, 1}};
-        CHECK_THROWS_AS(h5::read<float>(data_set.get(), &outside), std::out_of_range);
+        CHECK_THROWS_AS(h5::read_data_set<float>(data_set.get(), &outside), std::out_of_range);
     });
 }
 
@@ -212,7 +212,7 @@ TEST_CASE("a file's bytes do not depend on the number of threads", "[trace]") {
         const kernels::Threads threads(n_threads);
         in_new_file(folder / name, [](hid_t file) {
             for (std::size_t i = 0; i < shapes().size(); ++i)
-                h5::write<float>(file, std::to_string(i), some_values<float>(shapes()[i]), shapes()[i]);
+                h5::write_data_set<float>(file, std::to_string(i), some_values<float>(shapes()[i]), shapes()[i]);
             h5::write_texts(file, "texts", std::vector<std::string>(100'000, "a text of some length"));
         });
         return bytes_of_file(folder / name).substr(1024);  // skips the root's header, which contains the time
@@ -266,7 +266,7 @@ TEST_CASE("data that other programs packed with any filters are read", "[trace]"
         });
         in_file(folder / "t.h5", [&](hid_t file) {
             const h5::Handle data_set = h5::open_data_set(file, "values");
-            CHECK(are_same_bits(h5::read<float>(data_set.get()), values));
+            CHECK(are_same_bits(h5::read_data_set<float>(data_set.get()), values));
             CHECK(h5::check_chunks(data_set.get(), "read it") == is_ours);
         });
     };
@@ -317,11 +317,11 @@ TEST_CASE("chunks that are damaged, of another size, unfiltered or missing", "[t
         if (is_sound) {
             auto expected = values;
             std::copy(row.begin(), row.end(), expected.begin() + 3 * 5000);
-            CHECK(are_same_bits(h5::read<float>(data_set.get()), expected));
+            CHECK(are_same_bits(h5::read_data_set<float>(data_set.get()), expected));
             CHECK(h5::check_chunks(data_set.get(), "read it") == (passed_by == 0));
             return;
         }
-        CHECK_THAT(what_of([&] { (void)h5::read<float>(data_set.get()); }),
+        CHECK_THAT(what_of([&] { (void)h5::read_data_set<float>(data_set.get()); }),
                    Catch::Contains("one of its chunks is damaged"));
         CHECK_THAT(what_of([&] { h5::check_chunks(data_set.get(), "read it"); }),
                    Catch::Equals("cannot read it: one of its chunks is damaged"));
@@ -342,7 +342,7 @@ TEST_CASE("chunks that were never written read as the fill value, but are damage
     });
     in_file(folder / "t.h5", [&](hid_t file) {
         const h5::Handle data_set = h5::open_data_set(file, "values");
-        CHECK(h5::read<float>(data_set.get()) == std::vector<float>(400, 2.5F));
+        CHECK(h5::read_data_set<float>(data_set.get()) == std::vector<float>(400, 2.5F));
         CHECK_THAT(what_of([&] { h5::check_chunks(data_set.get(), "read it"); }),
                    Catch::Equals("cannot read it: one of its chunks is missing"));
     });
@@ -363,11 +363,12 @@ TEST_CASE("a data set of which some chunks were written is read as HDF5 reads it
         const h5::Handle data_set = h5::open_data_set(file, "values");
         std::vector<float> expected(400, 0.0F);
         std::copy(row.begin(), row.end(), expected.begin() + 200);
-        CHECK(are_same_bits(h5::read<float>(data_set.get()), expected));
+        CHECK(are_same_bits(h5::read_data_set<float>(data_set.get()), expected));
         for (const std::size_t i : {0U, 2U}) {
             const Block block{{i, 0}, {1, 100}};
             const auto begin = expected.begin() + static_cast<std::ptrdiff_t>(100 * i);
-            CHECK(are_same_bits(h5::read<float>(data_set.get(), &block), std::vector<float>(begin, begin + 100)));
+            CHECK(are_same_bits(h5::read_data_set<float>(data_set.get(), &block),
+                                std::vector<float>(begin, begin + 100)));
         }
         CHECK_THAT(what_of([&] { h5::check_chunks(data_set.get(), "read it"); }),
                    Catch::Equals("cannot read it: one of its chunks is missing"));
@@ -385,7 +386,7 @@ TEST_CASE("a part with a chunk that is damaged, missing or of another size is se
         const h5::Guard guard;
         const h5::Handle file(h5::checked(H5Fopen(part.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), "open"), H5Fclose);
         const h5::Handle data_set = h5::open_data_set(file.get(), name);
-        const Shape shape = h5::info(data_set.get()).shape;
+        const Shape shape = h5::data_set_info(data_set.get()).shape;
         const std::vector<hsize_t> offset(shape.size(), 0);
         std::vector<unsigned char> packed = deflated(some_values<float>(shape));
         if (change == 0) packed[packed.size() / 2] ^= 0x55;
@@ -430,7 +431,7 @@ TEST_CASE("a data set that claims many or huge chunks does not allocate memory f
     in_file(folder / "t.h5", [&](hid_t file) {
         CHECK_FALSE(h5::check_chunks(h5::open_data_set(file, "huge").get(), "read it"));
         const h5::Handle many = h5::open_data_set(file, "values");
-        CHECK_THAT(what_of([&] { (void)h5::read<float>(many.get()); }), Catch::Contains("is too large for"));
+        CHECK_THAT(what_of([&] { (void)h5::read_data_set<float>(many.get()); }), Catch::Contains("is too large for"));
         CHECK_THAT(what_of([&] { h5::check_chunks(many.get(), "read it"); }), Catch::Contains("is missing"));
     });
 }

@@ -43,7 +43,7 @@ void remove(hid_t file, const std::string& path) {
 template <class T>
 void replace(hid_t file, const std::string& path, const std::vector<T>& values, const std::vector<std::size_t>& shape) {
     remove(file, path);
-    h5::write<T>(file, path, std::span<const T>(values), shape);
+    h5::write_data_set<T>(file, path, std::span<const T>(values), shape);
 }
 
 template <class T>
@@ -293,7 +293,7 @@ TEST_CASE("missing data and data of wrong type or shape", "[trace]") {
         damage(prompt + "/runs", false, [&](hid_t f) {
             remove(f, prompt + "/runs");
             const std::vector<float> one(1);
-            h5::write<float>(f, prompt + "/runs", std::span<const float>(one), std::vector<std::size_t>{1});
+            h5::write_data_set<float>(f, prompt + "/runs", std::span<const float>(one), std::vector<std::size_t>{1});
         });
     }
     SECTION("JSD beyond ln 2") {
@@ -389,7 +389,7 @@ TEST_CASE("missing data and data of wrong type or shape", "[trace]") {
     }
     SECTION("positions that descend in one row") {
         damage(run + "/kept_indices", true, [&](hid_t f) {
-            auto indices = h5::read<std::uint32_t>(h5::open_data_set(f, run + "/kept_indices").get());
+            auto indices = h5::read_data_set<std::uint32_t>(h5::open_data_set(f, run + "/kept_indices").get());
             std::reverse(indices.begin() + 32, indices.begin() + 48);
             replace(f, run + "/kept_indices", indices, {96});
         });
@@ -525,7 +525,7 @@ TEST_CASE("missing data and data of wrong type or shape", "[trace]") {
     SECTION("a table of results of another kind") {
         damage("/results/other", true, [&](hid_t f) {
             const std::vector<float> one(1);
-            h5::write<float>(f, "/results/other", std::span<const float>(one), std::vector<std::size_t>{1});
+            h5::write_data_set<float>(f, "/results/other", std::span<const float>(one), std::vector<std::size_t>{1});
         });
     }
 
@@ -548,7 +548,7 @@ TEST_CASE("a reader ignores unknown items", "[trace]") {
     edit(path, [](hid_t f) {
         const std::vector<float> one(1);
         for (const char* name : {"/future/data", "/prompts/0/later", "/prompts/0/runs/1/more", "/prompts/0/full/new"}) {
-            h5::write<float>(f, name, std::span<const float>(one), std::vector<std::size_t>{1});
+            h5::write_data_set<float>(f, name, std::span<const float>(one), std::vector<std::size_t>{1});
         }
         set_attribute(f, "/prompts/0/runs/1", "new", std::string("x"));
         h5::create_group(f, "/prompts/notes");

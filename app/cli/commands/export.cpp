@@ -77,7 +77,7 @@ std::vector<analysis::TracePart> parts_of_traces(const std::vector<trace::Reader
         const bool has_prompt = options.prompt >= 0 && options.prompt < reader.n_prompts();
         runs.push_back(has_prompt ? reader.runs(options.prompt) : std::vector<trace::RunAttributes>());
     }
-    const auto styles = analysis::joint_run_styles(runs);
+    const auto styles = analysis::run_styles_of_traces(runs);
     const auto names = names_of(traces);
     for (size_t i = 0; i < parts.size(); ++i) {
         parts[i].name = names[i];
@@ -147,7 +147,7 @@ void check_arguments(const Arguments& arguments, const std::vector<const analysi
         for (const auto* definition : definitions) analysis::check_options(*definition, options);
     } else if (!options.source.empty() &&
                std::all_of(definitions.begin(), definitions.end(), [&](const auto* definition) {
-                   return analysis::used_options(*definition, options).source.empty();
+                   return analysis::options_used_by_figure(*definition, options).source.empty();
                })) {
         throw analysis::FigureError(fmt::format(
             "no figure has a source '{}'; `kvscope figures` lists the sources of each figure", options.source));
@@ -205,7 +205,8 @@ class FigureOfTraces {
         : definition_(&definition), is_difference_(arguments.difference), is_of_all_(arguments.are_all()) {
         // The figure `difference` itself subtracts two runs of one trace.
         if (readers.size() == 1 && definition.shown_runs == &analysis::compared_runs) is_difference_ = false;
-        const auto options = is_of_all_ ? analysis::used_options(definition, arguments.options) : arguments.options;
+        const auto options =
+            is_of_all_ ? analysis::options_used_by_figure(definition, arguments.options) : arguments.options;
         const bool of_two_runs = is_difference_ && readers.size() == 1;
         if (of_two_runs && options.runs.empty() && !arguments.options.runs.empty()) {
             nothing_ = "the figure does not depend on the run";
@@ -302,7 +303,7 @@ void say_prompts(const Arguments& arguments, const std::vector<trace::Reader>& r
                  const std::vector<const analysis::FigureDefinition*>& definitions) {
     const bool is_any_of_prompt = std::any_of(definitions.begin(), definitions.end(), [&](const auto* definition) {
         return !definition->is_of_prompt ||
-               definition->is_of_prompt(analysis::used_options(*definition, arguments.options));
+               definition->is_of_prompt(analysis::options_used_by_figure(*definition, arguments.options));
     });
     if (!is_any_of_prompt || arguments.prompt->count() > 0) return;
     for (const auto& reader : readers) warn_only_first_prompt_shown(reader);

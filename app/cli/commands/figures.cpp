@@ -28,7 +28,7 @@ std::function<int()> declare(CLI::App& app) {
             {{"figure", "Figure", ""}, {"shows", "Shows", ""}, {"options", "Options", ""}, {"sources", "Sources", ""}},
             {}};
         for (const auto& definition : analysis::figure_definitions()) {
-            const auto* source = analysis::option_of(definition, "source");
+            const auto* source = analysis::find_option(definition, "source");
             table.rows.push_back({{definition.name, definition.summary, analysis::options_in_words(definition.options),
                                    source ? fmt::format("{}", fmt::join(source->choices, ", ")) : ""}});
         }

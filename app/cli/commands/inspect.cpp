@@ -41,8 +41,8 @@ std::string commands(const trace::Reader& reader, const std::string& model) {
             const std::string which = fmt::format("prompt {}, {}: ", reader.prompt_number(prompt),
                                                   analysis::run_label(reader.run(prompt, run)));
             try {
-                const auto made = analysis::reproduction_of_run(reader, prompt, run, model,
-                                                                analysis::reproduction_name(reader, prompt, run));
+                const auto made = analysis::reproduction_of_run(
+                    reader, prompt, run, model, analysis::file_name_of_repeated_run(reader, prompt, run));
                 for (const auto& text : made.remarks) remark(which + text);
                 lines += made.command + "\n";
             } catch (const analysis::NothingToShow& error) {

@@ -76,7 +76,7 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
     });
 }
 
-void declare_policies(CLI::App& app, program::RunJob& job) {
+void declare_policy_and_budget_options(CLI::App& app, program::RunJob& job) {
     app.add_option("--policy", job.policies,
                    "Policy with parameters, as in aperturekv:lambda=0,window=8, or a list as in snapkv,h2o; repeatable")
         ->type_name("NAME[:K=V,…]");

@@ -13,6 +13,6 @@ CLI::Option* declare_run_option(CLI::App& app, std::string engine::RunOptions::*
 
 void declare_run_options(CLI::App& app, engine::RunOptions& options);
 
-void declare_policies(CLI::App& app, program::RunJob& job);
+void declare_policy_and_budget_options(CLI::App& app, program::RunJob& job);
 
 }  // namespace kvscope::cli

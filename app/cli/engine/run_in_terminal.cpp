@@ -154,7 +154,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     try {
         const auto outcome = program::run_job(job, plans, model, progress, events);
         if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);
-        if (!options.quiet) print(runs_and_answers_text(trace::Reader(job.output)));
+        if (!options.quiet) print(tables_of_runs_and_answers(trace::Reader(job.output)));
         if (outcome.n_failed == 0) return 0;
         progress.warning(
             fmt::format("kvscope inspect {} --commands prints a command that repeats each failed run; --force repeats "

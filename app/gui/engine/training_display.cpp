@@ -68,7 +68,7 @@ void TrainingDisplay::run(const engine::Model& model, const TrainingRequest& req
         figures::write_whole_file(request.output, bytes, request.force);
         post([this] { status_.is_done = true; });
     };
-    program::train(model, training_job(request), telling, events);
+    program::train_echo_maps(model, training_job(request), telling, events);
 }
 
 TrainingStatus::Stage& TrainingDisplay::stage_of(engine::EchoLoss loss) {

@@ -17,7 +17,7 @@ class TrainingDisplay {
     void begin(const TrainingRequest& request);
     void fail(const std::string& why) { status_.error = why; }
 
-    /// Called on the engine's thread. Throws the exceptions of program::train.
+    /// Called on the engine's thread. Throws the exceptions of program::train_echo_maps.
     /// @param post passes a function to the UI thread
     void run(const engine::Model& model, const TrainingRequest& request, engine::Progress& progress,
              const std::function<void(std::function<void()>)>& post);

@@ -87,7 +87,7 @@ void find_hit(const analysis::Panel& panel, const PlotFrame& frame, ImVec2 mouse
         finder.shape = static_cast<int>(s);
         std::visit(finder, panel.shapes[s]);
     }
-    analysis::SubjectPair there = analysis::subjects_at(panel, hit.x, hit.y);
+    analysis::SubjectPair there = analysis::subjects_at_coordinates(panel, hit.x, hit.y);
     if (hit.point >= 0) {
         const auto& shape = panel.shapes[static_cast<size_t>(hit.shape)];
         there.a = there.b = analysis::subject_of_point(panel, shape, static_cast<size_t>(hit.point));

@@ -74,7 +74,7 @@ void draw_token_heading(const Context& context, const PromptText& prompt, const 
     const size_t last = std::min(t + 7, prompt.shown.size()) - 1;
     bool is_joined = false;
     for (size_t i = first; i <= last; ++i)
-        is_joined = is_joined || has_inseparable_letters(prompt, static_cast<uint32_t>(i));
+        is_joined = is_joined || has_letters_drawn_together(prompt, static_cast<uint32_t>(i));
     ImGui::PushFont(context.fonts.mono, 0);
     if (is_joined)
         draw_joined_words(context, prompt, first, t, last);

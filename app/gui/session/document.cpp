@@ -174,7 +174,7 @@ void Document::keep_run(RunId what_if, const std::string& unknown_json) {
 std::optional<std::pair<int, std::string>> Document::number_of(int prompt_index, RunId run) const {
     const auto at = place_of(prompt_index, run);
     if (!at || is_what_if(run)) return std::nullopt;
-    const std::string label = analysis::recorded_label(reader_->run(prompt_index, *at));
+    const std::string label = analysis::recorded_or_default_label(reader_->run(prompt_index, *at));
     if (reader_->is_in_file(prompt_index, *at)) return std::pair{reader_->run_number(prompt_index, *at), label};
     for (const auto& [number, pending] : memory_.at(prompt_index).pending)
         if (pending.id == run) return std::pair{number, label};
@@ -380,7 +380,7 @@ int Document::add_further_answer(const RunKey& run, const std::string& question)
     answer.prompt = run.prompt;
     answer.asked = run.run;
     if (const auto number = number_of(run.prompt, run.run)) answer.run_number = number->first;
-    answer.run = analysis::recorded_label(reader_->run(run.prompt, at));
+    answer.run = analysis::recorded_or_default_label(reader_->run(run.prompt, at));
     answer.question = question;
     further_answers_.push_back(std::move(answer));
     return further_answers_.back().id;
@@ -395,7 +395,7 @@ FurtherAnswer* Document::further_answer(int id) {
 std::optional<RunId> Document::run_called(int prompt_index, int run_number, const std::string& label) const {
     const auto is_called_so = [&](RunId run) {
         const auto at = place_of(prompt_index, run);
-        return at && analysis::recorded_label(reader_->run(prompt_index, *at)) == label;
+        return at && analysis::recorded_or_default_label(reader_->run(prompt_index, *at)) == label;
     };
     if (run_number >= 0) {
         const auto found = numbered_.find({prompt_index, run_number});

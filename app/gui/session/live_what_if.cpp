@@ -104,7 +104,7 @@ void LiveWhatIf::read_source(Session& session) {
     trace_refusal_ = source.current ? source.error : "";
     is_reading_ = !source.current;
     const auto recorded = session.tasks.ask(recorded_slot_, "", stamp, [at = session.at(source_)] {
-        return analysis::summarize(*at.reader, at.prompt, at.run);
+        return analysis::summarize_kept_entries(*at.reader, at.prompt, at.run);
     });
     recorded_summary_ = recorded.current && recorded.value ? std::optional(*recorded.value) : std::nullopt;
     if (!is_reading_ && !from_trace_ && (!prefill_ || !prefill_obstacle_.empty()))
@@ -119,7 +119,7 @@ void LiveWhatIf::read_kept(Session& session) {
     const RunKey run = kept(session);
     if (!run.valid()) return;
     const auto summary = session.tasks.ask(kept_slot_, "", session.stamp(run), [at = session.at(run)] {
-        return analysis::summarize(*at.reader, at.prompt, at.run);
+        return analysis::summarize_kept_entries(*at.reader, at.prompt, at.run);
     });
     if (summary.current && summary.value) settings_->kept_summary = *summary.value;
 }
@@ -160,7 +160,7 @@ void LiveWhatIf::compute(Session& session) {
             Computed computed;
             computed.record = trace ? (*trace)(spec.values, budget)
                                     : prefill->what_if(*reader, key.prompt, spec, budget, share, seed);
-            computed.summary = analysis::summarize(*reader, key.prompt, computed.record);
+            computed.summary = analysis::summarize_kept_entries(*reader, key.prompt, computed.record);
             computed.milliseconds =
                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
             computed.settings = settings;

@@ -111,7 +111,7 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
     request.options.prompt = request.document->prompt;
     for (const RunKey& key : request.runs) request.options.runs.emplace_back(session.at(key).run);
     if (definition.threshold) request.options.threshold = threshold;
-    if (analysis::option_of(definition, "mark")) {
+    if (analysis::find_option(definition, "mark")) {
         if (session.mark.empty())
             return no_ranking("Type a text into the field “mark” of the Prompt view to list its occurrences.");
         request.options.mark = session.mark;
@@ -120,7 +120,7 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
     const bool is_here =
         selected.run.document == request.document->id() && selected.run.prompt == request.options.prompt;
     const int64_t n_tokens = request.document->reader()->prompt(request.options.prompt).visible_tokens();
-    if (analysis::option_of(definition, "tokens") && is_here && selected.has_tokens()) {
+    if (analysis::find_option(definition, "tokens") && is_here && selected.has_tokens()) {
         if (selected.first_token >= n_tokens)
             return no_ranking(
                 "The selected tokens belong to the question, which policies do not see. Select tokens of the context.");

@@ -9,8 +9,8 @@ namespace {
 
 bool are_alike(const trace::RunAttributes& a, const trace::RunAttributes& b) {
     return a.policy == b.policy && a.parameters_json == b.parameters_json && a.seed == b.seed &&
-           analysis::recorded_label(a) == analysis::recorded_label(b) &&
-           analysis::budget_key(a) == analysis::budget_key(b);
+           analysis::recorded_or_default_label(a) == analysis::recorded_or_default_label(b) &&
+           analysis::budget_sort_key(a) == analysis::budget_sort_key(b);
 }
 
 }  // namespace
@@ -38,8 +38,8 @@ std::string label_problem(const Session& session, const RunKey& run, const std::
     for (const RunKey& other : session.document(run)->keys(run.prompt)) {
         const auto& attributes = session.attributes(other);
         if (other == run) continue;
-        if (analysis::run_label(attributes) == label || analysis::recorded_label(attributes) == label)
-            return fmt::format("another run has this label: {}", analysis::recorded_label(attributes));
+        if (analysis::run_label(attributes) == label || analysis::recorded_or_default_label(attributes) == label)
+            return fmt::format("another run has this label: {}", analysis::recorded_or_default_label(attributes));
     }
     return {};
 }

@@ -19,7 +19,7 @@ const std::vector<analysis::LineStyle>& RunStyles::of(const Document& document, 
         std::vector<std::vector<trace::RunAttributes>> runs;
         for (const auto& [reader, prompt] : prompts) runs.push_back(runs_of(*reader, prompt));
         const Document& first = *documents.front();
-        auto styles = analysis::joint_run_styles(runs, runs_of(*first.file(), first.prompt));
+        auto styles = analysis::run_styles_of_traces(runs, runs_of(*first.file(), first.prompt));
         if (styles != of_documents_ || number_ == 0) number_ = unique_id();
         of_documents_ = std::move(styles);
         prompts_ = std::move(prompts);

@@ -294,7 +294,7 @@ RunLook Session::look(const RunKey& key) const {
     const auto i = static_cast<size_t>(at(key).run);
     RunLook look;
     look.run = analysis::run_label(runs[i]);
-    if (!runs[i].given_label.empty()) look.recorded = analysis::recorded_label(runs[i]);
+    if (!runs[i].given_label.empty()) look.recorded = analysis::recorded_or_default_label(runs[i]);
     look.style = key.prompt == of.prompt ? styles_of(of)[i] : analysis::run_styles(runs)[i];
     if (documents_.size() > 1) {
         look.trace = name_of(of);

@@ -141,7 +141,7 @@ json trace_display_state(const Session& session, const Document& document) {
     const auto named = [&](const RunKey& key) -> json {
         const int run = key.document == document.id() ? place_in_file(session, key) : -1;
         if (run < 0) return nullptr;
-        return {key.prompt, run, analysis::recorded_label(reader.run(key.prompt, run))};
+        return {key.prompt, run, analysis::recorded_or_default_label(reader.run(key.prompt, run))};
     };
     json hidden = json::array();
     for (const RunKey& key : document.hidden) {
@@ -169,7 +169,8 @@ void restore_trace_display(Session& session, Document& document, const json& sta
     const auto found = [&](const json& run) {
         if (!run.is_array()) return RunKey{};
         const RunKey key = key_at(document, run.at(0).get<int>(), run.at(1).get<int>());
-        return key.valid() && analysis::recorded_label(session.attributes(key)) == run.at(2) ? key : RunKey{};
+        return key.valid() && analysis::recorded_or_default_label(session.attributes(key)) == run.at(2) ? key
+                                                                                                        : RunKey{};
     };
     try {
         std::set<RunKey> hidden;

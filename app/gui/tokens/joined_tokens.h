@@ -21,8 +21,8 @@ struct JoinedTokens {
     std::vector<uint32_t> ends;  ///< byte offset in `text` of each token's end
 };
 
-using analysis::has_inseparable_letters;
-using analysis::joins_next;
+using analysis::has_letters_drawn_together;
+using analysis::is_drawn_with_next_token;
 
 /// Joins the adjacent tokens `first` to `last`. The caller sets the fields `first` and `end` of the result.
 JoinedTokens join_tokens(const PromptText& prompt, uint32_t first, uint32_t last);

@@ -40,7 +40,7 @@ class Breaker {
         for (uint32_t token = 0; token < prompt_.tokens.size(); ++token) add(token);
         if (out_.begins.back() != out_.placed.size() || out_.begins.size() == 1)
             out_.begins.push_back(out_.placed.size());
-        levels_ = analysis::reading_levels(prompt_);
+        levels_ = analysis::compute_bidirectional_levels(prompt_);
         for (size_t i = 0; i < out_.size(); ++i) {
             join(out_.begins[i], out_.begins[i + 1]);
             put_in_order(i);
@@ -58,9 +58,9 @@ class Breaker {
         for (size_t i = first; i < end;) {
             size_t last = i;
             while (last + 1 < end && is_whole(out_.placed[last]) && is_whole(out_.placed[last + 1]) &&
-                   level(last) == level(last + 1) && joins_next(prompt_, out_.placed[last].token))
+                   level(last) == level(last + 1) && is_drawn_with_next_token(prompt_, out_.placed[last].token))
                 ++last;
-            if (last > i || (is_whole(out_.placed[i]) && has_inseparable_letters(prompt_, out_.placed[i].token))) {
+            if (last > i || (is_whole(out_.placed[i]) && has_letters_drawn_together(prompt_, out_.placed[i].token))) {
                 out_.joined.push_back(join_tokens(prompt_, out_.placed[i].token, out_.placed[last].token));
                 JoinedTokens& joined = out_.joined.back();
                 joined.first = i;

@@ -43,8 +43,9 @@ void MemoryChoice::draw(const trace::ModelAttributes& model, const ModelNames& n
     same_line_if_fits(10 * em);
     ImGui::SetNextItemWidth(10 * em);
     analysis::CacheShape own = analysis::cache_shape(model);
-    own.name = displayed_model_name(names, model);
-    if (ImGui::BeginCombo("##memory model", analysis::find_cache_shape(model_) ? model_.c_str() : own.name.c_str())) {
+    own.name = model_name(names, model);
+    if (ImGui::BeginCombo("##memory model",
+                          analysis::find_known_cache_shape(model_) ? model_.c_str() : own.name.c_str())) {
         const auto choice = [&](const analysis::CacheShape& each, const std::string& name) {
             if (ImGui::Selectable(fmt::format("{}##{}", each.name, name).c_str(), name == model_)) model_ = name;
             ImGui::SetItemTooltip("%s", text_of(each).c_str());

@@ -36,7 +36,7 @@ void RenameDialog::draw(Session& session) {
         ImGui::CloseCurrentPopup();
         return ImGui::EndPopup();
     }
-    const std::string recorded = analysis::recorded_label(session.attributes(run_));
+    const std::string recorded = analysis::recorded_or_default_label(session.attributes(run_));
     ImGui::TextUnformatted(recorded.c_str());
     ImGui::SetNextItemWidth(24 * ImGui::GetFontSize());
     if (opens) ImGui::SetKeyboardFocusHere();

@@ -121,7 +121,7 @@ class RankingsView : public View {
         }
         ImGui::SetItemTooltip("%s", definition.summary.c_str());
         if (definition.threshold) draw_threshold(*definition.threshold);
-        if (analysis::option_of(definition, "tokens")) {
+        if (analysis::find_option(definition, "tokens")) {
             const auto& tokens = request.options.tokens;
             same_line_if_fits(12 * em);
             ImGui::AlignTextToFramePadding();

@@ -86,7 +86,7 @@ class ReportView : public View {
 
  private:
     static bool heeds(const FigureDefinition& definition, const char* option) {
-        return analysis::option_of(definition, option) != nullptr;
+        return analysis::find_option(definition, option) != nullptr;
     }
 
     static bool heeds_runs(const FigureDefinition& definition) {

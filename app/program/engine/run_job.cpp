@@ -241,7 +241,7 @@ bool is_worthless(const std::filesystem::path& folder, bool with_prompts) {
     if (std::filesystem::exists(folder / trace::answers_name) || !trace::foreign_entry(folder).empty()) return false;
     const std::filesystem::directory_iterator entries(folder);
     return std::none_of(begin(entries), end(entries),
-                        [](const auto& entry) { return trace::is_set_aside(entry.path()); });
+                        [](const auto& entry) { return trace::is_damaged_part_set_aside(entry.path()); });
 }
 
 void remove_trace_without_runs(const std::filesystem::path& output, bool with_prompts) {
@@ -307,8 +307,8 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
     Whole whole{
         prompts_of(job, model, now), std::move(plans), 0, 0, {}, {job.force, fmt::format("kvscope {}", version())}};
     whole.options.created = now;
-    const std::string complete = trace::recipe_at(job.output);
-    const std::string begun = trace::recipe_at(trace::part_folder_of(job.output));
+    const std::string complete = trace::read_recipe_of_trace(job.output);
+    const std::string begun = trace::read_recipe_of_trace(trace::part_folder_of(job.output));
     const auto recipe_of = [&](const Whole& one) {
         const std::string asked = engine::recipe_json(model, one.prompts, one.plans, job.experiment);
         std::string wanted = engine::recipe_with_render_times(asked, one.prompts, now);
@@ -339,7 +339,7 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
             whole.n_plans_there = stored.n_prompts() > 0 ? static_cast<size_t>(stored.n_runs(0)) : 0;
         }
         const auto folder = trace::part_folder_of(job.output);
-        if (whole.options.is_part_of_it(trace::recipe_at(folder))) {
+        if (whole.options.is_part_of_it(trace::read_recipe_of_trace(folder))) {
             const trace::Reader unfinished(folder);
             require_same_tokens(unfinished, whole.prompts);
             engine::require_same_questions(unfinished, whole.prompts, whole.plans);

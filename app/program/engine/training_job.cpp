@@ -158,7 +158,8 @@ void TrainingJob::forget() const {
         std::filesystem::remove(state, error);
 }
 
-void train(const engine::Model& model, TrainingJob job, engine::Progress& progress, const TrainingEvents& events) {
+void train_echo_maps(const engine::Model& model, TrainingJob job, engine::Progress& progress,
+                     const TrainingEvents& events) {
     job.options.sequence = std::min(job.options.sequence, model.config().context_length);
     auto ids = tokens_of(model, job.texts);
     if (job.n_tokens > 0) ids.resize(std::min(ids.size(), static_cast<size_t>(job.n_tokens)));

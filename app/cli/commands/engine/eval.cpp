@@ -138,7 +138,7 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
     const auto recipe = recipe_of(arguments, model, plans, samples);
     const auto options = writer_options(arguments, recipe);
     std::vector<engine::RunPlan> added = plans;
-    const std::string there = trace::recipe_at(arguments.job.output);
+    const std::string there = trace::read_recipe_of_trace(arguments.job.output);
     if (!arguments.job.force && engine::recipe_lacks_token_ids(there))
         throw trace::ReplaceableOutputExists(fmt::format(
             "{} was written by an earlier version of kvscope, which tokenized context and question "
@@ -209,8 +209,9 @@ int act(Arguments& arguments) {
     auto& job = arguments.job;
     auto plans = program::run_plans_of_job(job);
     if (!job.force)
-        plans = engine::in_order_of_recipe(trace::recipe_at(job.output),
-                                           trace::recipe_at(trace::part_folder_of(job.output)), std::move(plans));
+        plans = engine::in_order_of_recipe(trace::read_recipe_of_trace(job.output),
+                                           trace::read_recipe_of_trace(trace::part_folder_of(job.output)),
+                                           std::move(plans));
     auto& task = arguments.task;
     task.haystack = haystack_text(arguments.haystack);
     task.prompt.query_aware = arguments.query_aware == "on";
@@ -258,7 +259,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--tasks", arguments->tasks, "Benchmark task: niah, a needle in a haystack as in RULER")
         ->transform(OneOf({"niah"}))
         ->capture_default_str();
-    declare_policies(app, job);
+    declare_policy_and_budget_options(app, job);
     declare_needles(app, {task.lengths, task.depths, task.n_seeds, job.experiment.n_new, arguments->haystack});
     app.add_option("-s,--seed", task.seed, "Seed of the first sample")->capture_default_str();
     app.add_option("--query-aware", arguments->query_aware,

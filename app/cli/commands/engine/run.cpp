@@ -68,7 +68,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--question", arguments->questions, "Question after the prompt; repeatable")
         ->type_name("TEXT")
         ->allow_extra_args(false);  // otherwise CLI11 splits "[a, b]" in two
-    declare_policies(app, job);
+    declare_policy_and_budget_options(app, job);
     declare_run_options(app, job.experiment);
     app.get_option("--alignment")->excludes(app.get_option("--no-record"));
     auto* prompt_from =

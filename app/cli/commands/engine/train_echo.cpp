@@ -110,7 +110,7 @@ void train(const Arguments& arguments, TerminalProgress& progress) {
         figures::write_whole_file(arguments.output, bytes, arguments.job.force);
         curve.finish(arguments.job.force);
     };
-    program::train(model, arguments.job, progress, events);
+    program::train_echo_maps(model, arguments.job, progress, events);
 }
 
 /// Checks that --loss replaces only a table of losses, even with --force.
