@@ -128,7 +128,7 @@ Reproduction reproduction_of_run(const trace::Reader& reader, int prompt, int ru
             command.add("--budget", budget->text());
     }
     const engine::RunOptions options = options_of(reader, recipe, prompt, run);
-    command.add(engine::command_words(options));
+    command.add(engine::to_command_line_options(options));
     if (const auto device = engine::recorded_device(recipe); device != "cpu") {
         command.add("--device", device);
         made.remarks.push_back(fmt::format("was made on {}; other devices round differently", device));

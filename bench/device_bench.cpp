@@ -211,10 +211,10 @@ int main(int argc, char** argv) {
             return 0;
         }
         const int number = sizes.device == "cuda" ? 0 : std::stoi(sizes.device.substr(sizes.device.find(':') + 1));
-        const engine::Card card = engine::card(number);
+        const engine::Card card = engine::read_card_properties(number);
         fmt::print("{}: {}, {:.1f} GiB\n\n", sizes.device, card.name,
                    static_cast<double>(card.total_bytes) / (1 << 30));
-        measure(*engine::cuda_device(number).backend, sizes);
+        measure(*engine::open_cuda_device(number).backend, sizes);
         return 0;
     } catch (const std::exception& error) {
         fmt::print(stderr, "kvscope_device_bench: {}\n", error.what());

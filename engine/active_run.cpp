@@ -7,7 +7,7 @@
 #include "engine/cache/measure_storage_error.h"
 #include "engine/calibration.h"
 #include "engine/common/stopwatch.h"
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/inference/recorded_measures.h"
 #include "engine/model/projection_weights.h"
 #include "policies/interface/feasibility.h"
@@ -46,7 +46,7 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
     record.seed = options.seed;
     record.mode = options.isolated ? "isolated" : "shared";
     if (plan.spec.values.has("window")) record.window = plan.spec.values.integer("window");
-    const std::string error = catch_run_failure([&] {
+    const std::string error = catch_single_run_failure([&] {
         context_.shape = model_.shape();
         context_.n_tokens = n_tokens_;
         context_.budget = is_full() ? n_tokens_ : plan.budget.resolve(n_tokens_, plan.spec.definition->budget_of);
@@ -64,7 +64,7 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         };
         context_.calibration = [&model](int layer, policies::Projected which) {
             SilentProgress silent;
-            return calibration_of(model, silent)->moments(layer, which);
+            return find_or_make_calibration(model, silent)->moments(layer, which);
         };
         record.budget = context_.budget;
         record.budget_fraction = static_cast<double>(context_.budget) / static_cast<double>(n_tokens_);
@@ -108,14 +108,14 @@ void ActiveRun::fail(const std::string& message) {
 
 void ActiveRun::prepare(int layer) {
     if (failed()) return;
-    const std::string error = catch_run_failure([&] { policy_->prepare(layer); });
+    const std::string error = catch_single_run_failure([&] { policy_->prepare(layer); });
     if (!error.empty()) fail(located(in_layer(layer), error));
 }
 
 template <class Action>
 void ActiveRun::attempt(const std::string& where, Action action) {
     const Stopwatch watch;
-    const std::string error = catch_run_failure(action);
+    const std::string error = catch_single_run_failure(action);
     select_seconds_ += watch.seconds();
     if (!error.empty()) fail(located(where, error));
 }
@@ -165,7 +165,7 @@ void ActiveRun::finish_decision() {
 void ActiveRun::choose(bool beside_others) {
     const Stopwatch watch;
     auto& [observations, dense, attention, is_draft, selection, error] = *decision_;
-    error = catch_run_failure([&] {
+    error = catch_single_run_failure([&] {
         selection = is_draft ? policy_->draft(observations) : policy_->select(observations);
         require_selection(observations.layer, selection);
     });
@@ -183,7 +183,8 @@ void ActiveRun::take(std::vector<kernels::RowCopy>* later) {
     attempt(in_layer(layer), [&] { keep(decision, later); });
     if (later && failed()) later->resize(n_before);  // the failed run's cache no longer exists
     if (!failed() && !decision.is_draft && policy_->stores_parts())
-        if (const auto error = catch_run_failure([&] { record_storage_error(decision.observations); }); !error.empty())
+        if (const auto error = catch_single_run_failure([&] { record_storage_error(decision.observations); });
+            !error.empty())
             fail(located(in_layer(layer), error));
 }
 
@@ -314,7 +315,7 @@ void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> w
     for (size_t layer = 0; layer < cache.size(); ++layer) {
         cache_->adopt(static_cast<int>(layer), cache[layer], n);
         record_selection(static_cast<int>(layer), filtered_,
-                         attention_of_layer(window_attention, layer, n_tokens_, model_.shape()));
+                         slice_layer_attention(window_attention, layer, n_tokens_, model_.shape()));
     }
     position_ = n;
 }
@@ -342,7 +343,7 @@ void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_at
             else
                 cache_->compress(layer, selection, to_dense_layer(model, read.layers[i]));
             record_selection(layer, std::move(selection),
-                             attention_of_layer(window_attention, i, n_tokens_, model_.shape()));
+                             slice_layer_attention(window_attention, i, n_tokens_, model_.shape()));
         });
         if (failed()) return;
         if (read.layers[i].from) {
@@ -365,7 +366,7 @@ void ActiveRun::finish_prompt(const std::vector<float>& last_logits) {
     first_logits_ = last_logits;
     record.select_s = select_seconds_;
     storage_.finish(record);
-    const std::string error = catch_run_failure([&] { record_bytes(); });
+    const std::string error = catch_single_run_failure([&] { record_bytes(); });
     if (!error.empty()) fail("measuring its cache: " + error);
 }
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/make_run_record.h"
 
@@ -90,7 +90,7 @@ void AnswerWriter::read_reference(Progress& shown) {
     if (std::find(waiting_.begin(), waiting_.end(), size_t{0}) == waiting_.end()) return;
     no_reference_ = generations_[0].error;
     if (no_reference_.empty())
-        no_reference_ = catch_run_failure([&] {
+        no_reference_ = catch_single_run_failure([&] {
             reference_ = tools_.answering.reference(starts_[0], generations_[0], n_context_,
                                                     tools_.options.record ? &attention_ : nullptr, shown);
         });
@@ -101,7 +101,7 @@ void AnswerWriter::compare(std::vector<Comparison>& comparisons, Progress& shown
     std::vector<size_t> numbers;
     for (const size_t i : waiting_) {
         if (runs_[i]->is_full()) {
-            comparisons[i] = comparison_of_full(transformer(), *reference_);
+            comparisons[i] = comparison_of_full_with_itself(transformer(), *reference_);
         } else if (generations_[i].error.empty()) {
             compared.push_back(&starts_[i]);
             numbers.push_back(i);
@@ -117,14 +117,14 @@ void AnswerWriter::compare(std::vector<Comparison>& comparisons, Progress& shown
 }
 
 void AnswerWriter::write(size_t i, const Comparison& comparison, ScoreBuffer& room) {
-    auto record = record_of_answer(tools_.model, *runs_[i], generations_[i], room);
+    auto record = make_run_record_with_answer(tools_.model, *runs_[i], generations_[i], room);
     if (tools_.options.compare && record.status != trace::schema::run::status_failed) {
         if (reference_)
             add_comparison(record, comparison);
         else if (runs_[i]->is_full())
             record_failure(record, "reading its answer back: " + no_reference_);
         else
-            set_not_compared(record);
+            mark_as_not_compared(record);
     }
     const bool failed = record.status == trace::schema::run::status_failed;
     if (tools_.options.record && tools_.options.compare && runs_[i]->is_full() && !failed && !attention_.empty())

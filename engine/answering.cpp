@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/common/stopwatch.h"
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/kl_attention_lost.h"
 
@@ -21,7 +21,7 @@ std::vector<AnswerStart> Answering::read_question(const Prompt& prompt, std::spa
                         run->acting(), run->position(), run->first_logits(), run->record.label});
         if (start.acting) start.switching = start.acting->switching();
         if (!start.acting) start.own = run->cache().mark();
-        start.error = catch_run_failure(
+        start.error = catch_single_run_failure(
             [&] { start.cache = start.own || is_done ? std::move(run->cache()) : run->cache().clone(n_more); });
     }
     read_question(prompt, starts);
@@ -51,7 +51,7 @@ void Answering::read_question(const Prompt& prompt, std::vector<AnswerStart>& st
     std::vector<Sequence> sequences;
     for (auto* start : reading) sequences.push_back({&start->cache, start->position, 0, nullptr, start->run});
     const std::vector<std::span<const int32_t>> tokens(reading.size(), question);
-    const at::Tensor logits = transformer().logits(read_given(transformer(), sequences, tokens, progress_));
+    const at::Tensor logits = transformer().logits(read_given_tokens(transformer(), sequences, tokens, progress_));
     for (size_t i = 0; i < reading.size(); ++i) {
         const float* row = logits.const_data_ptr<float>() + static_cast<int64_t>(i) * logits.size(1);
         reading[i]->logits.assign(row, row + logits.size(1));
@@ -75,8 +75,8 @@ std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const O
         if (!start.acting)
             marks[i] = start.cache.mark();
         else
-            sequences[i].error =
-                catch_run_failure([&] { sequences[i].cache = &copies[i].emplace(start.cache.clone(options_.n_new)); });
+            sequences[i].error = catch_single_run_failure(
+                [&] { sequences[i].cache = &copies[i].emplace(start.cache.clone(options_.n_new)); });
     }
     double elsewhere = 0;
     const auto end = [&](std::span<const size_t> ended, std::span<const Generation> all, bool goes_on) {
@@ -90,8 +90,8 @@ std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const O
         elsewhere += pause.seconds();
     };
     const Stopwatch watch;
-    auto generations = generate(transformer(), sequences, logits, options_.n_new, sampling_of(options_),
-                                model_.stop_ids(options_.ignore_eos), progress_, on_token, end, ask_switch);
+    auto generations = decode_answers(transformer(), sequences, logits, options_.n_new, sampling_of(options_),
+                                      model_.stop_ids(options_.ignore_eos), progress_, on_token, end, ask_switch);
     timings_.decode_s += watch.seconds() - elsewhere;
     return generations;
 }
@@ -104,7 +104,7 @@ FullReference Answering::reference(AnswerStart& full, const Generation& answer, 
     auto reference = compute_full_reference(transformer(), full.sequence(), full.logits, answer.ids, progress);
     if (attention) *attention = answer_attention(transformer(), full.cache, reference, n_context);
     for (int layer = 0; options_.record && layer < full.cache.n_layers(); ++layer)
-        reference.later_keys.push_back(keys_from(transformer(), full.cache, layer, n_context));
+        reference.later_keys.push_back(copy_keys_from_position(transformer(), full.cache, layer, n_context));
     full.cache.rewind(mark);
     timings_.compare_s += watch.seconds();
     return reference;
@@ -121,7 +121,7 @@ std::vector<Comparison> Answering::compare(const FullReference& reference, std::
         logits.push_back(start->logits);
     }
     const Stopwatch watch;
-    auto comparisons = engine::compare(transformer(), reference, sequences, logits, progress);
+    auto comparisons = engine::compare_with_full_run(transformer(), reference, sequences, logits, progress);
     timings_.compare_s += watch.seconds();
     return comparisons;
 }
@@ -138,7 +138,7 @@ void Answering::add_attention_lost(const RunCache& full, const FullReference& re
         of.push_back(&comparisons[i]);
     }
     if (compared.empty()) return;
-    auto lost = kl_attention_lost(transformer(), full, reference, n_context, compared, progress);
+    auto lost = attribute_kl_to_dropped_tokens(transformer(), full, reference, n_context, compared, progress);
     for (size_t i = 0; i < of.size(); ++i) of[i]->attention_lost = std::move(lost[i]);
     timings_.compare_s += watch.seconds();
 }

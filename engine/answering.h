@@ -8,7 +8,7 @@
 
 #include "engine/active_run.h"
 #include "engine/inference/compare.h"
-#include "engine/inference/generate.h"
+#include "engine/inference/decode_answers.h"
 
 namespace kvscope::engine {
 

@@ -123,7 +123,7 @@ std::vector<double> Calibration::moments(int layer, Projected which) const {
     return moments;
 }
 
-std::shared_ptr<const Calibration> calibration_of(const Model& model, Progress& progress) {
+std::shared_ptr<const Calibration> find_or_make_calibration(const Model& model, Progress& progress) {
     WithoutPauses steady(progress);  // does not pause, because another job on this model may wait for the shared result
     return model.memo()->get<Calibration>("calibration", [&] { return Calibration(model, steady); });
 }

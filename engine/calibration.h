@@ -25,6 +25,6 @@ class Calibration {
     std::vector<float> sums_;  ///< lower triangles by row: for each layer, first keys, then values
 };
 
-std::shared_ptr<const Calibration> calibration_of(const Model& model, Progress& progress);
+std::shared_ptr<const Calibration> find_or_make_calibration(const Model& model, Progress& progress);
 
 }  // namespace kvscope::engine

@@ -6,7 +6,7 @@
 #include "engine/classifier/prompt_probabilities.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/inference/gradient_alignment.h"
 #include "engine/inference/look_ahead.h"
 #include "engine/inference/prefill.h"
@@ -127,7 +127,7 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
                                    [&](const Answer& known) { return known.question == question; });
         if (answer == answers.end()) {
             const Stopwatch watch;
-            const std::string error = catch_run_failure([&] {
+            const std::string error = catch_single_run_failure([&] {
                 answers.push_back(
                     {question,
                      prompt_probabilities(model_, prompt, *classifiers_.at(question.model), question, progress_), 0});
@@ -215,8 +215,8 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
     LayersAsked asked;
     const auto show = [&](PrefillLayer& layer) {
         const auto attention =
-            attention_of_layer(record ? std::span<const float>(record->window_attention) : known_attention,
-                               static_cast<size_t>(layer.layer), prompt.n_visible(), transformer().shape());
+            slice_layer_attention(record ? std::span<const float>(record->window_attention) : known_attention,
+                                  static_cast<size_t>(layer.layer), prompt.n_visible(), transformer().shape());
         deciding = show_layer(layer, runs, tails.of_run, attention);
     };
     const auto look = [&](PrefillLayer& layer) {
@@ -232,7 +232,7 @@ Held Compression::compress(const Prompt& prompt, Runs& runs, int64_t room, trace
         }
     };
     const auto decide = [&](PrefillLayer& layer) {
-        timings_.select_s += finish_decisions(deciding, transformer().backend(), progress_);
+        timings_.select_s += finish_pending_decisions(deciding, transformer().backend(), progress_);
         if (holds) held.push_back(std::make_unique<ObservedLayer>(layer.prompt, layer.dense));
     };
     OnLayer on_layer = [&](PrefillLayer& layer) { look(layer), show(layer), decide(layer); };
@@ -284,7 +284,7 @@ bool Compression::finish_runs(const Prompt& prompt, Runs& runs, int64_t room, co
         }
         if (!run->filters()) {
             run->finish_prompt(result.last_logits);
-        } else if (const auto error = catch_run_failure([&] { run_again(prompt, *run, room, attention); });
+        } else if (const auto error = catch_single_run_failure([&] { run_again(prompt, *run, room, attention); });
                    !error.empty()) {
             run->fail("reading the filtered prompt: " + error);
         }
@@ -331,11 +331,12 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
             DenseLayer own{.keys = lookaheads[i].keys[layer], .device = transformer().device()};
             if (looking[i]->reads_entries()) own.bring_to_processor();
             observations.set_appended(lookaheads[i].queries[layer], own.keys_view(), n, n);
-            looking[i]->begin_decision(observations, held[layer]->dense,
-                                       attention_of_layer(attention, layer, prompt.n_visible(), transformer().shape()));
+            looking[i]->begin_decision(
+                observations, held[layer]->dense,
+                slice_layer_attention(attention, layer, prompt.n_visible(), transformer().shape()));
             if (looking[i]->has_decision()) deciding.push_back(looking[i]);
         }
-        timings_.select_s += finish_decisions(deciding, transformer().backend(), progress_);
+        timings_.select_s += finish_pending_decisions(deciding, transformer().backend(), progress_);
         observations.forget_appended();
     }
 }

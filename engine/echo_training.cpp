@@ -143,7 +143,7 @@ Moments::Inputs given_inputs(const EchoLayout& layout, EchoInputs inputs) {
 
 }  // namespace
 
-policies::EchoMaps empty_echo_maps(const Model& model, double ratio) {
+policies::EchoMaps make_echo_map_layout(const Model& model, double ratio) {
     EchoMaps maps;
     maps.layout = policies::echo_layout(ratio, model.transformer().shape());
     maps.model_fingerprint = model.fingerprint();
@@ -156,10 +156,10 @@ policies::EchoMaps empty_echo_maps(const Model& model, double ratio) {
     return maps;
 }
 
-EchoTraining train_echo(const Model& model, std::span<const int32_t> ids, const EchoTrainingOptions& options,
-                        Progress& progress) {
+EchoTraining train_echo_maps(const Model& model, std::span<const int32_t> ids, const EchoTrainingOptions& options,
+                             Progress& progress) {
     EchoTraining training;
-    EchoMaps& maps = training.maps = empty_echo_maps(model, options.ratio);
+    EchoMaps& maps = training.maps = make_echo_map_layout(model, options.ratio);
     if (!(options.ridge >= 0)) throw UsageError(fmt::format("the ridge is {}: expected 0 or more", options.ridge));
     Reading reading(model, maps.layout, ids, options, progress);
     training.n_tokens = reading.n_counted();

@@ -96,8 +96,8 @@ class EchoComparison {
                     first = std::move(own);
                 } else if (setup_.layout.is_rebuilt(layer.layer)) {
                     const auto& maps = weights_.at(layer.layer);
-                    losses[layer.layer] = loss_of_layer(setup_, layer.layer, first, own, maps.keys.weights(),
-                                                        maps.values.weights(), with_gradients);
+                    losses[layer.layer] = compute_layer_loss(setup_, layer.layer, first, own, maps.keys.weights(),
+                                                             maps.values.weights(), with_gradients);
                 }
             },
             inner);
@@ -143,8 +143,8 @@ std::string what_is_tuned(const Model& model, const EchoMaps& maps, std::span<co
     return fmt::format(
         "{} {} groups of {} {} local, maps {:016x}, {}, {} steps of {} from {} on, rate {}, seed {}, {:016x}",
         model.fingerprint(), kernels::name_of(model.transformer().dtype()), maps.layout.group, maps.layout.local,
-        hash_of_maps(maps), name_of(options.loss), options.steps, options.sequence, options.skipped, options.rate,
-        options.seed, XXH3_64bits(ids.data(), ids.size_bytes()));
+        hash_of_maps(maps), echo_loss_name(options.loss), options.steps, options.sequence, options.skipped,
+        options.rate, options.seed, XXH3_64bits(ids.data(), ids.size_bytes()));
 }
 
 void require_options(std::span<const int32_t> ids, const EchoTuningOptions& options) {
@@ -177,8 +177,8 @@ class DrawnSequences {
 
 }  // namespace
 
-policies::EchoMaps untrained_echo_maps(const Model& model, double ratio, uint64_t seed) {
-    EchoMaps maps = empty_echo_maps(model, ratio);
+policies::EchoMaps make_random_echo_maps(const Model& model, double ratio, uint64_t seed) {
+    EchoMaps maps = make_echo_map_layout(model, ratio);
     const auto& layout = maps.layout;
     for (int layer = 0; layer < layout.n_layers; ++layer) {
         if (!layout.is_rebuilt(layer)) continue;
@@ -195,8 +195,8 @@ policies::EchoMaps untrained_echo_maps(const Model& model, double ratio, uint64_
     return maps;
 }
 
-std::vector<EchoStep> tune_echo(const Model& model, EchoMaps& maps, std::span<const int32_t> ids,
-                                const EchoTuningOptions& options, Progress& progress) {
+std::vector<EchoStep> tune_echo_maps(const Model& model, EchoMaps& maps, std::span<const int32_t> ids,
+                                     const EchoTuningOptions& options, Progress& progress) {
     require_options(ids, options);
     std::vector<EchoStep> steps(static_cast<size_t>(options.steps));
     if (options.steps == 0) return steps;
@@ -226,8 +226,8 @@ std::vector<EchoStep> tune_echo(const Model& model, EchoMaps& maps, std::span<co
     if (before < options.steps) state.keep(parts, options.steps, progress);
     comparison.write(maps);
     maps.facts[options.loss == EchoLoss::keys_values ? "stage1" : "stage2"] =
-        fmt::format("AdamW on {}, {} steps of {} tokens, rate {:g}, seed {}", name_of(options.loss), options.steps,
-                    options.sequence, options.rate, options.seed);
+        fmt::format("AdamW on {}, {} steps of {} tokens, rate {:g}, seed {}", echo_loss_name(options.loss),
+                    options.steps, options.sequence, options.rate, options.seed);
     return steps;
 }
 
@@ -246,6 +246,6 @@ double evaluate_echo_loss(const Model& model, const EchoMaps& maps, std::span<co
     return sum / static_cast<double>(n);
 }
 
-void require_tuning_state(const std::filesystem::path& path) { ResumableState(path, kTuningState, {}); }
+void refuse_foreign_state_file(const std::filesystem::path& path) { ResumableState(path, kTuningState, {}); }
 
 }  // namespace kvscope::engine

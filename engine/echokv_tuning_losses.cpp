@@ -188,7 +188,7 @@ class LayerComparison {
 
 }  // namespace
 
-std::string_view name_of(EchoLoss loss) {
+std::string_view echo_loss_name(EchoLoss loss) {
     switch (loss) {
         case EchoLoss::keys_values:
             return "keys-values";
@@ -200,8 +200,9 @@ std::string_view name_of(EchoLoss loss) {
     throw std::logic_error("this loss has no name");
 }
 
-EchoLayerLoss loss_of_layer(const EchoLossSetup& setup, int layer, const EchoSequence& first, const EchoSequence& own,
-                            const at::Tensor& keys_map, const at::Tensor& values_map, bool with_gradients) {
+EchoLayerLoss compute_layer_loss(const EchoLossSetup& setup, int layer, const EchoSequence& first,
+                                 const EchoSequence& own, const at::Tensor& keys_map, const at::Tensor& values_map,
+                                 bool with_gradients) {
     const LayerComparison comparison(setup, layer, own.queries);
     const auto keys = comparison.part(first.keys, own.keys, keys_map);
     if (setup.loss == EchoLoss::qk_kl) return comparison.of_attention(keys, with_gradients);

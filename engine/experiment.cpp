@@ -17,7 +17,7 @@
 #include "engine/common/memory.h"
 #include "engine/common/stopwatch.h"
 #include "engine/compression.h"
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/device/tensor_memory_pool.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/recorded_measures.h"
@@ -120,7 +120,8 @@ struct Experiment::Impl {
         for (const auto& run : runs)
             if (run->failed()) obstacles[static_cast<size_t>(run->index())] = run->record.message;
         // Later prompts must not end the command, because a repeated command would end at the same prompt.
-        if (options.require_possible_run && questions[0].number == 0) require_possible_run(prompt, plans, obstacles);
+        if (options.require_possible_run && questions[0].number == 0)
+            require_any_possible_run(prompt, plans, obstacles);
         for (size_t i = 1; i < plans.size(); ++i)
             if (!obstacles[i].empty() && told_impossible.insert(i).second)
                 progress.message(fmt::format("{} cannot run on {}: {}", plans[i].asked(), prompt.name, obstacles[i]));
@@ -131,7 +132,7 @@ struct Experiment::Impl {
     void prepare(const Runs& runs) {
         for (const auto& run : runs) {
             if (run->failed() || !run->needs().calibration) continue;
-            const std::string error = catch_run_failure([&] { calibration_of(model, progress); });
+            const std::string error = catch_single_run_failure([&] { find_or_make_calibration(model, progress); });
             if (!error.empty()) run->fail(error);
         }
         int64_t steps = 0, done = 0;
@@ -166,7 +167,7 @@ struct Experiment::Impl {
             answer.generation = std::move(answering.decode(start, nullptr)[0]);
             answer.error = answer.generation.error;
             if (answer.error.empty())
-                answer.error = catch_run_failure([&] {
+                answer.error = catch_single_run_failure([&] {
                     answer.reference = answering.reference(start[0], answer.generation, n, &answer.attention, progress);
                 });
             if (failed.empty()) failed = answer.error;
@@ -180,9 +181,9 @@ struct Experiment::Impl {
             }
             for (size_t layer = 0; layer < held.size() && !run->failed(); ++layer) {
                 auto& observations = held[layer]->observations;
-                observations.answer_attention = attention_of_layer(sum, layer, n, transformer().shape());
+                observations.answer_attention = slice_layer_attention(sum, layer, n, transformer().shape());
                 run->decide(observations, held[layer]->dense,
-                            attention_of_layer(attention, layer, n, transformer().shape()));
+                            slice_layer_attention(attention, layer, n, transformer().shape()));
             }
             if (run->failed()) continue;
             run->finish_prompt(logits);
@@ -282,7 +283,7 @@ struct Experiment::Impl {
     void run_alone(Questions questions, size_t plan, const trace::PromptRecord& context,
                    std::vector<std::optional<FullReference>>& references, std::optional<RunCache>& full_cache) {
         const Prompt& first = questions[0].prompt;
-        reset_peak();
+        reset_peak_memory();
         const uint64_t before = resident_bytes();
         const Stopwatch watch;
         Runs runs;
@@ -313,7 +314,7 @@ struct Experiment::Impl {
             if (owner.on_answered) owner.on_answered(run.index());
             if (q == 0 || run.is_full()) results.write(index, prompt_record());
             ScoreBuffer room;
-            auto record = record_of_answer(model, run, generation, room);
+            auto record = make_run_record_with_answer(model, run, generation, room);
             if (q == 0) {
                 record.first_token_s = first_token;
                 // The peak covers only the processor's memory.
@@ -337,7 +338,7 @@ struct Experiment::Impl {
                        trace::RunRecord& record) {
         if (!run.is_full()) {
             AnswerStart* const own[] = {&start};
-            if (!reference) return set_not_compared(record);
+            if (!reference) return mark_as_not_compared(record);
             auto comparisons = answering.compare(*reference, own, progress);
             const ActiveRun* const runs[] = {&run};
             if (options.record && full_cache)
@@ -346,7 +347,7 @@ struct Experiment::Impl {
             return;
         }
         std::vector<float> attention;
-        const std::string error = catch_run_failure([&] {
+        const std::string error = catch_single_run_failure([&] {
             reference =
                 answering.reference(start, generation, n_context, options.record ? &attention : nullptr, progress);
         });
@@ -355,7 +356,7 @@ struct Experiment::Impl {
             return;
         }
         if (!attention.empty()) record.answer_attention = mean_over_groups(attention, transformer().shape(), n_context);
-        add_comparison(record, comparison_of_full(transformer(), *reference));
+        add_comparison(record, comparison_of_full_with_itself(transformer(), *reference));
     }
 };
 
@@ -388,7 +389,7 @@ Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, Experimen
     : impl_(std::make_unique<Impl>(*this, model, std::move(plans), options, writer, progress)) {
     if (impl_->plans.empty() || impl_->plans[0].spec.definition->name != "full")
         throw std::logic_error("an experiment's first run must be full");
-    if (const std::string problem = problem_of(options); !problem.empty()) throw UsageError(problem);
+    if (const std::string problem = find_option_problem(options); !problem.empty()) throw UsageError(problem);
     if (options.isolated && (options.keep_prefill || options.keep_caches))
         throw UsageError("isolated runs keep no prefill and no caches: use the shared mode");
 }

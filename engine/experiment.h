@@ -59,10 +59,10 @@ struct Timings {
 std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                         const ExperimentOptions& options);
 
-std::string fingerprint_of_files(const policies::PolicySpec& spec);
+std::string fingerprint_policy_files(const policies::PolicySpec& spec);
 
 /// Puts the full run first and removes repeated full runs.
-std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans);
+std::vector<RunPlan> with_full_run_first(std::vector<RunPlan> plans);
 
 /// Groups prompts, by index, that have the same tokens before the question and hide the question from policies.
 std::vector<std::vector<int>> group_by_shared_context(std::span<const Prompt> prompts);

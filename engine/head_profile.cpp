@@ -104,7 +104,7 @@ double overlap(const std::string& prediction, const std::string& answer, HeadMea
 
 /// Whether the answer contains the number and its words overlap enough with the number or with the needle's statement.
 bool is_right(const std::string& prediction, const NeedlePrompt& needle, HeadMeasure measure) {
-    return string_match(prediction, needle.answer) > 0 &&
+    return string_match_score(prediction, needle.answer) > 0 &&
            (overlap(prediction, needle.answer, measure) > 0.5 || overlap(prediction, needle.statement, measure) > 0.5);
 }
 
@@ -116,12 +116,12 @@ struct Sample {
 
 Sample make_sample(const Model& model, const HeadProfileOptions& options, int64_t length, double depth, uint64_t seed) {
     const auto kind = options.measure == HeadMeasure::retrieval ? NeedleKind::retrieval : NeedleKind::reasoning;
-    const auto needle = make_needle(model.tokenizer(), {kind, length, depth, seed, options.haystack});
-    Sample sample{prepare_prompt(model, needle.context, needle.question,
-                                 {.name = "needle",
-                                  .use_template = options.use_template,
-                                  .n_new = options.n_new,
-                                  .parse_special = options.parse_special}),
+    const auto needle = make_needle_prompt(model.tokenizer(), {kind, length, depth, seed, options.haystack});
+    Sample sample{tokenize_prompt(model, needle.context, needle.question,
+                                  {.name = "needle",
+                                   .use_template = options.use_template,
+                                   .n_new = options.n_new,
+                                   .parse_special = options.parse_special}),
                   needle};
     const size_t first = sample.prompt.text.find(needle.needle);
     const auto encoding = encode_like_prompt(model, sample.prompt, sample.prompt.text);
@@ -154,7 +154,7 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
     while (static_cast<int64_t>(answer.size()) < options.n_new) {
         if (progress.cancelled()) throw Cancelled();
         const std::span<const int32_t> tokens(&token, 1);
-        const at::Tensor logits = transformer.logits(feed(transformer, {&sequence, 1}, {&tokens, 1}));
+        const at::Tensor logits = transformer.logits(feed_tokens(transformer, {&sequence, 1}, {&tokens, 1}));
         if (sequence.failed()) throw RunError(sequence.error);
         const int32_t next = greedy_token({logits.const_data_ptr<float>(), static_cast<size_t>(logits.size(1))});
         for (size_t head = 0; head < gains.size(); ++head) {
@@ -176,7 +176,7 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
 }  // namespace
 
 HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress) {
-    require_lengths(options.lengths, options.n_new, model.config().context_length);
+    require_lengths_fit_context(options.lengths, options.n_new, model.config().context_length);
     const auto shape = model.transformer().shape();
     HeadProfile profile;
     profile.scores.resize(static_cast<size_t>(shape.n_layers * shape.n_heads));

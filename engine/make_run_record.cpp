@@ -2,8 +2,8 @@
 
 namespace kvscope::engine {
 
-trace::RunRecord record_of_answer(const Model& model, const ActiveRun& run, const Generation& generation,
-                                  ScoreBuffer& room) {
+trace::RunRecord make_run_record_with_answer(const Model& model, const ActiveRun& run, const Generation& generation,
+                                             ScoreBuffer& room) {
     trace::RunRecord record = run.whole_record(room);
     record.output_ids = generation.ids;
     record.output_text = model.answer_text(generation.ids);
@@ -31,7 +31,7 @@ void add_comparison(trace::RunRecord& record, const Comparison& comparison) {
     record.kl_attention_lost = comparison.attention_lost;
 }
 
-void set_not_compared(trace::RunRecord& record) {
+void mark_as_not_compared(trace::RunRecord& record) {
     record.message = "not compared with the full cache, because the full run failed";
 }
 

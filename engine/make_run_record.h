@@ -5,15 +5,15 @@
 #include "engine/active_run.h"
 #include "engine/deduplicated_scores.h"
 #include "engine/inference/compare.h"
-#include "engine/inference/generate.h"
+#include "engine/inference/decode_answers.h"
 #include "engine/model/model.h"
 #include "trace/records.h"
 
 namespace kvscope::engine {
 
 /// Returns a run's record with its answer. If the run failed, the record contains the results before the failure.
-trace::RunRecord record_of_answer(const Model& model, const ActiveRun& run, const Generation& generation,
-                                  ScoreBuffer& room);
+trace::RunRecord make_run_record_with_answer(const Model& model, const ActiveRun& run, const Generation& generation,
+                                             ScoreBuffer& room);
 
 void record_failure(trace::RunRecord& record, const std::string& error);
 
@@ -21,6 +21,6 @@ void record_failure(trace::RunRecord& record, const std::string& error);
 void add_comparison(trace::RunRecord& record, const Comparison& comparison);
 
 /// Records that the answer was not compared, because the full run failed.
-void set_not_compared(trace::RunRecord& record);
+void mark_as_not_compared(trace::RunRecord& record);
 
 }  // namespace kvscope::engine

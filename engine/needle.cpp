@@ -65,7 +65,7 @@ class Haystack {
 
 }  // namespace
 
-NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOptions& options) {
+NeedlePrompt make_needle_prompt(const checkpoint::Tokenizer& tokenizer, const NeedleOptions& options) {
     if (!(options.depth >= 0.0 && options.depth <= 1.0))
         throw UsageError(fmt::format("a needle's depth must be from 0 to 1, found {}", options.depth));
     SeededRandom random(options.seed);
@@ -115,7 +115,7 @@ NeedlePrompt make_needle(const checkpoint::Tokenizer& tokenizer, const NeedleOpt
     }
 }
 
-void require_lengths(std::span<const int64_t> lengths, int64_t n_new, int64_t context_length) {
+void require_lengths_fit_context(std::span<const int64_t> lengths, int64_t n_new, int64_t context_length) {
     for (const int64_t length : lengths) {
         if (length <= context_length - n_new) continue;
         throw UsageError(
@@ -125,7 +125,7 @@ void require_lengths(std::span<const int64_t> lengths, int64_t n_new, int64_t co
     }
 }
 
-double string_match(std::string_view prediction, std::string_view answer) {
+double string_match_score(std::string_view prediction, std::string_view answer) {
     return prediction.find(answer) != std::string_view::npos ? 1.0 : 0.0;
 }
 

@@ -85,7 +85,8 @@ class Copies {
 
 }  // namespace
 
-double finish_decisions(std::span<ActiveRun* const> runs, const kernels::Backend& backend, const Progress& progress) {
+double finish_pending_decisions(std::span<ActiveRun* const> runs, const kernels::Backend& backend,
+                                const Progress& progress) {
     double seconds = 0;
     const bool beside = are_enough(runs.size(), kernels::threads());
     if (beside) {

@@ -44,8 +44,8 @@ void append_descending(const at::Tensor& eigenvalues, int64_t width, std::vector
 
 }  // namespace
 
-void add_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fingerprint, trace::ModelRecord& record,
-                 Progress& progress) {
+void add_projection_spectra(const checkpoint::Checkpoint& checkpoint, const std::string& fingerprint,
+                            trace::ModelRecord& record, Progress& progress) {
     const auto& config = checkpoint.config();
     const auto model = model_attributes(config, fingerprint);
     if (trace::read_cached_spectra(model, record)) return;

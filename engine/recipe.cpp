@@ -20,7 +20,7 @@ std::string fingerprint_of(std::span<const int32_t> ids) {
 
 }  // namespace
 
-std::string fingerprint_of_files(const policies::PolicySpec& spec) {
+std::string fingerprint_policy_files(const policies::PolicySpec& spec) {
     namespace fs = std::filesystem;
     std::vector<fs::path> files;
     for (const auto& parameter : spec.values.declared()) {
@@ -39,7 +39,7 @@ std::string RunPlan::label() const { return policies::run_label(spec, budget); }
 
 std::string RunPlan::asked() const { return spec.own_share() ? spec.label() : label(); }
 
-nlohmann::ordered_json recipe_entry(const Prompt& prompt) {
+nlohmann::ordered_json recipe_of_prompt(const Prompt& prompt) {
     nlohmann::ordered_json entry = {{"name", prompt.name},
                                     {"text", prompt.text},
                                     {"question", prompt.question},
@@ -51,16 +51,16 @@ nlohmann::ordered_json recipe_entry(const Prompt& prompt) {
     return entry;
 }
 
-nlohmann::ordered_json recipe_entry_without_files(const RunPlan& plan) {
+nlohmann::ordered_json recipe_of_run_without_files(const RunPlan& plan) {
     return {{"policy", plan.spec.definition->name},
             {"parameters", nlohmann::ordered_json::parse(plan.spec.values.to_json())},
             {"budget", plan.budget.text()}};
 }
 
-nlohmann::ordered_json recipe_entry(const RunPlan& plan) {
+nlohmann::ordered_json recipe_of_run(const RunPlan& plan) {
     if (!plan.stored_entry.empty()) return nlohmann::ordered_json::parse(plan.stored_entry);
-    nlohmann::ordered_json entry = recipe_entry_without_files(plan);
-    const std::string files = plan.spec.definition->needs_file ? fingerprint_of_files(plan.spec) : "";
+    nlohmann::ordered_json entry = recipe_of_run_without_files(plan);
+    const std::string files = plan.spec.definition->needs_file ? fingerprint_policy_files(plan.spec) : "";
     if (!files.empty()) entry["files"] = files;
     return entry;
 }
@@ -75,8 +75,8 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
         recipe["device"] = device.backend->name();
     else
         recipe["instructions"] = kernels::name_of(kernels::simd_level());
-    for (const auto& prompt : prompts) recipe["prompts"].push_back(recipe_entry(prompt));
-    for (const auto& plan : plans) recipe["runs"].push_back(recipe_entry(plan));
+    for (const auto& prompt : prompts) recipe["prompts"].push_back(recipe_of_prompt(prompt));
+    for (const auto& plan : plans) recipe["runs"].push_back(recipe_of_run(plan));
     recipe["mode"] = options.isolated ? "isolated" : "shared";
     RunOptions recorded = options;
     recorded.alignment = options.record && options.alignment;
@@ -84,7 +84,7 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
     return recipe.dump();
 }
 
-std::vector<RunPlan> with_full_run(std::vector<RunPlan> plans) {
+std::vector<RunPlan> with_full_run_first(std::vector<RunPlan> plans) {
     std::vector<RunPlan> all;
     all.push_back({policies::parse_policy("full"), policies::parse_budget("100%")});
     for (auto& plan : plans) {

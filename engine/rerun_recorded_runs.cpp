@@ -65,9 +65,9 @@ std::string files_changed(const trace::Reader& reader, int prompt, int run, cons
     if (!recipe.is_object() || !recipe.contains("runs") || !recipe["runs"].is_array() || at >= recipe["runs"].size())
         return {};
     const auto& recorded = recipe["runs"][at];
-    if (!recorded.is_object() || !recorded.contains("files") || recorded["files"] == fingerprint_of_files(spec))
+    if (!recorded.is_object() || !recorded.contains("files") || recorded["files"] == fingerprint_policy_files(spec))
         return {};
-    const std::string now = fingerprint_of_files(spec);
+    const std::string now = fingerprint_policy_files(spec);
     return fmt::format(
         "{} would read files that have changed since the trace was made: expected the fingerprint {:.16}, found {}; "
         "restore "
@@ -92,9 +92,9 @@ struct Again {
 };
 
 Again plan_again(const trace::Reader& reader, int prompt, std::span<const int> runs, bool answers) {
-    Again again{with_full_run({}), {}, {}};
+    Again again{with_full_run_first({}), {}, {}};
     for (const int run : runs) {
-        RunPlan plan = recorded_plan(reader.run(prompt, run));
+        RunPlan plan = plan_of_recorded_run(reader.run(prompt, run));
         // Caches for further questions start without the recorded switches.
         if (answers) follow_switches(reader, prompt, run, plan);
         again.obstacles.push_back(files_changed(reader, prompt, run, plan.spec));
@@ -107,7 +107,7 @@ Again plan_again(const trace::Reader& reader, int prompt, std::span<const int> r
 
 }  // namespace
 
-ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
+ExperimentOptions options_of_recorded_answers(const trace::Reader& reader, int prompt) {
     ExperimentOptions options;
     const auto full = reader.full_run(prompt);
     if (full) {
@@ -120,7 +120,7 @@ ExperimentOptions recorded_options(const trace::Reader& reader, int prompt) {
     return options;
 }
 
-RunPlan recorded_plan(const trace::RunAttributes& run) {
+RunPlan plan_of_recorded_run(const trace::RunAttributes& run) {
     RunPlan plan;
     try {
         plan.spec = policies::policy_from_record(run.policy, run.parameters_json);
@@ -137,7 +137,7 @@ RunPlan recorded_plan(const trace::RunAttributes& run) {
 std::vector<RepeatedRun> rerun_recorded_runs(const Model& model, const trace::Reader& reader, int prompt,
                                              std::span<const int> runs, bool answers, Progress& progress,
                                              const std::function<void(size_t, int32_t)>& on_token) {
-    ExperimentOptions options = recorded_options(reader, prompt);
+    ExperimentOptions options = options_of_recorded_answers(reader, prompt);
     options.keep_caches = true;
     options.compare = options.record = answers;
     const Again again = plan_again(reader, prompt, runs, answers);
@@ -149,7 +149,7 @@ std::vector<RepeatedRun> rerun_recorded_runs(const Model& model, const trace::Re
     size_t wanted = 0;
     for (const int i : go_by_answers ? of_same_context(reader, prompt) : std::vector<int>{prompt}) {
         if (i == prompt) wanted = prompts.size();
-        prompts.push_back(stored_prompt(model, reader, i, options.n_new));
+        prompts.push_back(read_prompt_from_trace(model, reader, i, options.n_new));
     }
 
     Experiment experiment(model, again.plans, options, progress);

@@ -15,10 +15,10 @@
 namespace kvscope::engine {
 
 /// Returns the options that decoded a trace's answers; without a recipe, greedy options for the full answer's length.
-ExperimentOptions recorded_options(const trace::Reader& reader, int prompt);
+ExperimentOptions options_of_recorded_answers(const trace::Reader& reader, int prompt);
 
 /// Returns the policy and budget of a recorded run or what-if. @throws UsageError if this build lacks the policy
-RunPlan recorded_plan(const trace::RunAttributes& run);
+RunPlan plan_of_recorded_run(const trace::RunAttributes& run);
 
 struct RepeatedRun {
     trace::RunRecord record;              ///< with status "failed" if the run failed

@@ -49,8 +49,8 @@ double bytes_of_window(const policies::ModelShape& shape, int64_t n_tokens, cons
 
 }  // namespace
 
-uint64_t least_bytes(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
-                     const ExperimentOptions& options) {
+uint64_t least_memory_bytes(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
+                            const ExperimentOptions& options) {
     const auto number = static_cast<double>(kernels::size_of(model.dtype()));
     double most = 0;
     for (const Prompt& prompt : prompts) {
@@ -66,9 +66,9 @@ uint64_t least_bytes(const Model& model, std::span<const Prompt> prompts, std::s
 
 void require_memory(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
                     const ExperimentOptions& options, std::string remedy) {
-    uint64_t bytes = least_bytes(model, prompts, plans, options);
+    uint64_t bytes = least_memory_bytes(model, prompts, plans, options);
     if (!model.is_loaded()) {
-        const checkpoint::WeightBytes found = checkpoint::weight_bytes(model.checkpoint(), model.dtype());
+        const checkpoint::WeightBytes found = checkpoint::count_weight_bytes(model.checkpoint(), model.dtype());
         const auto weights = static_cast<uint64_t>(found.held + found.largest);
         // Weights for a GPU leave the processor's memory before anything is recorded there.
         bytes = model.device().is_processor() ? bytes + weights : std::max(bytes, weights);
@@ -77,15 +77,15 @@ void require_memory(const Model& model, std::span<const Prompt> prompts, std::sp
     for (const Prompt& prompt : prompts) longest = std::max(longest, static_cast<int64_t>(prompt.ids.size()));
     if (options.record && options.window > RunOptions{}.window) remedy += ", a smaller --window";
     if (model.dtype() == kernels::DType::f32) remedy += ", --dtype bf16";
-    require_available(
+    require_available_memory(
         bytes,
         fmt::format("{} run{} of a prompt of {} tokens{} need at least", plans.size(), plans.size() == 1 ? "" : "s",
                     longest, model.is_loaded() ? "" : ", with the model's weights,"),
         remedy);
 }
 
-void require_possible_run(const Prompt& prompt, std::span<const RunPlan> plans,
-                          std::span<const std::string> obstacles) {
+void require_any_possible_run(const Prompt& prompt, std::span<const RunPlan> plans,
+                              std::span<const std::string> obstacles) {
     const auto others = obstacles.subspan(1);
     if (others.empty() || std::any_of(others.begin(), others.end(), [](const auto& why) { return why.empty(); }))
         return;
@@ -95,14 +95,14 @@ void require_possible_run(const Prompt& prompt, std::span<const RunPlan> plans,
         fmt::format("none of the policies can run on this prompt of {} tokens:{}", prompt.n_visible(), reasons));
 }
 
-void require_possible_run(const Model& model, const Prompt& prompt, std::span<const RunPlan> plans) {
+void require_any_possible_run(const Model& model, const Prompt& prompt, std::span<const RunPlan> plans) {
     const policies::UnreadPrompt ahead{shape_of(model.config()), model.fingerprint(), prompt.n_visible()};
     std::vector<std::string> obstacles{""};  // none for the full run
     for (const RunPlan& plan : plans.subspan(1)) {
         obstacles.push_back(policies::infeasible_budget_reason(plan.spec, plan.budget, ahead));
         if (obstacles.back().empty()) return;  // one possible run is enough
     }
-    require_possible_run(prompt, plans, obstacles);
+    require_any_possible_run(prompt, plans, obstacles);
 }
 
 }  // namespace kvscope::engine

@@ -41,14 +41,14 @@ trace::ResultRow row_of(const TaskSample& sample, const trace::RunRecord& record
     row.scored_as = "ruler";
     row.kept_share = kept_share(record, sample.prompt.n_visible());
     row.status = record.status == "complete" ? record.status : fmt::format("{}: {}", record.status, record.message);
-    if (record.status == "complete") row.score = string_match(record.output_text, sample.answer);
+    if (record.status == "complete") row.score = string_match_score(record.output_text, sample.answer);
     return row;
 }
 
 }  // namespace
 
-std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& task) {
-    require_lengths(task.lengths, task.prompt.n_new, model.config().context_length);
+std::vector<TaskSample> make_needle_samples(const Model& model, const NeedleTask& task) {
+    require_lengths_fit_context(task.lengths, task.prompt.n_new, model.config().context_length);
     std::vector<TaskSample> samples;
     std::set<std::string> names;
     const auto n_places = static_cast<int>(task.lengths.size() * task.depths.size());
@@ -60,8 +60,8 @@ std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& tas
                     checkpoint::StopCheck::now();
                     const int number = first * n_places + place * samples_of_a_round + i - first;
                     const uint64_t seed = task.seed + static_cast<uint64_t>(number);
-                    const auto needle =
-                        make_needle(model.tokenizer(), {NeedleKind::retrieval, length, depth, seed, task.haystack});
+                    const auto needle = make_needle_prompt(model.tokenizer(),
+                                                           {NeedleKind::retrieval, length, depth, seed, task.haystack});
                     PromptOptions options = task.prompt;
                     options.name = fmt::format("niah-{}-{:g}-{}", length, depth, i);
                     if (!names.insert(options.name).second)
@@ -69,7 +69,7 @@ std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& tas
                             fmt::format("the length {} with the depth {:g} is given twice: give each combination once",
                                         length, depth));
                     samples.push_back({options.name, number,
-                                       prepare_prompt(model, needle.context, needle.question, options), needle.answer,
+                                       tokenize_prompt(model, needle.context, needle.question, options), needle.answer,
                                        length, depth});
                 }
                 ++place;
@@ -79,10 +79,10 @@ std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& tas
     return samples;
 }
 
-void evaluate(const Model& model, const std::string& task, std::span<const TaskSample> samples,
-              const std::vector<RunPlan>& plans, const ExperimentOptions& options, trace::Writer& writer,
-              Progress& progress,
-              const std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds)>& on_sample) {
+void evaluate_task(
+    const Model& model, const std::string& task, std::span<const TaskSample> samples, const std::vector<RunPlan>& plans,
+    const ExperimentOptions& options, trace::Writer& writer, Progress& progress,
+    const std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds)>& on_sample) {
     if (!writer.has_model()) {
         trace::ModelRecord record;
         static_cast<trace::ModelAttributes&>(record) = model.attributes();

@@ -38,14 +38,14 @@ struct NeedleTask {
 
 /// Returns the samples "niah-<length>-<depth>-<number>", ordered by round, then by length. A sample depends only on
 /// the seed and its place, so samples can be added later. @throws UsageError if a prompt exceeds the model's context
-std::vector<TaskSample> needle_samples(const Model& model, const NeedleTask& task);
+std::vector<TaskSample> make_needle_samples(const Model& model, const NeedleTask& task);
 
 /// Answers every sample with all plans and writes one batch of /results/<task> per sample, with a row for each plan.
 /// Scores are RULER's string_match_all. Each row gets an equal part of the sample's `seconds`.
 /// @param on_sample called with the rows of each new sample and its time
-void evaluate(const Model& model, const std::string& task, std::span<const TaskSample> samples,
-              const std::vector<RunPlan>& plans, const ExperimentOptions& options, trace::Writer& writer,
-              Progress& progress,
-              const std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds)>& on_sample);
+void evaluate_task(
+    const Model& model, const std::string& task, std::span<const TaskSample> samples, const std::vector<RunPlan>& plans,
+    const ExperimentOptions& options, trace::Writer& writer, Progress& progress,
+    const std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds)>& on_sample);
 
 }  // namespace kvscope::engine

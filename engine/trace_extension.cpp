@@ -64,7 +64,7 @@ std::vector<T> ordered(const nlohmann::json& entries, std::vector<T> wanted, Ent
 
 nlohmann::json entry_now(const RunPlan& plan) {
     try {
-        return recipe_entry(plan);
+        return recipe_of_run(plan);
     } catch (const checkpoint::CheckpointError&) {
         return {};
     }
@@ -80,7 +80,7 @@ std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry, const std::
     try {
         RunPlan plan{policies::policy_from_record(entry.at("policy").get<std::string>(), entry.at("parameters").dump()),
                      policies::parse_budget(entry.at("budget").get<std::string>())};
-        const nlohmann::json own = recipe_entry_without_files(plan);
+        const nlohmann::json own = recipe_of_run_without_files(plan);
         if (without_files(entry) != own) return std::nullopt;
         if (entry_now(plan) == entry) return plan;
         const bool is_asked = std::any_of(asked.begin(), asked.end(),
@@ -100,12 +100,13 @@ std::optional<RunPlan> recorded_plan_of(const nlohmann::json& entry, const std::
 
 std::vector<Prompt> in_order_of_recipe(const std::string& recipe_json, std::vector<Prompt> prompts) {
     return ordered(
-        list_of(recipe_json, "prompts"), std::move(prompts), [](const Prompt& prompt) { return recipe_entry(prompt); },
-        is_entry_of, [](const nlohmann::json&) -> std::optional<Prompt> { return std::nullopt; });
+        list_of(recipe_json, "prompts"), std::move(prompts),
+        [](const Prompt& prompt) { return recipe_of_prompt(prompt); }, is_entry_of,
+        [](const nlohmann::json&) -> std::optional<Prompt> { return std::nullopt; });
 }
 
 std::vector<RunPlan> in_order_of_recipe(const std::string& recipe_json, std::vector<RunPlan> plans, bool keeps_others) {
-    const auto entry_of = [](const RunPlan& plan) { return recipe_entry(plan); };
+    const auto entry_of = [](const RunPlan& plan) { return recipe_of_run(plan); };
     std::vector<nlohmann::json> asked(plans.size());
     std::transform(plans.begin(), plans.end(), asked.begin(), entry_of);
     return ordered(
@@ -144,11 +145,11 @@ std::vector<RunPlan> in_order_of_recipe(const std::string& complete_json, const 
     const bool extends = std::equal(
         held.begin(), held.end(), continued.begin(),
         continued.begin() + static_cast<std::ptrdiff_t>(std::min(held.size(), continued.size())),
-        [](const nlohmann::json& entry, const RunPlan& plan) { return nlohmann::json(recipe_entry(plan)) == entry; });
+        [](const nlohmann::json& entry, const RunPlan& plan) { return nlohmann::json(recipe_of_run(plan)) == entry; });
     return extends ? continued : plans;
 }
 
-std::string with_entries_of(const std::string& stored_json, const std::string& recipe_json) {
+std::string with_stored_prompt_entries(const std::string& stored_json, const std::string& recipe_json) {
     auto recipe = nlohmann::ordered_json::parse(recipe_json);
     const nlohmann::json stored = list_of(stored_json, "prompts");
     if (!recipe.contains("prompts")) return recipe_json;
@@ -165,8 +166,8 @@ bool recipe_lacks_token_ids(const std::string& recipe_json) {
     });
 }
 
-void require_same_questions(const trace::Reader& stored, std::span<const Prompt> prompts,
-                            std::span<const RunPlan> plans) {
+void refuse_questions_that_change_runs(const trace::Reader& stored, std::span<const Prompt> prompts,
+                                       std::span<const RunPlan> plans) {
     const auto n_asked_before = static_cast<int>(list_of(stored.recipe_json(), "prompts").size());
     const auto goes_by_answers = [&](int prompt, int run) {
         const auto number = static_cast<size_t>(stored.run_number(prompt, run));

@@ -25,7 +25,7 @@ std::vector<RunPlan> in_order_of_recipe(const std::string& complete_json, const 
 
 /// Returns the recipe with the prompt entries of `stored_json`, which lack fields if an earlier version wrote them.
 /// The caller must compare token ids and the start of the question.
-std::string with_entries_of(const std::string& stored_json, const std::string& recipe_json);
+std::string with_stored_prompt_entries(const std::string& stored_json, const std::string& recipe_json);
 
 /// Whether the recipe is from a version that tokenized context and question separately.
 bool recipe_lacks_token_ids(const std::string& recipe_json);
@@ -38,7 +38,7 @@ std::string recipe_with_render_times(const std::string& recipe_json, std::span<c
 void require_recorded_files(const std::filesystem::path& output, std::span<const RunPlan> plans);
 
 /// @throws trace::OutputExists if a new question would change runs whose policies use the answers to all questions
-void require_same_questions(const trace::Reader& stored, std::span<const Prompt> prompts,
-                            std::span<const RunPlan> plans);
+void refuse_questions_that_change_runs(const trace::Reader& stored, std::span<const Prompt> prompts,
+                                       std::span<const RunPlan> plans);
 
 }  // namespace kvscope::engine

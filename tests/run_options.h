@@ -34,7 +34,7 @@ inline RunOptions with_another_value(const RunOption& option) {
 
 /// The option's words among those of a command; empty where they are not there.
 inline std::pair<std::string, std::string> words_of(const RunOption& option, const RunOptions& options) {
-    for (const auto& words : command_words(options)) {
+    for (const auto& words : to_command_line_options(options)) {
         const std::string flags = "," + option.flags.substr(option.flags.starts_with('!') ? 1 : 0) + ",";
         if (flags.find("," + words.first + ",") != std::string::npos) return words;
     }

@@ -54,7 +54,7 @@ namespace {
 std::string memory_text(const checkpoint::Checkpoint& checkpoint) {
     std::string text = "weights in memory:";
     for (const auto dtype : {kernels::DType::bf16, kernels::DType::f32}) {
-        const auto bytes = checkpoint::weight_bytes(checkpoint, dtype);
+        const auto bytes = checkpoint::count_weight_bytes(checkpoint, dtype);
         text += fmt::format("{} {} in {}", dtype == kernels::DType::bf16 ? "" : ";",
                             analysis::format_bytes(static_cast<double>(bytes.held)), kernels::name_of(dtype));
         if (bytes.largest > 0)

@@ -24,7 +24,7 @@ template <typename IsSpace>
 std::pair<size_t, size_t> stripped(std::string_view text, IsSpace is_space) {
     size_t begin = text.size(), end = 0;
     for (size_t at = 0; at < text.size();) {
-        const Utf8Step step = utf8_step(text, at);
+        const Utf8Step step = decode_utf8_character(text, at);
         if (!is_space(step.code_point)) {
             begin = std::min(begin, at);
             end = at + step.length;

@@ -165,7 +165,7 @@ Reply ask_template_process(const Request& request) {
     Descriptor its(ends[1]);
     Process process(program, its.get());
     its.close();
-    const std::string answer = exchange(ours.get(), to_bytes(request));
+    const std::string answer = exchange(ours.get(), message_to_bytes(request));
     const int status = process.wait();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         if (auto reply = parse_reply(answer)) return *std::move(reply);

@@ -38,7 +38,7 @@ kernels::WeightFormat held_format(const std::string& stored_type, int64_t column
     return kernels::row_bytes(found->second, columns) < kernels::row_bytes(plain, columns) ? found->second : plain;
 }
 
-WeightBytes weight_bytes(const Checkpoint& checkpoint, kernels::DType dtype) {
+WeightBytes count_weight_bytes(const Checkpoint& checkpoint, kernels::DType dtype) {
     WeightBytes bytes;
     std::set<std::string> written_out;
     struct Numbers {

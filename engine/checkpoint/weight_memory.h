@@ -18,6 +18,6 @@ struct WeightBytes {
     int64_t largest = 0;  ///< largest matrix, or group of contiguous matrices, that the prefill expands to numbers
     std::vector<std::string> written_out;  ///< stored types without a kernel, which are held as numbers
 };
-WeightBytes weight_bytes(const Checkpoint& checkpoint, kernels::DType dtype);
+WeightBytes count_weight_bytes(const Checkpoint& checkpoint, kernels::DType dtype);
 
 }  // namespace kvscope::checkpoint

@@ -33,7 +33,7 @@ std::optional<size_t> length_of(Iterator begin, Iterator end, Expected expected,
 
 }  // namespace
 
-ContextSpan find_context(const Model& model, const Prompt& prompt) {
+ContextSpan find_context_in_prompt(const Model& model, const Prompt& prompt) {
     constexpr std::string_view stand_in = "kvscope";
     std::optional<checkpoint::ChatTemplate> chat_template;
     if (!prompt.chat_template.empty())

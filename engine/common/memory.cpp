@@ -117,7 +117,7 @@ AvailableMemory available_memory(const fs::path& root) {
     return available;
 }
 
-void require_available(uint64_t bytes, const std::string& what, const std::string& remedy) {
+void require_available_memory(uint64_t bytes, const std::string& what, const std::string& remedy) {
     const AvailableMemory available = available_memory();
     const char* is_ignored = std::getenv("KVSCOPE_ANY_MEMORY");
     if (!available.bytes || bytes <= *available.bytes || (is_ignored && *is_ignored)) return;
@@ -129,7 +129,7 @@ void require_available(uint64_t bytes, const std::string& what, const std::strin
 
 uint64_t peak_resident_bytes() { return bytes_of("/proc/self/status", "VmHWM"); }
 
-bool reset_peak() {
+bool reset_peak_memory() {
     malloc_trim(0);
     std::ofstream file("/proc/self/clear_refs");
     file << "5" << std::flush;

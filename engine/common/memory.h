@@ -21,12 +21,12 @@ AvailableMemory available_memory(const std::filesystem::path& root = "/");
 /// @param what start of the message, such as "model.gguf: its weights need"
 /// @param remedy advice, such as "use a file with smaller weights"
 /// @throws RunError with the required and the available bytes if the memory is too small
-void require_available(uint64_t bytes, const std::string& what, const std::string& remedy);
+void require_available_memory(uint64_t bytes, const std::string& what, const std::string& remedy);
 
-/// Returns the highest resident bytes since reset_peak(), or since the program's start if no reset is possible.
+/// Returns the highest resident bytes since reset_peak_memory(), or since the program's start if no reset is possible.
 uint64_t peak_resident_bytes();
 
 /// Returns freed memory to the system and resets the peak. Returns false if the system does not allow a reset.
-bool reset_peak();
+bool reset_peak_memory();
 
 }  // namespace kvscope::engine

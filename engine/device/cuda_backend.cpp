@@ -311,7 +311,7 @@ int count_cards() {
     return n;
 }
 
-Card card(int number) {
+Card read_card_properties(int number) {
     abi::DeviceProperties found{};
     call<abi::DescribeDevice>(abi::kDescribeDeviceSymbol, number, &found);
     return {.name = found.name,
@@ -320,15 +320,15 @@ Card card(int number) {
             .bytes_per_second = found.bytes_per_second};
 }
 
-void give_back_unused(int number) {
-    cuda_device(number);  // loads libtorch's CUDA libraries
+void give_back_unused_memory(int number) {
+    open_cuda_device(number);  // loads libtorch's CUDA libraries
     try {
         c10::getDeviceAllocator(at::kCUDA)->emptyCache();
     } catch (const c10::Error&) {
     }
 }
 
-const ComputeDevice& cuda_device(int number) {
+const ComputeDevice& open_cuda_device(int number) {
     static std::mutex mutex;
     static std::map<int, ComputeDevice>& opened = *new std::map<int, ComputeDevice>;
     const std::lock_guard lock(mutex);

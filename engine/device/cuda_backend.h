@@ -16,14 +16,14 @@ struct Card {
 
 /// @throws kernels::cuda::Unavailable, kernels::cuda::Failed
 int count_cards();
-Card card(int number);
+Card read_card_properties(int number);
 
 /// Returns a card's unused memory from libtorch to the driver.
-void give_back_unused(int number);
+void give_back_unused_memory(int number);
 
 /// Opens a card with kvscope's kernels and libtorch's functions. Loads libtorch_cuda.so from the folder in the
 /// environment variable KVSCOPE_TORCH_CUDA_DIR, or from the folder of libtorch_cpu.so. All work runs in order on the
 /// default stream. @throws kernels::cuda::Unavailable, naming what is missing; kernels::cuda::Failed
-const ComputeDevice& cuda_device(int number);
+const ComputeDevice& open_cuda_device(int number);
 
 }  // namespace kvscope::engine

@@ -6,7 +6,7 @@
 
 namespace kvscope::checkpoint {
 
-Utf8Step utf8_step(std::string_view text, size_t at) {
+Utf8Step decode_utf8_character(std::string_view text, size_t at) {
     auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
     const uint8_t lead = byte(at);
     if (lead < 0x80) return {lead, 1, true};
@@ -46,7 +46,7 @@ size_t first_invalid_utf8(std::string_view text) {
             ++at;
             continue;
         }
-        const Utf8Step step = utf8_step(text, at);
+        const Utf8Step step = decode_utf8_character(text, at);
         if (!step.valid) return at;
         at += step.length;
     }
@@ -65,7 +65,7 @@ std::string utf8_lossy(std::string_view bytes) {
     std::string out;
     out.reserve(bytes.size());
     for (size_t at = 0; at < bytes.size();) {
-        const Utf8Step step = utf8_step(bytes, at);
+        const Utf8Step step = decode_utf8_character(bytes, at);
         if (step.valid) {
             out.append(bytes, at, step.length);
         } else {

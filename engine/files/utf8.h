@@ -13,7 +13,7 @@ struct Utf8Step {
     uint8_t length = 0;
     bool valid = false;
 };
-Utf8Step utf8_step(std::string_view text, size_t at);
+Utf8Step decode_utf8_character(std::string_view text, size_t at);
 
 /// Returns the offset of the first byte that is not valid UTF-8, or npos.
 size_t first_invalid_utf8(std::string_view text);

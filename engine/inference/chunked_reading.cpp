@@ -8,7 +8,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/inference/key_gradients.h"
 #include "policies/interface/validation.h"
 
@@ -61,7 +61,7 @@ void differentiate(const Transformer& model, std::span<const int32_t> ids, Chunk
                    .by_own_keys = was_read};
     for (int layer = 0; layer < model.shape().n_layers; ++layer)
         read.held.push_back(chunk.held(layer, was_read ? chunk.n : 0));
-    const std::string error = catch_run_failure([&] { chunk.gradients = key_gradients(model, read, progress); });
+    const std::string error = catch_single_run_failure([&] { chunk.gradients = key_gradients(model, read, progress); });
     if (!error.empty()) chunk.run->error = "the gradient of its loss: " + error;
 }
 
@@ -284,7 +284,7 @@ class ChunkPass : ChunkReader {
     void merge_back(Attended& attended, int layer, const at::Tensor& qkv, const at::Tensor& out) const {
         ChunkedRun& run = *attended.chunk->run;
         MergedLayer& entries = attended.chunk->layer(layer);
-        const std::string error = catch_run_failure([&] {
+        const std::string error = catch_single_run_failure([&] {
             std::span<const float> gradients;
             if (!attended.chunk->gradients.empty()) {
                 const at::Tensor& given = attended.chunk->gradients[static_cast<size_t>(layer)];

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/common/engine_error.h"
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/inference/sampler.h"
 #include "kernels/index_of_largest.h"
 #include "kernels/log_softmax.h"
@@ -92,8 +92,8 @@ void compare_group(const Transformer& model, const FullReference& reference, std
             errors.push_back(std::move(one.errors));
         }
         const at::Tensor residual =
-            feed(model, sequences, tokens,
-                 {.given = true, .compare = &reference.attention, .reference_first = first, .errors = errors});
+            feed_tokens(model, sequences, tokens,
+                        {.given = true, .compare = &reference.attention, .reference_first = first, .errors = errors});
         // No token follows the answer's last token, so only the attention of the last token is needed.
         const int64_t n_logits = std::min(n, total - 1 - first);
         for (size_t s = 0; s < group.size(); ++s) {
@@ -102,7 +102,7 @@ void compare_group(const Transformer& model, const FullReference& reference, std
             auto& comparison = *group[s].comparison;
             comparison.error = sequences[s].error;
             if (comparison.error.empty() && n_logits > 0)
-                comparison.error = catch_run_failure([&] {
+                comparison.error = catch_single_run_failure([&] {
                     at::Tensor logits = model.logits(residual.narrow(0, static_cast<int64_t>(s) * n, n_logits), room);
                     turn_to_log_probabilities(logits);
                     compare_rows(reference, first + 1, logits, comparison);
@@ -121,7 +121,7 @@ void compare_group(const Transformer& model, const FullReference& reference, std
 
 }  // namespace
 
-Comparison comparison_of_full(const Transformer& model, const FullReference& reference) {
+Comparison comparison_of_full_with_itself(const Transformer& model, const FullReference& reference) {
     const auto shape = model.shape();
     return {std::vector<float>(reference.tokens.size(), 0.0f), std::vector<uint8_t>(reference.tokens.size(), 1),
             std::vector<float>(static_cast<size_t>(shape.n_layers * shape.n_heads), 0.0f)};
@@ -147,7 +147,7 @@ FullReference compute_full_reference(const Transformer& model, Sequence full, st
         const std::span<const int32_t> block = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
         blocks.emplace_back();
         const at::Tensor residual =
-            feed(model, {&full, 1}, {&block, 1}, {.given = true, .records = {&blocks.back(), 1}, .errors = {}});
+            feed_tokens(model, {&full, 1}, {&block, 1}, {.given = true, .records = {&blocks.back(), 1}, .errors = {}});
         if (full.failed()) throw RunError(full.error);
         const int64_t n_logits = std::min(rows, n - 1 - first);
         if (n_logits > 0) {
@@ -172,9 +172,9 @@ FullReference compute_full_reference(const Transformer& model, Sequence full, st
     return reference;
 }
 
-std::vector<Comparison> compare(const Transformer& model, const FullReference& reference,
-                                std::span<const Sequence> sequences, std::span<const std::vector<float>> first_logits,
-                                Progress& progress) {
+std::vector<Comparison> compare_with_full_run(const Transformer& model, const FullReference& reference,
+                                              std::span<const Sequence> sequences,
+                                              std::span<const std::vector<float>> first_logits, Progress& progress) {
     const auto shape = model.shape();
     const auto total = static_cast<int64_t>(reference.tokens.size());
     std::vector<Comparison> comparisons(sequences.size());
@@ -187,8 +187,8 @@ std::vector<Comparison> compare(const Transformer& model, const FullReference& r
             auto& comparison = comparisons[s];
             comparison.step_kl.resize(static_cast<size_t>(total));
             comparison.step_agreement.resize(static_cast<size_t>(total));
-            comparison.error =
-                catch_run_failure([&] { compare_rows(reference, 0, log_probabilities(first_logits[s]), comparison); });
+            comparison.error = catch_single_run_failure(
+                [&] { compare_rows(reference, 0, log_probabilities(first_logits[s]), comparison); });
             if (comparison.error.empty())
                 group.push_back(
                     {sequences[s], OutputErrors(static_cast<size_t>(shape.n_layers * shape.n_heads)), &comparison});

@@ -28,19 +28,20 @@ struct Comparison {
     std::vector<float> step_kl;           ///< (T) KL(full || run), nats
     std::vector<uint8_t> step_agreement;  ///< (T) 1 if both runs predict the same token
     std::vector<float> output_error;      ///< (L, H) mean over the T tokens of |o - o_full| / |o_full|
-    std::vector<float> attention_lost{};  ///< (L, N) from kl_attention_lost(); empty if not requested or not computable
-    std::string error{};                  ///< why the comparison failed; empty if it succeeded
+    std::vector<float>
+        attention_lost{};  ///< (L, N) from attribute_kl_to_dropped_tokens(); empty if not requested or not computable
+    std::string error{};   ///< why the comparison failed; empty if it succeeded
 };
 
-Comparison comparison_of_full(const Transformer& model, const FullReference& reference);
+Comparison comparison_of_full_with_itself(const Transformer& model, const FullReference& reference);
 
 /// Reads the full run's answer into its cache, which must end with the prompt. @throws RunError for NaN in the logits
 FullReference compute_full_reference(const Transformer& model, Sequence full, std::span<const float> first_logits,
                                      std::span<const int32_t> tokens, Progress& progress);
 
 /// Reads the full run's answer into all caches, which must end with the prompt. Failed comparisons contain an error.
-std::vector<Comparison> compare(const Transformer& model, const FullReference& reference,
-                                std::span<const Sequence> sequences, std::span<const std::vector<float>> first_logits,
-                                Progress& progress);
+std::vector<Comparison> compare_with_full_run(const Transformer& model, const FullReference& reference,
+                                              std::span<const Sequence> sequences,
+                                              std::span<const std::vector<float>> first_logits, Progress& progress);
 
 }  // namespace kvscope::engine

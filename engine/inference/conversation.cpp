@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "engine/common/engine_error.h"
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/inference/decode.h"
-#include "engine/inference/generate.h"
+#include "engine/inference/decode_answers.h"
 
 namespace kvscope::engine {
 
@@ -83,7 +83,7 @@ int64_t Conversation::read_question(const Model& model, std::string_view questio
             "with the cached tokens.";
     }
     if (reply.read_ids.empty()) throw UsageError("the question has no tokens: write another question");
-    require_embeddings(model, reply.read_ids, "the question");
+    require_token_embeddings(model, reply.read_ids, "the question");
     const int64_t limit = model.config().context_length;
     const auto n = static_cast<int64_t>(reply.read_ids.size());
     if (n_new > limit - position_ - n)
@@ -114,7 +114,7 @@ std::vector<Reply> ask_all_runs(const Model& model, std::span<Conversation* cons
             reply.refused = true;
             continue;
         }
-        reply.error = catch_run_failure([&] { caches.push_back(to.cache_.clone(n + options.n_new)); });
+        reply.error = catch_single_run_failure([&] { caches.push_back(to.cache_.clone(n + options.n_new)); });
         if (!reply.error.empty()) continue;
         asked.push_back(i);
         tokens.emplace_back(reply.read_ids);
@@ -124,7 +124,8 @@ std::vector<Reply> ask_all_runs(const Model& model, std::span<Conversation* cons
     for (size_t k = 0; k < asked.size(); ++k)
         reading.push_back(
             {&caches[k], conversations[asked[k]]->position_, 0, nullptr, conversations[asked[k]]->label_});
-    const at::Tensor logits = model.transformer().logits(read_given(model.transformer(), reading, tokens, progress));
+    const at::Tensor logits =
+        model.transformer().logits(read_given_tokens(model.transformer(), reading, tokens, progress));
     std::vector<std::vector<float>> first;
     for (int64_t k = 0; k < logits.size(0); ++k) {
         const float* row = logits.const_data_ptr<float>() + k * logits.size(1);
@@ -138,9 +139,9 @@ std::vector<Reply> ask_all_runs(const Model& model, std::span<Conversation* cons
             {&caches[k], reading[k].position, 0, policy.changes_while_decoding() ? &policy : nullptr, reading[k].run,
              reading[k].failed() ? "reading the question: " + reading[k].error : std::string(), policy.switching()});
     }
-    const auto generations = generate(model.transformer(), answering, first, options.n_new, options.sampling,
-                                      model.stop_ids(options.ignore_eos), progress,
-                                      on_token ? [&](size_t k, int32_t id) { on_token(asked[k], id); } : OnToken());
+    const auto generations = decode_answers(
+        model.transformer(), answering, first, options.n_new, options.sampling, model.stop_ids(options.ignore_eos),
+        progress, on_token ? [&](size_t k, int32_t id) { on_token(asked[k], id); } : OnToken());
     for (size_t k = 0; k < asked.size(); ++k) {
         replies[asked[k]].error = generations[k].error;
         replies[asked[k]].ids = generations[k].ids;

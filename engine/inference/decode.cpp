@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/inference/batched_attention.h"
 #include "engine/inference/decode_merging.h"
 #include "policies/interface/validation.h"
@@ -131,7 +131,7 @@ class Feed {
     template <class Action>
     void attempt(int layer, size_t s, Action action) {
         if (sequences_[s].failed()) return;
-        const std::string error = catch_run_failure(action);
+        const std::string error = catch_single_run_failure(action);
         if (!error.empty()) sequences_[s].error = "layer " + std::to_string(layer) + ": " + error;
     }
 
@@ -377,13 +377,13 @@ class Feed {
 
 }  // namespace
 
-at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,
-                std::span<const std::span<const int32_t>> tokens, const FeedOptions& options) {
+at::Tensor feed_tokens(const Transformer& model, std::span<Sequence> sequences,
+                       std::span<const std::span<const int32_t>> tokens, const FeedOptions& options) {
     return Feed(model, sequences, tokens, options).run();
 }
 
-at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
-                      std::span<const std::span<const int32_t>> tokens, Progress& progress) {
+at::Tensor read_given_tokens(const Transformer& model, std::span<Sequence> sequences,
+                             std::span<const std::span<const int32_t>> tokens, Progress& progress) {
     at::Tensor last = at::zeros({static_cast<int64_t>(sequences.size()), model.config().hidden_size},
                                 model.options().dtype(at::kFloat));
     int64_t total = 0, done = 0;
@@ -407,7 +407,7 @@ at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
             batch.push_back(sequences[s]);
             blocks.push_back(tokens[s].subspan(n_read[s], std::min(together, tokens[s].size() - n_read[s])));
         }
-        const at::Tensor residual = feed(model, batch, blocks, {.given = true, .errors = {}});
+        const at::Tensor residual = feed_tokens(model, batch, blocks, {.given = true, .errors = {}});
         int64_t row = 0;
         for (size_t i = 0; i < members.size(); ++i) {
             const size_t s = members[i];

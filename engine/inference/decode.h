@@ -54,12 +54,12 @@ struct FeedOptions {
 /// other sequences nor on the number of threads. If a sequence fails, its rows and cache become invalid.
 /// @param tokens one per sequence, or several if `given` is set and its policy does not act while decoding
 /// @returns the residual stream (tokens of all sequences, hidden)
-at::Tensor feed(const Transformer& model, std::span<Sequence> sequences,
-                std::span<const std::span<const int32_t>> tokens, const FeedOptions& options = {});
+at::Tensor feed_tokens(const Transformer& model, std::span<Sequence> sequences,
+                       std::span<const std::span<const int32_t>> tokens, const FeedOptions& options = {});
 
 /// Feeds each sequence its own known tokens. Activations need no more memory than in a prefill.
 /// @returns the residual stream of each sequence's last token (sequences, hidden); undefined for failed sequences
-at::Tensor read_given(const Transformer& model, std::span<Sequence> sequences,
-                      std::span<const std::span<const int32_t>> tokens, Progress& progress);
+at::Tensor read_given_tokens(const Transformer& model, std::span<Sequence> sequences,
+                             std::span<const std::span<const int32_t>> tokens, Progress& progress);
 
 }  // namespace kvscope::engine

@@ -125,7 +125,7 @@ ComparedRun::ComparedRun(const trace::RunRecord& record, std::span<const float> 
     if (kept.merges()) kept.find_held_tokens();
 }
 
-at::Tensor keys_from(const Transformer& model, const RunCache& cache, int layer, int64_t first) {
+at::Tensor copy_keys_from_position(const Transformer& model, const RunCache& cache, int layer, int64_t first) {
     const auto shape = model.shape();
     const int64_t n = cache.n_entries(layer, 0), d = shape.head_dim;
     at::Tensor keys = at::empty({shape.n_kv_heads, n - first, d}, at::TensorOptions().dtype(model.scalar_type()));
@@ -134,9 +134,9 @@ at::Tensor keys_from(const Transformer& model, const RunCache& cache, int layer,
     return keys;
 }
 
-std::vector<std::vector<float>> kl_attention_lost(const Transformer& model, const RunCache& full,
-                                                  const FullReference& answer, int64_t n_context,
-                                                  std::span<const ComparedRun> runs, Progress& progress) {
+std::vector<std::vector<float>> attribute_kl_to_dropped_tokens(const Transformer& model, const RunCache& full,
+                                                               const FullReference& answer, int64_t n_context,
+                                                               std::span<const ComparedRun> runs, Progress& progress) {
     const auto shape = model.shape();
     const auto n = static_cast<size_t>(n_context), n_heads = static_cast<size_t>(shape.n_heads);
     const auto n_queries = static_cast<int64_t>(answer.tokens.size()) - 1;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/common/engine_error.h"
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/sampler.h"
 
@@ -56,7 +56,7 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
         sequences.push_back({drafts[i], position, 0, nullptr});
     }
     const auto draw = [&](size_t i, std::span<const float> logits) {
-        results[i].error = catch_run_failure([&] { results[i].ids.push_back(greedy_token(logits)); });
+        results[i].error = catch_single_run_failure([&] { results[i].ids.push_back(greedy_token(logits)); });
     };
     for (size_t i = 0; i < drafts.size(); ++i) draw(i, last_logits);
     HostBuffer room;
@@ -75,7 +75,8 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
         }
         if (batch.empty()) break;
         std::vector<AttentionReference> records(batch.size());
-        const at::Tensor logits = model.logits(feed(model, batch, tokens, {.records = records, .errors = {}}), room);
+        const at::Tensor logits =
+            model.logits(feed_tokens(model, batch, tokens, {.records = records, .errors = {}}), room);
         for (size_t b = 0; b < active.size(); ++b) {
             const size_t i = active[b];
             sequences[i] = batch[b];

@@ -213,11 +213,11 @@ class Pass {
             finish_last_layer(qkv, begin, dense);
             return;
         }
-        const at::Tensor out = attend(model_, layer, qkv, dense,
-                                      {.n = n,
-                                       .first = begin,
-                                       .sums = sums_.defined() ? sums_.data_ptr<double>() : nullptr,
-                                       .sums_stride = n_tokens_});
+        const at::Tensor out = compute_causal_attention(model_, layer, qkv, dense,
+                                                        {.n = n,
+                                                         .first = begin,
+                                                         .sums = sums_.defined() ? sums_.data_ptr<double>() : nullptr,
+                                                         .sums_stride = n_tokens_});
         model_.finish_layer(layer, out, residual);
     }
 
@@ -236,13 +236,13 @@ class Pass {
         const bool ends = begin + n == n_tokens_;
         if (!ends && !sums_.defined()) return;
         const int64_t row = sums_.defined() ? 0 : n - 1;
-        const at::Tensor out = attend(model_, layer, qkv, dense,
-                                      {.row = row,
-                                       .n = n - row,
-                                       .first = begin + row,
-                                       .sums = sums_.defined() ? sums_.data_ptr<double>() : nullptr,
-                                       .sums_stride = n_tokens_,
-                                       .sums_alone = !ends});
+        const at::Tensor out = compute_causal_attention(model_, layer, qkv, dense,
+                                                        {.row = row,
+                                                         .n = n - row,
+                                                         .first = begin + row,
+                                                         .sums = sums_.defined() ? sums_.data_ptr<double>() : nullptr,
+                                                         .sums_stride = n_tokens_,
+                                                         .sums_alone = !ends});
         if (!ends) return;
         at::Tensor last = last_residual();
         model_.finish_layer(layer, out.narrow(0, n - 1 - row, 1), last);

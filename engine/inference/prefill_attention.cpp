@@ -6,8 +6,8 @@
 
 namespace kvscope::engine {
 
-at::Tensor attend(const Transformer& model, int layer, const at::Tensor& qkv, const DenseLayer& dense,
-                  const PromptAttention& tokens) {
+at::Tensor compute_causal_attention(const Transformer& model, int layer, const at::Tensor& qkv, const DenseLayer& dense,
+                                    const PromptAttention& tokens) {
     const auto shape = model.shape();
     const int64_t width = int64_t{shape.n_heads} * shape.head_dim;
     at::Tensor out;

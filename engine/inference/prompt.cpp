@@ -102,7 +102,7 @@ int64_t count_without_token(const checkpoint::Tokenizer& tokenizer, std::string_
     std::map<std::string_view, bool> has_token;
     int64_t count = 0;
     for (size_t at = 0; at < text.size();) {
-        const auto step = checkpoint::utf8_step(text, at);
+        const auto step = checkpoint::decode_utf8_character(text, at);
         const auto [found, is_new] = has_token.try_emplace(text.substr(at, step.length), true);
         // A normalizer may remove white space at the ends of a text.
         if (is_new && !checkpoint::is_white_space(step.code_point))
@@ -168,7 +168,7 @@ std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const P
     return remarks;
 }
 
-void require_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin) {
+void require_token_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin) {
     const int64_t n_embeddings = model.config().vocab_size;
     const auto found = std::find_if(ids.begin(), ids.end(), [&](int32_t id) { return id < 0 || id >= n_embeddings; });
     if (found == ids.end()) return;
@@ -188,8 +188,8 @@ void require_utf8(std::string_view text, const std::string& origin) {
         origin, static_cast<unsigned char>(text[at]), line, at, is_utf16 ? ", which looks like UTF-16" : ""));
 }
 
-Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
-                      const PromptOptions& options) {
+Prompt tokenize_prompt(const Model& model, std::string_view context, std::string_view question,
+                       const PromptOptions& options) {
     const std::string origin = origin_of(options);
     if (context.find_first_not_of(" \t\r\n") == std::string_view::npos)
         throw UsageError(origin + ": the prompt is empty: give a text with -p or a file with -f");
@@ -221,14 +221,14 @@ Prompt prepare_prompt(const Model& model, std::string_view context, std::string_
                         "compress: give a longer context, or let policies see the question",
                         origin));
 
-    require_embeddings(model, prompt.ids, origin);
+    require_token_embeddings(model, prompt.ids, origin);
     if (!options.may_exceed) require_room(model, prompt, options.n_new, origin);
     prompt.token_text.reserve(prompt.ids.size());
     for (const int32_t id : prompt.ids) prompt.token_text.push_back(tokenizer.shown(id));
     return prompt;
 }
 
-Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new) {
+Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new) {
     const std::string file = reader.path().string();
     if (prompt < 0 || prompt >= reader.n_prompts())
         throw UsageError(
@@ -253,7 +253,7 @@ Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt
     stored.rendered_at = rendered_at(reader, entry);
     stored.context = context_of(model, stored);
     const std::string origin = fmt::format("{}, prompt {}", file, prompt);
-    require_embeddings(model, stored.ids, origin);
+    require_token_embeddings(model, stored.ids, origin);
     require_room(model, stored, n_new, origin);
     return stored;
 }

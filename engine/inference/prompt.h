@@ -48,12 +48,12 @@ struct PromptOptions {
 void require_utf8(std::string_view text, const std::string& origin);
 
 /// @throws UsageError if the model has no embedding for a token
-void require_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin);
+void require_token_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin);
 
 /// Applies the template and tokenizes the whole text. The question begins with its first token, even if the context
 /// ends in the same token. @throws UsageError, naming the origin, for a prompt that cannot be used
-Prompt prepare_prompt(const Model& model, std::string_view context, std::string_view question,
-                      const PromptOptions& options);
+Prompt tokenize_prompt(const Model& model, std::string_view context, std::string_view question,
+                       const PromptOptions& options);
 
 checkpoint::Encoding encode_like_prompt(const Model& model, const Prompt& prompt, std::string_view text);
 
@@ -64,6 +64,6 @@ std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const P
 /// Returns a trace's prompt with its recorded token ids. Sets `context` only if the model's template, at the recorded
 /// time, turns this context into exactly the recorded text.
 /// @throws UsageError if another model made the trace, or the prompt does not exist or does not fit
-Prompt stored_prompt(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new);
+Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new);
 
 }  // namespace kvscope::engine

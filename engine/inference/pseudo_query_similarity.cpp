@@ -71,8 +71,8 @@ PseudoQuerySimilarity::PseudoQuerySimilarity(const Transformer& model, std::span
         answer_.push_back(id);
         const std::span<const int32_t> token(&answer_.back(), 1);
         const at::Tensor next =
-            model.logits(feed(model, {&sequence, 1}, {&token, 1},
-                              {.records = {&steps.emplace_back(), 1}, .record_plain = true, .errors = {}}));
+            model.logits(feed_tokens(model, {&sequence, 1}, {&token, 1},
+                                     {.records = {&steps.emplace_back(), 1}, .record_plain = true, .errors = {}}));
         logits.assign(next.const_data_ptr<float>(), next.const_data_ptr<float>() + next.numel());
         progress.advance(static_cast<int64_t>(answer_.size()));
     }

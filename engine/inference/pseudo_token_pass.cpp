@@ -23,7 +23,9 @@ PseudoTokenPass::Projections PseudoTokenPass::run_layer(int layer, size_t tail, 
     model_.rotate(qkv, rotations_[tail]);
     dense.write(shape, qkv, n_tokens);
     if (layer + 1 < shape.n_layers)
-        model_.finish_layer(layer, attend(model_, layer, qkv, dense, {.n = qkv.size(0), .first = n_tokens}), residual);
+        model_.finish_layer(layer,
+                            compute_causal_attention(model_, layer, qkv, dense, {.n = qkv.size(0), .first = n_tokens}),
+                            residual);
     return {std::move(plain), std::move(qkv)};
 }
 

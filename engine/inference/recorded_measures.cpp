@@ -30,8 +30,8 @@ void record_layer_measures(policies::LayerObservations& observations, int window
     kernels::jsd_matrix_of_weights(attention.data(), heads, n > w ? n - w : n, n, record.head_jsd.data() + jsd_first);
 }
 
-std::span<const float> attention_of_layer(std::span<const float> attention, size_t layer, int64_t n_tokens,
-                                          const policies::ModelShape& shape) {
+std::span<const float> slice_layer_attention(std::span<const float> attention, size_t layer, int64_t n_tokens,
+                                             const policies::ModelShape& shape) {
     if (attention.empty()) return attention;
     const auto size = static_cast<size_t>(shape.n_heads * n_tokens);
     return attention.subspan(layer * size, size);

@@ -14,8 +14,8 @@ namespace kvscope::engine {
 /// (H, H). The JSD covers the tokens before the window, or all tokens if the window is the whole prompt.
 void record_layer_measures(policies::LayerObservations& observations, int window, trace::PromptRecord& record);
 
-std::span<const float> attention_of_layer(std::span<const float> attention, size_t layer, int64_t n_tokens,
-                                          const policies::ModelShape& shape);
+std::span<const float> slice_layer_attention(std::span<const float> attention, size_t layer, int64_t n_tokens,
+                                             const policies::ModelShape& shape);
 
 /// Returns the share of the window's attention (H, N) that falls on kept entries, for each query head (H).
 std::vector<float> attention_kept(std::span<const float> window_attention, const policies::ModelShape& shape,

@@ -30,7 +30,7 @@ Sampler::Sampler(const SamplingOptions& options) : options_(options), random_(op
     RunOptions asked;
     asked.temperature = options.temperature;
     asked.top_p = options.top_p;
-    if (const std::string problem = problem_of(asked); !problem.empty()) throw UsageError(problem);
+    if (const std::string problem = find_option_problem(asked); !problem.empty()) throw UsageError(problem);
 }
 
 int32_t Sampler::next(std::span<const float> logits) {

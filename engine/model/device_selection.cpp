@@ -29,10 +29,10 @@ std::string text_of(const Card& card) {
 
 /// Returns why the model does not fit on the card; empty if it fits.
 std::string reason_against(const std::filesystem::path& path, kernels::DType dtype, int number) {
-    give_back_unused(number);
-    const Card found = card(number);
+    give_back_unused_memory(number);
+    const Card found = read_card_properties(number);
     const auto checkpoint = checkpoint::open_checkpoint(path);
-    const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(*checkpoint, dtype);
+    const checkpoint::WeightBytes bytes = checkpoint::count_weight_bytes(*checkpoint, dtype);
     const uint64_t needed = static_cast<uint64_t>(bytes.held + bytes.largest) + least_room;
     if (needed <= found.free_bytes) return {};
     return fmt::format("{} needs {:.1f} GiB for weights and activations, but {} has {:.1f} of {:.1f} GiB free",
@@ -43,7 +43,7 @@ std::string reason_against(const std::filesystem::path& path, kernels::DType dty
 ComputeDevice open_card(int number, const std::filesystem::path& model, std::string_view dtype, Progress& progress) {
     if (const int n = count_cards(); number >= n)
         throw RunError(fmt::format("there is no cuda:{}: this machine has {} card{}", number, n, n == 1 ? "" : "s"));
-    const ComputeDevice& device = cuda_device(number);
+    const ComputeDevice& device = open_cuda_device(number);
     if (const auto reason = reason_against(model, dtype_from_name(dtype, device), number); !reason.empty())
         throw RunError(reason);
     progress.message(device_text(device));
@@ -73,7 +73,7 @@ std::vector<DeviceChoice> devices() {
     const auto add_card = [&](int number) {
         const std::string name = fmt::format("cuda:{}", number);
         try {
-            all.push_back({name, text_of(card(number))});
+            all.push_back({name, text_of(read_card_properties(number))});
         } catch (const std::runtime_error& error) {
             all.push_back({name, error.what()});
         }
@@ -101,11 +101,11 @@ std::string device_text(const ComputeDevice& device) {
     if (device.is_processor()) return {};
     const std::string name = device.backend->name();
     const std::optional<int> number = card_number(name);
-    return number ? fmt::format("{}: {}", name, text_of(card(*number))) : name;
+    return number ? fmt::format("{}: {}", name, text_of(read_card_properties(*number))) : name;
 }
 
-ComputeDevice device_for(std::string_view name, const std::filesystem::path& model, std::string_view dtype,
-                         Progress& progress) {
+ComputeDevice open_device_for_model(std::string_view name, const std::filesystem::path& model, std::string_view dtype,
+                                    Progress& progress) {
     if (!is_device_name(name))
         throw UsageError("unknown device '" + std::string(name) + "': expected cpu, auto, cuda or cuda:N");
     if (name == "cpu") return {};
@@ -134,7 +134,7 @@ kernels::DType dtype_from_name(std::string_view name, const ComputeDevice& devic
                                                                                                   : kernels::DType::f32;
     RunOptions asked;
     asked.dtype = name;
-    throw UsageError(problem_of(asked));
+    throw UsageError(find_option_problem(asked));
 }
 
 }  // namespace kvscope::engine

@@ -23,8 +23,8 @@ std::string device_text(const ComputeDevice& device);
 
 /// Opens the named device for a model. "auto" opens the first card with enough free memory, or else the processor and
 /// reports why. @throws UsageError for an unknown name; RunError if the card is unusable or too small; CheckpointError
-ComputeDevice device_for(std::string_view name, const std::filesystem::path& model, std::string_view dtype,
-                         Progress& progress);
+ComputeDevice open_device_for_model(std::string_view name, const std::filesystem::path& model, std::string_view dtype,
+                                    Progress& progress);
 
 /// Returns the named type, f32 or bf16. "auto" is bf16 on cards and on processors with bf16 products, otherwise f32.
 /// @throws UsageError for another name

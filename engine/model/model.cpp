@@ -17,14 +17,14 @@ namespace {
 
 /// Reports tensors that are converted because no kernel reads their type. @throws RunError for too little memory
 void require_memory(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress) {
-    const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(checkpoint, dtype);
+    const checkpoint::WeightBytes bytes = checkpoint::count_weight_bytes(checkpoint, dtype);
     if (!bytes.written_out.empty())
         progress.message(fmt::format("{}: tensors of type {} are converted to {}, because no kernel reads that type",
                                      checkpoint.path().string(), fmt::join(bytes.written_out, ", "),
                                      kernels::name_of(dtype)));
-    require_available(static_cast<uint64_t>(bytes.held + bytes.largest),
-                      fmt::format("{}: its weights need", checkpoint.path().string()),
-                      "use a file with smaller weights (Q8_0, Q4_K_M)");
+    require_available_memory(static_cast<uint64_t>(bytes.held + bytes.largest),
+                             fmt::format("{}: its weights need", checkpoint.path().string()),
+                             "use a file with smaller weights (Q8_0, Q4_K_M)");
 }
 
 void put_on(const ComputeDevice& device, const std::filesystem::path& path, Transformer& transformer) {

@@ -213,7 +213,7 @@ const RunOption& run_option(RunOption::Member member) {
     throw std::logic_error("this option of a run is not declared");
 }
 
-std::string problem_of(const RunOptions& options) {
+std::string find_option_problem(const RunOptions& options) {
     for (const RunOption& option : run_options())
         if (std::string problem = option.problem(options); !problem.empty()) return problem;
     return {};
@@ -245,7 +245,7 @@ std::string recorded_device(const nlohmann::json& recipe) {
     return is_known ? options.device : RunOptions().device;
 }
 
-std::vector<std::pair<std::string, std::string>> command_words(const RunOptions& options) {
+std::vector<std::pair<std::string, std::string>> to_command_line_options(const RunOptions& options) {
     std::vector<std::pair<std::string, std::string>> words;
     for (const RunOption& option : run_options()) {
         const bool usual = option.follows ? has_value(option, *option.follows, options) : option.is_default(options);

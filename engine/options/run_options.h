@@ -75,7 +75,7 @@ struct RunOption {
 const std::vector<RunOption>& run_options();
 const RunOption& run_option(RunOption::Member member);
 
-std::string problem_of(const RunOptions& options);
+std::string find_option_problem(const RunOptions& options);
 
 void write_options_to_recipe(const RunOptions& options, nlohmann::ordered_json& recipe);
 /// Reads the options that repeat a recipe's runs. Skips invalid values and options that belong to prompts or model.
@@ -85,6 +85,6 @@ void read_options_from_recipe(const nlohmann::json& recipe, RunOptions& options)
 std::string recorded_device(const nlohmann::json& recipe);
 
 /// Returns the options of a `kvscope run` command with their values. The value of a flag is empty.
-std::vector<std::pair<std::string, std::string>> command_words(const RunOptions& options);
+std::vector<std::pair<std::string, std::string>> to_command_line_options(const RunOptions& options);
 
 }  // namespace kvscope::engine

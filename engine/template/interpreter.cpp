@@ -105,7 +105,7 @@ Reply rendered(const Request& request, const jinja::program& program) {
 
 }  // namespace
 
-Reply interpret(const Request& request) {
+Reply render_template(const Request& request) {
     jinja::program program;
     try {
         program = compiled(request.source);

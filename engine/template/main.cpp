@@ -75,8 +75,8 @@ int main() {
     }
     try {
         using namespace kvscope::chat_template;
-        const Reply reply = interpret(parse_request(read_all(STDIN_FILENO)));
-        _exit(write_all(STDOUT_FILENO, to_bytes(reply)) ? 0 : 1);
+        const Reply reply = render_template(parse_request(read_all(STDIN_FILENO)));
+        _exit(write_all(STDOUT_FILENO, message_to_bytes(reply)) ? 0 : 1);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "kvscope-chat-template: %s\n", error.what());
         return 1;

@@ -40,7 +40,7 @@ class Bytes {
 
 }  // namespace
 
-std::string to_bytes(const Request& request) {
+std::string message_to_bytes(const Request& request) {
     std::string bytes;
     put(bytes, request.source);
     put(bytes, uint64_t{request.special_tokens.size()});
@@ -81,7 +81,7 @@ Request parse_request(std::string_view all) {
     return request;
 }
 
-std::string to_bytes(const Reply& reply) { return static_cast<char>(reply.kind) + reply.text; }
+std::string message_to_bytes(const Reply& reply) { return static_cast<char>(reply.kind) + reply.text; }
 
 std::optional<Reply> parse_reply(std::string_view bytes) {
     if (bytes.empty()) return std::nullopt;

@@ -8,7 +8,7 @@ AlignedText make_aligned_text(std::string_view utf8) {
     AlignedText text;
     text.reserve(utf8.size());
     for (size_t at = 0; at < utf8.size();) {
-        const Utf8Step step = utf8_step(utf8, at);
+        const Utf8Step step = decode_utf8_character(utf8, at);
         text.push_back({step.code_point, static_cast<uint32_t>(at), static_cast<uint32_t>(at + step.length)});
         at += step.length;
     }

@@ -16,7 +16,7 @@ constexpr size_t longest_cached_word = 256;
 
 size_t count_code_points(std::string_view text) {
     size_t count = 0;
-    for (size_t at = 0; at < text.size(); at += utf8_step(text, at).length) ++count;
+    for (size_t at = 0; at < text.size(); at += decode_utf8_character(text, at).length) ++count;
     return count;
 }
 
@@ -52,7 +52,8 @@ Bpe::Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options)
     for (size_t rank = 0; rank < merges.size(); ++rank) {
         const auto& [left, right] = merges[rank];
         size_t cut = 0;  // bytes of the second part's prefix, which the result omits
-        for (size_t i = 0; i < prefix_length && cut < right.size(); ++i) cut += utf8_step(right, cut).length;
+        for (size_t i = 0; i < prefix_length && cut < right.size(); ++i)
+            cut += decode_utf8_character(right, cut).length;
         const std::string result = left + right.substr(cut);
         const auto left_id = id_of(left), right_id = id_of(right), merged_id = id_of(result);
         const std::string* missing = !left_id ? &left : !right_id ? &right : !merged_id ? &result : nullptr;
@@ -134,7 +135,7 @@ void Bpe::Encoder::cut_into_symbols(std::string_view word) {
     };
 
     for (size_t at = 0; at < word.size();) {
-        const Utf8Step step = utf8_step(word, at);
+        const Utf8Step step = decode_utf8_character(word, at);
         std::string_view character = word.substr(at, step.length);
         std::optional<int32_t> id;
         if (decorated) {

@@ -10,7 +10,7 @@ MetaspaceOptions read_metaspace(const JsonNode& node) {
     using Prepend = MetaspaceOptions::Prepend;
     MetaspaceOptions options;
     options.replacement = node.text_or("replacement", "▁");
-    const Utf8Step character = options.replacement.empty() ? Utf8Step{} : utf8_step(options.replacement, 0);
+    const Utf8Step character = options.replacement.empty() ? Utf8Step{} : decode_utf8_character(options.replacement, 0);
     if (!character.valid || character.length != options.replacement.size())
         node.at("replacement").fail("expected a single character");
     options.character = character.code_point;

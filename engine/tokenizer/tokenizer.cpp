@@ -29,7 +29,7 @@ std::vector<uint32_t> Tokenizer::ends_of_characters(std::string_view utf8) {
     std::vector<uint32_t> ends;
     ends.reserve(utf8.size());
     while (ends.size() < utf8.size()) {
-        const size_t end = ends.size() + utf8_step(utf8, ends.size()).length;
+        const size_t end = ends.size() + decode_utf8_character(utf8, ends.size()).length;
         ends.resize(end, static_cast<uint32_t>(end));
     }
     return ends;
@@ -39,7 +39,7 @@ std::string Tokenizer::shown(int32_t id) const {
     const std::string bytes = piece(id);
     std::string out;
     for (size_t at = 0; at < bytes.size();) {
-        const Utf8Step step = utf8_step(bytes, at);
+        const Utf8Step step = decode_utf8_character(bytes, at);
         const char32_t c = step.code_point;
         const bool control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || (c >= 0x7F && c < 0xA0);
         if (step.valid && !control) {

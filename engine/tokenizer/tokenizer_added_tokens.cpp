@@ -58,14 +58,14 @@ void AddedTokenFinder::cut(const Piece& piece, bool parse_special, std::vector<P
             continue;
         if (token.lstrip) {
             while (begin > covered) {
-                const size_t previous = previous_character(text, begin);
-                if (!is_white_space(utf8_step(text, previous).code_point)) break;
+                const size_t previous = offset_of_previous_character(text, begin);
+                if (!is_white_space(decode_utf8_character(text, previous).code_point)) break;
                 begin = previous;
             }
         }
         if (token.rstrip) {
             while (end < text.size()) {
-                const Utf8Step step = utf8_step(text, end);
+                const Utf8Step step = decode_utf8_character(text, end);
                 if (!is_white_space(step.code_point)) break;
                 end += step.length;
             }

@@ -32,21 +32,24 @@ bool is_word(char32_t c) {
 
 }  // namespace
 
-size_t previous_character(std::string_view text, size_t end) {
+size_t offset_of_previous_character(std::string_view text, size_t end) {
     size_t at = end - 1;
     while (at > 0 && (static_cast<uint8_t>(text[at]) & 0xC0) == 0x80) --at;
     return at;
 }
 
 bool ends_with_word(std::string_view text) {
-    return !text.empty() && is_word(utf8_step(text, previous_character(text, text.size())).code_point);
+    return !text.empty() &&
+           is_word(decode_utf8_character(text, offset_of_previous_character(text, text.size())).code_point);
 }
 
-bool starts_with_word(std::string_view text) { return !text.empty() && is_word(utf8_step(text, 0).code_point); }
+bool starts_with_word(std::string_view text) {
+    return !text.empty() && is_word(decode_utf8_character(text, 0).code_point);
+}
 
 bool has_digit(std::string_view text) {
     for (size_t at = 0; at < text.size();) {
-        const Utf8Step step = utf8_step(text, at);
+        const Utf8Step step = decode_utf8_character(text, at);
         if (utf8proc_category(static_cast<utf8proc_int32_t>(step.code_point)) == UTF8PROC_CATEGORY_ND) return true;
         at += step.length;
     }

@@ -5,7 +5,7 @@
 
 namespace kvscope::checkpoint {
 
-size_t previous_character(std::string_view text, size_t end);
+size_t offset_of_previous_character(std::string_view text, size_t end);
 
 /// Whether the first character of a text belongs to Unicode's \w.
 bool starts_with_word(std::string_view text);

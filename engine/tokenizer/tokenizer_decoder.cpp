@@ -50,7 +50,7 @@ class ByteLevel final : public Decoder {
     std::string piece(std::string_view token) const override {
         std::string bytes;
         for (size_t at = 0; at < token.size();) {
-            const Utf8Step step = utf8_step(token, at);
+            const Utf8Step step = decode_utf8_character(token, at);
             const int byte = step.valid ? ByteAlphabet::instance().byte_of(step.code_point) : -1;
             if (byte < 0) return std::string(token);
             bytes += static_cast<char>(byte);

@@ -297,7 +297,7 @@ class GgufTokenizer final : public Tokenizer {
     /// Returns the end of an omitted byte: a byte without a token, or white space next to special tokens.
     size_t end_of_left_out(std::string_view text, size_t at) const {
         if (at < text.size() && !has_token_[static_cast<uint8_t>(text[at])]) return at + 1;
-        const Utf8Step step = at < text.size() ? utf8_step(text, at) : Utf8Step{};
+        const Utf8Step step = at < text.size() ? decode_utf8_character(text, at) : Utf8Step{};
         if (step.valid && is_white_space(step.code_point)) return at + step.length;
         throw CheckpointError(
             file_,

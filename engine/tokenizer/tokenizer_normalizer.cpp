@@ -94,10 +94,10 @@ class UnicodeForm final : public Normalizer {
 
     static size_t grapheme_end(std::string_view text, size_t begin) {
         utf8proc_int32_t state = 0;
-        Utf8Step last = utf8_step(text, begin);
+        Utf8Step last = decode_utf8_character(text, begin);
         size_t end = begin + last.length;
         while (end < text.size()) {
-            const Utf8Step next = utf8_step(text, end);
+            const Utf8Step next = decode_utf8_character(text, end);
             if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(last.code_point),
                                                  static_cast<utf8proc_int32_t>(next.code_point), &state))
                 break;
@@ -117,7 +117,7 @@ class Lowercase final : public Normalizer {
         out.reserve(text.text.size());
         std::string lower;
         for (size_t at = 0; at < text.text.size();) {
-            const Utf8Step step = utf8_step(text.text, at);
+            const Utf8Step step = decode_utf8_character(text.text, at);
             lower.clear();
             if (step.code_point == 0x130) {  // the only letter whose lower case has two code points
                 lower = "i\u0307";
@@ -174,7 +174,7 @@ class Strip final : public Normalizer {
     TracedText apply(TracedView text) const override {
         size_t begin = text.text.size(), end = 0;
         for (size_t at = 0; at < text.text.size();) {
-            const Utf8Step step = utf8_step(text.text, at);
+            const Utf8Step step = decode_utf8_character(text.text, at);
             if (!is_white_space(step.code_point)) {
                 begin = std::min(begin, at);
                 end = at + step.length;

@@ -78,7 +78,7 @@ std::vector<Span> cut_at_characters(std::string_view text, Predicate is_match) {
     std::vector<Span> spans;
     size_t covered = 0;
     for (size_t at = 0; at < text.size();) {
-        const Utf8Step step = utf8_step(text, at);
+        const Utf8Step step = decode_utf8_character(text, at);
         const size_t end = at + step.length;
         if (is_match(step.code_point)) {
             if (covered < at) spans.push_back({covered, at, false});

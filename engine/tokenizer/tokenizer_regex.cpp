@@ -209,7 +209,7 @@ std::vector<Span> Regex::cut(std::string_view text) const {
         const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(data.get());
         const size_t begin = offsets[0], end = offsets[1];
         if (begin == end && after_match && end == covered) {
-            from = end < text.size() ? end + utf8_step(text, end).length : end + 1;
+            from = end < text.size() ? end + decode_utf8_character(text, end).length : end + 1;
             continue;
         }
         if (covered < begin) spans.push_back({covered, begin, false});

@@ -136,7 +136,7 @@ json tokenizer_json_of(const fs::path& gguf) {
 std::vector<size_t> places_of_a_question(const std::string& text) {
     std::vector<size_t> places;
     for (size_t at = 0; at < text.size();) {
-        const auto step = kvscope::checkpoint::utf8_step(text, at);
+        const auto step = kvscope::checkpoint::decode_utf8_character(text, at);
         const char32_t c = step.code_point;
         const bool joins = (c >= 0x300 && c <= 0x36F) || (c >= 0x1160 && c <= 0x11FF);
         if (!joins) places.push_back(at);

@@ -28,7 +28,7 @@ RunOptions parsed(const RunOptions& asked) {
     cli::declare_run_options(app, options);
     cli::add_value_checks_to_options(app);
     std::vector<std::string> words;
-    for (const auto& [option, value] : engine::command_words(asked)) {
+    for (const auto& [option, value] : engine::to_command_line_options(asked)) {
         words.push_back(option);
         if (!value.empty()) words.push_back(value);
     }
@@ -70,7 +70,7 @@ TEST_CASE("the command line parses the printed form of each option") {
     RunOptions one_seed;
     one_seed.seed = one_seed.sampling_seed = 18446744073709551615u;
     CHECK(parsed(one_seed) == one_seed);
-    CHECK(engine::command_words(one_seed).size() == 2);  // -s and -n
+    CHECK(engine::to_command_line_options(one_seed).size() == 2);  // -s and -n
 }
 
 TEST_CASE("recipes contain the options that affect results, and restore them") {

@@ -13,7 +13,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/run_requirements.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/sanitized.h"
@@ -116,17 +116,17 @@ TEST_CASE("available memory respects ulimit -v", "[processor]") {
 }
 
 TEST_CASE("a request for more than is available fails with both numbers and advice", "[processor]") {
-    CHECK_NOTHROW(engine::require_available(1, "it needs", "take less"));
+    CHECK_NOTHROW(engine::require_available_memory(1, "it needs", "take less"));
     std::string message;
     try {
-        engine::require_available(gib << 20, "it needs", "take less");
+        engine::require_available_memory(gib << 20, "it needs", "take less");
     } catch (const engine::RunError& error) {
         message = error.what();
     }
     CHECK_THAT(message, Catch::StartsWith("it needs 1048576.00 GiB of memory, but "));
     CHECK_THAT(message, Catch::EndsWith("take less, or free some memory. KVSCOPE_ANY_MEMORY=1 skips this check"));
     setenv("KVSCOPE_ANY_MEMORY", "1", 1);
-    CHECK_NOTHROW(engine::require_available(gib << 20, "it needs", "take less"));
+    CHECK_NOTHROW(engine::require_available_memory(gib << 20, "it needs", "take less"));
     unsetenv("KVSCOPE_ANY_MEMORY");
 }
 
@@ -137,7 +137,8 @@ TEST_CASE("the least memory of runs is the memory of their caches", "[processor]
     options.n_new = 10;
     options.record = false;
     const auto of = [&](std::vector<engine::RunPlan> plans) {
-        return engine::least_bytes(model, std::vector{prompt}, engine::with_full_run(std::move(plans)), options);
+        return engine::least_memory_bytes(model, std::vector{prompt}, engine::with_full_run_first(std::move(plans)),
+                                          options);
     };
     const uint64_t of_token = uint64_t{2} * 2 * 2 * 16 * 4;  // keys and values, layers, KV heads, f32 numbers
     CHECK(of({}) == 101 * of_token);                         // an answer may end after its first token
@@ -157,8 +158,8 @@ TEST_CASE("lack of memory is not the failure of a single run", "[processor]") {
     if (kvscope::tests::sanitized) KVSCOPE_SKIP("a sanitizer's build has libtorch's own allocator");
     auto& allocator = *c10::GetAllocator(c10::DeviceType::CPU);
     CHECK_THROWS_AS(allocator.allocate(size_t{1} << 46), std::bad_alloc);
-    CHECK_THROWS_AS(engine::catch_run_failure([&] { allocator.allocate(size_t{1} << 46); }), std::bad_alloc);
-    CHECK_THROWS_AS(engine::catch_run_failure([&] { allocator.allocate(SIZE_MAX); }), std::bad_alloc);
+    CHECK_THROWS_AS(engine::catch_single_run_failure([&] { allocator.allocate(size_t{1} << 46); }), std::bad_alloc);
+    CHECK_THROWS_AS(engine::catch_single_run_failure([&] { allocator.allocate(SIZE_MAX); }), std::bad_alloc);
 }
 
 TEST_CASE("checks that need no weights run before the weights are read", "[processor]") {

@@ -40,8 +40,8 @@ std::vector<trace::RunRecord> records(const engine::Model& model, engine::Progre
     auto options = options_of(6, false, isolated);
     engine::Experiment experiment(
         model,
-        engine::with_full_run({plan("commonkv:recent=9,layer_step=2", "0.7"),
-                               plan("commonkv:recent=9,layer_step=2", "0.6"), plan("palu:whitening=off", "0.5")}),
+        engine::with_full_run_first({plan("commonkv:recent=9,layer_step=2", "0.7"),
+                                     plan("commonkv:recent=9,layer_step=2", "0.6"), plan("palu:whitening=off", "0.5")}),
         options, progress);
     std::vector<trace::RunRecord> found;
     experiment.on_run = [&](int, int, const trace::RunRecord& record) { found.push_back(record); };

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "engine/inference/generate.h"
+#include "engine/inference/decode_answers.h"
 #include "engine/inference/prefill.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
@@ -83,10 +83,11 @@ std::vector<int32_t> by_brute_force(const engine::Prompt& prompt, const trace::R
     std::vector<float> logits;
     for (size_t t = 0; t < read.size(); ++t) {
         const auto token = read.subspan(t, 1);
-        const at::Tensor row = model.logits(engine::feed(model, {&sequence, 1}, {&token, 1}));
+        const at::Tensor row = model.logits(engine::feed_tokens(model, {&sequence, 1}, {&token, 1}));
         logits.assign(row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel());
     }
-    return engine::generate(model, {&sequence, 1}, {&logits, 1}, n_new, {}, tiny_model().end_ids(), progress)[0].ids;
+    return engine::decode_answers(model, {&sequence, 1}, {&logits, 1}, n_new, {}, tiny_model().end_ids(), progress)[0]
+        .ids;
 }
 
 }  // namespace
@@ -95,8 +96,8 @@ TEST_CASE("a further question about a compressed context is answered like a run'
     const TemporaryFolder folder;
     for (const bool templated : {true, false}) {
         const engine::PromptOptions options{"p", templated, false, n_new};
-        const auto first = engine::prepare_prompt(tiny_model(), context, first_question, options);
-        const auto second = engine::prepare_prompt(tiny_model(), context, second_question, options);
+        const auto first = engine::tokenize_prompt(tiny_model(), context, first_question, options);
+        const auto second = engine::tokenize_prompt(tiny_model(), context, second_question, options);
         const std::string name = templated ? "t" : "n";
         const auto expected = run(folder, name + "2.h5", {first, second});
         auto one = run(folder, name + "1.h5", {first});
@@ -120,7 +121,7 @@ TEST_CASE("a question after the prompt's own is read as a further turn") {
     const TemporaryFolder folder;
     for (const bool templated : {true, false}) {
         const engine::PromptOptions options{"p", templated, true, n_new};
-        const auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, options);
+        const auto prompt = engine::tokenize_prompt(tiny_model(), context, first_question, options);
         auto finished = run(folder, templated ? "t.h5" : "n.h5", {prompt});
         for (const int index : {0, 1, 2}) {
             const auto& record = finished.records[index];
@@ -142,7 +143,7 @@ TEST_CASE("a question after the prompt's own is read as a further turn") {
 
 TEST_CASE("a cache of an earlier version with separate tokenization answers further questions") {
     const TemporaryFolder folder;
-    auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", false, false, n_new});
+    auto prompt = engine::tokenize_prompt(tiny_model(), context, first_question, {"p", false, false, n_new});
     const auto& tokenizer = tiny_model().tokenizer();
     prompt.ids = tokenizer.encode(context + " and\n\n", true, false);
     prompt.n_context = static_cast<int64_t>(prompt.ids.size());
@@ -159,7 +160,7 @@ TEST_CASE("a cache of an earlier version with separate tokenization answers furt
 
 TEST_CASE("a question that cannot be asked is refused") {
     const TemporaryFolder folder;
-    const auto prompt = engine::prepare_prompt(tiny_model(), context, "", {"p", true, true, n_new});
+    const auto prompt = engine::tokenize_prompt(tiny_model(), context, "", {"p", true, true, n_new});
     auto finished = run(folder, "t.h5", {prompt});
     auto& conversation = *finished.caches[1];
     CHECK_THROWS_AS(ask(conversation, " \n"), std::invalid_argument);

@@ -27,7 +27,7 @@ struct Read {
         engine::Sequence sequence{&cache, n_tokens + n_fed, n_fed, policy.get()};
         for (const int32_t& token : tokens) {
             const std::span<const int32_t> one(&token, 1);
-            engine::feed(model.transformer(), {&sequence, 1}, {&one, 1});
+            engine::feed_tokens(model.transformer(), {&sequence, 1}, {&one, 1});
             REQUIRE(sequence.error.empty());
         }
     }
@@ -132,7 +132,7 @@ TEST_CASE("a question that was read after compression is not merged and not coun
             engine::Sequence sequence{&run.cache, n};
             const std::span<const int32_t> question = std::span(tokens).first(n_question);
             engine::SilentProgress progress;
-            engine::read_given(model.transformer(), {&sequence, 1}, {&question, 1}, progress);
+            engine::read_given_tokens(model.transformer(), {&sequence, 1}, {&question, 1}, progress);
             run.n_tokens = n + n_question;
             run.feed(model, std::span(tokens).subspan(n_question, 15));
             CHECK(run.cache.n_entries(0, 0) == 30 + n_question + 15);

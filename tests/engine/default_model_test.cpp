@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "engine/inference/generate.h"
+#include "engine/inference/decode_answers.h"
 #include "engine/projection_spectra.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/whole_cache.h"
@@ -18,7 +18,7 @@ TEST_CASE("the default model's tokens and greedy continuation equal the referenc
     for (const auto& [name, prompt] : prompts.items()) {
         CAPTURE(name);
         const auto ids = prompt["ids"].get<std::vector<int32_t>>();
-        const auto ours = engine::prepare_prompt(model, prompt["user"].get<std::string>(), "", {});
+        const auto ours = engine::tokenize_prompt(model, prompt["user"].get<std::string>(), "", {});
         CHECK(ours.text == prompt["text"].get<std::string>());
         CHECK(ours.ids == ids);
 
@@ -30,8 +30,8 @@ TEST_CASE("the default model's tokens and greedy continuation equal the referenc
         const auto continuation = expected[name]["continuation"].get<std::vector<int32_t>>();
         cache.reserve(static_cast<int64_t>(continuation.size()));
         engine::Sequence sequence{&cache, static_cast<int64_t>(ids.size()), 0, nullptr};
-        const auto generations = engine::generate(model.transformer(), {&sequence, 1}, {&logits, 1},
-                                                  static_cast<int64_t>(continuation.size()), {}, {}, progress);
+        const auto generations = engine::decode_answers(model.transformer(), {&sequence, 1}, {&logits, 1},
+                                                        static_cast<int64_t>(continuation.size()), {}, {}, progress);
         CHECK(generations[0].ids == continuation);
     }
 }
@@ -40,7 +40,7 @@ TEST_CASE("the default model's spectra equal the reference's", "[default_model]"
     const auto& model = default_model_f32();
     engine::SilentProgress progress;
     trace::ModelRecord record;
-    engine::add_spectra(model.checkpoint(), model.fingerprint(), record, progress);
+    engine::add_projection_spectra(model.checkpoint(), model.fingerprint(), record, progress);
     const auto expected = golden("engine/full_measures.json")["model"]["spectrum"];
     const auto hidden = static_cast<size_t>(model.transformer().config().hidden_size);
     const std::pair<const char*, const std::vector<float>*> parts[] = {

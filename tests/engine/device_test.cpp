@@ -25,14 +25,14 @@ TEST_CASE("devices have names, and other names are refused") {
         CHECK_FALSE(engine::is_device_name(name));
     engine::SilentProgress progress;
     const auto model = test_data("models/llama2-mha");
-    CHECK(engine::device_for("cpu", model, "auto", progress).is_processor());
-    CHECK_THROWS_AS(engine::device_for("gpu", model, "auto", progress), engine::UsageError);
+    CHECK(engine::open_device_for_model("cpu", model, "auto", progress).is_processor());
+    CHECK_THROWS_AS(engine::open_device_for_model("gpu", model, "auto", progress), engine::UsageError);
     CHECK(engine::devices().front().name == "cpu");
     CHECK(engine::device_text({}) == "");
     if (kernels::cuda::available()) return;
     CHECK(engine::devices().size() == 1);
-    CHECK(engine::device_for("auto", model, "auto", progress).is_processor());
-    CHECK_THROWS_WITH(engine::device_for("cuda:1", model, "auto", progress),
+    CHECK(engine::open_device_for_model("auto", model, "auto", progress).is_processor());
+    CHECK_THROWS_WITH(engine::open_device_for_model("cuda:1", model, "auto", progress),
                       Catch::StartsWith("--device cuda:1: ") && Catch::Contains(kernels::cuda::unavailable_reason()));
 }
 

@@ -84,7 +84,7 @@ TEST_CASE("the maps of least squares have the reference's errors, on the text an
         CAPTURE(layout.group, layout.local);
         const engine::EchoTrainingOptions options{
             .ratio = layout.model_ratio(), .sequence = 2048, .skipped = 0, .ridge = expected["ridge"]};
-        const auto training = engine::train_echo(model, ids, options, progress);
+        const auto training = engine::train_echo_maps(model, ids, options, progress);
         REQUIRE(training.maps.layout == layout);
         CHECK(training.n_tokens == static_cast<int64_t>(ids.size()));
         const auto other = engine::measure_echokv_map_errors(model, training.maps, held_out, options, progress);
@@ -106,12 +106,12 @@ TEST_CASE("maps predict from one of two inputs or from both, and both have the l
     const auto ids = some_ids(model, 900);
     engine::SilentProgress progress;
     engine::EchoTrainingOptions options{.ratio = 0.75, .sequence = 100, .ridge = 1e-6};
-    const auto both = engine::train_echo(model, ids, options, progress);
+    const auto both = engine::train_echo_maps(model, ids, options, progress);
     REQUIRE(both.maps.layout.local * 2 == both.maps.layout.width());
     const auto d = static_cast<size_t>(both.maps.layout.width());
     for (const auto inputs : {engine::EchoInputs::first_layer, engine::EchoInputs::own}) {
         options.inputs = inputs;
-        const auto one = engine::train_echo(model, ids, options, progress);
+        const auto one = engine::train_echo_maps(model, ids, options, progress);
         const bool is_own = inputs == engine::EchoInputs::own;
         for (const auto& [layer, maps] : one.maps.layers) {
             CHECK(one.errors.at(layer).keys > both.errors.at(layer).keys);
@@ -127,7 +127,7 @@ TEST_CASE("maps predict from one of two inputs or from both, and both have the l
         }
     }
     options.ratio = 0.5;
-    CHECK_THROWS_WITH(engine::train_echo(model, ids, options, progress),
+    CHECK_THROWS_WITH(engine::train_echo_maps(model, ids, options, progress),
                       Catch::Matchers::Contains("store no numbers of their own"));
 }
 
@@ -136,10 +136,10 @@ TEST_CASE("training does not depend on the number of threads, and refuses imposs
     const auto ids = some_ids(model, 500);
     engine::SilentProgress progress;
     engine::EchoTrainingOptions options{.ratio = 0.5, .sequence = 100};
-    const auto several = engine::train_echo(model, ids, options, progress);
+    const auto several = engine::train_echo_maps(model, ids, options, progress);
     {
         const Threads one(1);
-        const auto alone = engine::train_echo(model, ids, options, progress);
+        const auto alone = engine::train_echo_maps(model, ids, options, progress);
         for (const auto& [layer, maps] : several.maps.layers) {
             CHECK(same_bits(alone.maps.layers.at(layer).keys.numbers, maps.keys.numbers));
             CHECK(same_bits(alone.maps.layers.at(layer).values.numbers, maps.values.numbers));
@@ -148,19 +148,19 @@ TEST_CASE("training does not depend on the number of threads, and refuses imposs
     CHECK(several.n_tokens == 5 * 96);
     // Dependent inputs with a negligible ridge.
     const std::vector<int32_t> same(400, ids[0]);
-    const auto degenerate = engine::train_echo(model, same, {.ratio = 0.5, .sequence = 100, .ridge = 0}, progress);
+    const auto degenerate = engine::train_echo_maps(model, same, {.ratio = 0.5, .sequence = 100, .ridge = 0}, progress);
     for (const auto& [layer, error] : degenerate.errors) {
         CHECK(error.keys < 1);
         CHECK(error.values < 1);
     }
     const std::span<const int32_t> few(ids.data(), 20);
-    CHECK_THROWS_AS(engine::train_echo(model, few, options, progress), engine::UsageError);
+    CHECK_THROWS_AS(engine::train_echo_maps(model, few, options, progress), engine::UsageError);
     options.sequence = 3;
-    CHECK_THROWS_AS(engine::train_echo(model, ids, options, progress), engine::UsageError);
+    CHECK_THROWS_AS(engine::train_echo_maps(model, ids, options, progress), engine::UsageError);
     options = {.ratio = 1.5};
-    CHECK_THROWS_AS(engine::train_echo(model, ids, options, progress), policies::EchoMapsError);
+    CHECK_THROWS_AS(engine::train_echo_maps(model, ids, options, progress), policies::EchoMapsError);
     options = {.ratio = 0.99, .sequence = 100};
-    CHECK_THROWS_AS(engine::train_echo(model, ids, options, progress), engine::UsageError);
+    CHECK_THROWS_AS(engine::train_echo_maps(model, ids, options, progress), engine::UsageError);
 }
 
 namespace {
@@ -196,15 +196,15 @@ TEST_CASE("cancelled training continues to the same maps, but not with another t
     const TemporaryFolder folder;
     engine::EchoTrainingOptions options{.ratio = 0.5, .sequence = 100};
     engine::SilentProgress silent;
-    const auto whole = engine::train_echo(model, ids, options, silent);
+    const auto whole = engine::train_echo_maps(model, ids, options, silent);
     options.state = folder.path() / "state";
     StopsAfterSequences stops(2);
-    CHECK_THROWS_AS(engine::train_echo(model, ids, options, stops), engine::Cancelled);
+    CHECK_THROWS_AS(engine::train_echo_maps(model, ids, options, stops), engine::Cancelled);
     REQUIRE(std::filesystem::exists(options.state));
     std::filesystem::copy_file(options.state, folder.path() / "copy");
     const auto again = [&](const std::vector<int32_t>& text) {
         StopsAfterSequences never(1000);
-        const auto training = engine::train_echo(model, text, options, never);
+        const auto training = engine::train_echo_maps(model, text, options, never);
         return std::pair{same_maps(training.maps, whole.maps), never.messages};
     };
     CHECK(again(ids) == std::pair{true, std::string("resuming after 2 of 5 sequences\n")});
@@ -239,14 +239,14 @@ TEST_CASE("cancelled training continues to the same maps, but not with another t
 
 TEST_CASE("tuning decreases each loss", "[echokv]") {
     const auto loss = GENERATE(engine::EchoLoss::keys_values, engine::EchoLoss::outputs, engine::EchoLoss::qk_kl);
-    CAPTURE(engine::name_of(loss));
+    CAPTURE(engine::echo_loss_name(loss));
     const auto& model = tiny_model();
     const auto ids = some_ids(model, 60);
     engine::SilentProgress progress;
     const engine::EchoTuningOptions once{.steps = 1, .sequence = 60, .rate = 1e-4, .loss = loss};
     const policies::EchoMaps before = policies::test::formula_maps(layout_of(model, 2, 4), model.fingerprint());
     policies::EchoMaps after = before;
-    const auto first = engine::tune_echo(model, after, ids, once, progress).at(0);
+    const auto first = engine::tune_echo_maps(model, after, ids, once, progress).at(0);
     CHECK(first.error == engine::evaluate_echo_loss(model, before, ids, once, progress));
     CHECK(first.rate == 1e-4);
     // AdamW's first step is the rate times the sign of the gradient, plus the decay. Finite differences give the sign.
@@ -292,14 +292,14 @@ TEST_CASE("gradient descent has PyTorch's losses in each step", "[echokv][arithm
                                           .rate = expected["rate"],
                                           .seed = expected["seed"]};
         for (const auto loss : {engine::EchoLoss::keys_values, engine::EchoLoss::outputs, engine::EchoLoss::qk_kl})
-            if (engine::name_of(loss) == one["loss_of"]) options.loss = loss;
+            if (engine::echo_loss_name(loss) == one["loss_of"]) options.loss = loss;
         const EchoLayout layout = layout_of(model, one["group_layers"], one["local_dims"]);
-        CAPTURE(layout.group, layout.local, engine::name_of(options.loss));
+        CAPTURE(layout.group, layout.local, engine::echo_loss_name(options.loss));
         policies::EchoMaps maps = options.loss == engine::EchoLoss::keys_values
-                                      ? engine::untrained_echo_maps(model, layout.model_ratio(), options.seed)
+                                      ? engine::make_random_echo_maps(model, layout.model_ratio(), options.seed)
                                       : policies::test::formula_maps(layout, model.fingerprint());
         REQUIRE(maps.layout == layout);
-        const auto steps = engine::tune_echo(model, maps, ids, options, progress);
+        const auto steps = engine::tune_echo_maps(model, maps, ids, options, progress);
         REQUIRE(steps.size() == one["loss"].size());
         for (size_t t = 0; t < steps.size(); ++t) {
             CAPTURE(t);
@@ -314,12 +314,12 @@ TEST_CASE("gradient descent on keys and values approaches the loss of least squa
     const auto ids = some_ids(model, 500);
     engine::SilentProgress progress;
     const engine::EchoTrainingOptions whole{.ratio = 0.5, .sequence = 100};
-    const auto solved = engine::train_echo(model, ids, whole, progress);
+    const auto solved = engine::train_echo_maps(model, ids, whole, progress);
     const auto after = [&](int64_t n_steps) {
-        policies::EchoMaps maps = engine::untrained_echo_maps(model, 0.5, 42);
+        policies::EchoMaps maps = engine::make_random_echo_maps(model, 0.5, 42);
         const engine::EchoTuningOptions options{
             .steps = n_steps, .sequence = 100, .rate = 1e-2, .loss = engine::EchoLoss::keys_values};
-        const auto steps = engine::tune_echo(model, maps, ids, options, progress);
+        const auto steps = engine::tune_echo_maps(model, maps, ids, options, progress);
         if (n_steps > 0) {
             CHECK(steps.back().loss < steps.front().loss);
             CHECK(maps.facts.at("stage1").find("AdamW on keys-values") == 0);
@@ -336,19 +336,19 @@ TEST_CASE("gradient descent on keys and values approaches the loss of least squa
             CHECK(many.at(layer).*of < 1.1 * (least.*of));
         }
     }
-    CHECK_THROWS_AS(engine::untrained_echo_maps(model, 0.99, 42), engine::UsageError);
+    CHECK_THROWS_AS(engine::make_random_echo_maps(model, 0.99, 42), engine::UsageError);
 }
 
 TEST_CASE("cancelled gradient descent continues to the same maps and losses", "[echokv]") {
     const auto loss = GENERATE(engine::EchoLoss::keys_values, engine::EchoLoss::outputs, engine::EchoLoss::qk_kl);
-    CAPTURE(engine::name_of(loss));
+    CAPTURE(engine::echo_loss_name(loss));
     const auto& model = tiny_model();
     const auto ids = some_ids(model, 300), others = some_ids(model, 300, 2);
     const TemporaryFolder folder;
     engine::EchoTuningOptions options{.steps = 12, .sequence = 50, .rate = 5e-3, .loss = loss};
     const policies::EchoMaps before = policies::test::formula_maps(layout_of(model, 2, 4), model.fingerprint());
     const auto tuned = [&](policies::EchoMaps maps, const std::vector<int32_t>& text, engine::Progress& progress) {
-        auto steps = engine::tune_echo(model, maps, text, options, progress);
+        auto steps = engine::tune_echo_maps(model, maps, text, options, progress);
         return std::pair{std::move(maps), std::move(steps)};
     };
     engine::SilentProgress silent;
@@ -384,39 +384,41 @@ TEST_CASE("cancelled gradient descent continues to the same maps and losses", "[
     CHECK(never.messages == "resuming after 12 of 12 steps\n");
     std::filesystem::resize_file(folder.path() / "copy", std::filesystem::file_size(folder.path() / "copy") - 3);
     CHECK(again(before, ids) == std::tuple{true, true, 12});
-    engine::require_tuning_state(options.state);
+    engine::refuse_foreign_state_file(options.state);
     std::ofstream(options.state) << "something else";
     CHECK_THROWS_AS(tuned(before, ids, never), engine::UsageError);
-    CHECK_THROWS_AS(engine::require_tuning_state(options.state), engine::UsageError);
+    CHECK_THROWS_AS(engine::refuse_foreign_state_file(options.state), engine::UsageError);
 }
 
 TEST_CASE("tuned maps have a smaller loss, for any number of threads", "[echokv]") {
     const auto loss = GENERATE(engine::EchoLoss::keys_values, engine::EchoLoss::outputs, engine::EchoLoss::qk_kl);
-    CAPTURE(engine::name_of(loss));
+    CAPTURE(engine::echo_loss_name(loss));
     const auto& model = tiny_model();
     const auto ids = some_ids(model, 400);
     engine::SilentProgress progress;
     const engine::EchoTuningOptions options{.steps = 60, .sequence = 50, .rate = 5e-3, .loss = loss};
     const policies::EchoMaps before = policies::test::formula_maps(layout_of(model, 2, 4), model.fingerprint());
     policies::EchoMaps after = before;
-    const auto losses = engine::tune_echo(model, after, ids, options, progress);
+    const auto losses = engine::tune_echo_maps(model, after, ids, options, progress);
     CHECK(losses.size() == 60);
     const char* stage = loss == engine::EchoLoss::keys_values ? "stage1" : "stage2";
-    CHECK(after.facts.at(stage).find(std::string(engine::name_of(loss)) + ", 60 steps") != std::string::npos);
+    CHECK(after.facts.at(stage).find(std::string(engine::echo_loss_name(loss)) + ", 60 steps") != std::string::npos);
     CHECK(engine::evaluate_echo_loss(model, after, ids, options, progress) <
           0.9 * engine::evaluate_echo_loss(model, before, ids, options, progress));
     {
         const Threads one(1);
         policies::EchoMaps again = before;
-        CHECK(engine::tune_echo(model, again, ids, options, progress) == losses);
+        CHECK(engine::tune_echo_maps(model, again, ids, options, progress) == losses);
         CHECK(same_maps(again, after));
     }
     policies::EchoMaps same = before;
-    CHECK(engine::tune_echo(model, same, ids, {.steps = 0, .sequence = 50}, progress).empty());
+    CHECK(engine::tune_echo_maps(model, same, ids, {.steps = 0, .sequence = 50}, progress).empty());
     CHECK(same_maps(same, before));
-    CHECK_THROWS_AS(engine::tune_echo(model, same, ids, {.steps = 5, .sequence = 500}, progress), engine::UsageError);
-    CHECK_THROWS_AS(engine::tune_echo(model, same, ids, {.steps = 5, .sequence = 4}, progress), engine::UsageError);
+    CHECK_THROWS_AS(engine::tune_echo_maps(model, same, ids, {.steps = 5, .sequence = 500}, progress),
+                    engine::UsageError);
+    CHECK_THROWS_AS(engine::tune_echo_maps(model, same, ids, {.steps = 5, .sequence = 4}, progress),
+                    engine::UsageError);
     StopsAfterSequences stops(3);
-    CHECK_THROWS_AS(engine::tune_echo(model, same, ids, options, stops), engine::Cancelled);
+    CHECK_THROWS_AS(engine::tune_echo_maps(model, same, ids, options, stops), engine::Cancelled);
     CHECK(same_maps(same, before));
 }

@@ -125,7 +125,7 @@ inline trace::Reader run_experiment(const TemporaryFolder& folder, const std::st
                                     const std::vector<Prompt>& prompts, std::vector<RunPlan> plans,
                                     const ExperimentOptions& options) {
     SilentProgress progress;
-    plans = with_full_run(std::move(plans));
+    plans = with_full_run_first(std::move(plans));
     const auto path = folder.path() / name;
     trace::Writer writer(path, recipe_json(model, prompts, plans, options));
     Experiment(model, plans, options, writer, progress).run(prompts);

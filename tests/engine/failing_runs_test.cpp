@@ -381,7 +381,8 @@ TEST_CASE("measures of one question are not recorded for the next one, where the
     std::vector<engine::Prompt> both{prompt_of_ids({ids.begin(), ids.begin() + n_context + 5}, n_context)};
     both.push_back(prompt_of_ids(ids, n_context));
     poison(model, poisoned);
-    const auto plans = engine::with_full_run({plan("snapkv:window=8", "40"), plan("streaming-llm:rolling=on", "40")});
+    const auto plans =
+        engine::with_full_run_first({plan("snapkv:window=8", "40"), plan("streaming-llm:rolling=on", "40")});
     for (const bool isolated : {false, true}) {
         CAPTURE(isolated);
         auto options = options_of(8, true, isolated);
@@ -472,7 +473,7 @@ TEST_CASE("a sample is scored for runs that answer, and has the reasons of faile
         const auto plans = plans_with(fault);
         const auto path = folder.path() / (std::string(fault).substr(6, 4) + ".h5");
         trace::Writer writer(path, R"({"task": "niah"})");
-        engine::evaluate(model, "niah", samples, plans, options, writer, progress, nullptr);
+        engine::evaluate_task(model, "niah", samples, plans, options, writer, progress, nullptr);
         writer.finish();
         const auto rows = trace::Reader(path).results("niah");
         REQUIRE(rows.size() == plans.size());
@@ -487,7 +488,7 @@ TEST_CASE("a sample is scored for runs that answer, and has the reasons of faile
 TEST_CASE("a further question that fails for one cache is answered by the others") {
     const auto& model = tiny_model();
     const TemporaryFolder folder;
-    const auto prompt = engine::prepare_prompt(model, context, first_question, {"p", false, false, n_new});
+    const auto prompt = engine::tokenize_prompt(model, context, first_question, {"p", false, false, n_new});
     auto options = options_of(n_new, false);
     options.keep_caches = true;
     const auto ask_all_runs = [&](const std::string& fault, const std::string& name) {

@@ -325,7 +325,7 @@ ComputeDevice device_of_tests() {
     if (name == "fake") return fake_device();
     static const FakeKernels fake_kernels;
     if (name == "fake-kernels") return on_fake_memory(fake_kernels);
-    if (name == "cuda") return cuda_device(0);
+    if (name == "cuda") return open_cuda_device(0);
     throw std::runtime_error("KVSCOPE_TEST_DEVICE is '" + name + "', expected torch, fake, fake-kernels or cuda");
 }
 

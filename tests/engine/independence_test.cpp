@@ -8,7 +8,7 @@
 #include <string>
 
 #include "engine/common/engine_error.h"
-#include "engine/inference/generate.h"
+#include "engine/inference/decode_answers.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/fake_device.h"
 #include "tests/engine/same_bits.h"
@@ -62,7 +62,7 @@ void check_same(const trace::PromptRecord& a, const trace::PromptRecord& b) {
 /// Returns the records of all runs on one prompt, without a trace.
 std::vector<trace::RunRecord> records_of(const engine::Model& model, const engine::Prompt& prompt,
                                          std::vector<engine::RunPlan> plans, const engine::ExperimentOptions& options) {
-    plans = engine::with_full_run(std::move(plans));
+    plans = engine::with_full_run_first(std::move(plans));
     std::vector<trace::RunRecord> records(plans.size());
     engine::SilentProgress progress;
     engine::Experiment experiment(model, plans, options, progress);
@@ -174,7 +174,7 @@ TEST_CASE("runs that leave the batch early do not change the remaining ones") {
             sequences.push_back({&run.cache, run.position, 0, nullptr});
             first.push_back(run.logits);
         }
-        return engine::generate(model, sequences, first, n_new, {}, end_ids, progress);
+        return engine::decode_answers(model, sequences, first, n_new, {}, end_ids, progress);
     };
     std::vector<std::vector<int32_t>> alone;
     auto runs = all_runs();
@@ -227,7 +227,7 @@ TEST_CASE("a resumed trace and a trace made with another number of threads conta
         check(run_experiment(folder, std::to_string(n) + ".h5", model, prompts, plans, options));
     }
 
-    const auto with_full = engine::with_full_run(plans);
+    const auto with_full = engine::with_full_run_first(plans);
     const auto path = folder.path() / "resumed.h5";
     const auto recipe = engine::recipe_json(model, prompts, with_full, options);
     bool stopped = true;

@@ -37,7 +37,7 @@ Read read_answer(const engine::Model& model) {
     auto attention = engine::mean_over_groups(engine::answer_attention(transformer, cache, reference, n_visible),
                                               transformer.shape(), n_visible);
     for (int layer = 0; layer < cache.n_layers(); ++layer)
-        reference.later_keys.push_back(engine::keys_from(transformer, cache, layer, n_visible));
+        reference.later_keys.push_back(engine::copy_keys_from_position(transformer, cache, layer, n_visible));
     cache.rewind(mark);
     return {std::move(cache), std::move(reference), std::move(attention)};
 }
@@ -68,8 +68,8 @@ TEST_CASE("with equal weights of all steps, KL-weighted attention lost is the an
     const std::vector<float> even(n_answer, 1.0F);
     const auto none = keeping(shape, shape.n_kv_heads, false), third = keeping(shape, shape.n_kv_heads, true);
     const std::vector<engine::ComparedRun> runs{{none, even, shape.n_layers}, {third, even, shape.n_layers}};
-    const auto lost =
-        engine::kl_attention_lost(model.transformer(), read.cache, read.reference, n_visible, runs, progress);
+    const auto lost = engine::attribute_kl_to_dropped_tokens(model.transformer(), read.cache, read.reference, n_visible,
+                                                             runs, progress);
     const double g = shape.n_kv_heads;
     for (int layer = 0; layer < shape.n_layers; ++layer)
         for (int64_t token = 0; token < n_visible; ++token) {
@@ -100,7 +100,8 @@ TEST_CASE("KL-weighted attention lost is a sum over steps and does not depend on
     second[n_answer - 1] = both[n_answer - 1] = 2;
     of_prompt[0] = 5;
     const auto lost = [&](std::vector<engine::ComparedRun> runs) {
-        return engine::kl_attention_lost(model.transformer(), read.cache, read.reference, n_visible, runs, progress);
+        return engine::attribute_kl_to_dropped_tokens(model.transformer(), read.cache, read.reference, n_visible, runs,
+                                                      progress);
     };
     const auto all = lost({{of_query_heads, first, shape.n_layers},
                            {of_query_heads, second, shape.n_layers},

@@ -97,7 +97,7 @@ TEST_CASE("weights keep the file's format and have the numbers that the file's r
     int64_t vectors = 0;
     for (const auto& tensor : checkpoint->tensors())
         if (tensor.shape.size() < 2) vectors += tensor.shape[0] * 4;
-    const checkpoint::WeightBytes bytes = checkpoint::weight_bytes(*checkpoint, dtype);
+    const checkpoint::WeightBytes bytes = checkpoint::count_weight_bytes(*checkpoint, dtype);
     CHECK(bytes.held == held + vectors);
     CHECK(bytes.largest == largest);
     CHECK(bytes.written_out.empty());

@@ -137,7 +137,7 @@ namespace {
 
 /// Returns the memory in use, without freed memory.
 uint64_t in_memory() {
-    engine::reset_peak();
+    engine::reset_peak_memory();
     return engine::resident_bytes();
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("the additional memory of a longer prompt equals the records of its ca
         const uint64_t before = in_memory();
         std::vector<std::unique_ptr<engine::Conversation>> caches;
         {
-            engine::Experiment experiment(model, engine::with_full_run({plan(spec, "60%")}), options, progress);
+            engine::Experiment experiment(model, engine::with_full_run_first({plan(spec, "60%")}), options, progress);
             experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
                 CAPTURE(record.label, record.message);
                 REQUIRE(record.status == "complete");

@@ -61,7 +61,7 @@ TEST_CASE("NaN anywhere in a prompt or a question causes the sampler's error, wi
             cache.reserve(90);
             engine::Sequence sequence{&cache, 90};
             const std::span<const int32_t> question(ids);
-            const auto residual = engine::feed(model, {&sequence, 1}, {&question, 1}, {.given = true});
+            const auto residual = engine::feed_tokens(model, {&sequence, 1}, {&question, 1}, {.given = true});
             const auto logits = model.logits(residual.narrow(0, 89, 1));
             CHECK_THROWS_AS(sampler.next({logits.const_data_ptr<float>(), static_cast<size_t>(logits.size(1))}),
                             engine::RunError);

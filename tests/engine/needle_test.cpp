@@ -21,7 +21,7 @@ TEST_CASE("a needle prompt has its length, its depth and its answer once", "[nee
             for (const std::string text : {"", "One is here. Is two there?\nThree went 3.5 miles! Four."}) {
                 CAPTURE(length, depth, text);
                 const auto one =
-                    engine::make_needle(tokenizer, {engine::NeedleKind::retrieval, length, depth, 7, text});
+                    engine::make_needle_prompt(tokenizer, {engine::NeedleKind::retrieval, length, depth, 7, text});
                 const auto n = static_cast<int64_t>(tokenizer.encode(one.context, false, false).size());
                 CHECK(n <= length);
                 CHECK(n >= length - 20);
@@ -36,12 +36,13 @@ TEST_CASE("a needle prompt has its length, its depth and its answer once", "[nee
             }
         }
     }
-    const auto a = engine::make_needle(tokenizer, {.seed = 1}), again = engine::make_needle(tokenizer, {.seed = 1});
+    const auto a = engine::make_needle_prompt(tokenizer, {.seed = 1}),
+               again = engine::make_needle_prompt(tokenizer, {.seed = 1});
     CHECK(a.context == again.context);
-    CHECK(a.answer != engine::make_needle(tokenizer, {.seed = 2}).answer);
-    CHECK_THROWS_WITH(engine::make_needle(tokenizer, {.n_tokens = 5}),
+    CHECK(a.answer != engine::make_needle_prompt(tokenizer, {.seed = 2}).answer);
+    CHECK_THROWS_WITH(engine::make_needle_prompt(tokenizer, {.n_tokens = 5}),
                       Contains("5 tokens leave no space for a sentence"));
-    CHECK_THROWS_WITH(engine::make_needle(tokenizer, {.depth = 1.5}), Contains("1.5"));
+    CHECK_THROWS_WITH(engine::make_needle_prompt(tokenizer, {.depth = 1.5}), Contains("1.5"));
 }
 
 TEST_CASE("headkv can read the profile of heads, and only few are retrieval heads",
@@ -98,27 +99,27 @@ TEST_CASE("a task is evaluated, kept on disk sample by sample, and resumed", "[n
     task.depths = {0.2, 0.8};
     task.n_seeds = 1;
     task.prompt.n_new = 16;
-    const auto samples = engine::needle_samples(model, task);
+    const auto samples = engine::make_needle_samples(model, task);
     REQUIRE(samples.size() == 2);
     auto options = options_of(16, false);
     options.record = false;
     const auto plans =
-        engine::with_full_run({plan("snapkv:window=8", "100%"), plan("random", "16"), plan("snapkv", "8")});
+        engine::with_full_run_first({plan("snapkv:window=8", "100%"), plan("random", "16"), plan("snapkv", "8")});
     const TemporaryFolder folder;
     const auto path = folder.path() / "niah.h5";
     engine::SilentProgress progress;
     int n_called = 0;
     {
         trace::Writer writer(path, "{}");
-        engine::evaluate(model, "niah", std::span(samples).first(1), plans, options, writer, progress,
-                         [&](size_t, std::span<const trace::ResultRow>, double) { ++n_called; });
+        engine::evaluate_task(model, "niah", std::span(samples).first(1), plans, options, writer, progress,
+                              [&](size_t, std::span<const trace::ResultRow>, double) { ++n_called; });
     }
     trace::Writer writer(path, "{}");
-    engine::evaluate(model, "niah", samples, plans, options, writer, progress,
-                     [&](size_t i, std::span<const trace::ResultRow>, double) {
-                         CHECK(i == 1);
-                         ++n_called;
-                     });
+    engine::evaluate_task(model, "niah", samples, plans, options, writer, progress,
+                          [&](size_t i, std::span<const trace::ResultRow>, double) {
+                              CHECK(i == 1);
+                              ++n_called;
+                          });
     writer.finish();
     CHECK(n_called == 2);
     const auto rows = trace::Reader(path).results("niah");
@@ -144,7 +145,7 @@ TEST_CASE("more samples are added to the existing ones", "[needle][model][defaul
     std::map<int, std::string> texts;
     for (const int n : {1, 2, 3, 4, 7}) {
         task.n_seeds = n;
-        const auto samples = engine::needle_samples(default_model_f32(), task);
+        const auto samples = engine::make_needle_samples(default_model_f32(), task);
         REQUIRE(samples.size() == static_cast<size_t>(4 * n));
         for (size_t i = 0; i < samples.size(); ++i) {
             if (i > 0) CHECK(samples[i - 1].number < samples[i].number);

@@ -60,7 +60,7 @@ TEST_CASE("the calibration text is read once, with the same results from the cac
     const Threads one(1);
     Phases read;
     CHECK(with(read) == first);
-    CHECK(engine::calibration_of(model, read) == engine::calibration_of(model, read));
+    CHECK(engine::find_or_make_calibration(model, read) == engine::find_or_make_calibration(model, read));
     CHECK(first.front() > 0);
 }
 

@@ -282,7 +282,7 @@ TEST_CASE("work that is cancelled during a lookahead or between runs can be resu
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     const std::vector<engine::Prompt> prompts{prompt_of_ids(some_ids(model, 100))};
-    const auto plans = engine::with_full_run(
+    const auto plans = engine::with_full_run_first(
         {plan("laq:window=8", "30"), plan("dapq", "30"), plan("oracle", "30"), plan("gemfilter", "30")});
     const auto whole = run_experiment(folder, "w.h5", model, prompts, plans, options_of(6));
     for (const int stop_behind : {-1, 0, 2}) {  // the run after which to cancel; -1: during the lookahead

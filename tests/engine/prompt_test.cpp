@@ -19,7 +19,7 @@ const std::string asked = "What is the code?";
 
 engine::Prompt prepared(const std::string& given, const std::string& question, engine::PromptOptions options = {}) {
     options.n_new = 1;
-    return engine::prepare_prompt(default_model_f32(), given, question, options);
+    return engine::tokenize_prompt(default_model_f32(), given, question, options);
 }
 
 std::string spelt(const engine::Prompt& prompt, size_t begin, size_t end) {

@@ -98,7 +98,7 @@ std::vector<std::vector<float>> read(const engine::Transformer& model, std::span
     std::vector<engine::Sequence> sequences;
     for (auto& cache : caches) sequences.push_back({&cache, n_read});
     const std::vector<std::span<const int32_t>> tokens(into.size(), question);
-    const at::Tensor last = engine::read_given(model, sequences, tokens, progress);
+    const at::Tensor last = engine::read_given_tokens(model, sequences, tokens, progress);
     std::vector<std::vector<float>> rows;
     for (size_t s = 0; s < into.size(); ++s) {
         REQUIRE(sequences[s].error.empty());
@@ -116,7 +116,7 @@ std::vector<float> read_slowly(const engine::Transformer& model, std::span<const
     std::vector<float> last;
     for (size_t t = 0; t < question.size(); ++t) {
         const auto token = question.subspan(t, 1);
-        last = row_of(engine::feed(model, {&sequence, 1}, {&token, 1}), 0);
+        last = row_of(engine::feed_tokens(model, {&sequence, 1}, {&token, 1}), 0);
     }
     return last;
 }
@@ -179,8 +179,8 @@ TEST_CASE("the comparison with full depends neither on other runs nor on the num
                 for (const auto& kind : with) caches.push_back(cache_of(transformer, ids, kind));
                 std::vector<engine::Sequence> sequences;
                 for (auto& cache : caches) sequences.push_back({&cache, n_read});
-                return engine::compare(transformer, reference, sequences,
-                                       std::vector<std::vector<float>>(with.size(), logits), progress);
+                return engine::compare_with_full_run(transformer, reference, sequences,
+                                                     std::vector<std::vector<float>>(with.size(), logits), progress);
             };
             std::vector<Kind> many;
             for (int i = 0; i < 60; ++i) many.push_back(kinds()[static_cast<size_t>(i) % kinds().size()]);
@@ -210,7 +210,7 @@ TEST_CASE("reading a long question into many caches needs memory for one pass, n
     for (auto& cache : caches) sequences.push_back({&cache, n_read});
     const std::vector<std::span<const int32_t>> tokens(caches.size(), question);
     CountedMemory memory;
-    engine::read_given(model, sequences, tokens, progress);
+    engine::read_given_tokens(model, sequences, tokens, progress);
     // Residual, queries, keys, values, outputs and MLP rows of 1,024 tokens, not of 8,000.
     const auto& config = model.config();
     const auto row = static_cast<size_t>(4 * config.hidden_size + 4 * config.intermediate_size +

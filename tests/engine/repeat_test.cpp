@@ -42,7 +42,7 @@ std::string tiny_maps(int local) {
 std::vector<engine::Prompt> prompts_of(bool templated, bool query_aware) {
     std::vector<engine::Prompt> prompts;
     for (const auto& asked : {first_question, std::string("What do the foxes find?")})
-        prompts.push_back(engine::prepare_prompt(tiny_model(), context, asked, {"p", templated, query_aware, n_new}));
+        prompts.push_back(engine::tokenize_prompt(tiny_model(), context, asked, {"p", templated, query_aware, n_new}));
     return prompts;
 }
 
@@ -53,16 +53,16 @@ TEST_CASE("a trace's prompt has the context that its text was made from") {
     for (const bool templated : {true, false}) {
         for (const std::string& asked : {std::string(), first_question}) {
             for (const std::string& given : {context, "  " + context + "\n"}) {
-                const auto prompt = engine::prepare_prompt(tiny_model(), given, asked, {"p", templated, true, 1});
+                const auto prompt = engine::tokenize_prompt(tiny_model(), given, asked, {"p", templated, true, 1});
                 Session session(folder, "p.h5", tiny_model(), {prompt}, {plan("full", "100%")}, options_of(1, false));
                 session.experiment.run(session.prompts);
                 session.writer.finish();
                 const trace::Reader reader(folder.path() / "p.h5");
-                const auto stored = engine::stored_prompt(tiny_model(), reader, 0, 1);
+                const auto stored = engine::read_prompt_from_trace(tiny_model(), reader, 0, 1);
                 CAPTURE(templated, asked, given);
                 CHECK(!stored.context.empty());
                 CHECK(prompt.text.find(stored.context) != std::string::npos);
-                CHECK(engine::prepare_prompt(tiny_model(), stored.context, asked, {"p", templated, true, 1}).ids ==
+                CHECK(engine::tokenize_prompt(tiny_model(), stored.context, asked, {"p", templated, true, 1}).ids ==
                       prompt.ids);
                 std::filesystem::remove(folder.path() / "p.h5");
             }
@@ -139,7 +139,7 @@ TEST_CASE("a what-if with a recorded run's settings gives the same answer with t
                                                                            {"snapkv:window=8", "20"}}));
     const std::string policy = given.starts_with("echokv") ? given + ",maps=" + maps.string() : given;
     CAPTURE(policy, budget);
-    const auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", false, false, n_new});
+    const auto prompt = engine::tokenize_prompt(tiny_model(), context, first_question, {"p", false, false, n_new});
     Session session(folder, "t.h5", tiny_model(), {prompt}, {plan("full", "100%"), plan(policy, budget)},
                     options_of(n_new, false));
     trace::RunRecord recorded;
@@ -180,8 +180,8 @@ TEST_CASE("a question that is too long for one run is answered by the other runs
     const TemporaryFolder folder;
     auto options = options_of(n_new, false);
     options.keep_caches = true;
-    const auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", true, false, n_new});
-    const auto shorter = engine::prepare_prompt(tiny_model(), "A hen.", first_question, {"p", true, false, n_new});
+    const auto prompt = engine::tokenize_prompt(tiny_model(), context, first_question, {"p", true, false, n_new});
+    const auto shorter = engine::tokenize_prompt(tiny_model(), "A hen.", first_question, {"p", true, false, n_new});
     Session one(folder, "a.h5", tiny_model(), {prompt}, {plan("full", "100%")}, options);
     Session two(folder, "b.h5", tiny_model(), {shorter}, {plan("full", "100%")}, options);
     one.experiment.run(one.prompts);
@@ -201,20 +201,20 @@ TEST_CASE("a question that is too long for one run is answered by the other runs
 
 TEST_CASE("runs that cannot be repeated have a reason") {
     const TemporaryFolder folder;
-    const auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", true, true, n_new});
+    const auto prompt = engine::tokenize_prompt(tiny_model(), context, first_question, {"p", true, true, n_new});
     Session session(folder, "t.h5", tiny_model(), {prompt}, {plan("full", "100%"), plan("snapkv:window=8", "40")},
                     options_of(n_new, false));
     session.experiment.run(session.prompts);
     session.writer.finish();
     const trace::Reader reader(folder.path() / "t.h5");
     trace::RunAttributes run = reader.run(0, 1);
-    CHECK(engine::recorded_plan(run).label() == "snapkv:window=8 @ 40");
+    CHECK(engine::plan_of_recorded_run(run).label() == "snapkv:window=8 @ 40");
     run.policy = "another";
-    CHECK_THROWS_AS(engine::recorded_plan(run), engine::UsageError);
+    CHECK_THROWS_AS(engine::plan_of_recorded_run(run), engine::UsageError);
     run.policy = "snapkv";
     run.parameters_json = R"({"breadth": 8})";
-    CHECK_THROWS_AS(engine::recorded_plan(run), engine::UsageError);
-    CHECK(engine::recorded_options(reader, 0).n_new == n_new);
+    CHECK_THROWS_AS(engine::plan_of_recorded_run(run), engine::UsageError);
+    CHECK(engine::options_of_recorded_answers(reader, 0).n_new == n_new);
 }
 
 TEST_CASE("a run is not repeated with different maps") {
@@ -222,7 +222,7 @@ TEST_CASE("a run is not repeated with different maps") {
     const auto path = folder.path() / "maps.safetensors";
     std::ofstream(path, std::ios::binary) << tiny_maps(8);
     const std::string echo = "echokv:recent=9,maps=" + path.string();
-    const auto prompt = engine::prepare_prompt(tiny_model(), context, first_question, {"p", true, false, n_new});
+    const auto prompt = engine::tokenize_prompt(tiny_model(), context, first_question, {"p", true, false, n_new});
     Session session(folder, "t.h5", tiny_model(), {prompt},
                     {plan("full", "100%"), plan(echo, "0.625"), plan("snapkv:window=8", "40")},
                     options_of(n_new, false));

@@ -194,7 +194,7 @@ TEST_CASE("a budget that one policy cannot use fails only that run") {
     CHECK(reader.run(0, 1).message.find("20") != std::string::npos);
     CHECK(reader.run(0, 2).status == "complete");
     engine::SilentProgress progress;
-    const auto plans = engine::with_full_run({plan("snapkv", "20")});
+    const auto plans = engine::with_full_run_first({plan("snapkv", "20")});
     const std::vector<engine::Prompt> prompts{prompt_of_ids(some_ids(model, 100))};
     trace::Writer writer(folder.path() / "none.h5", engine::recipe_json(model, prompts, plans, options_of(4)));
     engine::Experiment experiment(model, plans, options_of(4), writer, progress);

@@ -113,12 +113,12 @@ std::vector<float> answer(const engine::Model& model, engine::RunCache& cache, u
     const auto question = some_ids(model, 21, 5), tokens = some_ids(model, 6, seed);
     engine::Sequence sequence{&cache, n_prompt};
     const std::span<const int32_t> whole(question);
-    engine::read_given(model.transformer(), {&sequence, 1}, {&whole, 1}, progress);
+    engine::read_given_tokens(model.transformer(), {&sequence, 1}, {&whole, 1}, progress);
     REQUIRE(sequence.error.empty());
     std::vector<float> last;
     for (const int32_t& token : tokens) {
         const std::span<const int32_t> one(&token, 1);
-        last = last_row(engine::feed(model.transformer(), {&sequence, 1}, {&one, 1}));
+        last = last_row(engine::feed_tokens(model.transformer(), {&sequence, 1}, {&one, 1}));
     }
     REQUIRE(sequence.error.empty());
     return last;
@@ -359,7 +359,7 @@ TEST_CASE("a sequence whose cache throws in a batch does not change the others")
                 sequences.push_back({&caches.plain, n_prompt});
                 const std::vector<std::span<const int32_t>> all(sequences.size(), tokens);
                 const at::Tensor rows =
-                    engine::feed(model.transformer(), sequences, all, {.given = given, .errors = {}});
+                    engine::feed_tokens(model.transformer(), sequences, all, {.given = given, .errors = {}});
                 for (size_t s = 0; s < sequences.size(); ++s)
                     CHECK(sequences[s].failed() == (with_full_one && (s == 1 || s == 2)));
                 const auto n = static_cast<int64_t>(tokens.size());

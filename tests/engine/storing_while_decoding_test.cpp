@@ -214,7 +214,7 @@ TEST_CASE("a run records when its cache changed its form", "[decoding]") {
 TEST_CASE("a cache changes its form on request, and so does its comparison", "[decoding]") {
     const auto& model = tiny_model();
     engine::SilentProgress progress;
-    engine::Experiment experiment(model, engine::with_full_run({tail(), tail({{"switches", "4"}})}),
+    engine::Experiment experiment(model, engine::with_full_run_first({tail(), tail({{"switches", "4"}})}),
                                   options_of(n_answer, true), progress);
     int asked = 0;
     experiment.ask_switch = [&](int run, bool is_full) {
@@ -248,7 +248,7 @@ TEST_CASE("a copy of a cache that stores tokens while decoding is independent", 
             std::vector<float> last;
             for (const int32_t& token : tokens) {
                 const std::span<const int32_t> one(&token, 1);
-                const at::Tensor residual = engine::feed(transformer, {&sequence, 1}, {&one, 1}).cpu();
+                const at::Tensor residual = engine::feed_tokens(transformer, {&sequence, 1}, {&one, 1}).cpu();
                 REQUIRE(sequence.error.empty());
                 last.assign(residual.const_data_ptr<float>(), residual.const_data_ptr<float>() + residual.numel());
             }
@@ -281,7 +281,7 @@ TEST_CASE("memory of whole entries and of their parts is released", "[decoding]"
     std::vector<size_t> bytes;
     for (const int32_t& token : some_ids(model, 8, 2)) {
         const std::span<const int32_t> one(&token, 1);
-        engine::feed(transformer, {&sequence, 1}, {&one, 1});
+        engine::feed_tokens(transformer, {&sequence, 1}, {&one, 1});
         REQUIRE(sequence.error.empty());
         bytes.push_back(cache.layer_bytes(1));
         const auto copy = cache.clone(20);

@@ -62,7 +62,8 @@ TEST_CASE("a run that ends early is compared and written while others still deco
     const TemporaryFolder folder;
     const auto prompt =
         prompt_of_ids(golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>());
-    const auto plans = engine::with_full_run({plan("snapkv", "64"), plan("streaming-llm", "16"), plan("random", "32")});
+    const auto plans =
+        engine::with_full_run_first({plan("snapkv", "64"), plan("streaming-llm", "16"), plan("random", "32")});
     Session session(folder, "t.h5", model, {prompt}, plans, options_of(48));
     std::map<int, size_t> ends;  // number of tokens of all runs when a run ended
     std::map<int, size_t> lengths;
@@ -103,7 +104,7 @@ TEST_CASE("generation can continue after the end of the text", "[default_model]"
     CHECK(long_answer.output_text.starts_with(short_answer.output_text));
     CHECK(long_answer.output_text.find("<|im_end|>") == std::string::npos);
     // Its trace has another recipe.
-    const auto plans = engine::with_full_run({plan("snapkv", "64")});
+    const auto plans = engine::with_full_run_first({plan("snapkv", "64")});
     const std::vector<engine::Prompt> prompts{prompt};
     CHECK(engine::recipe_json(model, prompts, plans, options) !=
           engine::recipe_json(model, prompts, plans, options_of(24)));

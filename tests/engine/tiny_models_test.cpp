@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/inference/generate.h"
+#include "engine/inference/decode_answers.h"
 #include "engine/inference/prefill.h"
 #include "kernels/cpu_features.h"
 #include "tests/engine/whole_cache.h"
@@ -47,8 +47,8 @@ TEST_CASE("logits and greedy continuations of every family equal transformers'")
         auto [cache, logits] = engine::testing::whole_cache(model, ids);
         cache.reserve(static_cast<int64_t>(expected.size()));
         engine::Sequence sequence{&cache, static_cast<int64_t>(ids.size()), 0, nullptr};
-        const auto generations = engine::generate(model, {&sequence, 1}, {&logits, 1},
-                                                  static_cast<int64_t>(expected.size()), {}, {}, progress);
+        const auto generations = engine::decode_answers(model, {&sequence, 1}, {&logits, 1},
+                                                        static_cast<int64_t>(expected.size()), {}, {}, progress);
         CHECK(generations[0].ids == expected);
     }
     CHECK(n_models >= 15);

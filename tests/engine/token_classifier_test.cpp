@@ -131,15 +131,15 @@ TEST_CASE("llmlingua-2 keeps the reference's tokens, and the model reads them ag
     const auto prompts = golden("classifiers/prompts.json");
     for (const auto& one : prompts["runs"]) {
         const std::string name = one["classifier"];
-        const auto prompt = engine::prepare_prompt(model, one["context"].get<std::string>(),
-                                                   one["question"].get<std::string>(), {.n_new = 8});
+        const auto prompt = engine::tokenize_prompt(model, one["context"].get<std::string>(),
+                                                    one["question"].get<std::string>(), {.n_new = 8});
         REQUIRE(prompt.ids == one["ids"].get<std::vector<int32_t>>());
         std::vector<engine::RunPlan> plans;
         for (const auto& [budget, kept] : one["kept"].items())
             plans.push_back(plan("llmlingua-2:model=" + folder_of(name), budget));
         plans.push_back(plan("snapkv:window=8", "120"));
         plans.push_back(plan("llmlingua-2:model=" + folder_of(name), "100%"));
-        plans = engine::with_full_run(plans);
+        plans = engine::with_full_run_first(plans);
         for (const bool isolated : {false, true}) {
             const TemporaryFolder folder;
             Counting progress;
@@ -194,7 +194,7 @@ TEST_CASE("a trace of one classifier is not resumed with another in the same fol
     const TemporaryFolder folder;
     for (const auto& entry : fs::directory_iterator(test_data("classifiers/bert")))
         fs::copy_file(entry.path(), folder.path() / entry.path().filename());
-    const auto plans = engine::with_full_run({plan("llmlingua-2:model=" + folder.path().string(), "64")});
+    const auto plans = engine::with_full_run_first({plan("llmlingua-2:model=" + folder.path().string(), "64")});
     const auto recipe = [&] { return engine::recipe_json(model, {}, plans, options_of(8)); };
     const std::string before = recipe();
     CHECK(recipe() == before);
@@ -227,18 +227,18 @@ TEST_CASE("llmlingua-2 compresses only the context, whatever text surrounds it",
                 if (templated && !parses_special) continue;  // a template's text is always parsed
                 for (const char* question : {"", "Which key?"}) {
                     CAPTURE(query_aware, templated, parses_special, question);
-                    const auto prompt = engine::prepare_prompt(model, context, question,
-                                                               {.use_template = templated,
-                                                                .query_aware = query_aware,
-                                                                .n_new = 2,
-                                                                .parse_special = parses_special});
+                    const auto prompt = engine::tokenize_prompt(model, context, question,
+                                                                {.use_template = templated,
+                                                                 .query_aware = query_aware,
+                                                                 .n_new = 2,
+                                                                 .parse_special = parses_special});
                     CHECK(free_tokens(prompt, prompt.n_visible() - 5) == (parses_special ? without_control : context));
                 }
             }
         }
     }
     // A prompt from a trace has no separate context.
-    auto stored = engine::prepare_prompt(model, context, "Which key?", {.n_new = 2});
+    auto stored = engine::tokenize_prompt(model, context, "Which key?", {.n_new = 2});
     stored.context.clear();
     CHECK(free_tokens(stored, stored.n_visible() - 5) == without_control);
 }
@@ -248,7 +248,7 @@ TEST_CASE("llmlingua-2 without a usable classifier says what to do before anythi
     const auto refusal = [&](const std::string& policy, const std::string& budget) {
         const TemporaryFolder folder;
         try {
-            run_experiment(folder, "t.h5", model, {engine::prepare_prompt(model, "A lamp.", "What?", {.n_new = 2})},
+            run_experiment(folder, "t.h5", model, {engine::tokenize_prompt(model, "A lamp.", "What?", {.n_new = 2})},
                            {plan(policy, budget)}, options_of(2));
         } catch (const engine::UsageError& error) {
             return std::string(error.what());
@@ -259,7 +259,7 @@ TEST_CASE("llmlingua-2 without a usable classifier says what to do before anythi
     CHECK_THAT(refusal("llmlingua-2:model=/no/such/folder", "60"), Contains("/no/such/folder: is not a folder"));
     // A budget below the entries that are always kept fails only its run.
     const TemporaryFolder folder;
-    const auto prompt = engine::prepare_prompt(model, "A lamp.", "What?", {.n_new = 2});
+    const auto prompt = engine::tokenize_prompt(model, "A lamp.", "What?", {.n_new = 2});
     const auto reader = run_experiment(folder, "t.h5", model, {prompt},
                                        {plan("llmlingua-2:model=" + folder_of("bert"), "20")}, options_of(2));
     CHECK(reader.run(0, 1).status == "failed");

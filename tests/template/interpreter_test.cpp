@@ -28,7 +28,7 @@ Request request(std::string source) {
 
 TEST_CASE("a template with changed bytes renders or is refused, and never crashes") {
     const std::string good = good_template();
-    REQUIRE(interpret(request(good)).kind == Reply::Kind::text);
+    REQUIRE(render_template(request(good)).kind == Reply::Kind::text);
     int n_refused = 0;
     for (size_t i = 0; i < 3000; ++i) {
         std::string bad = good;
@@ -46,7 +46,7 @@ TEST_CASE("a template with changed bytes renders or is refused, and never crashe
             default:
                 bad.insert(at, bad, (i * 31) % bad.size(), i % 40);
         }
-        const Reply reply = interpret(request(bad));
+        const Reply reply = render_template(request(bad));
         n_refused += reply.kind != Reply::Kind::text;
         if (reply.kind != Reply::Kind::text) REQUIRE_FALSE(reply.text.empty());
     }
@@ -55,7 +55,7 @@ TEST_CASE("a template with changed bytes renders or is refused, and never crashe
 
 TEST_CASE("a range of any size that no loop limits is refused") {
     for (const char* bounds : {"100001", "0, -100001, -1", "-9223372036854775807 - 1"}) {
-        const Reply reply = interpret(request("{% for i in range(" + std::string(bounds) + ") %}{% endfor %}"));
+        const Reply reply = render_template(request("{% for i in range(" + std::string(bounds) + ") %}{% endfor %}"));
         INFO(bounds);
         CHECK(reply.kind == Reply::Kind::failed);
         CHECK_THAT(reply.text, Catch::Contains("range() beyond 100000"));
@@ -66,18 +66,18 @@ TEST_CASE("requests and replies are transmitted as bytes") {
     Request sent = request(std::string("{{ 'a\0b' }}", 11));
     sent.special_tokens = {{"bos_token", "<s>"}, {"eos_token", ""}};
     sent.now = -5;
-    const Request got = parse_request(to_bytes(sent));
+    const Request got = parse_request(message_to_bytes(sent));
     CHECK(got.source == sent.source);
     CHECK(got.special_tokens == sent.special_tokens);
     CHECK(got.messages == sent.messages);
     CHECK(got.render);
     CHECK(got.now == sent.now);
-    const std::string bytes = to_bytes(sent);
+    const std::string bytes = message_to_bytes(sent);
     for (size_t size = 0; size < bytes.size(); ++size)
         CHECK_THROWS_AS(parse_request(bytes.substr(0, size)), std::runtime_error);
     CHECK_THROWS_AS(parse_request(bytes + "x"), std::runtime_error);
 
-    CHECK(parse_reply(to_bytes({Reply::Kind::refused, "why"}))->text == "why");
+    CHECK(parse_reply(message_to_bytes({Reply::Kind::refused, "why"}))->text == "why");
     CHECK_FALSE(parse_reply(""));
     CHECK_FALSE(parse_reply("?"));
 }

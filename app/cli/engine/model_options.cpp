@@ -69,7 +69,7 @@ engine::Model ModelOptions::open(engine::Progress& progress,
                                  const std::function<void(const engine::Model&)>& before_weights) const {
     set_threads();
     const std::filesystem::path model = path();
-    const engine::ComputeDevice on = engine::device_for(device_, model, dtype_, progress);
+    const engine::ComputeDevice on = engine::open_device_for_model(device_, model, dtype_, progress);
     return engine::Model::open(model, engine::dtype_from_name(dtype_, on), progress, on, before_weights);
 }
 

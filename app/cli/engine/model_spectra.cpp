@@ -69,7 +69,7 @@ trace::ModelRecord ModelSpectra::record() const {
     static_cast<trace::ModelAttributes&>(record) =
         engine::model_attributes(checkpoint_->config(), checkpoint_->fingerprint());
     record.dtype = "f32";  // the weights are read as f32
-    engine::add_spectra(*checkpoint_, record.fingerprint, record, progress_);
+    engine::add_projection_spectra(*checkpoint_, record.fingerprint, record, progress_);
     return record;
 }
 

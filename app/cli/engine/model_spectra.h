@@ -11,7 +11,8 @@
 
 namespace kvscope::cli {
 
-/// Computes the spectra of a model's projections as a table, figure or trace. Functions throw as engine::add_spectra().
+/// Computes the spectra of a model's projections as a table, figure or trace. Functions throw as
+/// engine::add_projection_spectra().
 class ModelSpectra {
  public:
     /// @throws checkpoint::CheckpointError if the model's files cannot be used

@@ -177,7 +177,7 @@ class ThreadedSession final : public EngineSession {
                           model_.need(*reader, path.empty() ? places : std::vector{path});
                           progress_.go_on(EngineStatus::State::running,
                                           fmt::format("{}: prefill", reader->path().filename().string()));
-                          const auto tokens = engine::stored_prompt(*model_.get(), *reader, prompt, 0);
+                          const auto tokens = engine::read_prompt_from_trace(*model_.get(), *reader, prompt, 0);
                           keep(document, prompt,
                                compute_live_prefill(*model_.get(), tokens, reader->prompt(prompt).window, progress_));
                       });
@@ -191,11 +191,12 @@ class ThreadedSession final : public EngineSession {
                           const auto& wanted = reader->model();
                           trace::ModelRecord record;
                           if (model_.is(wanted)) {
-                              engine::add_spectra(model_.get()->checkpoint(), wanted.fingerprint, record, progress_);
+                              engine::add_projection_spectra(model_.get()->checkpoint(), wanted.fingerprint, record,
+                                                             progress_);
                           } else {
                               const auto checkpoint = checkpoint::open_checkpoint(find_model_path(wanted, places));
                               progress_.go_on(EngineStatus::State::running, fmt::format("spectra of {}", wanted.name));
-                              engine::add_spectra(*checkpoint, wanted.fingerprint, record, progress_);
+                              engine::add_projection_spectra(*checkpoint, wanted.fingerprint, record, progress_);
                           }
                           if (!trace::has_cached_spectra(wanted))
                               throw std::runtime_error(fmt::format(

@@ -91,7 +91,7 @@ void LoadedModel::load(const fs::path& path, const std::string& dtype, const std
     if (model_ && path_ == path && is_on(device) && is_of_type()) return;
     progress_.go_on(EngineStatus::State::loading, path.filename().string());
     const std::string type = dtype.empty() ? "auto" : dtype;
-    const engine::ComputeDevice on = engine::device_for(device, path, type, progress_);
+    const engine::ComputeDevice on = engine::open_device_for_model(device, path, type, progress_);
     const auto open = [&] {
         return std::make_shared<const engine::Model>(
             engine::Model::open(path, engine::dtype_from_name(type, on), progress_, on));
@@ -101,7 +101,7 @@ void LoadedModel::load(const fs::path& path, const std::string& dtype, const std
     } catch (const engine::RunError&) {
         if (!model_) throw;
         model_.reset();  // there may be no memory for two models
-        engine::reset_peak();
+        engine::reset_peak_memory();
         model_ = open();
     }
     path_ = path;

@@ -56,7 +56,7 @@ void ask(QuestionJob& job, const engine::Model& model, engine::Progress& progres
         caches.push_back(asked.cache.get());
         answers.push_back(asked.answer);
     }
-    const auto recorded = engine::recorded_options(*job.reader, job.prompt);
+    const auto recorded = engine::options_of_recorded_answers(*job.reader, job.prompt);
     const engine::QuestionOptions options{recorded.n_new, engine::sampling_of(recorded), recorded.ignore_eos};
     std::vector<std::vector<int32_t>> ids(caches.size());
     const auto replies =

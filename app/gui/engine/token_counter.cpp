@@ -27,7 +27,7 @@ TokenCount count(const RunRequest& request, const engine::Model& model) {
                                                 .query_aware = request.options.query_aware,
                                                 .may_exceed = true,
                                                 .parse_special = request.options.parse_special};
-            const auto prompt = engine::prepare_prompt(model, request.context, question, options);
+            const auto prompt = engine::tokenize_prompt(model, request.context, question, options);
             const auto remarks = engine::remarks_on_tokens(model, {&prompt, 1}, request.options.parse_special);
             if (found.remark.empty() && !remarks.empty()) found.remark = remarks.back();
             if (static_cast<int64_t>(prompt.ids.size()) <= found.n_tokens) continue;

@@ -73,7 +73,7 @@ void TrainingDisplay::run(const engine::Model& model, const TrainingRequest& req
 
 TrainingStatus::Stage& TrainingDisplay::stage_of(engine::EchoLoss loss) {
     ++status_.stamp;
-    const std::string name(engine::name_of(loss));
+    const std::string name(engine::echo_loss_name(loss));
     for (auto& stage : status_.stages)
         if (stage.loss == name) return stage;
     return status_.stages.emplace_back(TrainingStatus::Stage{name, {}});

@@ -33,7 +33,7 @@ UnfinishedRun read_unfinished_run(const std::filesystem::path& output) {
         std::vector<int> numbers(n_prompts);
         std::iota(numbers.begin(), numbers.end(), 0);
         unfinished.job.prompt_from = fmt::format("{}:{}", part.string(), fmt::join(numbers, ","));
-        static_cast<engine::RunOptions&>(unfinished.job.experiment) = engine::recorded_options(reader, 0);
+        static_cast<engine::RunOptions&>(unfinished.job.experiment) = engine::options_of_recorded_answers(reader, 0);
         unfinished.job.experiment.dtype = recipe.at("dtype").get<std::string>();
         unfinished.job.experiment.device = engine::recorded_device(recipe);
         unfinished.job.experiment.isolated = recipe.at("mode") == "isolated";

@@ -146,7 +146,7 @@ std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
     if (is_blank(request.context)) return "Write a prompt or choose a sample.";
     if (n_ticked() == 0) return "Tick at least one policy.";
     if (std::string wrong = budget_problem(); !wrong.empty()) return wrong;
-    if (std::string wrong = engine::problem_of(request.options); !wrong.empty()) return wrong;
+    if (std::string wrong = engine::find_option_problem(request.options); !wrong.empty()) return wrong;
     if (std::string wrong = output_problem(); !wrong.empty()) return wrong;
     if (std::string wrong = length_problem(tokens); !wrong.empty()) return wrong;
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -302,7 +302,7 @@ std::string RunForm::command(const fs::path& model) const {
     for (const auto& question : wanted.questions) command.add("--question", question);
     for (const auto& policy : wanted.policies) command.add("--policy", policy);
     command.add("--budget", wanted.budgets);
-    command.add(engine::command_words(wanted.options));
+    command.add(engine::to_command_line_options(wanted.options));
     command.add("--output", wanted.output.empty() ? find_free_output_path().string() : wanted.output.string());
     if (wanted.force) command.add("--force");
     return command.text();

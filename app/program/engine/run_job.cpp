@@ -49,7 +49,7 @@ std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& m
         const trace::Reader reader(path);
         std::vector<engine::Prompt> stored;
         for (const int number : numbers)
-            stored.push_back(engine::stored_prompt(model, reader, number, job.experiment.n_new));
+            stored.push_back(engine::read_prompt_from_trace(model, reader, number, job.experiment.n_new));
         return stored;
     }
     std::vector<engine::Prompt> prompts;
@@ -61,9 +61,9 @@ std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& m
                                             .origin = text.origin,
                                             .parse_special = job.experiment.parse_special,
                                             .now = now};
-        if (text.questions.empty()) prompts.push_back(engine::prepare_prompt(model, text.context, "", options));
+        if (text.questions.empty()) prompts.push_back(engine::tokenize_prompt(model, text.context, "", options));
         for (const auto& question : text.questions)
-            prompts.push_back(engine::prepare_prompt(model, text.context, question, options));
+            prompts.push_back(engine::tokenize_prompt(model, text.context, question, options));
     }
     return prompts;
 }
@@ -138,7 +138,7 @@ void require_file(const policies::PolicySpec& spec) {
 void write_model(trace::Writer& writer, const engine::Model& model, bool with_spectra, engine::Progress& progress) {
     trace::ModelRecord record;
     static_cast<trace::ModelAttributes&>(record) = model.attributes();
-    if (with_spectra) engine::add_spectra(model.checkpoint(), model.fingerprint(), record, progress);
+    if (with_spectra) engine::add_projection_spectra(model.checkpoint(), model.fingerprint(), record, progress);
     writer.write_model(record);
 }
 
@@ -184,7 +184,7 @@ std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
 
 }  // namespace
 
-std::vector<engine::RunPlan> run_plans_of_job(const RunJob& job) { return engine::with_full_run(asked_plans(job)); }
+std::vector<engine::RunPlan> plans_of(const RunJob& job) { return engine::with_full_run_first(asked_plans(job)); }
 
 std::vector<std::string> settings_without_effect(const RunJob& job) {
     const std::vector<engine::RunPlan> plans = asked_plans(job);
@@ -313,7 +313,7 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
         const std::string asked = engine::recipe_json(model, one.prompts, one.plans, job.experiment);
         std::string wanted = engine::recipe_with_render_times(asked, one.prompts, now);
         if (job.force) return wanted;
-        return engine::with_entries_of(begun, engine::with_entries_of(complete, wanted));
+        return engine::with_stored_prompt_entries(begun, engine::with_stored_prompt_entries(complete, wanted));
     };
     if (!job.force) {
         whole.prompts = engine::in_order_of_recipe(complete, std::move(whole.prompts));
@@ -333,7 +333,7 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
         if (whole.options.is_part_of_it(complete)) {
             const trace::Reader stored(job.output);
             require_same_tokens(stored, whole.prompts);
-            engine::require_same_questions(stored, whole.prompts, whole.plans);
+            engine::refuse_questions_that_change_runs(stored, whole.prompts, whole.plans);
             whole.n_prompts_there = static_cast<size_t>(stored.n_prompts());
             if (whole.prompts.size() > whole.n_prompts_there) engine::require_recorded_files(job.output, whole.plans);
             whole.n_plans_there = stored.n_prompts() > 0 ? static_cast<size_t>(stored.n_runs(0)) : 0;
@@ -342,7 +342,7 @@ Whole whole_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> 
         if (whole.options.is_part_of_it(trace::read_recipe_of_trace(folder))) {
             const trace::Reader unfinished(folder);
             require_same_tokens(unfinished, whole.prompts);
-            engine::require_same_questions(unfinished, whole.prompts, whole.plans);
+            engine::refuse_questions_that_change_runs(unfinished, whole.prompts, whole.plans);
         }
     } else {
         whole.recipe = recipe_of(whole);
@@ -375,7 +375,7 @@ std::vector<engine::RunPlan> plans_left(const Whole& whole, size_t prompt) {
 void check_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
     const Whole whole = whole_of(job, plans, model);
     for (size_t i = 0; i < whole.prompts.size(); ++i)
-        engine::require_possible_run(model, whole.prompts[i], plans_left(whole, i));
+        engine::require_any_possible_run(model, whole.prompts[i], plans_left(whole, i));
     std::error_code error;
     const bool is_begun = std::filesystem::exists(trace::part_folder_of(job.output), error);
     const auto found = trace::check_output_state(job.output, whole.recipe, whole.options);

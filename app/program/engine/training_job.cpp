@@ -79,7 +79,7 @@ void descend(const engine::Model& model, policies::EchoMaps& maps, std::span<con
     if (events.on_step) options.on_step = [&](const engine::EchoStep& step) { events.on_step(loss, step); };
     if (events.on_resumed)
         options.on_resumed = [&](std::span<const engine::EchoStep> before) { events.on_resumed(loss, before); };
-    const auto steps = engine::tune_echo(model, maps, text, options, progress);
+    const auto steps = engine::tune_echo_maps(model, maps, text, options, progress);
     if (events.on_stage) events.on_stage(loss, steps);
     progress.message(told(loss, steps));
 }
@@ -89,11 +89,11 @@ std::pair<policies::EchoMaps, std::optional<MeanError>> first_stage(const engine
                                                                     const TrainingJob& job, engine::Progress& progress,
                                                                     const TrainingEvents& events) {
     if (job.by_descent) {
-        auto maps = engine::untrained_echo_maps(model, job.options.ratio, job.descent.seed);
+        auto maps = engine::make_random_echo_maps(model, job.options.ratio, job.descent.seed);
         descend(model, maps, text, job.descent, progress, events);
         return {std::move(maps), std::nullopt};
     }
-    auto training = engine::train_echo(model, text, job.options, progress);
+    auto training = engine::train_echo_maps(model, text, job.options, progress);
     progress.message(told(fmt::format("On the {} training tokens", training.n_tokens).c_str(), training.errors));
     const MeanError missed = mean_of(training.errors);
     return {std::move(training.maps), missed};
@@ -132,7 +132,7 @@ void prepare_steps(TrainingJob& job, int64_t n_tokens) {
             throw engine::UsageError(
                 fmt::format("the text has {} tokens, but a step of {} needs {}: give a longer text or raise --tokens",
                             n_tokens, is_tuning ? "--tune" : "--stage1 adamw", options->sequence));
-        engine::require_tuning_state(options->state);
+        engine::refuse_foreign_state_file(options->state);
     }
 }
 

@@ -15,7 +15,7 @@ namespace {
     request.messages = {{"system", "Be brief."}, {"user", "Hello"}};
     request.render = request.add_generation_prompt = true;
     request.now = 1'700'000'000;
-    chat_template::interpret(chat_template::parse_request(chat_template::to_bytes(request)));
+    chat_template::render_template(chat_template::parse_request(chat_template::message_to_bytes(request)));
 }
 
 [[maybe_unused]] void render(std::string_view bytes) {

@@ -57,12 +57,12 @@ MeasuredQueries queries_of(const Arguments& arguments, engine::Progress& progres
     const auto model = arguments.model.open(progress);
     std::vector<engine::Prompt> prompts;
     for (const auto& [name, text, origin] : texts)
-        prompts.push_back(engine::prepare_prompt(model, text, arguments.question,
-                                                 {.name = name,
-                                                  .use_template = arguments.model.use_template(),
-                                                  .n_new = arguments.options.n_answer,
-                                                  .origin = origin,
-                                                  .parse_special = arguments.model.parse_special()}));
+        prompts.push_back(engine::tokenize_prompt(model, text, arguments.question,
+                                                  {.name = name,
+                                                   .use_template = arguments.model.use_template(),
+                                                   .n_new = arguments.options.n_answer,
+                                                   .origin = origin,
+                                                   .parse_special = arguments.model.parse_special()}));
     for (const auto& remark : engine::remarks_on_tokens(model, prompts, arguments.model.parse_special()))
         progress.message(remark);
     MeasuredQueries measured;

@@ -150,8 +150,8 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
         const size_t n_there = held["runs"].size();
         added.erase(added.begin() + 1, added.begin() + static_cast<std::ptrdiff_t>(n_there));
     }
-    engine::require_possible_run(model, shortest->prompt, added);
-    const auto found = trace::check_output_state(arguments.job.output, recipe.dump(), options);
+    engine::require_any_possible_run(model, shortest->prompt, added);
+    const auto found = trace::check_output(arguments.job.output, recipe.dump(), options);
     if (found == trace::OutputState::absent)  // an existing output shows that the memory suffices
         engine::require_memory(model, {&longest->prompt, 1}, plans, arguments.job.experiment,
                                "use shorter --lengths, fewer policies and budgets");
@@ -185,7 +185,7 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
         progress.warning(remark);
     FailuresOnTheWay failures(plans, arguments.quiet, progress);
     double tokens_done = 0, seconds_done = 0;
-    engine::evaluate(
+    engine::evaluate_task(
         model, arguments.tasks, samples, plans, job.experiment, writer, progress,
         [&](size_t i, std::span<const trace::ResultRow> rows, double seconds) {
             failures.tell(samples[i].id, rows);
@@ -227,7 +227,7 @@ int act(Arguments& arguments) {
     std::vector<engine::TaskSample> samples;
     const auto model = run_unless_stopped(job.output, [&] {
         return arguments.model.open(progress, [&](const engine::Model& found) {
-            samples = engine::needle_samples(found, task);
+            samples = engine::make_needle_samples(found, task);
             check(arguments, found, plans, samples);
         });
     });

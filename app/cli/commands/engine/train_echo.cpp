@@ -62,8 +62,8 @@ class Curve {
         const int64_t stage = loss == engine::EchoLoss::keys_values ? 1 : 2;
         table_.rows.clear();
         for (const auto& step : steps)
-            table_.rows.push_back({.cells = {stage, std::string(engine::name_of(loss)), ++n_steps_[stage], step.rate,
-                                             step.loss, step.error}});
+            table_.rows.push_back({.cells = {stage, std::string(engine::echo_loss_name(loss)), ++n_steps_[stage],
+                                             step.rate, step.loss, step.error}});
         const std::string csv = analysis::format_table(table_, analysis::TableFormat::csv);
         write(csv.substr(csv.find('\n') + 1));
     }

@@ -1,4 +1,4 @@
-#include "engine/inference/generate.h"
+#include "engine/inference/decode_answers.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
-#include "engine/device/catch_run_failure.h"
+#include "engine/device/catch_single_run_failure.h"
 #include "engine/device/tensor_memory_pool.h"
 
 namespace kvscope::engine {
@@ -21,10 +21,11 @@ void change_form_where_asked(size_t s, Sequence& sequence, const AskSwitch& ask_
 
 }  // namespace
 
-std::vector<Generation> generate(const Transformer& model, std::span<Sequence> sequences,
-                                 std::span<const std::vector<float>> first_logits, int64_t n_new,
-                                 const SamplingOptions& sampling, std::span<const int32_t> end_ids, Progress& progress,
-                                 const OnToken& on_token, const OnEnd& on_end, const AskSwitch& ask_switch) {
+std::vector<Generation> decode_answers(const Transformer& model, std::span<Sequence> sequences,
+                                       std::span<const std::vector<float>> first_logits, int64_t n_new,
+                                       const SamplingOptions& sampling, std::span<const int32_t> end_ids,
+                                       Progress& progress, const OnToken& on_token, const OnEnd& on_end,
+                                       const AskSwitch& ask_switch) {
     const TensorMemoryPool memory;
     std::vector<Generation> generations(sequences.size());
     std::vector<Sampler> samplers(sequences.size(), Sampler(sampling));
@@ -44,7 +45,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
     };
     const auto draw = [&](size_t s, std::span<const float> logits) {
         int32_t id = 0;
-        if (fails(s, catch_run_failure([&] { id = samplers[s].next(logits); }))) return false;
+        if (fails(s, catch_single_run_failure([&] { id = samplers[s].next(logits); }))) return false;
         generations[s].ids.push_back(id);
         if (on_token) on_token(s, id);
         return !std::binary_search(end_ids.begin(), end_ids.end(), id) &&
@@ -66,7 +67,7 @@ std::vector<Generation> generate(const Transformer& model, std::span<Sequence> s
             batch.push_back(sequences[s]);
             tokens.emplace_back(&generations[s].ids.back(), 1);
         }
-        const at::Tensor logits = model.logits(feed(model, batch, tokens), room);
+        const at::Tensor logits = model.logits(feed_tokens(model, batch, tokens), room);
         const double seconds = watch.seconds();
         std::vector<size_t> remaining;
         for (size_t i = 0; i < active.size(); ++i) {
