@@ -123,7 +123,7 @@ std::string type_name(hid_t type);
 const char* type_name(schema::Type type);
 
 /// Throws Failure if the data set's shape is damaged, i.e. too large for the stored bytes.
-void require_plausible(const DataSetInfo& found);
+void require_plausible_shape(const DataSetInfo& found);
 void require_block_inside(const Block& block, std::span<const std::size_t> shape);
 
 /// Reads the data set or one block. Throws Failure, or std::out_of_range for a block outside the data set.

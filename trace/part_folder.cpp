@@ -111,9 +111,9 @@ std::optional<fs::path> find_joined_trace(const fs::path& folder) {
     return output;
 }
 
-std::string base_trace_part() { return "base.h5"; }
+std::string part_file_name_of_base_trace() { return "base.h5"; }
 std::string part_file_name_of_model() { return "model.h5"; }
-std::string prompt_part(int prompt) { return fmt::format("prompt-{}.h5", prompt); }
+std::string part_file_name_of_prompt(int prompt) { return fmt::format("prompt-{}.h5", prompt); }
 std::string part_file_name_of_run(int prompt, int run) { return fmt::format("run-{}-{}.h5", prompt, run); }
 std::string part_file_name_of_results(std::string_view task, int batch) {
     return fmt::format("results-{}-{}.h5", task, batch);
@@ -222,7 +222,7 @@ void write_folder_record(const fs::path& folder, const RootAttributes& root) {
 }
 
 void link_or_copy_base_trace(const fs::path& folder, const fs::path& trace) {
-    const fs::path base = folder / base_trace_part();
+    const fs::path base = folder / part_file_name_of_base_trace();
     fs::path copy = base;
     copy += temporary_suffix;
     const auto require = [&](bool is_done, int error) {

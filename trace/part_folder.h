@@ -36,9 +36,9 @@ std::filesystem::path part_folder_of(const std::filesystem::path& output);
 /// Returns the joined trace, or nullopt if none exists. `folder` may be gone. Throws like read_folder_record().
 std::optional<std::filesystem::path> find_joined_trace(const std::filesystem::path& folder);
 
-std::string base_trace_part();
+std::string part_file_name_of_base_trace();
 std::string part_file_name_of_model();
-std::string prompt_part(int prompt);
+std::string part_file_name_of_prompt(int prompt);
 std::string part_file_name_of_run(int prompt, int run);
 std::string part_file_name_of_results(std::string_view task, int batch);
 

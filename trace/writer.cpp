@@ -380,7 +380,8 @@ struct Writer::Impl {
                 load_parts();
                 return;
             }
-            fs::remove(folder / base_trace_part());  // left by a writer that was killed before it wrote trace.json
+            fs::remove(folder /
+                       part_file_name_of_base_trace());  // left by a writer that was killed before it wrote trace.json
             if (extends_output) link_or_copy_base_trace(folder, path);
         } catch (const fs::filesystem_error& failure) {
             throw WriteFailed(fmt::format("cannot use {}: {}", folder.string(), failure.code().message()));

@@ -15,7 +15,7 @@ std::vector<float> largest_cardinality_per_token(const trace::Kept& kept, size_t
     return sizes;
 }
 
-std::vector<float> shaded_cardinalities(const trace::Kept& kept, size_t n_tokens) {
+std::vector<float> cardinalities_in_alternating_shades(const trace::Kept& kept, size_t n_tokens) {
     std::vector<float> sizes = largest_cardinality_per_token(kept, n_tokens);
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {
         bool is_odd = false;

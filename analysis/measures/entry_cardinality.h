@@ -12,7 +12,7 @@ std::vector<float> largest_cardinality_per_token(const trace::Kept& kept, size_t
 
 /// Returns largest_cardinality_per_token() with every second merged entry reduced by 20 %, so that adjacent entries
 /// differ in color.
-std::vector<float> shaded_cardinalities(const trace::Kept& kept, size_t n_tokens);
+std::vector<float> cardinalities_in_alternating_shades(const trace::Kept& kept, size_t n_tokens);
 
 /// Adjacent tokens of a row that share one entry.
 struct EntryTokens {

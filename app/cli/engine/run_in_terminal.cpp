@@ -123,7 +123,7 @@ std::string model_line(const engine::Model& model) {
 }  // namespace
 
 int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
-    const auto plans = program::plans_of(job);
+    const auto plans = program::run_plans_of_job(job);
     if (const std::string problem = engine::find_option_problem(job.experiment); !problem.empty())
         throw std::invalid_argument(problem);
     program::check_prompt_trace_is_readable(job);

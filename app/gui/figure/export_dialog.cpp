@@ -58,7 +58,7 @@ void ExportDialog::copy_image(Session& session, const FigureRequest& request, co
             const figures::ExportOptions options{300, std::string("kvscope ") + program::version()};
             figures::export_figure({[&] { return analysis::split_into_pages(job.figure()).front(); }, {}}, png.path(),
                                    options, true);
-            copy_png(png.path());
+            copy_png_to_clipboard(png.path());
             return std::string("Figure copied as an image");
         },
         notice);

@@ -418,7 +418,7 @@ const std::vector<std::pair<std::string, std::string>>& sample_prompts() {
     return all;
 }
 
-SamplePrompt sample_prompt(const std::string& name) {
+SamplePrompt read_sample_prompt(const std::string& name) {
     using program::asset_path;
     using program::read_text;
     if (name == "demo") {

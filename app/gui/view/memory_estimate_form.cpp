@@ -43,7 +43,7 @@ void MemoryChoice::draw(const trace::ModelAttributes& model, const ModelNames& n
     same_line_if_fits(10 * em);
     ImGui::SetNextItemWidth(10 * em);
     analysis::CacheShape own = analysis::cache_shape(model);
-    own.name = model_name(names, model);
+    own.name = displayed_model_name(names, model);
     if (ImGui::BeginCombo("##memory model",
                           analysis::find_known_cache_shape(model_) ? model_.c_str() : own.name.c_str())) {
         const auto choice = [&](const analysis::CacheShape& each, const std::string& name) {

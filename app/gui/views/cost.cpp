@@ -336,8 +336,8 @@ class CostView : public View {
         if (!pair) return;
         const Session& session = context.session;
         const Column& column = columns[i - 1].column;  // the number is in the column before its difference
-        const double own = cell_number(row.cells[i - 1]).value_or(0);
-        const double by = cell_number(row.cells[i]).value_or(0);
+        const double own = number_in_cell(row.cells[i - 1]).value_or(0);
+        const double by = number_in_cell(row.cells[i]).value_or(0);
         const Change change = analysis::judge_as_better_or_worse(columns[i].column, row.cells[i]);
         std::string words =
             fmt::format("{}\n{}: {}\n{}: {}\n{}{}{}", column.title, session.look(pair->b).label,

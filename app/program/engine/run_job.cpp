@@ -184,7 +184,9 @@ std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
 
 }  // namespace
 
-std::vector<engine::RunPlan> plans_of(const RunJob& job) { return engine::with_full_run_first(asked_plans(job)); }
+std::vector<engine::RunPlan> run_plans_of_job(const RunJob& job) {
+    return engine::with_full_run_first(asked_plans(job));
+}
 
 std::vector<std::string> settings_without_effect(const RunJob& job) {
     const std::vector<engine::RunPlan> plans = asked_plans(job);

@@ -151,7 +151,7 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
         added.erase(added.begin() + 1, added.begin() + static_cast<std::ptrdiff_t>(n_there));
     }
     engine::require_any_possible_run(model, shortest->prompt, added);
-    const auto found = trace::check_output(arguments.job.output, recipe.dump(), options);
+    const auto found = trace::check_output_state(arguments.job.output, recipe.dump(), options);
     if (found == trace::OutputState::absent)  // an existing output shows that the memory suffices
         engine::require_memory(model, {&longest->prompt, 1}, plans, arguments.job.experiment,
                                "use shorter --lengths, fewer policies and budgets");
