@@ -167,7 +167,7 @@ void ActiveRun::choose(bool beside_others) {
     auto& [observations, dense, attention, is_draft, selection, error] = *decision_;
     error = catch_single_run_failure([&] {
         selection = is_draft ? policy_->draft(observations) : policy_->select(observations);
-        require_selection(observations.layer, selection);
+        require_valid_selection(observations.layer, selection);
     });
     const double seconds = watch.seconds();
     select_seconds_ += seconds;
@@ -234,8 +234,8 @@ void ActiveRun::require_storage(const policies::Selection& selection) const {
     if (policy_->merges_values()) throw RunError("a policy that stores entries in parts cannot also merge values");
 }
 
-void ActiveRun::require_selection(int layer, const policies::Selection& selection) const {
-    policies::require_selection(record.label, layer, model_.shape(), n_tokens_, selection);
+void ActiveRun::require_valid_selection(int layer, const policies::Selection& selection) const {
+    policies::require_valid_selection(record.label, layer, model_.shape(), n_tokens_, selection);
 }
 
 void ActiveRun::record_selection(int layer, policies::Selection selection, std::span<const float> window_attention) {
@@ -297,7 +297,7 @@ trace::RunRecord ActiveRun::whole_record(ScoreBuffer& room) const {
 void ActiveRun::filter(policies::LayerObservations& observations) {
     attempt("", [&] {
         filtered_ = policy_->select(observations);
-        require_selection(observations.layer, filtered_);
+        require_valid_selection(observations.layer, filtered_);
         const auto& first = filtered_.rows.at(0);
         if (first.empty()) throw RunError("the policy chose no tokens for the second pass");
         const auto other =

@@ -14,7 +14,7 @@
 #include "engine/inference/observed_layer.h"
 #include "engine/inference/prefill.h"
 #include "policies/interface/decidable_layers.h"
-#include "policies/interface/record_storage.h"
+#include "policies/interface/storage_recorder.h"
 #include "trace/records.h"
 
 namespace kvscope::engine {
@@ -103,7 +103,7 @@ class ActiveRun {
     void open(Decision decision);
     void finish_decision();
     void keep(Decision& decision, std::vector<kernels::RowCopy>* later);
-    void require_selection(int layer, const policies::Selection& selection) const;
+    void require_valid_selection(int layer, const policies::Selection& selection) const;
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
     /// @throws RunError if the policy combines entries stored in parts with eviction or merging
     void require_storage(const policies::Selection& selection) const;

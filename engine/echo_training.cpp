@@ -145,7 +145,7 @@ Moments::Inputs given_inputs(const EchoLayout& layout, EchoInputs inputs) {
 
 policies::EchoMaps make_echo_map_layout(const Model& model, double ratio) {
     EchoMaps maps;
-    maps.layout = policies::echo_layout(ratio, model.transformer().shape());
+    maps.layout = policies::echo_layout_for_ratio(ratio, model.transformer().shape());
     maps.model_fingerprint = model.fingerprint();
     if (maps.layout.ratio() == 1.0)
         throw UsageError(

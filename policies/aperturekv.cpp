@@ -44,7 +44,7 @@ class ApertureKv : public WindowPolicy {
     }
 
     Selection select_from_scores(int layer, LayerScores scores) override {
-        require_scores(layer, scores.scores_f64, rows(), n_prefix(), n_tokens());
+        require_valid_scores(layer, scores.scores_f64, rows(), n_prefix(), n_tokens());
         return select_ranked(layer, ranked_by(std::move(scores.scores_f64)));
     }
 
@@ -66,12 +66,12 @@ class ApertureKv : public WindowPolicy {
         const std::vector<float>& attention = observations.window_attention(window(), lambda_, SoftmaxRange::prefix);
         const std::vector<double> means =
             reduce_scores_by_head<double>(context().shape, granularity(), reduction_, attention.data(), n_prefix());
-        require_scores(observations.layer, means, rows(), n_prefix(), n_prefix());
+        require_valid_scores(observations.layer, means, rows(), n_prefix(), n_prefix());
         std::vector<double> scores = make_nan_scores<double>(rows(), n_tokens());
         kernels::parallel_for(rows(), rows() * n_prefix(), [&](int64_t row) {
             score_distribution(means.data() + row * n_prefix(), scores.data() + row * n_tokens());
         });
-        require_scores(observations.layer, scores, rows(), n_prefix(), n_tokens());
+        require_valid_scores(observations.layer, scores, rows(), n_prefix(), n_tokens());
         return scores;
     }
 
@@ -200,7 +200,7 @@ Definition aperturekv_definition() {
                 reduce_parameter(),
                 alpha_parameter(0.0),
                 granularity_parameter(),
-                positions_parameter(),
+                key_positions_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<ApertureKv>(values);

@@ -94,7 +94,7 @@ Definition cam_definition() {
                     "With mean, merged values outweigh the kept values if a whole prompt is evicted in one step."),
                 reduce_parameter(),
                 granularity_parameter(),
-                positions_parameter(),
+                key_positions_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<Cam>(values);

@@ -233,7 +233,7 @@ class CommonKv : public Policy {
                     products.resize(static_cast<size_t>(width) * static_cast<size_t>(width), 0.0);
                     accumulate_gram_matrix(projection.weight, width, products);
                 }
-            return leading_directions(products, width, std::min(width, n_rows));
+            return leading_eigenvectors(products, width, std::min(width, n_rows));
         });
     }
 

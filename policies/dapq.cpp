@@ -131,7 +131,7 @@ Definition dapq_definition() {
                                   "With offset 0, the pseudo tokens start where the answer starts."),
                 reduce_parameter(),
                 granularity_parameter(),
-                positions_parameter(),
+                key_positions_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<DapQ>(values);

@@ -109,7 +109,7 @@ Definition echokv_definition() {
         .budget_of = BudgetOf::bytes,
         .own_share = [](const ParameterValues& values) -> std::optional<double> {
             if (values.text("form") == "full") return 1.0;
-            const double ratio = echo_share(values.text("maps"));
+            const double ratio = cache_share_with_echo_maps(values.text("maps"));
             return values.text("rebuild") == "both" ? ratio : (1.0 + ratio) / 2.0;
         },
         .needed_share = echo_needed_share,

@@ -43,7 +43,7 @@ class GemFilter : public Policy {
     Selection select_from_scores(int layer, LayerScores scores) override {
         const int64_t n = context_.n_tokens;
         const int rows = context_.shape.n_kv_heads;
-        require_scores(layer, scores.scores, rows, n - 1, n);
+        require_valid_scores(layer, scores.scores, rows, n - 1, n);
         const int64_t chosen = std::min(context_.budget, n) - 1;
         Selection selection;
         selection.rows =
@@ -78,7 +78,7 @@ class GemFilter : public Policy {
                 raw[static_cast<size_t>(j)] = static_cast<float>(sum);
             }
         });
-        require_scores(observations.layer, raw, 1, n, n);
+        require_valid_scores(observations.layer, raw, 1, n, n);
         std::vector<float> pooled(raw.size());
         kernels::pool(kernels::Pooling::avg, raw.data(), n, kernel_, pooled.data());
         pooled.back() = NAN;

@@ -112,7 +112,7 @@ Definition h2o_definition() {
                 rolling_parameter(),
                 reduce_parameter(),
                 granularity_parameter(),
-                positions_parameter(),
+                key_positions_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<H2o>(values);

@@ -66,7 +66,7 @@ class KVec : public WindowPolicy {
     }
 
     Selection select_from_scores(int layer, LayerScores scores) override {
-        require_scores(layer, scores.scores, rows(), n_prefix(), n_tokens());
+        require_valid_scores(layer, scores.scores, rows(), n_prefix(), n_tokens());
         Selection selection;
         selection.rows =
             best_and_tail(scores.scores, std::vector<int64_t>(static_cast<size_t>(rows()), layer_budget(layer)),
@@ -95,7 +95,7 @@ class KVec : public WindowPolicy {
         const std::vector<float>& attention = observations.window_attention(window, 0.0f, SoftmaxRange::visible);
         std::vector<float> mean = reduce_scores_by_head<float>(context().shape, Granularity::kv_head, reduction_,
                                                                attention.data(), n_tokens());
-        require_scores(observations.layer, mean, rows(), n_prefix(), n_tokens());
+        require_valid_scores(observations.layer, mean, rows(), n_prefix(), n_tokens());
         return mean;
     }
 
@@ -208,7 +208,7 @@ Definition k_vec_definition() {
                 pooling_parameter("max"),
                 kernel_parameter(),
                 reduce_parameter(),
-                positions_parameter(),
+                key_positions_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<KVec>(values);

@@ -21,7 +21,7 @@ class LaCache : public Policy {
         : given_sinks_(values.automatic_integer("sinks")),
           span_(values.integer("span")),
           step_(span_ - std::min(values.integer("overlap"), span_ - 1)),
-          positions_(positions_of(values)) {}
+          positions_(key_positions_of(values)) {}
 
     Needs needs() const override { return {}; }
 
@@ -117,7 +117,7 @@ Definition lacache_definition() {
                 mark_as_after_scoring(
                     integer_parameter("overlap", 0, {.low = 0},
                                       "Number of layers that two neighboring rungs share (O), at most span - 1.")),
-                positions_parameter(),
+                key_positions_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<LaCache>(values);

@@ -24,7 +24,7 @@ class LongCache : public Policy {
           chunk_(values.integer("chunk")),
           reduction_(reduction_of(values)),
           granularity_(granularity_of(values)),
-          positions_(positions_of(values)) {}
+          positions_(key_positions_of(values)) {}
 
     Needs needs() const override {
         Needs needs;
@@ -53,7 +53,7 @@ class LongCache : public Policy {
     Selection select_from_scores(int layer, LayerScores scores) override {
         const int64_t n = context_.n_tokens;
         const int rows = n_rows(context_.shape, granularity_);
-        require_scores(layer, scores.scores, rows, n, n);
+        require_valid_scores(layer, scores.scores, rows, n, n);
         Selection selection;
         selection.granularity = granularity_;
         selection.rows.resize(static_cast<size_t>(rows));
@@ -156,7 +156,7 @@ Definition longcache_definition() {
                     "chunk", 32, {.low = 1}, "Number of entries in a chunk. The first chunk starts after the sinks.")),
                 reduce_parameter(),
                 granularity_parameter(),
-                positions_parameter(),
+                key_positions_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<LongCache>(values);

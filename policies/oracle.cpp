@@ -39,7 +39,7 @@ Definition oracle_definition() {
             "Keeps the entries that receive the most attention in the full cache's answer, summed over the answer's "
             "queries. With several questions on one context, the sum includes all answers. The oracle is an upper "
             "bound, because other policies do not know the answer.",
-        .parameters = {reduce_parameter(), granularity_parameter(), positions_parameter()},
+        .parameters = {reduce_parameter(), granularity_parameter(), key_positions_parameter()},
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<Oracle>(values);
         },

@@ -224,7 +224,7 @@ class Palu : public Policy {
     static Directions directions_of_rows(const std::vector<float>& rows, int width) {
         std::vector<double> products(static_cast<size_t>(width) * static_cast<size_t>(width), 0.0);
         accumulate_gram_matrix(rows, width, products);
-        return leading_directions(products, width, width);
+        return leading_eigenvectors(products, width, width);
     }
 
     /// Returns all D directions of each group, computed without the prompt. Runs with any budget share the result.
@@ -244,7 +244,7 @@ class Palu : public Policy {
                 throw std::logic_error("palu needs a model to read its calibration text, but no model is loaded");
             const std::vector<double> moments = context_.calibration(layer, which);
             for (const Group& group : groups_)
-                all.push_back(leading_directions(block_of(moments, group), group.width, group.width));
+                all.push_back(leading_eigenvectors(block_of(moments, group), group.width, group.width));
             return all;
         });
     }

@@ -66,7 +66,7 @@ Definition random_definition() {
                                   "Whether all heads of all layers keep the same random tokens, for comparison with "
                                   "policies that select whole tokens."),
                 granularity_parameter(),
-                positions_parameter(),
+                key_positions_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<Random>(values);

@@ -12,7 +12,7 @@ namespace {
 class StreamingLlm : public Policy {
  public:
     explicit StreamingLlm(const ParameterValues& values)
-        : sinks_(values.integer("sinks")), rolling_(values.boolean("rolling")), positions_(positions_of(values)) {}
+        : sinks_(values.integer("sinks")), rolling_(values.boolean("rolling")), positions_(key_positions_of(values)) {}
 
     Needs needs() const override { return {}; }
 
@@ -80,7 +80,7 @@ Definition streaming_llm_definition() {
                 mark_as_after_scoring(integer_parameter(
                     "sinks", 4, {.low = 0}, "Number of first entries that are always kept (attention sinks).")),
                 rolling_parameter(),
-                positions_parameter(),
+                key_positions_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<StreamingLlm>(values);

@@ -17,9 +17,9 @@
 #include "kernels/team.h"
 #include "policies/interface/name_matching.h"
 #include "policies/interface/policy_errors.h"
-#include "policies/interface/record_storage.h"
 #include "policies/interface/registry.h"
 #include "policies/interface/reselect.h"
+#include "policies/interface/storage_recorder.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -33,8 +33,8 @@ size_t RunCache::entry_bytes() const {
 }
 
 void RunCache::require_holdable(int layer, const policies::Selection& selection, int64_t n_tokens) const {
-    policies::require_selection_rows("the policy", layer, model_->shape(), n_tokens, selection);
-    policies::require_stored("the policy", layer, model_->shape(), selection);
+    policies::require_valid_selection_rows("the policy", layer, model_->shape(), n_tokens, selection);
+    policies::require_valid_storage("the policy", layer, model_->shape(), selection);
     if (selection.granularity != granularity_)
         throw RunError("layer " + std::to_string(layer) + ": the policy kept " + std::to_string(selection.rows.size()) +
                        " rows, but earlier layers have " + std::to_string(n_rows_));
@@ -340,7 +340,8 @@ size_t RunCache::row_bytes(int layer, int row) const {
     const auto& source = layers_[static_cast<size_t>(layer)];
     return 2 * static_cast<size_t>(source.capacity[static_cast<size_t>(row)] - source.room) * entry_bytes() +
            stored_bytes(layer, row) +
-           policies::shared_bytes_of_row(block_bytes(layer), static_cast<size_t>(row), static_cast<size_t>(n_rows_));
+           policies::row_share_of_layer_bytes(block_bytes(layer), static_cast<size_t>(row),
+                                              static_cast<size_t>(n_rows_));
 }
 
 size_t RunCache::layer_bytes(int layer) const {

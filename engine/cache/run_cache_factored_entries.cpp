@@ -191,7 +191,7 @@ void RunCache::require_growable(int layer, const policies::StoredLayer& describe
     policies::Selection selection;
     selection.rows.assign(static_cast<size_t>(n_rows_), positions);
     selection.stored = described;
-    policies::require_stored("the policy", layer, model_->shape(), selection);
+    policies::require_valid_storage("the policy", layer, model_->shape(), selection);
     const bool one_kind = std::all_of(described.rows.begin(), described.rows.end(),
                                       [](const auto& row) { return row.stored.size() == 1; });
     if (!one_kind || !is_given(described))

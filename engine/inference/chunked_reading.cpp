@@ -334,7 +334,7 @@ class ChunkPass : ChunkReader {
         const int64_t n_merges = entries.size() - run.budget;
         const Stopwatch watch;
         const policies::Merges merges = run.policy->merge(observations, n_merges);
-        policies::require_merges(run.label, observations, n_merges, merges);
+        policies::require_valid_merges(run.label, observations, n_merges, merges);
         entries.merge(merges, attended.n_after);
         entries.n_keys += merges.first.size() * static_cast<size_t>(shape_.n_kv_heads);
         entries.n_outside += static_cast<uint64_t>(merges.n_outside);

@@ -345,7 +345,7 @@ class Feed {
         }
         attempt(layer, s, [&] {
             const auto evictions = sequence.acting->step(observations);
-            policies::require_evictions(sequence.run, observations, evictions);
+            policies::require_valid_evictions(sequence.run, observations, evictions);
             for (size_t r = 0; r < evictions.size(); ++r) cache.erase(layer, static_cast<int>(r), evictions[r]);
         });
     }

@@ -152,7 +152,7 @@ HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& quer
     observations.attention = found.attention;
     observations.outputs = found.outputs;
     const policies::Merges merges = policy.merge(observations, n_merges);
-    policies::require_merges(label, observations, n_merges, merges);
+    policies::require_valid_merges(label, observations, n_merges, merges);
     return merged(model, held, merges);
 }
 

@@ -86,8 +86,8 @@ void PrefillObservations::decide(const policies::PolicySpec& spec, policies::Pol
                                  policies::Selection& selection) const {
     auto& observations = layers_[layer]->observations;
     selection = policy.select(observations);
-    policies::require_selection(spec.label(), static_cast<int>(layer), shape_, n_tokens(), selection);
-    policies::require_stored(spec.label(), static_cast<int>(layer), shape_, selection);
+    policies::require_valid_selection(spec.label(), static_cast<int>(layer), shape_, n_tokens(), selection);
+    policies::require_valid_storage(spec.label(), static_cast<int>(layer), shape_, selection);
     observations.keep_latest(n_latest);
 }
 

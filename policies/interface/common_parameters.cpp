@@ -30,7 +30,7 @@ Parameter granularity_parameter() {
         "copies of keys and values. With r query heads per KV head, query_head takes r times the memory.");
 }
 
-Parameter positions_parameter() {
+Parameter key_positions_parameter() {
     return mark_as_after_scoring(
         choice_parameter("positions", {"prompt", "cache"}, "prompt",
                          "Positions of kept keys. With prompt, keys keep their positions. With "
@@ -86,7 +86,7 @@ Granularity granularity_of(const ParameterValues& values) {
     return values.text("granularity") == "query_head" ? Granularity::query_head : Granularity::kv_head;
 }
 
-Positions positions_of(const ParameterValues& values) {
+Positions key_positions_of(const ParameterValues& values) {
     return values.text("positions") == "cache" ? Positions::cache : Positions::prompt;
 }
 

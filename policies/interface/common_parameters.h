@@ -12,7 +12,7 @@ Parameter pooling_parameter(std::string fallback);
 Parameter kernel_parameter();
 Parameter reduce_parameter();
 Parameter granularity_parameter();
-Parameter positions_parameter();
+Parameter key_positions_parameter();
 Parameter lambda_parameter(double fallback);
 Parameter alpha_parameter(double fallback);
 Parameter beta_parameter();
@@ -22,6 +22,6 @@ Parameter rolling_parameter();
 kernels::Pooling pooling_of(const ParameterValues& values);
 kernels::HeadReduction reduction_of(const ParameterValues& values);
 Granularity granularity_of(const ParameterValues& values);
-Positions positions_of(const ParameterValues& values);
+Positions key_positions_of(const ParameterValues& values);
 
 }  // namespace kvscope::policies

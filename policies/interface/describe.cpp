@@ -29,7 +29,7 @@ std::string accepted_values(const Parameter& parameter) {
             return text;
         case ParameterKind::integer:
         case ParameterKind::real:
-            text = std::string(name_of(parameter.kind));
+            text = std::string(parameter_kind_name(parameter.kind));
             if (const std::string range = parameter.range.text(); !range.empty()) text += ", " + range;
             if (!parameter.automatic.empty()) text += ", or auto: " + parameter.automatic;
             return text;

@@ -85,7 +85,7 @@ bool is_layer_stored_in_parts(const EchoLayout& layout, int layer) {
     return layer + 1 < layout.n_layers && layout.is_rebuilt(layer + 1);
 }
 
-double echo_share(const std::string& path) {
+double cache_share_with_echo_maps(const std::string& path) {
     try {
         return read_echo_header(path).layout.model_ratio();
     } catch (const EchoMapsError&) {

@@ -45,7 +45,7 @@ class EchoEncoder {
 bool is_layer_stored_in_parts(const EchoLayout& layout, int layer);
 
 /// Returns the share of the full cache's bytes that a long prompt needs, or 1 if the maps cannot be read.
-double echo_share(const std::string& path);
+double cache_share_with_echo_maps(const std::string& path);
 
 /// Reads the maps for a run's model. @throws EchoMapsError if they are missing or made for another model
 EchoMaps read_echo_maps_for_model(const std::string& policy, const std::string& path, const RunContext& context);

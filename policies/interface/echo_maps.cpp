@@ -159,7 +159,7 @@ constexpr double kRatioTolerance = 0.015;
 
 }  // namespace
 
-EchoLayout echo_layout(double ratio, const ModelShape& shape) {
+EchoLayout echo_layout_for_ratio(double ratio, const ModelShape& shape) {
     if (!(ratio > 0) || ratio > 1)
         throw EchoMapsError(fmt::format("ratio {}: expected a number above 0 and at most 1", ratio));
     EchoLayout layout{shape.n_layers, shape.n_kv_heads, shape.head_dim, 1, 0};

@@ -39,7 +39,7 @@ struct EchoLayout {
 /// Returns the layout for a share of the full cache's bytes, with the smallest possible S. D_local is a multiple of the
 /// head size, or of 16, 8, 4, 2 or 1 if larger multiples miss the ratio by more than 1.5 % of the bytes.
 /// @throws EchoMapsError if the ratio is outside (0, 1] or needs more layers per group than the model has
-EchoLayout echo_layout(double ratio, const ModelShape& shape);
+EchoLayout echo_layout_for_ratio(double ratio, const ModelShape& shape);
 
 /// Linear maps for a layer's keys (before RoPE) and values. They predict the D - D_local missing numbers from the D
 /// numbers of the group's first layer and the D_local numbers of the layer.

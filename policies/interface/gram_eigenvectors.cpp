@@ -22,7 +22,7 @@ void accumulate_gram_matrix(std::span<const float> rows, int width, std::vector<
     }
 }
 
-Directions leading_directions(std::span<const double> matrix, int n, int rank) {
+Directions leading_eigenvectors(std::span<const double> matrix, int n, int rank) {
     using MatrixD = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     if (rank < 1 || rank > n || matrix.size() != static_cast<size_t>(n) * static_cast<size_t>(n))
         throw std::logic_error("the rank or the size of the matrix is invalid");

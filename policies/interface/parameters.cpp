@@ -91,7 +91,7 @@ Parameter declared(std::string name, ParameterKind kind, ParameterValue fallback
 
 }  // namespace
 
-std::string_view name_of(ParameterKind kind) {
+std::string_view parameter_kind_name(ParameterKind kind) {
     switch (kind) {
         case ParameterKind::integer:
             return "integer";

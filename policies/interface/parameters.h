@@ -15,7 +15,7 @@ namespace kvscope::policies {
 
 enum class ParameterKind { integer, real, choice, boolean, text };
 
-std::string_view name_of(ParameterKind kind);
+std::string_view parameter_kind_name(ParameterKind kind);
 
 /// Placeholder for a value that is computed later, such as h2o's `recent` from the budget. Written as `auto`.
 struct Automatic {

@@ -19,8 +19,9 @@ std::vector<Selection> reselect(const Definition& definition, const ParameterVal
     std::vector<Selection> selections;
     for (size_t layer = 0; layer < scores.size(); ++layer) {
         selections.push_back(policy->select_from_scores(static_cast<int>(layer), std::move(scores[layer])));
-        require_selection(definition.name, static_cast<int>(layer), context.shape, context.n_tokens, selections.back());
-        require_stored(definition.name, static_cast<int>(layer), context.shape, selections.back());
+        require_valid_selection(definition.name, static_cast<int>(layer), context.shape, context.n_tokens,
+                                selections.back());
+        require_valid_storage(definition.name, static_cast<int>(layer), context.shape, selections.back());
     }
     return selections;
 }

@@ -66,15 +66,15 @@ void require_ranked(int layer, size_t found, int rows, int64_t n_tokens,
 }  // namespace
 
 template <class Score>
-void require_scores(int layer, const std::vector<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens) {
+void require_valid_scores(int layer, const std::vector<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens) {
     require_ranked(layer, scores.size(), rows, n_tokens,
                    [&](int64_t row) { return kernels::find_nan(scores.data() + row * n_tokens, n_prefix); });
 }
 
 template <class Score>
-void require_scores(int layer, const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens) {
+void require_valid_scores(int layer, const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens) {
     const auto* ranking = scores.known_ranking(n_tokens);
-    if (!ranking) return require_scores(layer, scores.vector(), rows, n_prefix, n_tokens);
+    if (!ranking) return require_valid_scores(layer, scores.vector(), rows, n_prefix, n_tokens);
     require_ranked(layer, scores.size(), rows, n_tokens, [&](int64_t row) { return ranking->find_nan(row, n_prefix); });
 }
 
@@ -119,10 +119,10 @@ template std::vector<double> reduce_scores_by_head(const ModelShape&, Granularit
                                                    const HeadRows&, int64_t, float);
 template std::vector<float> make_nan_scores(int, int64_t);
 template std::vector<double> make_nan_scores(int, int64_t);
-template void require_scores(int, const std::vector<float>&, int, int64_t, int64_t);
-template void require_scores(int, const std::vector<double>&, int, int64_t, int64_t);
-template void require_scores(int, const Scores<float>&, int, int64_t, int64_t);
-template void require_scores(int, const Scores<double>&, int, int64_t, int64_t);
+template void require_valid_scores(int, const std::vector<float>&, int, int64_t, int64_t);
+template void require_valid_scores(int, const std::vector<double>&, int, int64_t, int64_t);
+template void require_valid_scores(int, const Scores<float>&, int, int64_t, int64_t);
+template void require_valid_scores(int, const Scores<double>&, int, int64_t, int64_t);
 template std::vector<std::vector<uint32_t>> best_and_tail(const Scores<float>&, std::span<const int64_t>, int64_t,
                                                           int64_t);
 template std::vector<std::vector<uint32_t>> best_and_tail(const Scores<double>&, std::span<const int64_t>, int64_t,

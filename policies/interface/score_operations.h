@@ -33,9 +33,9 @@ std::vector<float> pooled_prefix(kernels::Pooling pooling, int64_t kernel, const
 
 /// @throws ScoreError if scores (R, n_tokens) have a wrong size, or a NaN in the first n_prefix columns
 template <class Score>
-void require_scores(int layer, const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens);
+void require_valid_scores(int layer, const Scores<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens);
 template <class Score>
-void require_scores(int layer, const std::vector<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens);
+void require_valid_scores(int layer, const std::vector<Score>& scores, int rows, int64_t n_prefix, int64_t n_tokens);
 
 /// Returns ascending positions for each row: the `counts[row]` best of the first n_prefix, and all later positions.
 template <class Score>

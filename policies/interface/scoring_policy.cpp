@@ -11,7 +11,7 @@ namespace kvscope::policies {
 ScoringPolicy::ScoringPolicy(const ParameterValues& values)
     : values_(values),
       granularity_(values.has("granularity") ? granularity_of(values) : Granularity::kv_head),
-      positions_(values.has("positions") ? positions_of(values) : Positions::prompt) {}
+      positions_(values.has("positions") ? key_positions_of(values) : Positions::prompt) {}
 
 void ScoringPolicy::begin(const RunContext& context) {
     recent_ = recent_entries(values_, context.budget);
@@ -44,7 +44,7 @@ Selection ScoringPolicy::select_from_scores(int layer, LayerScores scores) {
     const int64_t budget = std::min(context_.budget, n);
     const int64_t recent = std::min(recent_, budget);
     const int rows = n_rows(context_.shape, granularity_);
-    require_scores(layer, scores.scores, rows, n - recent, n);
+    require_valid_scores(layer, scores.scores, rows, n - recent, n);
     Selection selection;
     selection.granularity = granularity_;
     selection.rows =

@@ -41,7 +41,7 @@ Scores<float> SnapKvFamily::pooled(int layer, const HeadRows& attention) const {
     const std::vector<float> scores =
         reduce_scores_by_head<float>(context().shape, granularity(), reduction_, attention, n_tokens());
     // Pooling would spread or hide a NaN.
-    require_scores(layer, scores, rows(), n_prefix(), n_tokens());
+    require_valid_scores(layer, scores, rows(), n_prefix(), n_tokens());
     return pooled_prefix(pooling_, kernel_, scores, rows(), n_prefix(), n_tokens());
 }
 
@@ -50,7 +50,7 @@ Selection SnapKvFamily::select_pooled(int layer, Scores<float> scores) {
 }
 
 Selection SnapKvFamily::select_from_scores(int layer, LayerScores scores) {
-    require_scores(layer, scores.scores, rows(), n_prefix(), n_tokens());
+    require_valid_scores(layer, scores.scores, rows(), n_prefix(), n_tokens());
     Selection selection;
     selection.granularity = granularity();
     selection.rows = best_and_tail(scores.scores, head_budgets(layer, scores.scores), n_prefix(), n_tokens());
@@ -67,7 +67,7 @@ std::vector<Parameter> snapkv_family_parameters(std::vector<Parameter> own) {
                                lambda_parameter(0.0)};
     for (Parameter& parameter : own) all.push_back(std::move(parameter));
     all.push_back(granularity_parameter());
-    all.push_back(positions_parameter());
+    all.push_back(key_positions_parameter());
     return all;
 }
 

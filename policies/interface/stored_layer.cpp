@@ -279,7 +279,7 @@ void add_tokens(const Place& place, const std::vector<int32_t>& token_entry, con
 
 }  // namespace
 
-void require_stored(std::string_view policy, int layer, const ModelShape& shape, const Selection& selection) {
+void require_valid_storage(std::string_view policy, int layer, const ModelShape& shape, const Selection& selection) {
     if (!selection.stored) return;
     const StoredLayer& stored = *selection.stored;
     Place place{policy, layer, 0};
@@ -305,7 +305,7 @@ void require_stored(std::string_view policy, int layer, const ModelShape& shape,
     }
 }
 
-size_t shared_bytes_of_row(size_t bytes, size_t row, size_t n_rows) { return (bytes + n_rows - 1 - row) / n_rows; }
+size_t row_share_of_layer_bytes(size_t bytes, size_t row, size_t n_rows) { return (bytes + n_rows - 1 - row) / n_rows; }
 
 std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element) {
     const size_t n_rows = selection.rows.size();
@@ -313,7 +313,7 @@ std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_
     std::vector<size_t> bytes;
     for (size_t row = 0; row < n_rows; ++row)
         bytes.push_back(selection.stored ? own_bytes_of(selection.stored->rows[row], head_dim, element).total() +
-                                               shared_bytes_of_row(shared, row, n_rows)
+                                               row_share_of_layer_bytes(shared, row, n_rows)
                                          : 2 * selection.rows[row].size() * static_cast<size_t>(head_dim) * element);
     return bytes;
 }

@@ -73,7 +73,7 @@ struct StoredLayer {
 struct Selection;
 
 /// @throws SelectionError with the policy, layer and row if the selection's `stored` is set and invalid
-void require_stored(std::string_view policy, int layer, const ModelShape& shape, const Selection& selection);
+void require_valid_storage(std::string_view policy, int layer, const ModelShape& shape, const Selection& selection);
 
 /// Bytes by content. A mass takes four bytes, and a channel index takes two.
 struct StoredBytes {
@@ -85,7 +85,7 @@ struct StoredBytes {
 };
 
 /// Splits bytes that a layer stores once among its rows, and returns one row's part. Parts differ by at most one byte.
-size_t shared_bytes_of_row(size_t bytes, size_t row, size_t n_rows);
+size_t row_share_of_layer_bytes(size_t bytes, size_t row, size_t n_rows);
 
 /// Returns the bytes of each row (R), including the row's share of data that the layer stores once.
 std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element);

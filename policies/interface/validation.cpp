@@ -35,8 +35,8 @@ void require_size(const std::string& where, std::string_view what, size_t found,
 
 }  // namespace
 
-void require_selection_rows(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
-                            const Selection& selection) {
+void require_valid_selection_rows(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
+                                  const Selection& selection) {
     const std::string where = selection_of(policy, layer);
     const auto rows = static_cast<size_t>(n_rows(shape, selection.granularity));
     if (selection.rows.size() != rows)
@@ -47,9 +47,9 @@ void require_selection_rows(std::string_view policy, int layer, const ModelShape
         require_rising(where, row, "positions", selection.rows[row], static_cast<size_t>(n_tokens));
 }
 
-void require_selection(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
-                       const Selection& selection) {
-    require_selection_rows(policy, layer, shape, n_tokens, selection);
+void require_valid_selection(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
+                             const Selection& selection) {
+    require_valid_selection_rows(policy, layer, shape, n_tokens, selection);
     const std::string where = selection_of(policy, layer);
     const size_t rows = selection.rows.size(), n = static_cast<size_t>(n_tokens);
     if (!selection.scores.empty() && !selection.scores_f64.empty())
@@ -60,8 +60,8 @@ void require_selection(std::string_view policy, int layer, const ModelShape& sha
     require_size(where, "row divergences", selection.head_jsd.size(), rows * rows);
 }
 
-void require_merges(std::string_view policy, const MergeObservations& observations, int64_t n_merges,
-                    const Merges& merges) {
+void require_valid_merges(std::string_view policy, const MergeObservations& observations, int64_t n_merges,
+                          const Merges& merges) {
     const std::string where = fmt::format("merges of {}", policy);
     const auto n = static_cast<int64_t>(merges.first.size());
     if (n < 1 || n > n_merges)
@@ -92,7 +92,7 @@ void require_merges(std::string_view policy, const MergeObservations& observatio
                                              merges.keys[i], merges.first[i / width]));
 }
 
-void require_evictions(std::string_view policy, const StepObservations& step, const StepEvictions& evictions) {
+void require_valid_evictions(std::string_view policy, const StepObservations& step, const StepEvictions& evictions) {
     if (evictions.empty()) return;
     const std::string where = fmt::format("evictions of {} from layer {} at step {}", policy, step.layer, step.step);
     if (evictions.size() != step.rows.size())

@@ -10,7 +10,7 @@ namespace kvscope::policies {
 WindowPolicy::WindowPolicy(const ParameterValues& values)
     : window_(static_cast<int>(values.integer("window"))),
       granularity_(values.has("granularity") ? granularity_of(values) : Granularity::kv_head),
-      positions_(positions_of(values)) {}
+      positions_(key_positions_of(values)) {}
 
 Needs WindowPolicy::needs() const {
     Needs needs;

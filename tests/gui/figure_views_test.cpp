@@ -38,9 +38,9 @@ struct Opened {
 
     std::shared_ptr<const MadeFigure> made(const FigureRequest& request) {
         const TaskSlot<MadeFigure> slot;
-        ask_figure(session, slot, request);
+        request_figure(session, slot, request);
         tasks.wait();
-        const auto answer = ask_figure(session, slot, request);
+        const auto answer = request_figure(session, slot, request);
         INFO(answer.error);
         REQUIRE(answer.value);
         CHECK(answer.current);
@@ -158,7 +158,7 @@ TEST_CASE("every policy's color and shades are visible on the dark background an
 
 TEST_CASE("a figure in the window equals the exported figure, with its maps ready for the GPU") {
     Opened opened;
-    const FigureRequest request = shown_request(opened.session, "jsd", false);
+    const FigureRequest request = figure_request_for_shown_runs(opened.session, "jsd", false);
     const auto made = opened.made(request);
     REQUIRE(made->figure);
     const auto expected = analysis::figure_definition("jsd").make(*opened.document->reader(), request.options);
@@ -181,37 +181,37 @@ TEST_CASE("figures that a trace cannot provide are known before drawing, and a l
     Tasks tasks{[] {}};
     Session session{tasks};
     session.open(folder / "t.h5.part");
-    CHECK_NOTHROW(FigureJob(session, shown_request(session, "jsd", false)).exported().check());
-    CHECK_THROWS_AS(FigureJob(session, shown_request(session, "retention", false)).exported().check(),
+    CHECK_NOTHROW(FigureJob(session, figure_request_for_shown_runs(session, "jsd", false)).exported().check());
+    CHECK_THROWS_AS(FigureJob(session, figure_request_for_shown_runs(session, "retention", false)).exported().check(),
                     analysis::NothingToShow);
 
     trace::sample::Options long_one;
     long_one.n_tokens = 6000;
     long_one.n_layers = 1;
     trace::sample::write(folder / "long.h5", long_one);
-    FigureRequest request = shown_request(session, "prompt", false);
+    FigureRequest request = figure_request_for_shown_runs(session, "prompt", false);
     request.document = session.open(folder / "long.h5").id();
     const FigureJob job(session, request);
-    const FigurePicture first = draw_picture(job, 400, 400);
+    const FigurePicture first = render_preview_page(job, 400, 400);
     CHECK(first.n_pages > 1);
     CHECK(first.page == 0);
     CHECK(first.height_mm < 240);
-    const FigurePicture last = draw_picture(job, 400, 400, 1000);
+    const FigurePicture last = render_preview_page(job, 400, 400, 1000);
     CHECK(last.page + 1 == last.n_pages);
     CHECK(last.pixels != first.pixels);
 }
 
 TEST_CASE("a hidden run disappears from the figure, and a message names missing data") {
     Opened opened;
-    const FigureRequest all = shown_request(opened.session, "coverage", true);
+    const FigureRequest all = figure_request_for_shown_runs(opened.session, "coverage", true);
     REQUIRE(all.runs.size() > 1);
     const RunKey first{opened.document->id(), 0, all.runs.front()};
     opened.session.set_visible(first, false);
-    const FigureRequest fewer = shown_request(opened.session, "coverage", true);
+    const FigureRequest fewer = figure_request_for_shown_runs(opened.session, "coverage", true);
     CHECK(fewer.runs.size() + 1 == all.runs.size());
-    CHECK(stamp_of(opened.session, fewer) != stamp_of(opened.session, all));
+    CHECK(figure_change_stamp(opened.session, fewer) != figure_change_stamp(opened.session, all));
 
-    FigureRequest impossible = shown_request(opened.session, "jsd", false);
+    FigureRequest impossible = figure_request_for_shown_runs(opened.session, "jsd", false);
     impossible.options.source = "scores";
     impossible.runs = {opened.document->id_of(0, 0)};  // the full cache has no scores
     const auto nothing = opened.made(impossible);
@@ -237,7 +237,7 @@ TEST_CASE("conversions between panel positions and data coordinates are inverse"
 
 TEST_CASE("the item under the mouse gives its layer, heads and run by number, wherever these are in the figure") {
     const Opened opened;
-    FigureRequest request = shown_request(opened.session, "jsd", false, Traces::focused);
+    FigureRequest request = figure_request_for_shown_runs(opened.session, "jsd", false, Traces::focused);
     request.options.layers = {2};
     request.options.source = "attention-by-similarity";
     PreparedFigure jsd = prepare_figure(FigureJob(opened.session, request).figure());
@@ -261,7 +261,7 @@ TEST_CASE("the item under the mouse gives its layer, heads and run by number, wh
     CHECK(cursor->query_head == hit.subject.head);
     CHECK(cursor->kv_head == hit.subject.head / 2);
 
-    FigureRequest curves = shown_request(opened.session, "coverage", true, Traces::focused);
+    FigureRequest curves = figure_request_for_shown_runs(opened.session, "coverage", true, Traces::focused);
     curves.options.layers = {0, 2};
     const FigureJob job(opened.session, curves);
     PreparedFigure coverage = prepare_figure(job.figure());
@@ -291,15 +291,15 @@ TEST_CASE("the item under the mouse gives its layer, heads and run by number, wh
 
 TEST_CASE("the report's preview has the size of the exported picture") {
     Opened opened;
-    const FigureJob job(opened.session, shown_request(opened.session, "coverage", true));
-    const FigurePicture picture = draw_picture(job, 100'000, 100'000);
+    const FigureJob job(opened.session, figure_request_for_shown_runs(opened.session, "coverage", true));
+    const FigurePicture picture = render_preview_page(job, 100'000, 100'000);
     figures::ExportOptions print;
     print.dpi = 300;
     const std::string png = figures::render_png(job.figure(), print);
     CHECK(static_cast<uint32_t>(picture.width) == big_endian(png, 16));
     CHECK(static_cast<uint32_t>(picture.height) == big_endian(png, 20));
     CHECK(picture.pixels.size() == static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height));
-    const FigurePicture small = draw_picture(job, 320, 200);
+    const FigurePicture small = render_preview_page(job, 320, 200);
     CHECK(small.width <= 320);
     CHECK(small.height <= 200);
 }

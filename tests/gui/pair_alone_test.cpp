@@ -5,7 +5,7 @@
 
 #include "analysis/color_map.h"
 #include "app/gui/figure/figure_job.h"
-#include "app/gui/inspector/token_question.h"
+#include "app/gui/inspector/inspected_token.h"
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/shell/layouts.h"
@@ -154,7 +154,7 @@ TEST_CASE("while A and B alternate, all views of one run show the visible run") 
         driven.settle();
         CAPTURE(session.look(shown).label);
         CHECK(session.visible_runs() == std::vector{shown});
-        CHECK(token_question(session).run == shown);
+        CHECK(find_inspected_token(session).run == shown);
         const std::string said = driven.shown_text();
         const std::string label = session.look(shown).label;
         CHECK_THAT(said, Catch::Contains("token 3 " + label + ": "));         // Prompt
@@ -163,7 +163,7 @@ TEST_CASE("while A and B alternate, all views of one run show the visible run") 
     driven.drive([](ImGuiTestContext& c) { c.KeyPress(ImGuiKey_Escape); });
     driven.settle();
     CHECK(session.cursor().run == selected);
-    CHECK(token_question(session).run == selected);
+    CHECK(find_inspected_token(session).run == selected);
     CHECK_THAT(driven.shown_text(), Catch::Contains("\nsnapkv 24 from the trace"));
 }
 

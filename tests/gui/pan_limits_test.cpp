@@ -15,17 +15,17 @@ using namespace kvscope::gui::testing;
 using Range = std::pair<double, double>;
 
 TEST_CASE("a range that is moved beyond its limits keeps its size") {
-    CHECK(moved_within(2, 5, 0, 10) == Range(2, 5));
-    CHECK(moved_within(-2, 1, 0, 10) == Range(0, 3));
-    CHECK(moved_within(8, 11, 0, 10) == Range(7, 10));
-    CHECK(moved_within(-5, 40, 0, 10) == Range(0, 10));
-    const auto [from, to] = moved_within(0.5, 50, 1, 1000, true);
+    CHECK(move_range_within_limits(2, 5, 0, 10) == Range(2, 5));
+    CHECK(move_range_within_limits(-2, 1, 0, 10) == Range(0, 3));
+    CHECK(move_range_within_limits(8, 11, 0, 10) == Range(7, 10));
+    CHECK(move_range_within_limits(-5, 40, 0, 10) == Range(0, 10));
+    const auto [from, to] = move_range_within_limits(0.5, 50, 1, 1000, true);
     CHECK(from == 1);
     CHECK(to == Approx(100));
-    const auto [low, high] = moved_within(200, 20000, 1, 1000, true);
+    const auto [low, high] = move_range_within_limits(200, 20000, 1, 1000, true);
     CHECK(low == Approx(10));
     CHECK(high == 1000);
-    CHECK(moved_within(0.1, 5000, 1, 1000, true) == Range(1, 1000));
+    CHECK(move_range_within_limits(0.1, 5000, 1, 1000, true) == Range(1, 1000));
 }
 
 TEST_CASE("a map dragged beyond its end keeps its range, and a wheel step zooms by a quarter") {

@@ -27,7 +27,7 @@ TEST_CASE("a run is renamed by right click or palette in all views, and undo res
     });
     driven.settle();
     CHECK(session.look(key).label == "SnapKV, B = 16");
-    const FigureRequest request = shown_request(session, "retention", true);
+    const FigureRequest request = figure_request_for_shown_runs(session, "retention", true);
     const analysis::Figure figure = FigureJob(session, request).figure();
     CHECK(figure.panels.front().title == "SnapKV, B = 16");
     driven.start_by_palette("undo");

@@ -80,8 +80,8 @@ TEST_CASE("a hidden run's marker is hollow, whatever its budget") {
         for (size_t i = 0; i < markers.size(); ++i) {
             LineStyle style{blue, Dash::solid, markers[i]};
             const auto x = static_cast<float>(10 + 40 * i);
-            draw_run_chip(theme, style, {x, 10}, 16, list);
-            draw_run_chip(theme, style, {x, 60}, 16, list, false);
+            draw_run_marker(theme, style, {x, 10}, 16, list);
+            draw_run_marker(theme, style, {x, 60}, 16, list, false);
         }
     });
     for (size_t i = 0; i < markers.size(); ++i) {
@@ -129,13 +129,13 @@ TEST_CASE("a missing font is reported once, with the package that contains it") 
     CHECK(font_package(0xe000).empty());              // private use
     CHECK(font_package(0x10fffe).empty());
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    take_missing_fonts();
+    take_missing_font_messages();
     for (int i = 0; i < 2; ++i)
         drawn([&](const Theme&, ImDrawList* list) { draw_text(list, {10, 10}, IM_COL32_WHITE, "a \U000F0123 b"); });
-    const auto told = take_missing_fonts();
+    const auto told = take_missing_font_messages();
     REQUIRE(told.size() == 1);
     CHECK_THAT(told.front(), Contains("U+F0123"));
-    CHECK(take_missing_fonts().empty());
+    CHECK(take_missing_font_messages().empty());
 }
 
 TEST_CASE("letters of long and short texts have the same positions, in either reading direction") {

@@ -227,7 +227,7 @@ TEST_CASE("one plot contains the runs of all open traces, named by file, and eac
     Session session(tasks);
     const int first = session.open(files.first).id();
     const int second = session.open(files.second).id();
-    const FigureRequest request = shown_request(session, "coverage", true, Traces::all);
+    const FigureRequest request = figure_request_for_shown_runs(session, "coverage", true, Traces::all);
     const analysis::Figure figure = FigureJob(session, request).figure();
     const FigureJob job(session, request);
     const PreparedFigure shown{figure, {}, job.runs()};
@@ -244,12 +244,12 @@ TEST_CASE("one plot contains the runs of all open traces, named by file, and eac
     CHECK(n_second == 5);
 
     session.set_visible(run_called(session, "two.h5: snapkv 16"), false);
-    const FigureRequest fewer = shown_request(session, "coverage", true, Traces::all);
-    CHECK(stamp_of(session, fewer) != stamp_of(session, request));
+    const FigureRequest fewer = figure_request_for_shown_runs(session, "coverage", true, Traces::all);
+    CHECK(figure_change_stamp(session, fewer) != figure_change_stamp(session, request));
     CHECK(FigureJob(session, fewer).figure().panels.front().shapes.size() + 1 == figure.panels.front().shapes.size());
 
     session.close(second);
-    const FigureRequest alone = shown_request(session, "coverage", true, Traces::all);
+    const FigureRequest alone = figure_request_for_shown_runs(session, "coverage", true, Traces::all);
     CHECK(alone.document == first);
     CHECK(!session.exists(shown.run_of({1, 1, -1})));
 }
@@ -493,14 +493,14 @@ TEST_CASE("figures with chosen runs are redrawn when one of these runs changes")
     what_if.label += " what-if";
     const RunId id = document.add_run(0, what_if, document.id_of(0, 1));
     for (const RunKey& key : session.all_runs()) session.set_visible(key, false);
-    const FigureRequest request = shown_request(session, "coverage", true);
+    const FigureRequest request = figure_request_for_shown_runs(session, "coverage", true);
     REQUIRE(request.runs.empty());
-    const std::string before = stamp_of(session, request);
-    CHECK(stamp_of(session, request) == before);
+    const std::string before = figure_change_stamp(session, request);
+    CHECK(figure_change_stamp(session, request) == before);
     runs[0].policy = what_if.policy;
     runs[0].label = what_if.label;
     document.replace_run(id, runs[0]);
-    CHECK(stamp_of(session, request) != before);
+    CHECK(figure_change_stamp(session, request) != before);
 }
 
 TEST_CASE("the inspector shows numbers with their own run and token while the next numbers are read") {

@@ -191,7 +191,7 @@ TEST_CASE("exported figures of several traces name the files and show no badges"
     const TwoTraces traces;
     DrivenApp driven(traces.alone_in_the_window("coverage"));
     driven.settle();
-    const FigureRequest request = shown_request(driven.session(), "coverage", true, Traces::all);
+    const FigureRequest request = figure_request_for_shown_runs(driven.session(), "coverage", true, Traces::all);
     const auto labels_of = [&](FigureJob::Names names) {
         std::string labels;
         const analysis::Figure figure = FigureJob(driven.session(), request, names).figure();

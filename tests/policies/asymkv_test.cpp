@@ -51,7 +51,7 @@ std::unique_ptr<Policy> begun() {
 Merges merged(Policy& policy, Layer layer) {
     const auto observations = layer.observations();
     Merges merges = policy.merge(observations, 1);
-    require_merges("it", observations, 1, merges);
+    require_valid_merges("it", observations, 1, merges);
     return merges;
 }
 

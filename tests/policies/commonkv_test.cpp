@@ -60,7 +60,7 @@ struct Prompt {
         made->begin(context(share));
         const auto selections = select_all(*made, cache);
         for (size_t layer = 0; layer < selections.size(); ++layer)
-            require_stored("commonkv", static_cast<int>(layer), kShape, selections[layer]);
+            require_valid_storage("commonkv", static_cast<int>(layer), kShape, selections[layer]);
         return selections;
     }
 };
@@ -73,7 +73,7 @@ Directions directions_of(int first, int end, int rank) {
     for (int layer = first; layer < end; ++layer)
         for (const auto which : {Projected::keys, Projected::values})
             accumulate_gram_matrix(projection_of(layer, which).weight, kHidden, products);
-    Directions found = leading_directions(products, kHidden, rank);
+    Directions found = leading_eigenvectors(products, kHidden, rank);
     for (double& value : found.eigenvalues) value = std::sqrt(value);
     return found;
 }

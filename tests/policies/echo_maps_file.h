@@ -59,7 +59,7 @@ class EchoMapsFile {
 inline std::string echo_maps_for(const ModelShape& shape) {
     static std::map<std::tuple<int, int, int>, std::unique_ptr<EchoMapsFile>> files;
     auto& file = files[{shape.n_layers, shape.n_kv_heads, shape.head_dim}];
-    if (!file) file = std::make_unique<EchoMapsFile>(echo_layout(shape.n_layers > 1 ? 0.7 : 1.0, shape), "");
+    if (!file) file = std::make_unique<EchoMapsFile>(echo_layout_for_ratio(shape.n_layers > 1 ? 0.7 : 1.0, shape), "");
     return file->path();
 }
 

@@ -25,7 +25,7 @@ std::vector<Selection> select(const EchoMapsFile& file, const std::string& param
     std::vector<Selection> selections;
     for (const auto& layer : cache.observations) selections.push_back(policy->select(*layer));
     for (size_t layer = 0; layer < selections.size(); ++layer)
-        require_stored("echokv", static_cast<int>(layer), kShape, selections[layer]);
+        require_valid_storage("echokv", static_cast<int>(layer), kShape, selections[layer]);
     return selections;
 }
 
@@ -68,7 +68,7 @@ double predicted(const EchoLayout& layout, const Matrix& map, const std::vector<
 TEST_CASE("EchoKV's layouts equal those of its table", "[echokv]") {
     const ModelShape llama{32, 32, 8, 128};
     const auto is = [&](double ratio, int group, int local, double real) {
-        const EchoLayout layout = echo_layout(ratio, llama);
+        const EchoLayout layout = echo_layout_for_ratio(ratio, llama);
         CHECK(layout.group == group);
         CHECK(layout.local == local);
         CHECK(layout.ratio() == Approx(real).epsilon(1e-3));
@@ -78,14 +78,14 @@ TEST_CASE("EchoKV's layouts equal those of its table", "[echokv]") {
     is(0.5, 2, 0, 0.5);
     is(0.3, 4, 64, 0.297);
     is(1.0, 1, 0, 1.0);
-    CHECK_THROWS_AS(echo_layout(0, llama), EchoMapsError);
-    CHECK_THROWS_AS(echo_layout(1.1, llama), EchoMapsError);
-    CHECK_THROWS_WITH(echo_layout(0.01, llama), Contains("groups of 100 layers"));
+    CHECK_THROWS_AS(echo_layout_for_ratio(0, llama), EchoMapsError);
+    CHECK_THROWS_AS(echo_layout_for_ratio(1.1, llama), EchoMapsError);
+    CHECK_THROWS_WITH(echo_layout_for_ratio(0.01, llama), Contains("groups of 100 layers"));
 }
 
 TEST_CASE("EchoKV's layouts are as close to a ratio as possible, whatever the size of the last group", "[echokv]") {
     // 30 layers in groups of 4 leave a group of 2.
-    const EchoLayout small = echo_layout(0.3, {30, 9, 3, 64});
+    const EchoLayout small = echo_layout_for_ratio(0.3, {30, 9, 3, 64});
     CHECK(small.group == 4);
     CHECK(small.local == 8);
     CHECK(small.model_ratio() == Approx((8 * 192 + 22 * 8) / (30 * 192.0)));
@@ -93,7 +93,7 @@ TEST_CASE("EchoKV's layouts are as close to a ratio as possible, whatever the si
         for (double ratio = 0.05; ratio <= 1.0; ratio += 0.05) {
             CAPTURE(shape.n_layers, ratio);
             if (ratio * shape.n_layers < 1) continue;
-            const EchoLayout layout = echo_layout(ratio, shape);
+            const EchoLayout layout = echo_layout_for_ratio(ratio, shape);
             CHECK(std::abs(layout.model_ratio() - ratio) <= 0.015 + 1e-9);
             CHECK(layout.local >= 0);
             CHECK(layout.local <= layout.width());

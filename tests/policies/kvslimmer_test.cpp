@@ -147,7 +147,7 @@ TEST_CASE("pairs and merged keys equal those of scripts/golden/kvslimmer.py", "[
         const auto policy = begun("kvslimmer:sinks=" + std::to_string(one["sinks"].get<int>()), 200, layer.shape);
         const auto observations = layer.observations();
         const Merges merges = policy->merge(observations, one["n_merges"]);
-        require_merges("it", observations, one["n_merges"], merges);
+        require_valid_merges("it", observations, one["n_merges"], merges);
         CHECK(merges.first == one["first"].get<std::vector<uint32_t>>());
         REQUIRE(merges.keys.size() == one["merged"].size());
         for (size_t i = 0; i < merges.keys.size(); ++i)
@@ -309,17 +309,17 @@ TEST_CASE("entries that stay whole are not merged", "[kvslimmer]") {
     for (const uint32_t first : merges.first) CHECK((first + 1 < 5 || first >= 9));
     const std::vector<float> key(4, 0.0f);
     for (const uint32_t first : {4u, 5u, 7u, 8u})
-        CHECK_THROWS_AS(require_merges("it", observations, 2, {{first}, key}), SelectionError);
-    for (const uint32_t first : {3u, 9u}) CHECK_NOTHROW(require_merges("it", observations, 2, {{first}, key}));
+        CHECK_THROWS_AS(require_valid_merges("it", observations, 2, {{first}, key}), SelectionError);
+    for (const uint32_t first : {3u, 9u}) CHECK_NOTHROW(require_valid_merges("it", observations, 2, {{first}, key}));
 }
 
 TEST_CASE("invalid merges are refused", "[kvslimmer]") {
     const Layer layer = uniform(6);
     const auto refused = [&](Merges merges, int64_t n) {
-        CHECK_THROWS_AS(require_merges("it", layer.observations(), n, merges), SelectionError);
+        CHECK_THROWS_AS(require_valid_merges("it", layer.observations(), n, merges), SelectionError);
     };
     const std::vector<float> key(4, 0.0f), two(8, 0.0f);
-    CHECK_NOTHROW(require_merges("it", layer.observations(), 2, {{1, 3}, two}));
+    CHECK_NOTHROW(require_valid_merges("it", layer.observations(), 2, {{1, 3}, two}));
     refused({{}, {}}, 2);
     refused({{1, 3}, two}, 1);
     refused({{1, 2}, two}, 2);

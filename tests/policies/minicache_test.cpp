@@ -29,7 +29,7 @@ std::unique_ptr<Policy> begun(const std::string& policy, const Cache& cache, dou
 std::vector<Selection> select(const std::string& policy, Cache& cache, double share) {
     const auto selections = select_all(*begun(policy, cache, share), cache);
     for (size_t layer = 0; layer < selections.size(); ++layer)
-        require_stored("minicache", static_cast<int>(layer), kShape, selections[layer]);
+        require_valid_storage("minicache", static_cast<int>(layer), kShape, selections[layer]);
     return selections;
 }
 

@@ -44,7 +44,7 @@ std::vector<Selection> select(const std::string& policy, Cache& cache, const Run
     std::vector<Selection> selections;
     for (const auto& layer : cache.observations) {
         selections.push_back(made->select(*layer));
-        require_stored("palu", layer->layer, kShape, selections.back());
+        require_valid_storage("palu", layer->layer, kShape, selections.back());
     }
     return selections;
 }
@@ -89,7 +89,7 @@ std::vector<double> eigenvalues(const std::vector<std::vector<double>>& columns)
     for (const auto& column : columns)
         for (size_t i = 0; i < width; ++i)
             for (size_t j = 0; j < width; ++j) products[i * width + j] += column[i] * column[j];
-    return leading_directions(products, static_cast<int>(width), static_cast<int>(width)).eigenvalues;
+    return leading_eigenvectors(products, static_cast<int>(width), static_cast<int>(width)).eigenvalues;
 }
 
 }  // namespace
@@ -97,16 +97,16 @@ std::vector<double> eigenvalues(const std::vector<std::vector<double>>& columns)
 TEST_CASE("leading directions are orthonormal eigenvectors in descending order", "[palu]") {
     // [[2, 1], [1, 2]] has eigenvalue 3 along (1, 1) and 1 along (1, -1).
     const std::vector<double> matrix{2, -100, 1, 2};  // numbers above the diagonal are ignored
-    const Directions both = leading_directions(matrix, 2, 2);
+    const Directions both = leading_eigenvectors(matrix, 2, 2);
     CHECK(both.eigenvalues[0] == Approx(3));
     CHECK(both.eigenvalues[1] == Approx(1));
     CHECK(both.vectors[0] == Approx(both.vectors[1]));
     CHECK(std::abs(both.vectors[0]) == Approx(std::sqrt(0.5)));
     CHECK(both.vectors[2] == Approx(-both.vectors[3]));
-    CHECK(leading_directions(matrix, 2, 1).vectors.size() == 2);
-    CHECK_THROWS_AS(leading_directions(std::vector<double>{NAN, 0, 1, 2}, 2, 1), ScoreError);
-    CHECK_THROWS_AS(leading_directions(matrix, 2, 3), std::logic_error);
-    CHECK_THROWS_AS(leading_directions(matrix, 3, 1), std::logic_error);
+    CHECK(leading_eigenvectors(matrix, 2, 1).vectors.size() == 2);
+    CHECK_THROWS_AS(leading_eigenvectors(std::vector<double>{NAN, 0, 1, 2}, 2, 1), ScoreError);
+    CHECK_THROWS_AS(leading_eigenvectors(matrix, 2, 3), std::logic_error);
+    CHECK_THROWS_AS(leading_eigenvectors(matrix, 3, 1), std::logic_error);
     std::vector<double> sums(4, 0.0);
     accumulate_gram_matrix(std::vector<float>{1, 2, 3, 5}, 2, sums);
     CHECK(sums == std::vector<double>{10, 0, 17, 29});
@@ -306,6 +306,6 @@ TEST_CASE("an offset must have as many numbers as a head", "[palu]") {
     Cache cache = random_cache(kShape, kTokens, 7);
     auto selection = select("palu", cache, context_of(cache, 0.5))[0];
     selection.stored->rows[2].stored[0].values.offset.assign(15, 1.0f);
-    CHECK_THROWS_WITH(require_stored("palu", 0, kShape, selection),
+    CHECK_THROWS_WITH(require_valid_storage("palu", 0, kShape, selection),
                       Contains("16 numbers in an offset") && Contains("15"));
 }

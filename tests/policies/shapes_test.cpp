@@ -61,7 +61,7 @@ TEST_CASE("the interface supports entries with some channels only", "[shapes]") 
     const Selection selection = select_all(*policy, cache, 11)[0];
     const auto& layer = selection.stored;
     REQUIRE(layer);
-    require_stored("it", 0, cache.observations[0]->shape, selection);
+    require_valid_storage("it", 0, cache.observations[0]->shape, selection);
     const StoredRow& row = layer->rows.at(1);
     REQUIRE(row.stored.size() == 1);
     CHECK(row.stored[0].positions == std::vector<uint32_t>{0, 1, 2});
@@ -73,7 +73,7 @@ TEST_CASE("the interface supports entries with some channels only", "[shapes]") 
         StoredRow& other = turned.stored->rows[1];
         auto& positions = plain ? other.plain : other.stored[0].positions;
         std::reverse(positions.begin(), positions.end());
-        CHECK_THROWS_WITH(require_stored("it", 0, cache.observations[0]->shape, turned),
+        CHECK_THROWS_WITH(require_valid_storage("it", 0, cache.observations[0]->shape, turned),
                           Catch::Matchers::Contains("row 1: expected positions in ascending order"));
     }
     // 8 whole entries; otherwise 3 of 4 key channels and all 8 value channels, plus the channel indices.
@@ -86,7 +86,7 @@ TEST_CASE("the interface supports vectors rebuilt by maps", "[shapes]") {
     const Selection selection = select_all(*policy, cache, 6)[0];
     const auto& layer = selection.stored;
     REQUIRE(layer);
-    require_stored("it", 0, cache.observations[0]->shape, selection);
+    require_valid_storage("it", 0, cache.observations[0]->shape, selection);
     const StoredEntries& entries = layer->rows.at(1).stored.at(0);
     for (size_t i = 0; i < 6; ++i) {
         for (size_t c = 0; c < 8; ++c) {
@@ -111,7 +111,7 @@ TEST_CASE("the interface supports merged entries: n equal merged entries attend 
     CHECK(selection.rows[0] == std::vector<uint32_t>{1, 3, 4});
     const auto& stored = selection.stored;
     REQUIRE(stored);
-    require_stored("it", 0, cache.observations[0]->shape, selection);
+    require_valid_storage("it", 0, cache.observations[0]->shape, selection);
     // The first pair and the single token have unchanged vectors.
     const StoredEntries& pairs = stored->rows[0].stored.at(0);
     CHECK(pairs.masses == std::vector<float>{2, 2});

@@ -72,7 +72,7 @@ TEST_CASE("ThinK keeps the channels with the largest scores, for all keys but th
                 }
                 CHECK(least > most);
             }
-            require_stored("think", static_cast<int>(layer), kShape, selection);
+            require_valid_storage("think", static_cast<int>(layer), kShape, selection);
         }
     }
 }

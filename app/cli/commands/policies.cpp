@@ -31,7 +31,7 @@ analysis::Table parameters_of(const policies::Definition& definition) {
     for (const auto& parameter : definition.parameters) {
         std::string range = parameter.range.text();
         for (const auto& choice : parameter.choices) range += (range.empty() ? "" : " | ") + choice;
-        table.rows.push_back({{parameter.name, std::string(policies::name_of(parameter.kind)),
+        table.rows.push_back({{parameter.name, std::string(policies::parameter_kind_name(parameter.kind)),
                                policies::to_text(parameter.fallback), range, parameter.help}});
     }
     return table;

@@ -89,6 +89,6 @@ void note_missing_character(uint32_t character) {
                                               what, package));
 }
 
-std::vector<std::string> take_missing_fonts() { return std::exchange(missing().sentences, {}); }
+std::vector<std::string> take_missing_font_messages() { return std::exchange(missing().sentences, {}); }
 
 }  // namespace kvscope::gui

@@ -12,6 +12,6 @@ std::string font_package(uint32_t character);
 void note_missing_character(uint32_t character);
 
 /// Returns new messages about missing fonts: one per package, and one for all characters without a package.
-std::vector<std::string> take_missing_fonts();
+std::vector<std::string> take_missing_font_messages();
 
 }  // namespace kvscope::gui

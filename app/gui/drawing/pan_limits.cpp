@@ -7,9 +7,10 @@
 
 namespace kvscope::gui {
 
-std::pair<double, double> moved_within(double min, double max, double low, double high, bool is_logarithmic) {
+std::pair<double, double> move_range_within_limits(double min, double max, double low, double high,
+                                                   bool is_logarithmic) {
     if (is_logarithmic) {
-        const auto [from, to] = moved_within(std::log(min), std::log(max), std::log(low), std::log(high));
+        const auto [from, to] = move_range_within_limits(std::log(min), std::log(max), std::log(low), std::log(high));
         // exp(log(limit)) may differ from the limit in the last bit.
         return {from <= std::log(low) ? low : std::exp(from), to >= std::log(high) ? high : std::exp(to)};
     }
@@ -19,9 +20,9 @@ std::pair<double, double> moved_within(double min, double max, double low, doubl
     return {min, max};
 }
 
-void keep_within(ImAxis which, double low, double high, bool is_logarithmic) {
+void keep_axis_within_limits(ImAxis which, double low, double high, bool is_logarithmic) {
     ImPlotAxis& axis = ImPlot::GetCurrentPlot()->Axes[which];
-    const auto [min, max] = moved_within(axis.Range.Min, axis.Range.Max, low, high, is_logarithmic);
+    const auto [min, max] = move_range_within_limits(axis.Range.Min, axis.Range.Max, low, high, is_logarithmic);
     if (min != axis.Range.Min || max != axis.Range.Max) axis.SetRange(min, max);
 }
 

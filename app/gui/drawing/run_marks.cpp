@@ -49,17 +49,17 @@ float alpha_of(Dash dash) {
 }
 
 void hatch(ImVec2 min, ImVec2 max, float rise, ImU32 color, ImDrawList* list) {
-    const float gap = std::max(4.0f, 2.5f * pixels_of_point());
+    const float gap = std::max(4.0f, 2.5f * pixels_per_point());
     list->PushClipRect(min, max, true);
     const float climb = rise * (max.x - min.x);
     for (float y = min.y + gap / 2; y < max.y + climb; y += gap)
-        list->AddLine({min.x, y}, {max.x, y - climb}, color, std::max(1.0f, 0.8f * pixels_of_point()));
+        list->AddLine({min.x, y}, {max.x, y - climb}, color, std::max(1.0f, 0.8f * pixels_per_point()));
     list->PopClipRect();
 }
 
 }  // namespace
 
-float pixels_of_point() { return pixels_a_point * ImGui::GetStyle().FontScaleMain; }
+float pixels_per_point() { return pixels_a_point * ImGui::GetStyle().FontScaleMain; }
 
 bool wants_rim(const Theme& theme, analysis::Rgb color) {
     return theme.brightness == Brightness::light && analysis::wants_rim(color);
@@ -85,8 +85,8 @@ void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analy
     const std::vector<ImVec2> corners = corners_of(marker, at, r);
     if (marker == Marker::cross) {
         const float width =
-            static_cast<float>(analysis::cross_stroke_width(static_cast<double>(size / pixels_of_point()))) *
-            pixels_of_point();
+            static_cast<float>(analysis::cross_stroke_width(static_cast<double>(size / pixels_per_point()))) *
+            pixels_per_point();
         for (size_t i = 0; i < corners.size(); i += 2) list->AddLine(corners[i], corners[i + 1], fill, width);
         return;
     }
@@ -96,8 +96,8 @@ void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analy
                           ImDrawFlags_Closed);
 }
 
-void draw_run_chip(const Theme& theme, const analysis::LineStyle& style, ImVec2 from, float side, ImDrawList* list,
-                   bool is_filled) {
+void draw_run_marker(const Theme& theme, const analysis::LineStyle& style, ImVec2 from, float side, ImDrawList* list,
+                     bool is_filled) {
     const Marker marker = style.marker == Marker::none ? Marker::circle : style.marker;
     const ImVec2 at{from.x + side / 2, from.y + side / 2};
     if (is_filled)
@@ -106,11 +106,11 @@ void draw_run_chip(const Theme& theme, const analysis::LineStyle& style, ImVec2 
         draw_hollow_marker(marker, at, side, packed(line_on_ground(style.color, theme)), list);
 }
 
-void draw_inline_run_chip(const Theme& theme, const analysis::LineStyle& style, float height) {
+void draw_inline_run_marker(const Theme& theme, const analysis::LineStyle& style, float height) {
     const float side = 0.7f * ImGui::GetFontSize();
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float line = height > 0 ? height : ImGui::GetTextLineHeight();
-    draw_run_chip(theme, style, {at.x, at.y + (line - side) / 2}, side, ImGui::GetWindowDrawList());
+    draw_run_marker(theme, style, {at.x, at.y + (line - side) / 2}, side, ImGui::GetWindowDrawList());
     ImGui::Dummy({side, height});
     ImGui::SameLine();
 }

@@ -9,7 +9,7 @@
 namespace kvscope::gui {
 
 /// Returns the pixels per point (1/72 inch) of line widths and markers at the present text size.
-float pixels_of_point();
+float pixels_per_point();
 
 /// Whether a color is so pale that it needs an outline on this background.
 bool wants_rim(const Theme& theme, analysis::Rgb color);
@@ -20,11 +20,11 @@ void draw_marker(const Theme& theme, analysis::Marker marker, ImVec2 at, float s
                  ImDrawList* list);
 
 /// Draws a run's marker in a square of size `side`. @param is_filled false draws only the outline, for hidden runs
-void draw_run_chip(const Theme& theme, const analysis::LineStyle& style, ImVec2 from, float side, ImDrawList* list,
-                   bool is_filled = true);
+void draw_run_marker(const Theme& theme, const analysis::LineStyle& style, ImVec2 from, float side, ImDrawList* list,
+                     bool is_filled = true);
 
 /// Adds the marker to a line of text. @param height height of the line, or 0 for the text height
-void draw_inline_run_chip(const Theme& theme, const analysis::LineStyle& style, float height = 0);
+void draw_inline_run_marker(const Theme& theme, const analysis::LineStyle& style, float height = 0);
 
 /// Draws a bar whose fill shows the dashes of the run's curve: full for solid, hatched for dashed, empty for dotted,
 /// horizontal lines for dash-dotted. A bar too thin for a pattern is paler instead.

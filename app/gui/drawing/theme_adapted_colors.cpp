@@ -25,7 +25,7 @@ ImVec4 mixed(ImVec4 a, ImVec4 b, float share) {
     return {a.x + share * (b.x - a.x), a.y + share * (b.y - a.y), a.z + share * (b.z - a.z), 1};
 }
 
-ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme) {
+ImVec4 adapt_area_color_to_theme(analysis::Rgb color, const Theme& theme) {
     if (theme.brightness == Brightness::light) return opaque(color);
     if (color == analysis::Rgb{}) return theme.ink;
     const auto [least, most] = std::minmax({color.r, color.g, color.b});
@@ -44,10 +44,10 @@ ImVec4 seen_on_ground(analysis::Rgb color, const Theme& theme) {
 ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme) {
     if (theme.brightness == Brightness::light) return opaque(color);
     if (const auto on_dark = analysis::policy_color_on_dark(color)) return opaque(*on_dark);
-    return is_pale_hue(color) ? opaque(color) : seen_on_ground(color, theme);
+    return is_pale_hue(color) ? opaque(color) : adapt_area_color_to_theme(color, theme);
 }
 
-analysis::ColorMap map_on_ground(analysis::ColorMap on_paper, const Theme& theme) {
+analysis::ColorMap adapt_color_map_to_theme(analysis::ColorMap on_paper, const Theme& theme) {
     using analysis::ColorMap;
     if (theme.brightness == Brightness::light) return on_paper;
     if (on_paper == ColorMap::viridis_reversed) return ColorMap::viridis;

@@ -10,7 +10,7 @@ namespace kvscope::gui {
 namespace {
 
 ImU32 packed_at(analysis::ColorMap on_paper, double t, const Theme& theme) {
-    return packed(analysis::color_at(map_on_ground(on_paper, theme), t));
+    return packed(analysis::color_at(adapt_color_map_to_theme(on_paper, theme), t));
 }
 
 std::optional<ImU32> color_of(char cell, const Theme& theme) {

@@ -106,7 +106,7 @@ class ThreadedSession final : public EngineSession {
           jobs_(progress_, notice_, wake_, n_threads) {}
 
     uint64_t run(const RunRequest& request) override {
-        program::RunJob job = job_of(request);
+        program::RunJob job = make_run_job(request);
         const RunRequest named = naming_its_model(request);
         if (job.output.empty()) job.output = outputs_.place_for(named);
         if (is_paused_at(job.output) && stopped_->request == named) return continue_stopped_run();
@@ -172,15 +172,15 @@ class ThreadedSession final : public EngineSession {
         const Document* of = session_.document(document);
         if (!of || prompt >= of->reader()->n_prompts()) return;
         const auto reader = of->file();
-        jobs_.enqueue(fmt::format("{}: prefill", of->name()),
-                      [this, document, prompt, path, reader, places = known_models_()] {
-                          model_.need(*reader, path.empty() ? places : std::vector{path});
-                          progress_.go_on(EngineStatus::State::running,
-                                          fmt::format("{}: prefill", reader->path().filename().string()));
-                          const auto tokens = engine::read_prompt_from_trace(*model_.get(), *reader, prompt, 0);
-                          keep(document, prompt,
-                               compute_live_prefill(*model_.get(), tokens, reader->prompt(prompt).window, progress_));
-                      });
+        jobs_.enqueue(
+            fmt::format("{}: prefill", of->name()), [this, document, prompt, path, reader, places = known_models_()] {
+                model_.need(*reader, path.empty() ? places : std::vector{path});
+                progress_.go_on(EngineStatus::State::running,
+                                fmt::format("{}: prefill", reader->path().filename().string()));
+                const auto tokens = engine::stored_prompt(*model_.get(), *reader, prompt, 0);
+                keep(document, prompt,
+                     compute_prefill_observations(*model_.get(), tokens, reader->prompt(prompt).window, progress_));
+            });
     }
 
     void compute_spectra(int document) override {
@@ -517,7 +517,7 @@ class ThreadedSession final : public EngineSession {
                                     fmt::format("{}: a further question", job->reader->path().filename().string()));
                     return *model_.get();
                 };
-                answer(*job, model, progress_, events);
+                answer_question_job(*job, model, progress_, events);
             },
             [this, job, document] {
                 finish_answers_with_error(
@@ -583,7 +583,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     void keep(int document, int prompt, std::shared_ptr<const engine::PrefillObservations> live) {
-        const auto kept = prefill_in_memory(std::move(live), is_busy());
+        const auto kept = make_prefill_in_memory(std::move(live), is_busy());
         jobs_.post([this, document, prompt, kept] { prefills_.keep(document, {prompt}, kept); });
     }
 
@@ -623,7 +623,7 @@ class ThreadedSession final : public EngineSession {
             for (size_t i = 0; i < contexts.size(); ++i) {
                 if (std::ranges::equal(contexts[i], live->token_ids())) prompts.push_back(static_cast<int>(i));
             }
-            const auto kept = prefill_in_memory(live, is_busy());
+            const auto kept = make_prefill_in_memory(live, is_busy());
             jobs_.post([this, run, kept, caches, prompts] {
                 if (run->document() < 0) return;
                 prefills_.keep(run->document(), prompts, kept);

@@ -2,7 +2,7 @@
 
 namespace kvscope::gui {
 
-program::RunJob job_of(const RunRequest& request) {
+program::RunJob make_run_job(const RunRequest& request) {
     program::RunJob job;
     job.model = request.model;
     job.prompts.push_back({request.name, request.context, {}});

@@ -44,14 +44,15 @@ class InMemory final : public PrefillInMemory {
 
 }  // namespace
 
-std::shared_ptr<const PrefillInMemory> prefill_in_memory(std::shared_ptr<const engine::PrefillObservations> prefill,
-                                                         std::function<bool()> is_engine_busy) {
+std::shared_ptr<const PrefillInMemory> make_prefill_in_memory(
+    std::shared_ptr<const engine::PrefillObservations> prefill, std::function<bool()> is_engine_busy) {
     return std::make_shared<InMemory>(std::move(prefill), std::move(is_engine_busy));
 }
 
-std::shared_ptr<const engine::PrefillObservations> compute_live_prefill(const engine::Model& model,
-                                                                        const engine::Prompt& prompt, int64_t window,
-                                                                        engine::Progress& progress) {
+std::shared_ptr<const engine::PrefillObservations> compute_prefill_observations(const engine::Model& model,
+                                                                                const engine::Prompt& prompt,
+                                                                                int64_t window,
+                                                                                engine::Progress& progress) {
     const auto n = static_cast<size_t>(prompt.n_visible());
     const std::span<const int32_t> ids = std::span<const int32_t>(prompt.ids).first(n);
     const int64_t recorded = window > 0 ? window : engine::ExperimentOptions().window;

@@ -88,8 +88,8 @@ void finish_answers_with_error(const QuestionJob& job,
     }
 }
 
-void answer(QuestionJob& job, const std::function<const engine::Model&()>& model, engine::Progress& progress,
-            const QuestionEvents& events) {
+void answer_question_job(QuestionJob& job, const std::function<const engine::Model&()>& model,
+                         engine::Progress& progress, const QuestionEvents& events) {
     try {
         const engine::Model& loaded = model();
         make_again(job, loaded, progress, events);

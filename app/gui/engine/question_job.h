@@ -28,7 +28,7 @@ struct QuestionJob {
     std::vector<Asked> runs;
 };
 
-/// Callbacks of answer(), called on the engine's thread.
+/// Callbacks of answer_question_job(), called on the engine's thread.
 struct QuestionEvents {
     std::function<void(int answer, std::function<void(FurtherAnswer&)>)> on_change;
     std::function<void(const QuestionJob::Asked&, const engine::RepeatedRun&)> on_made_again;
@@ -36,8 +36,8 @@ struct QuestionEvents {
 
 /// Rebuilds missing caches, then asks all caches as one batch. Finishes every answer before it rethrows an exception.
 /// @param model returns the trace's model and loads it if necessary
-void answer(QuestionJob& job, const std::function<const engine::Model&()>& model, engine::Progress& progress,
-            const QuestionEvents& events);
+void answer_question_job(QuestionJob& job, const std::function<const engine::Model&()>& model,
+                         engine::Progress& progress, const QuestionEvents& events);
 
 /// Finishes the unfinished answers of a dropped job with an error.
 void finish_answers_with_error(const QuestionJob& job,

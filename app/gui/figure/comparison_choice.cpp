@@ -7,8 +7,8 @@
 
 namespace kvscope::gui {
 
-bool choose_comparison(const char* view, const Context& context, AutomaticComparison automatic,
-                       Comparison& comparison) {
+bool draw_comparison_choice(const char* view, const Context& context, AutomaticComparison automatic,
+                            Comparison& comparison) {
     using Kind = Comparison::Kind;
     const Session& session = context.session;
     const auto& documents = session.documents();
@@ -44,7 +44,7 @@ bool choose_comparison(const char* view, const Context& context, AutomaticCompar
     return true;
 }
 
-void choose_reference(const Session& session, AnswerReference& reference) {
+void draw_reference_choice(const Session& session, AnswerReference& reference) {
     reference.resolve(session);
     const bool has_a = session.pair.a && session.exists(*session.pair.a);
     ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());

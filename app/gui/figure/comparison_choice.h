@@ -7,9 +7,10 @@
 namespace kvscope::gui {
 
 /// Draws the combo "##compare <view>" if a pair or a second trace exists. @returns whether it was drawn
-bool choose_comparison(const char* view, const Context& context, AutomaticComparison automatic, Comparison& comparison);
+bool draw_comparison_choice(const char* view, const Context& context, AutomaticComparison automatic,
+                            Comparison& comparison);
 
 /// Draws the combo "##answers against" for the reference run of answers, and finds the chosen run in the session.
-void choose_reference(const Session& session, AnswerReference& reference);
+void draw_reference_choice(const Session& session, AnswerReference& reference);
 
 }  // namespace kvscope::gui

@@ -21,17 +21,17 @@ size_t ticks_that_fit(float length, float each) {
 
 }  // namespace
 
-ImVec2 small_text_size(const std::string& text) {
+ImVec2 measure_small_text(const std::string& text) {
     return ImGui::GetFont()->CalcTextSizeA(small_text * ImGui::GetFontSize(), FLT_MAX, 0, text.c_str());
 }
 
 void draw_full_text_tooltip(ImVec2 at, const std::string& shown, const std::string& whole) {
     if (whole.empty() || !ImGui::IsWindowHovered()) return;
-    const ImVec2 size = small_text_size(shown);
+    const ImVec2 size = measure_small_text(shown);
     if (ImGui::IsMouseHoveringRect(at, {at.x + size.x, at.y + size.y})) ImGui::SetTooltip("%s", whole.c_str());
 }
 
-void add_small_text(ImDrawList* list, ImVec2 at, ImU32 color, const std::string& text) {
+void draw_small_text(ImDrawList* list, ImVec2 at, ImU32 color, const std::string& text) {
     list->AddText(ImGui::GetFont(), small_text * ImGui::GetFontSize(), at, color, text.c_str());
 }
 
@@ -45,7 +45,7 @@ analysis::Ticks x_ticks(const Axis& axis, float width) {
 
 float widest_label(const analysis::Ticks& ticks) {
     float width = 0;
-    for (const auto& tick : ticks.ticks) width = std::max(width, small_text_size(tick.label).x);
+    for (const auto& tick : ticks.ticks) width = std::max(width, measure_small_text(tick.label).x);
     return width;
 }
 
@@ -64,17 +64,17 @@ void draw_ticks(const Context& context, const PlotFrame& frame, bool x_labels, b
         for (const auto& tick : ticks.ticks) {
             const float x = frame.x_of(tick.value);
             if (x < frame.min.x - 1 || x > frame.max.x + 1) continue;
-            const float width = small_text_size(tick.label).x;
+            const float width = measure_small_text(tick.label).x;
             if (x - width / 2 < free_from) continue;
             list->AddLine({x, frame.max.y}, {x, frame.max.y + gap}, ink);
-            add_small_text(list, {std::round(x - width / 2), frame.max.y + gap + 1}, ink, tick.label);
+            draw_small_text(list, {std::round(x - width / 2), frame.max.y + gap + 1}, ink, tick.label);
             free_from = x + width / 2 + 0.4f * line;
         }
         const std::string title = analysis::axis_title(frame.x_axis.title, frame.x_axis.unit, ticks.exponent);
-        const float width = small_text_size(title).x;
+        const float width = measure_small_text(title).x;
         const float most_right = ImGui::GetWindowPos().x + ImGui::GetWindowWidth() - width;
         const float left = std::min((frame.min.x + frame.max.x - width) / 2, most_right);
-        add_small_text(list, {std::max(left, ImGui::GetWindowPos().x), frame.max.y + line + gap + 2}, ink, title);
+        draw_small_text(list, {std::max(left, ImGui::GetWindowPos().x), frame.max.y + line + gap + 2}, ink, title);
     }
     if (y_labels) {
         const auto ticks = y_ticks(frame.y_axis, frame.max.y - frame.min.y);
@@ -87,8 +87,8 @@ void draw_ticks(const Context& context, const PlotFrame& frame, bool x_labels, b
             if (overlaps) continue;
             taken.push_back(y);
             list->AddLine({frame.min.x - gap, y}, {frame.min.x, y}, ink);
-            const ImVec2 at{frame.min.x - gap - 2 - small_text_size(tick.label).x, std::round(y - line / 2)};
-            add_small_text(list, at, ink, tick.label);
+            const ImVec2 at{frame.min.x - gap - 2 - measure_small_text(tick.label).x, std::round(y - line / 2)};
+            draw_small_text(list, at, ink, tick.label);
             draw_full_text_tooltip(at, tick.label, tick.whole);
             draw_badges_over_text(context, tick.label, at, line);
         }

@@ -12,11 +12,11 @@ namespace kvscope::gui {
 
 constexpr float small_text = 0.87f;  ///< font size of tick labels and panel titles, relative to normal text
 
-ImVec2 small_text_size(const std::string& text);
+ImVec2 measure_small_text(const std::string& text);
 /// Shows `whole` as a tooltip over the shortened text `shown`. Does nothing if `whole` is empty.
 void draw_full_text_tooltip(ImVec2 at, const std::string& shown, const std::string& whole);
 
-void add_small_text(ImDrawList* list, ImVec2 at, ImU32 color, const std::string& text);
+void draw_small_text(ImDrawList* list, ImVec2 at, ImU32 color, const std::string& text);
 
 /// Returns ticks with labels that do not overlap. @param width length of the axis in pixels
 analysis::Ticks x_ticks(const analysis::Axis& axis, float width);

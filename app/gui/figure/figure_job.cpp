@@ -135,7 +135,7 @@ bool PreparedFigure::is_of(const TraceRequest& request) const {
     return traces.size() == 1 && traces.front() == std::pair{request.document, request.options.prompt};
 }
 
-std::vector<RunKey> sides_of(const FigureRequest& request) {
+std::vector<RunKey> sides_of_difference(const FigureRequest& request) {
     std::vector<RunKey> sides;
     for (size_t i = 0; request.difference && i < request.n_traces(); ++i) {
         const TraceRequest side = request.trace(i);
@@ -144,7 +144,7 @@ std::vector<RunKey> sides_of(const FigureRequest& request) {
     return sides;
 }
 
-std::string stamp_of(const Session& session, const FigureRequest& request) {
+std::string figure_change_stamp(const Session& session, const FigureRequest& request) {
     std::string stamp =
         fmt::format("{}|{}{}|{}", request.figure, request.difference, request.against_each, stamp_of_others(session));
     for (size_t i = 0; i < request.n_traces(); ++i) stamp += '|' + stamp_of_trace(session, request.trace(i));
@@ -152,7 +152,7 @@ std::string stamp_of(const Session& session, const FigureRequest& request) {
 }
 
 FigureJob::FigureJob(const Session& session, const FigureRequest& request, Names names)
-    : name_(request.figure), difference_(request.difference), sides_(sides_of(request)) {
+    : name_(request.figure), difference_(request.difference), sides_(sides_of_difference(request)) {
     const auto name_of_side = [&](const RunKey& run) {
         return names == Names::in_full ? session.look(run).label : label_in_title(session, run);
     };
@@ -208,10 +208,11 @@ analysis::Table FigureJob::numbers() const {
                        : analysis::make_numbers(definition, parts_);
 }
 
-TaskResult<MadeFigure> ask_figure(Session& session, const TaskSlot<MadeFigure>& slot, const FigureRequest& request) {
+TaskResult<MadeFigure> request_figure(Session& session, const TaskSlot<MadeFigure>& slot,
+                                      const FigureRequest& request) {
     try {
         const FigureJob job(session, request, FigureJob::Names::in_titles);
-        return session.tasks.ask(slot, "", stamp_of(session, request), [job]() -> MadeFigure {
+        return session.tasks.ask(slot, "", figure_change_stamp(session, request), [job]() -> MadeFigure {
             try {
                 PreparedFigure prepared = prepare_figure(job.figure());
                 prepared.runs = job.runs();
@@ -227,12 +228,13 @@ TaskResult<MadeFigure> ask_figure(Session& session, const TaskSlot<MadeFigure>& 
     }
 }
 
-TaskResult<std::vector<MadeFigure>> ask_figures(Session& session, const TaskSlot<std::vector<MadeFigure>>& slot,
-                                                const FigureRequest& request) {
+TaskResult<std::vector<MadeFigure>> request_figures_by_trace(Session& session,
+                                                             const TaskSlot<std::vector<MadeFigure>>& slot,
+                                                             const FigureRequest& request) {
     using Made = std::vector<MadeFigure>;
     try {
         const FigureJob job(session, request, FigureJob::Names::in_titles);
-        return session.tasks.ask(slot, "", stamp_of(session, request), [job] {
+        return session.tasks.ask(slot, "", figure_change_stamp(session, request), [job] {
             Made made;
             for (analysis::TraceFigure& each : job.figures()) {
                 made.push_back({nullptr, each.nothing});
@@ -251,8 +253,8 @@ TaskResult<std::vector<MadeFigure>> ask_figures(Session& session, const TaskSlot
     }
 }
 
-std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const TaskResult<MadeFigure>& answer,
-                                                       const char* waiting) {
+std::shared_ptr<const PreparedFigure> figure_or_draw_reason(const Context& context,
+                                                            const TaskResult<MadeFigure>& answer, const char* waiting) {
     if (answer.value && answer.value->figure) return answer.value->figure;
     if (!answer.error.empty())
         draw_error(context, answer.error);
@@ -261,7 +263,8 @@ std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, c
     return nullptr;
 }
 
-FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs, Traces traces) {
+FigureRequest figure_request_for_shown_runs(const Session& session, const std::string& figure, bool with_runs,
+                                            Traces traces) {
     FigureRequest request;
     request.figure = figure;
     const auto can_show = [&](const Document* document) {
@@ -297,12 +300,12 @@ FigureRequest shown_request(const Session& session, const std::string& figure, b
     return request;
 }
 
-int n_layers_of(const Session& session, int id) {
+int n_layers_of_document(const Session& session, int id) {
     const Document* document = session.document(id);
     return document && document->reader()->has_model() ? static_cast<int>(document->reader()->model().n_layers) : 0;
 }
 
-int n_heads_of(const Session& session, int id) {
+int n_heads_of_document(const Session& session, int id) {
     const Document* document = session.document(id);
     return document && document->reader()->has_model() ? static_cast<int>(document->reader()->model().n_heads) : 0;
 }

@@ -24,7 +24,7 @@ struct PreparedFigure {
     std::vector<std::vector<RunKey>> runs = {};
     /// Ids of documents and prompts. Documents may have been closed since.
     std::vector<std::pair<int, int>> traces = {};
-    std::vector<RunKey> sides = {};  ///< result of sides_of() for the request
+    std::vector<RunKey> sides = {};  ///< result of sides_of_difference() for the request
     uint64_t number = unique_id();   ///< identifies the figure in caches
 
     RunKey run_of(const analysis::Subject& subject) const;
@@ -35,7 +35,7 @@ struct PreparedFigure {
 };
 
 /// Returns A and B of a difference, which are prompts or single runs. Returns an empty list for other requests.
-std::vector<RunKey> sides_of(const FigureRequest& request);
+std::vector<RunKey> sides_of_difference(const FigureRequest& request);
 
 PreparedFigure prepare_figure(analysis::Figure figure);
 
@@ -72,26 +72,27 @@ class FigureJob {
 };
 
 /// Returns the figure. A job makes the figure again if the trace, its runs or the options change.
-TaskResult<MadeFigure> ask_figure(Session& session, const TaskSlot<MadeFigure>& slot, const FigureRequest& request);
+TaskResult<MadeFigure> request_figure(Session& session, const TaskSlot<MadeFigure>& slot, const FigureRequest& request);
 
 /// Returns one figure per trace, with a common scale. For a difference, returns only the figure of the difference.
-TaskResult<std::vector<MadeFigure>> ask_figures(Session& session, const TaskSlot<std::vector<MadeFigure>>& slot,
-                                                const FigureRequest& request);
+TaskResult<std::vector<MadeFigure>> request_figures_by_trace(Session& session,
+                                                             const TaskSlot<std::vector<MadeFigure>>& slot,
+                                                             const FigureRequest& request);
 
 /// Returns a text that changes whenever the figure changes.
-std::string stamp_of(const Session& session, const FigureRequest& request);
+std::string figure_change_stamp(const Session& session, const FigureRequest& request);
 
 /// Returns the figure, or draws why there is none and returns nullptr.
-std::shared_ptr<const PreparedFigure> figure_or_reason(const Context& context, const TaskResult<MadeFigure>& answer,
-                                                       const char* waiting);
+std::shared_ptr<const PreparedFigure> figure_or_draw_reason(const Context& context,
+                                                            const TaskResult<MadeFigure>& answer, const char* waiting);
 
 enum class Traces { focused, all, difference };
 
 /// Returns a request for the shown prompt and runs. The request's document is −1 if the prompt, A or B is missing.
-FigureRequest shown_request(const Session& session, const std::string& figure, bool with_runs,
-                            Traces traces = Traces::focused);
+FigureRequest figure_request_for_shown_runs(const Session& session, const std::string& figure, bool with_runs,
+                                            Traces traces = Traces::focused);
 
-int n_layers_of(const Session& session, int document);
-int n_heads_of(const Session& session, int document);
+int n_layers_of_document(const Session& session, int document);
+int n_heads_of_document(const Session& session, int document);
 
 }  // namespace kvscope::gui

@@ -21,7 +21,7 @@ using analysis::LegendEntry;
 
 constexpr int gradient_steps = 24;
 
-float label_width(const std::string& text) { return small_text_size(text).x; }
+float label_width(const std::string& text) { return measure_small_text(text).x; }
 
 std::string number_text(const ColorScale& scale, double value) {
     if (scale.whole_numbers || (std::abs(value) >= 10 && value == std::round(value)))
@@ -118,7 +118,7 @@ struct LegendPen {
     }
 
     void gradient(const ColorScale& scale, float x, float y, float bar_width) const {
-        const MapColors colors = map_colors(scale, theme);
+        const MapColors colors = make_map_colors(scale, theme);
         const double span = scale.max - scale.min;
         const int steps = scale.whole_numbers && span < gradient_steps ? static_cast<int>(span) + 1 : gradient_steps;
         for (int i = 0; i < steps; ++i) {
@@ -154,11 +154,11 @@ struct LegendPen {
         float x = origin.x + at.x;
         const float y = origin.y + at.y;
         const float middle = y + 0.55f * size;
-        const ImU32 color = packed(seen_on_ground(each.style.color, theme));
+        const ImU32 color = packed(adapt_area_color_to_theme(each.style.color, theme));
         const std::array<ImVec2, 2> points = {ImVec2{x, middle}, ImVec2{x + 1.6f * em, middle}};
         switch (each.symbol) {
             case LegendEntry::Symbol::line:
-                draw_stroke(theme, each.style, points, 1, list);
+                draw_styled_polyline(theme, each.style, points, 1, list);
                 draw_marker(theme, each.style.marker, {x + 0.8f * em, middle}, 0.45f * em, each.style.color, 1, list);
                 break;
             case LegendEntry::Symbol::patch:

@@ -35,7 +35,7 @@ std::string source_option_label(const std::string& source) {
     return found == titles.end() ? source : found->second;
 }
 
-bool choose_source(const char* view, const analysis::FigureDefinition& definition, std::string& source) {
+bool draw_source_choice(const char* view, const analysis::FigureDefinition& definition, std::string& source) {
     const auto option = std::find_if(definition.options.begin(), definition.options.end(),
                                      [](const auto& each) { return each.name == "source"; });
     if (option == definition.options.end() || option->choices.empty()) return false;
@@ -55,7 +55,7 @@ bool choose_source(const char* view, const analysis::FigureDefinition& definitio
     return changed;
 }
 
-bool choose_traces(const char* view, const Session& session, Traces& traces) {
+bool draw_traces_choice(const char* view, const Session& session, Traces& traces) {
     static const std::array<const char*, 3> names = {"the selected trace", "all open traces", "A − B"};
     static const std::array<const char*, 3> meanings = {
         "the trace of the selected run", "all traces side by side on one scale",
@@ -80,11 +80,11 @@ bool choose_traces(const char* view, const Session& session, Traces& traces) {
     return true;
 }
 
-void save_traces(nlohmann::json& state, Traces traces) {
+void save_traces_choice(nlohmann::json& state, Traces traces) {
     state["traces"] = stored_traces.at(static_cast<size_t>(traces));
 }
 
-void load_traces(const nlohmann::json& state, Traces& traces) {
+void load_traces_choice(const nlohmann::json& state, Traces& traces) {
     const auto found = std::find(stored_traces.begin(), stored_traces.end(), state.value("traces", std::string()));
     if (found != stored_traces.end()) traces = static_cast<Traces>(found - stored_traces.begin());
 }

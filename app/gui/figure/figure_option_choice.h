@@ -9,13 +9,13 @@
 namespace kvscope::gui {
 
 /// Draws the combo "##source <view>" for the figure's sources. @returns whether the choice changed
-bool choose_source(const char* view, const analysis::FigureDefinition& definition, std::string& source);
+bool draw_source_choice(const char* view, const analysis::FigureDefinition& definition, std::string& source);
 
 /// Draws the combo "##traces <view>" if there are several choices. @returns whether it was drawn
-bool choose_traces(const char* view, const Session& session, Traces& traces);
+bool draw_traces_choice(const char* view, const Session& session, Traces& traces);
 
-void save_traces(nlohmann::json& state, Traces traces);
-void load_traces(const nlohmann::json& state, Traces& traces);
+void save_traces_choice(nlohmann::json& state, Traces traces);
+void load_traces_choice(const nlohmann::json& state, Traces& traces);
 
 /// Returns why A − B cannot be shown, or an empty text. @param of_runs whether the figure depends on the run
 std::string why_no_difference(const Session& session, bool of_runs);

@@ -23,7 +23,7 @@ using analysis::Scale;
 
 std::vector<std::string> titles_within(const analysis::Figure& figure, float width) {
     return analysis::panel_titles(figure,
-                                  [&](size_t, const std::string& text) { return small_text_size(text).x <= width; });
+                                  [&](size_t, const std::string& text) { return measure_small_text(text).x <= width; });
 }
 
 bool has_map(const Panel& panel) {
@@ -62,8 +62,8 @@ void setup_axis(ImAxis which, const Axis& axis, Axis& shown, bool zoom) {
     ImPlot::SetupAxisLinks(which, &shown.min, &shown.max);
 }
 
-void keep_within(ImAxis which, const Axis& axis) {
-    gui::keep_within(which, axis.min, axis.max, axis.scale == Scale::logarithmic);
+void keep_axis_within_limits(ImAxis which, const Axis& axis) {
+    gui::keep_axis_within_limits(which, axis.min, axis.max, axis.scale == Scale::logarithmic);
 }
 
 }  // namespace
@@ -160,10 +160,10 @@ void FigurePlot::draw_title(const Drawing& drawing, size_t index, const std::str
     const bool framed = static_cast<int>(index) == drawing.look.framed;
     ImDrawList* list = ImGui::GetWindowDrawList();
     list->PushClipRect(min, max, true);
-    add_small_text(list, min, packed(framed ? theme.accent : theme.ink), title);
-    const float note = small_text_size(panel.note).x;
-    if (note + small_text_size(panel.title).x + ImGui::GetFontSize() < width)
-        add_small_text(list, {max.x - note, min.y}, packed(theme.ink_quiet), panel.note);
+    draw_small_text(list, min, packed(framed ? theme.accent : theme.ink), title);
+    const float note = measure_small_text(panel.note).x;
+    if (note + measure_small_text(panel.title).x + ImGui::GetFontSize() < width)
+        draw_small_text(list, {max.x - note, min.y}, packed(theme.ink_quiet), panel.note);
     ImGui::PushID(static_cast<int>(index));
     draw_badges_over_text(drawing.context, title, min, small_text * ImGui::GetFontSize());
     ImGui::PopID();
@@ -208,8 +208,8 @@ bool FigurePlot::draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& 
         setup_axis(ImAxis_X1, panel.x, frame.x_axis, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyShift));
         setup_axis(ImAxis_Y1, panel.y, frame.y_axis, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyAlt));
         ImPlot::SetupFinish();
-        keep_within(ImAxis_X1, panel.x);
-        keep_within(ImAxis_Y1, panel.y);
+        keep_axis_within_limits(ImAxis_X1, panel.x);
+        keep_axis_within_limits(ImAxis_Y1, panel.y);
         const ImPlotRect limits = ImPlot::GetPlotLimits();
         frame.x_axis.min = limits.X.Min;
         frame.x_axis.max = limits.X.Max;

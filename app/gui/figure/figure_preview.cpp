@@ -16,7 +16,7 @@ constexpr double least_dpi = 10;
 
 }  // namespace
 
-FigurePicture draw_picture(const FigureJob& job, int room_width, int room_height, size_t page) {
+FigurePicture render_preview_page(const FigureJob& job, int room_width, int room_height, size_t page) {
     FigurePicture picture;
     try {
         const std::vector<analysis::Figure> pages = analysis::split_into_pages(job.figure());

@@ -112,12 +112,13 @@ struct ShapePainter {
 
     void operator()(const analysis::HeatMap& shape) const {
         draw_map(shape.x_begin, shape.x_end, shape.y_begin, shape.y_end,
-                 map_colors(figure.color_scales[shape.color_scale], theme));
+                 make_map_colors(figure.color_scales[shape.color_scale], theme));
     }
 
     void operator()(const analysis::Categories& shape) const {
         MapColors colors;
-        for (const auto& each : shape.classes) colors.classes.push_back(packed(seen_on_ground(each.color, theme)));
+        for (const auto& each : shape.classes)
+            colors.classes.push_back(packed(adapt_area_color_to_theme(each.color, theme)));
         colors.ground = packed(theme.ground);
         draw_map(shape.x_begin, shape.x_end, shape.y_begin, shape.y_end, colors);
     }
@@ -132,7 +133,7 @@ struct ShapePainter {
         }
         std::vector<ImVec2> points;
         const auto flush = [&] {
-            if (points.size() > 1) draw_stroke(theme, line.style, thinned(points), weight, list);
+            if (points.size() > 1) draw_styled_polyline(theme, line.style, thinned(points), weight, list);
             points.clear();
         };
         for (size_t i = 0; i < line.x.size(); ++i) {
@@ -148,7 +149,7 @@ struct ShapePainter {
         for (size_t i = 0; i < line.x.size(); ++i) {
             if (std::isnan(line.y[i])) continue;
             draw_marker(theme, line.style.marker, place(line.x[i], line.y[i]),
-                        static_cast<float>(analysis::marker_size(line.style)) * pixels_of_point(), line.style.color,
+                        static_cast<float>(analysis::marker_size(line.style)) * pixels_per_point(), line.style.color,
                         alpha(), list);
         }
     }
@@ -159,7 +160,7 @@ struct ShapePainter {
         };
         const size_t last = line.x.size() - 1;
         const auto head =
-            analysis::arrow_head(corner(last - 1), corner(last), pixels_of_point() * std::clamp(weight, 1.0f, 1.5f));
+            analysis::arrow_head(corner(last - 1), corner(last), pixels_per_point() * std::clamp(weight, 1.0f, 1.5f));
         if (head.empty()) return;
         const auto pixel = [](const analysis::Corner& at) {
             return ImVec2{static_cast<float>(at[0]), static_cast<float>(at[1])};
@@ -183,8 +184,8 @@ struct ShapePainter {
         for (size_t i = 0; i < scatter.x.size(); ++i) {
             if (std::isnan(scatter.x[i]) || std::isnan(scatter.y[i])) continue;
             draw_marker(theme, scatter.marker, place(scatter.x[i], scatter.y[i]),
-                        static_cast<float>(scatter.size_pt) * pixels_of_point() * std::max(weight, 1.0f), scatter.color,
-                        alpha(), list);
+                        static_cast<float>(scatter.size_pt) * pixels_per_point() * std::max(weight, 1.0f),
+                        scatter.color, alpha(), list);
         }
     }
 
@@ -193,11 +194,11 @@ struct ShapePainter {
             rule.horizontal ? ImVec2{frame.min.x, frame.y_of(rule.value)} : ImVec2{frame.x_of(rule.value), frame.min.y};
         const ImVec2 to = rule.horizontal ? ImVec2{frame.max.x, from.y} : ImVec2{from.x, frame.max.y};
         const std::array<ImVec2, 2> points = {from, to};
-        draw_stroke(theme, rule.style, points, weight, list);
+        draw_styled_polyline(theme, rule.style, points, weight, list);
         const ImVec2 size = ImGui::CalcTextSize(rule.label.c_str());
         const ImVec2 at =
             rule.horizontal ? ImVec2{from.x + 4, top_of_label(frame, from.y, size.y)} : ImVec2{to.x + 3, from.y + 2};
-        list->AddText(at, packed(seen_on_ground(rule.style.color, theme)), rule.label.c_str());
+        list->AddText(at, packed(adapt_area_color_to_theme(rule.style.color, theme)), rule.label.c_str());
     }
 
     void operator()(const analysis::TextLabel& label) const {
@@ -229,12 +230,13 @@ double PlotFrame::y_at(float pixel) const {
     return value_at(y_axis, y_axis.reversed ? share : 1 - share);
 }
 
-void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points, float weight,
-                 ImDrawList* list) {
-    const float width = std::max(static_cast<float>(style.width_pt) * pixels_of_point(), 1.0f) * std::max(weight, 1.0f);
+void draw_styled_polyline(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points,
+                          float weight, ImDrawList* list) {
+    const float width =
+        std::max(static_cast<float>(style.width_pt) * pixels_per_point(), 1.0f) * std::max(weight, 1.0f);
     std::vector<float> dashes;
     for (const double length : analysis::dash_lengths(style))
-        dashes.push_back(static_cast<float>(length) * pixels_of_point());
+        dashes.push_back(static_cast<float>(length) * pixels_per_point());
     const float alpha = std::min(weight, 1.0f);
     if (weight > 2) add_line(points, {}, width + 2, packed(theme.ink, 0.85f), list);
     if (wants_rim(theme, style.color)) add_line(points, dashes, width + 1, rim_of(style.color, alpha), list);
@@ -251,9 +253,9 @@ float top_of_label(const PlotFrame& frame, float line, float height) {
     return above >= frame.min.y ? above : line + 1;
 }
 
-MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme) {
+MapColors make_map_colors(const analysis::ColorScale& scale, const Theme& theme) {
     MapColors colors;
-    colors.map = map_on_ground(scale.map, theme);
+    colors.map = adapt_color_map_to_theme(scale.map, theme);
     colors.map_begin = static_cast<float>(scale.map_begin);
     colors.map_end = static_cast<float>(scale.map_end);
     // The lowest value must differ from the background, which means "none".

@@ -28,13 +28,13 @@ struct PlotFrame {
 void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,
                 const PlotFrame& frame, float weight, ImDrawList* list);
 
-void draw_stroke(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points, float weight,
-                 ImDrawList* list);
+void draw_styled_polyline(const Theme& theme, const analysis::LineStyle& style, std::span<const ImVec2> points,
+                          float weight, ImDrawList* list);
 
 /// Returns the top of a line's label: above the line, or below it if the label would leave the panel.
 float top_of_label(const PlotFrame& frame, float line, float height);
 
-MapColors map_colors(const analysis::ColorScale& scale, const Theme& theme);
+MapColors make_map_colors(const analysis::ColorScale& scale, const Theme& theme);
 
 /// Returns an axis title with its unit, such as "Coverage (% of tokens)".
 std::string axis_title_with_unit(const analysis::Axis& axis);

@@ -17,8 +17,9 @@ void FigureView::draw(Context& context) {
         draw_nothing(context, words_.empty);
         return;
     }
-    const bool may_choose = kind_ == Kind::curves ? choose_comparison(words_.kind, context, automatic_, comparison_)
-                                                  : choose_traces(words_.kind, session, traces_);
+    const bool may_choose = kind_ == Kind::curves
+                                ? draw_comparison_choice(words_.kind, context, automatic_, comparison_)
+                                : draw_traces_choice(words_.kind, session, traces_);
     if (may_choose && has_choices()) ImGui::SameLine();
     const std::string no_difference = why_no_difference(session, kind_ == Kind::maps_of_runs);
     const auto before = figure(session);
@@ -31,14 +32,15 @@ void FigureView::draw(Context& context) {
         const Compared pairs = kind_ == Kind::curves ? compared(session) : Compared{};
         draw_nothing(context, pairs.title.empty() ? words_.empty : why_no_pairs(pairs));
     } else {
-        const auto answer = ask_figure(session, made_, *request);
+        const auto answer = request_figure(session, made_, *request);
         const auto made = answer.value ? answer.value->figure : nullptr;
-        if (made && made->sides != sides_of(*request))  // the figure shows another pair than the one now chosen
+        if (made &&
+            made->sides != sides_of_difference(*request))  // the figure shows another pair than the one now chosen
             draw_nothing(context, words_.waiting);
         else if (answer.value && !made && *words_.remedy)
             draw_nothing(context, fmt::format("{}.\n{}", answer.value->nothing, words_.remedy));
         else
-            shown = figure_or_reason(context, answer, words_.waiting);
+            shown = figure_or_draw_reason(context, answer, words_.waiting);
     }
     if (shown) draw_figure(context, *request, shown);
     draw_figure_menu(context, *this, words_.kind, shown ? request : std::nullopt);
@@ -54,24 +56,25 @@ Compared FigureView::compared(const Session& session) const {
 }
 
 FigureRequest FigureView::request_for(const Session& session, const char* figure_name, bool with_runs) const {
-    if (kind_ != Kind::curves) return shown_request(session, figure_name, with_runs, traces_);
+    if (kind_ != Kind::curves) return figure_request_for_shown_runs(session, figure_name, with_runs, traces_);
     const Compared pairs = compared(session);
-    return pairs.kind == Comparison::Kind::none ? shown_request(session, figure_name, with_runs, Traces::all)
-                                                : difference_figure_request(figure_name, pairs);
+    return pairs.kind == Comparison::Kind::none
+               ? figure_request_for_shown_runs(session, figure_name, with_runs, Traces::all)
+               : difference_request(figure_name, pairs);
 }
 
 void FigureView::save(nlohmann::json& state) const {
     if (kind_ == Kind::curves)
         write_comparison_to_json(state, comparison_);
     else
-        save_traces(state, traces_);
+        save_traces_choice(state, traces_);
 }
 
 void FigureView::load(const nlohmann::json& state) {
     if (kind_ == Kind::curves)
         read_comparison_from_json(state, comparison_);
     else
-        load_traces(state, traces_);
+        load_traces_choice(state, traces_);
 }
 
 }  // namespace kvscope::gui

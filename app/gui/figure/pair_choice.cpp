@@ -31,7 +31,7 @@ void choose_run(const Context& context, const char* letter, const char* view, co
                 std::optional<RunKey>& slot) {
     Session& session = context.session;
     const auto chip = [&](const RunKey& key, float height) {
-        draw_inline_run_chip(context.theme, session.look(key).style, height);
+        draw_inline_run_marker(context.theme, session.look(key).style, height);
     };
     ImGui::AlignTextToFramePadding();
     ImGui::TextUnformatted(letter);
@@ -63,7 +63,7 @@ void choose_run(const Context& context, const char* letter, const char* view, co
 
 }  // namespace
 
-void choose_pair(const Context& context, const char* view) {
+void draw_pair_choice(const Context& context, const char* view) {
     Session& session = context.session;
     const auto [a, b] = session.compared();
     choose_run(context, "A", view, a, session.pair.a);

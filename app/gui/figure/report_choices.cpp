@@ -83,7 +83,7 @@ void draw_option(Context& context, const FigureDefinition& definition, const ana
         if (!is_list) ImGui::PopStyleColor();
         ImGui::SetItemTooltip("%s", option.help.c_str());
     };
-    if (option.name == "source") choose_source("report", definition, choices.source);
+    if (option.name == "source") draw_source_choice("report", definition, choices.source);
     if (option.name == "layers") numbers("layers##report", choices.layers);
     if (option.name == "heads") numbers("heads##report", choices.heads);
     const auto word = [&](const std::string& name, const std::string& hint, std::string& text) {

@@ -189,7 +189,7 @@ void StepPlot::draw_map(const Frame& frame) {
     map_of(frame.series, frame.n_steps)
         .draw(ImPlot::GetPlotDrawList(), from, to,
               {first_step_, last_step_, 0, static_cast<double>(frame.series.size())},
-              map_colors(bar.color_scales.front(), theme));
+              make_map_colors(bar.color_scales.front(), theme));
     outline_hovered_and_selected(frame, from, to);
     ImPlot::PopPlotClipRect();
     draw_chips(frame, from, to);
@@ -270,8 +270,8 @@ void StepPlot::draw_chips(const Frame& frame, ImVec2 from, ImVec2 to) {
         const float gap = next - row > 4 ? 1.0f : 0.0f;
         const float high = std::min(next - row - gap, chip);
         const float top = (row + next - high) / 2;
-        draw_run_chip(frame.context.theme, frame.series[i].look.style, {from.x - chip - 3 + (chip - high) / 2, top},
-                      high, list);
+        draw_run_marker(frame.context.theme, frame.series[i].look.style, {from.x - chip - 3 + (chip - high) / 2, top},
+                        high, list);
     }
     list->PopClipRect();
 }
@@ -321,7 +321,7 @@ void StepPlot::scrub(const Frame& frame) {
     ImGui::TextDisabled("%s", measure_definition("kl"));
     for (const StepSeries& one : frame.series) {
         if (t >= one.values.size() || (row && row != &one)) continue;
-        draw_inline_run_chip(frame.context.theme, one.look.style);
+        draw_inline_run_marker(frame.context.theme, one.look.style);
         const bool other_token = t < one.output->agreement.size() && one.output->agreement[t] == 0;
         const std::string value = frame.is_difference() ? fmt::format("{:+.4g} nats: {:.4g} − {:.4g}", one.values[t],
                                                                       one.output->kl[t], one.output->reference_kl[t])

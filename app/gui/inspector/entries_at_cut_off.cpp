@@ -19,7 +19,7 @@ using analysis::TokenDecision;
 
 constexpr size_t n_entries = 5;  // entries on each side of the cut-off
 
-void draw_entry(Context& context, const PromptText& prompt, const TokenQuestion& asked, const Border::Entry& entry,
+void draw_entry(Context& context, const PromptText& prompt, const InspectedToken& asked, const Border::Entry& entry,
                 double cut_off, int digits, bool kept) {
     ImGui::PushID(static_cast<int>(entry.token));
     ImGui::TableNextRow();
@@ -83,7 +83,7 @@ Table table_of_border(const Border& border, double cut_off, const PromptText& pr
 }  // namespace
 
 Table draw_entries_at_cut_off(Context& context, const TaskSlot<Border>& slot, const PromptText& prompt,
-                              const TokenQuestion& asked, int layer, int row) {
+                              const InspectedToken& asked, int layer, int row) {
     const auto answer = context.session.tasks.ask(
         slot, "", fmt::format("{} {} {}", context.session.stamp(asked.run), layer, row),
         [at = context.session.at(asked.run), layer, row] {

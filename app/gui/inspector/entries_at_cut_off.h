@@ -4,7 +4,7 @@
 
 #include "analysis/tables/table.h"
 #include "analysis/token_report.h"
-#include "app/gui/inspector/token_question.h"
+#include "app/gui/inspector/inspected_token.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/view/view.h"
 
@@ -12,6 +12,6 @@ namespace kvscope::gui {
 
 /// Draws the entries next to a head's cut-off and returns them as a table. A click selects the token.
 analysis::Table draw_entries_at_cut_off(Context& context, const TaskSlot<analysis::Border>& slot,
-                                        const PromptText& prompt, const TokenQuestion& asked, int layer, int row);
+                                        const PromptText& prompt, const InspectedToken& asked, int layer, int row);
 
 }  // namespace kvscope::gui

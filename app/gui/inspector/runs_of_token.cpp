@@ -35,8 +35,8 @@ std::optional<std::vector<const Document*>> with_same_tokens(Session& session, c
     return same;
 }
 
-bool add_runs(Session& session, const Document& document, const TokenQuestion& asked, const TaskSlot<SpanReports>& slot,
-              std::vector<RunOfToken>& runs) {
+bool add_runs(Session& session, const Document& document, const InspectedToken& asked,
+              const TaskSlot<SpanReports>& slot, std::vector<RunOfToken>& runs) {
     const trace::Reader& reader = *document.reader();
     const int64_t n = reader.prompt(document.prompt).visible_tokens();
     if (asked.token >= n) return true;
@@ -50,7 +50,7 @@ bool add_runs(Session& session, const Document& document, const TokenQuestion& a
     return true;
 }
 
-void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& report, const TokenQuestion& asked) {
+void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& report, const InspectedToken& asked) {
     Session& session = context.session;
     const RunLook look = session.look(key);
     ImGui::PushID(key.document);
@@ -58,7 +58,7 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
     const float side = 0.65f * ImGui::GetFontSize();
     const ImVec2 at = ImGui::GetCursorScreenPos();
     ImDrawList* list = ImGui::GetWindowDrawList();
-    draw_run_chip(context.theme, look.style, {at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2}, side, list);
+    draw_run_marker(context.theme, look.style, {at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2}, side, list);
     ImGui::Dummy({side, side});
     ImGui::SameLine();
     const bool is_narrow = ImGui::GetContentRegionAvail().x < 17 * ImGui::GetFontSize();
@@ -91,7 +91,7 @@ void draw_run(Context& context, const RunKey& key, const analysis::SpanReport& r
 }
 
 Table table_of_runs(const Session& session, const std::vector<RunOfToken>& reports, const PromptText& prompt,
-                    const TokenQuestion& asked) {
+                    const InspectedToken& asked) {
     using analysis::ColumnType;
     const bool is_range = asked.n_tokens() > 1;
     const std::string title = is_range ? fmt::format("Where tokens {} to {} are kept", asked.token, asked.last_token)
@@ -126,7 +126,7 @@ Table table_of_runs(const Session& session, const std::vector<RunOfToken>& repor
 
 std::optional<std::vector<RunOfToken>> request_token_reports(Session& session, const TaskSlot<SpanReports>& slot,
                                                              const Document& document, const PromptText& prompt,
-                                                             const TokenQuestion& asked) {
+                                                             const InspectedToken& asked) {
     const auto documents = with_same_tokens(session, document, prompt);
     if (!documents) return std::nullopt;
     std::vector<RunOfToken> runs;
@@ -136,7 +136,7 @@ std::optional<std::vector<RunOfToken>> request_token_reports(Session& session, c
 }
 
 Table draw_runs_of_token(Context& context, std::vector<RunOfToken> reports, const PromptText& prompt,
-                         const TokenQuestion& asked) {
+                         const InspectedToken& asked) {
     std::erase_if(reports, [&](const RunOfToken& each) { return !context.session.exists(each.run); });
     if (reports.empty()) return {};
     const auto n_keeping = std::count_if(reports.begin(), reports.end(),

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "analysis/tables/table.h"
-#include "app/gui/inspector/token_question.h"
+#include "app/gui/inspector/inspected_token.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/span_reports.h"
 #include "app/gui/view/view.h"
@@ -19,10 +19,10 @@ struct RunOfToken {
 /// Returns reports for `asked.run` and all shown compressed runs of the same tokens, or nullopt until all are read.
 std::optional<std::vector<RunOfToken>> request_token_reports(Session& session, const TaskSlot<SpanReports>& slot,
                                                              const Document& document, const PromptText& prompt,
-                                                             const TokenQuestion& asked);
+                                                             const InspectedToken& asked);
 
 /// Draws a line for each run about the tokens that the run keeps. Returns the lines as a table. A click selects a run.
 analysis::Table draw_runs_of_token(Context& context, std::vector<RunOfToken> runs, const PromptText& prompt,
-                                   const TokenQuestion& asked);
+                                   const InspectedToken& asked);
 
 }  // namespace kvscope::gui

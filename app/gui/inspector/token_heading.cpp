@@ -52,7 +52,7 @@ void draw_joined_words(const Context& context, const PromptText& prompt, size_t 
 }
 }  // namespace
 
-void draw_token_heading(const Context& context, const PromptText& prompt, const TokenQuestion& asked) {
+void draw_token_heading(const Context& context, const PromptText& prompt, const InspectedToken& asked) {
     const Cursor selected = context.session.cursor();
     const bool of_several = !asked.is_hover && selected.last_token > selected.first_token;
     const auto t = static_cast<size_t>(asked.token);

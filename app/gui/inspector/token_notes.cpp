@@ -20,7 +20,7 @@ bool has_notes(const Document& document) {
 
 }  // namespace
 
-void TokenNotes::draw(Context& context, Document& document, const TokenQuestion& asked) {
+void TokenNotes::draw(Context& context, Document& document, const InspectedToken& asked) {
     const Cursor selected = context.session.cursor();
     const bool is_several = !asked.is_hover && selected.first_token == asked.token && selected.last_token > asked.token;
     if (asked.is_hover)

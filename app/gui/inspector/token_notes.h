@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "app/gui/inspector/token_question.h"
+#include "app/gui/inspector/inspected_token.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {
@@ -13,7 +13,7 @@ namespace kvscope::gui {
 class TokenNotes {
  public:
     /// Draws the field for the note on the selected tokens, and all notes. Saves the text when the field loses focus.
-    void draw(Context& context, Document& document, const TokenQuestion& asked);
+    void draw(Context& context, Document& document, const InspectedToken& asked);
     /// Saves the edited text. Call instead of draw() if no token is shown.
     void finish(Session& session);
     /// Draws the notes on the document's prompt, if any. A click selects the note's tokens.

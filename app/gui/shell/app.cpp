@@ -142,7 +142,7 @@ bool App::frame() {
     help_.draw_keys(focused_view(), actions_);
     help_.draw_about(window_);
     if (!is_quit_drawn) draw_quit_question();
-    for (const auto& text : take_missing_fonts()) notice(text);
+    for (const auto& text : take_missing_font_messages()) notice(text);
     notices_.draw(appearance_.theme());
     sidecars_.save_annotations();
     if (undo_.end_frame()) window_.draw_again();

@@ -24,7 +24,7 @@ void draw_color_patch(const Theme& theme, ImU32 color, const std::string& label)
 
 MapColors count_colors(const Theme& theme, float least, float most) {
     MapColors colors;
-    colors.map = map_on_ground(analysis::ColorMap::viridis_reversed, theme);
+    colors.map = adapt_color_map_to_theme(analysis::ColorMap::viridis_reversed, theme);
     colors.map_begin = theme.brightness == Brightness::dark ? 0.25f : 0.1f;
     colors.map_end = 1;
     colors.min = least;
@@ -36,7 +36,7 @@ MapColors count_colors(const Theme& theme, float least, float most) {
 
 MapColors difference_colors(const Theme& theme, float most) {
     MapColors colors;
-    colors.map = map_on_ground(analysis::ColorMap::blue_white_red, theme);
+    colors.map = adapt_color_map_to_theme(analysis::ColorMap::blue_white_red, theme);
     colors.min = -most;
     colors.max = most;
     colors.ground = packed(theme.ground);

@@ -76,7 +76,7 @@ void SpanAnswers::draw(Context& context, const Document& document) {
     ImGui::BeginChild("span answers");
     for (const auto& [key, report] : answer.value->runs) {
         if (!session.exists(key) || !session.is_visible(key)) continue;
-        draw_inline_run_chip(context.theme, session.look(key).style);
+        draw_inline_run_marker(context.theme, session.look(key).style);
         draw_sentence(report.sentence);
         if (ImGui::IsItemClicked()) session.selection.select_run(key);
     }

@@ -157,7 +157,7 @@ void set_up_map_axes(Shown& shown, double extent, double rows) {
     ImPlot::SetupAxisZoomConstraints(ImAxis_X1, std::min<double>(fewest_tokens, extent), INFINITY);
     ImPlot::SetupAxisLimits(ImAxis_Y1, 0, rows, ImPlotCond_Always);
     ImPlot::SetupFinish();
-    keep_within(ImAxis_X1, 0, extent);
+    keep_axis_within_limits(ImAxis_X1, 0, extent);
 }
 
 void draw_cells(const TokenMap& map, ImVec2 from, ImVec2 to) {

@@ -40,7 +40,7 @@ void draw_where_kept(Context& context, const PromptColumn& one, const std::vecto
         if (!answer.value) continue;
         const RunLook look = context.session.look(runs[i]);
         const bool is_pointed_at = runs[i] == one.run;
-        draw_inline_run_chip(context.theme, look.style);
+        draw_inline_run_marker(context.theme, look.style);
         if (is_pointed_at) ImGui::PushFont(context.fonts.bold, 0);
         ImGui::TextUnformatted(look.label.c_str());
         if (is_pointed_at) ImGui::PopFont();

@@ -171,7 +171,7 @@ class AnswersView : public View {
         ImGui::SetNextItemWidth(8 * ImGui::GetFontSize());
         if (ImGui::Combo("##answers how", &how, "side by side\0below each other\0")) stacked_ = how == 1;
         same_line_if_fits(9 * ImGui::GetFontSize());
-        choose_reference(session, reference_);
+        draw_reference_choice(session, reference_);
         const char* as_sent = "Prompt as sent";
         same_line_if_fits(ImGui::CalcTextSize(as_sent).x + 2 * ImGui::GetStyle().FramePadding.x);
         ImGui::PushStyleColor(ImGuiCol_Text, prompt_open_ ? context.theme.accent : context.theme.ink);
@@ -395,7 +395,7 @@ class AnswersView : public View {
         ImGui::SetItemTooltip(
             "%s", (full_label_for_tooltip(one.look) + (is_marked ? long_difference(*one.output) : "")).c_str());
         const float top = at.y + (em - side) / 2;
-        draw_run_chip(context.theme, one.look.style, {at.x, top}, side, list);
+        draw_run_marker(context.theme, one.look.style, {at.x, top}, side, list);
         const float begin = 1.6f * side;
         const bool is_selected = one.run == session.cursor().run;
         if (is_selected) ImGui::PushFont(context.fonts.bold, 0);

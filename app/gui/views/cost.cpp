@@ -79,7 +79,7 @@ class CostView : public View {
                                                      : "No run has finished yet. Rows appear as runs finish.");
             return;
         }
-        if (choose_comparison("cost", context, automatic, comparison_)) ImGui::SameLine();
+        if (draw_comparison_choice("cost", context, automatic, comparison_)) ImGui::SameLine();
         memory_.draw(model->model(), session.model_names);
         const Compared compared = find_compared_runs(session, comparison_, automatic, false);
         if (compared.kind == Comparison::Kind::traces && compared.pairs.empty())
@@ -363,9 +363,9 @@ class CostView : public View {
             ImGui::SameLine();
         }
         const ImVec2 at = ImGui::GetCursorScreenPos();
-        draw_run_chip(context.theme, session.look(row.run).style,
-                      {at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2}, side, ImGui::GetWindowDrawList(),
-                      visible);
+        draw_run_marker(context.theme, session.look(row.run).style,
+                        {at.x, at.y + (ImGui::GetTextLineHeight() - side) / 2}, side, ImGui::GetWindowDrawList(),
+                        visible);
         ImGui::SetCursorPosX(ImGui::GetCursorPosX() + 1.6f * side);
         ImGui::PushStyleColor(ImGuiCol_Text, visible ? context.theme.ink : context.theme.ink_quiet);
         const std::string label = label_of(session, row.run);

@@ -94,7 +94,7 @@ class DifferenceView : public View {
  private:
     void draw_choice(Context& context) {
         const float em = ImGui::GetFontSize();
-        choose_pair(context, "difference");
+        draw_pair_choice(context, "difference");
         std::tie(a_, b_) = context.session.compared();
         int mode = classes_ ? 1 : 0;
         same_line_if_fits(11 * em);
@@ -104,7 +104,7 @@ class DifferenceView : public View {
 
     std::vector<ImU32> class_colors(const Theme& theme) const {
         const bool is_dark = theme.brightness == Brightness::dark;
-        const auto map = map_on_ground(analysis::ColorMap::blue_white_red, theme);
+        const auto map = adapt_color_map_to_theme(analysis::ColorMap::blue_white_red, theme);
         return {packed(theme.ground), is_dark ? IM_COL32(0x70, 0x76, 0x80, 255) : IM_COL32(0xb8, 0xb8, 0xb8, 255),
                 packed(analysis::color_at(map, is_dark ? 0.85 : 0.9)),
                 packed(analysis::color_at(map, is_dark ? 0.15 : 0.1))};

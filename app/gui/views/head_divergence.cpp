@@ -49,9 +49,9 @@ class HeadDivergenceView : public View {
             draw_nothing(context, "Open a trace or run the demo to see how the attention of heads differs.");
             return;
         }
-        if (choose_traces("head_divergence", session, traces_)) ImGui::SameLine();
+        if (draw_traces_choice("head_divergence", session, traces_)) ImGui::SameLine();
         static const analysis::FigureDefinition definition = plain_sources();
-        choose_source("divergence", definition, source_);
+        draw_source_choice("divergence", definition, source_);
         ImGui::SameLine();
         const bool can_order = traces_ != Traces::difference;
         ImGui::BeginDisabled(!can_order);
@@ -82,8 +82,8 @@ class HeadDivergenceView : public View {
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request =
-            shown_request(session, "jsd", source_ == "scores" && traces_ == Traces::difference, traces_);
+        FigureRequest request = figure_request_for_shown_runs(
+            session, "jsd", source_ == "scores" && traces_ == Traces::difference, traces_);
         if (request.document < 0) return std::nullopt;
         set_options(session, request.difference, request.document, request.options, request.runs);
         for (TraceRequest& other : request.others)
@@ -104,12 +104,12 @@ class HeadDivergenceView : public View {
         for (auto& [document, plots] : plots_) plots.large.fit();
     }
     void save(nlohmann::json& state) const override {
-        save_traces(state, traces_);
+        save_traces_choice(state, traces_);
         state["source"] = source_;
         state["by_similarity"] = by_similarity_;
     }
     void load(const nlohmann::json& state) override {
-        load_traces(state, traces_);
+        load_traces_choice(state, traces_);
         source_ = state.value("source", source_);
         by_similarity_ = state.value("by_similarity", by_similarity_);
     }
@@ -146,7 +146,7 @@ class HeadDivergenceView : public View {
 
     void draw_traces(Context& context, const FigureRequest& request) {
         Session& session = context.session;
-        const auto answer = ask_figures(session, made_, request);
+        const auto answer = request_figures_by_trace(session, made_, request);
         if (!answer.value) {
             answer.error.empty() ? draw_nothing(context, "reading the divergences …")
                                  : draw_error(context, answer.error);
@@ -165,8 +165,9 @@ class HeadDivergenceView : public View {
         draw_panel_per_trace(context, "divergence", {0, room.y - below}, titles, [&](size_t i) {
             if (i >= answer.value->size()) return;
             const MadeFigure& made = answer.value->at(i);
-            const bool is_asked_for = made.figure && (request.difference ? made.figure->sides == sides_of(request)
-                                                                         : made.figure->is_of(request.trace(i)));
+            const bool is_asked_for =
+                made.figure && (request.difference ? made.figure->sides == sides_of_difference(request)
+                                                   : made.figure->is_of(request.trace(i)));
             if (made.figure && !is_asked_for)
                 draw_nothing(context, "reading the divergences …");
             else if (made.figure && !made.figure->figure.panels.empty())

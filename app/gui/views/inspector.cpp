@@ -68,7 +68,7 @@ class InspectorView : public View {
         // While a menu is open, its table does not change.
         const bool is_open = ImGui::IsPopupOpen("figure menu");
         if (!is_open && ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows)) pointed_at_ = 0;
-        const TokenQuestion asked = token_question(session);
+        const InspectedToken asked = find_inspected_token(session);
         if (asked.token < 0) {
             notes_.finish(session);
             draw_without_token(context);
@@ -95,7 +95,7 @@ class InspectorView : public View {
             return;
         }
         read(session, document, *prompt, asked);
-        const TokenQuestion& shown = shown_ ? shown_->asked : asked;
+        const InspectedToken& shown = shown_ ? shown_->asked : asked;
         draw_token_heading(context, *prompt, shown);
         notes_.draw(context, document, shown);
         if (!shown_) {
@@ -137,13 +137,13 @@ class InspectorView : public View {
     }
 
     struct Answered {
-        TokenQuestion asked;
+        InspectedToken asked;
         std::vector<RunOfToken> runs;
         std::shared_ptr<const TokenReport> report;
         std::string error;
     };
 
-    void read(Session& session, const Document& document, const PromptText& prompt, const TokenQuestion& asked) {
+    void read(Session& session, const Document& document, const PromptText& prompt, const InspectedToken& asked) {
         const auto report = session.tasks.ask(report_, "", fmt::format("{} {}", session.stamp(asked.run), asked.token),
                                               [at = session.at(asked.run), token = asked.token] {
                                                   return analysis::token_report(*at.reader, at.prompt, at.run, token);
@@ -160,7 +160,7 @@ class InspectorView : public View {
 
     void draw_report(Context& context, const Document& document, const PromptText& prompt, const Answered& shown) {
         Session& session = context.session;
-        const TokenQuestion& asked = shown.asked;
+        const InspectedToken& asked = shown.asked;
         const RunLook look = session.look(asked.run);
         const std::string label = label_that_fits(look, ImGui::GetContentRegionAvail().x - 3 * ImGui::GetFontSize());
         ImGui::SeparatorText(label.c_str());

@@ -395,7 +395,7 @@ class PromptView : public View {
                 context.session.selection.select_run(one.run);
             ImGui::SetItemTooltip("%s", (one.error.empty() ? full_label_for_tooltip(look) : one.error).c_str());
             const float top = at.y + (ImGui::GetFontSize() - side) / 2;
-            draw_run_chip(context.theme, look.style, {one.x, top}, side, list);
+            draw_run_marker(context.theme, look.style, {one.x, top}, side, list);
             const bool is_selected = one.run == context.session.cursor().run;
             if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
             list->PushClipRect({one.x, at.y}, {one.x + grid.column - side, at.y + height}, true);

@@ -31,7 +31,7 @@ class QuerySimilarityView : public View {
             draw_nothing(context, "Open a trace or run the demo to see how similar the last queries are.");
             return;
         }
-        choose_traces("query_similarity", session, traces_);
+        draw_traces_choice("query_similarity", session, traces_);
         const std::string no_difference = why_no_difference(session, false);
         const auto request = figure(session);
         if (traces_ == Traces::difference && !no_difference.empty())
@@ -44,7 +44,7 @@ class QuerySimilarityView : public View {
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request = shown_request(session, "query-similarity", false, traces_);
+        FigureRequest request = figure_request_for_shown_runs(session, "query-similarity", false, traces_);
         if (request.document < 0) return std::nullopt;
         const auto set = [&](int document, analysis::FigureOptions& options) {
             const auto place = place_in(session, document);
@@ -72,8 +72,8 @@ class QuerySimilarityView : public View {
         for (auto& [document, plots] : plots_) plots.large.fit();
         curve_.fit();
     }
-    void save(nlohmann::json& state) const override { save_traces(state, traces_); }
-    void load(const nlohmann::json& state) override { load_traces(state, traces_); }
+    void save(nlohmann::json& state) const override { save_traces_choice(state, traces_); }
+    void load(const nlohmann::json& state) override { load_traces_choice(state, traces_); }
 
  private:
     struct Plots {
@@ -81,8 +81,8 @@ class QuerySimilarityView : public View {
     };
 
     static std::optional<Shown> place_in(const Session& session, int document) {
-        const int n_layers = n_layers_of(session, document);
-        const int n_heads = n_heads_of(session, document);
+        const int n_layers = n_layers_of_document(session, document);
+        const int n_heads = n_heads_of_document(session, document);
         if (n_layers == 0 || n_heads == 0) return std::nullopt;
         const Cursor cursor = session.cursor();
         const auto& model = session.document(document)->reader()->model();
@@ -96,17 +96,17 @@ class QuerySimilarityView : public View {
         FigureRequest heads = request;
         const auto all_heads = [&](int document, analysis::FigureOptions& options) {
             options.heads.clear();
-            for (int head = 0; head < n_heads_of(session, document); ++head) options.heads.push_back(head);
+            for (int head = 0; head < n_heads_of_document(session, document); ++head) options.heads.push_back(head);
         };
         all_heads(heads.document, heads.options);
         for (TraceRequest& other : heads.others) all_heads(other.document, other.options);
-        FigureRequest curve = shown_request(session, "query-similarity", false, traces_);
+        FigureRequest curve = figure_request_for_shown_runs(session, "query-similarity", false, traces_);
         curve.options.source = "mean-by-layer";
         for (TraceRequest& other : curve.others) other.options.source = curve.options.source;
 
-        const auto large_answer = ask_figures(session, large_, request);
-        const auto heads_answer = ask_figures(session, heads_, heads);
-        const auto curve_answer = ask_figure(session, mean_, curve);
+        const auto large_answer = request_figures_by_trace(session, large_, request);
+        const auto heads_answer = request_figures_by_trace(session, heads_, heads);
+        const auto curve_answer = request_figure(session, mean_, curve);
         if (!large_answer.value) {
             large_answer.error.empty() ? draw_nothing(context, "reading the queries …")
                                        : draw_error(context, large_answer.error);
@@ -119,7 +119,7 @@ class QuerySimilarityView : public View {
         const auto titles = titles_of_side_by_side_traces(session, request);
         const float share = titles.size() > 1 ? 0.72f : 0.7f;
         auto means = curve_answer.value ? curve_answer.value->figure : nullptr;
-        if (means && means->sides != sides_of(curve)) means.reset();
+        if (means && means->sides != sides_of_difference(curve)) means.reset();
         const ImVec2 maps{stacked ? 0 : means ? share * room.x : room.x, stacked && means ? share * room.y : room.y};
         draw_panel_per_trace(context, "similarity", maps, titles, [&](size_t i) {
             if (i >= large_answer.value->size()) return;
@@ -130,7 +130,8 @@ class QuerySimilarityView : public View {
             }
             const TraceRequest of = request.trace(i);
             const auto is_of_it = [&](const std::shared_ptr<const PreparedFigure>& figure) {
-                return figure && (request.difference ? figure->sides == sides_of(request) : figure->is_of(of));
+                return figure &&
+                       (request.difference ? figure->sides == sides_of_difference(request) : figure->is_of(of));
             };
             if (!is_of_it(large.figure)) {
                 draw_nothing(context, "reading the queries …");

@@ -133,7 +133,7 @@ class RankingsView : public View {
         text_field("##filter of ranking", "filter", &order_.filter);
         if (definition.runs != analysis::RankedRuns::two) return;
         same_line_if_fits(32 * em);
-        choose_pair(context, "rankings");
+        draw_pair_choice(context, "rankings");
     }
 
     void draw_threshold(const analysis::RankingThreshold& threshold) {

@@ -68,7 +68,7 @@ class ReportView : public View {
     void save(nlohmann::json& state) const override {
         state = {{"figure", chosen_}, {"width_mm", width_mm_}, {"height_mm", height_mm_},
                  {"format", format_}, {"dpi", dpi_},           {"title", title_}};
-        save_traces(state, traces_);
+        save_traces_choice(state, traces_);
     }
 
     void load(const nlohmann::json& state) override {
@@ -81,7 +81,7 @@ class ReportView : public View {
         format_ = state.value("format", format_);
         dpi_ = state.value("dpi", dpi_);
         title_ = state.value("title", title_);
-        load_traces(state, traces_);
+        load_traces_choice(state, traces_);
     }
 
  private:
@@ -96,7 +96,7 @@ class ReportView : public View {
     std::optional<FigureRequest> request_for(const Session& session, const FigureDefinition& definition) const {
         // This figure already compares two runs of one trace.
         const Traces traces = definition.name == "difference" ? Traces::focused : traces_;
-        FigureRequest request = shown_request(session, definition.name, heeds_runs(definition), traces);
+        FigureRequest request = figure_request_for_shown_runs(session, definition.name, heeds_runs(definition), traces);
         if (request.document < 0) return std::nullopt;
         set_options(session, definition, request, request.document, request.options, request.runs);
         for (TraceRequest& other : request.others)
@@ -179,11 +179,11 @@ class ReportView : public View {
         };
         const int width = stepped(room.x - em);
         const int height = stepped(room.y - words);
-        const auto answer =
-            session.tasks.ask(drawn_, "", fmt::format("{} {}x{} {}", stamp_of(session, *request), width, height, page_),
-                              [job = FigureJob(session, *request), width, height, page = page_] {
-                                  return draw_picture(job, width, height, page);
-                              });
+        const auto answer = session.tasks.ask(
+            drawn_, "", fmt::format("{} {}x{} {}", figure_change_stamp(session, *request), width, height, page_),
+            [job = FigureJob(session, *request), width, height, page = page_] {
+                return render_preview_page(job, width, height, page);
+            });
         if (!answer.error.empty()) {
             draw_error(context, answer.error);
             return;
@@ -258,7 +258,7 @@ class ReportView : public View {
         ImGui::PushFont(context.fonts.bold, 0);
         ImGui::TextUnformatted("Contents of the figure");
         ImGui::PopFont();
-        if (chosen_ != "difference") choose_traces("report", context.session, traces_);
+        if (chosen_ != "difference") draw_traces_choice("report", context.session, traces_);
         draw_report_choices(context, definition, choices_[definition.name]);
 
         ImGui::Spacing();

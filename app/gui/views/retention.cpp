@@ -283,7 +283,7 @@ class RetentionView : public View {
         const RunLook look = session.look(key);
         const auto& run = session.attributes(key);
         ImGui::PushID(key.text().c_str());
-        draw_inline_run_chip(context.theme, look.style);
+        draw_inline_run_marker(context.theme, look.style);
         const std::string share = share_text(session, key, run);
         const float beside = ImGui::CalcTextSize(share.c_str()).x + ImGui::GetStyle().ItemSpacing.x;
         draw_run_title(context, key, ImGui::GetContentRegionAvail().x - beside);

@@ -184,8 +184,8 @@ class RunsView : public View {
             "%s%s\nCtrl-click: show only this run", visible ? "hide" : "show",
             number <= n_run_keys ? fmt::format(" (key {})", shortcut_text(run_visibility_key(number))).c_str() : "");
         const float inset = std::round(0.17f * side);
-        draw_run_chip(context.theme, look.style, {at.x + inset, at.y + inset}, side - 2 * inset,
-                      ImGui::GetWindowDrawList(), visible);
+        draw_run_marker(context.theme, look.style, {at.x + inset, at.y + inset}, side - 2 * inset,
+                        ImGui::GetWindowDrawList(), visible);
         const float gap = 4 * context.scale;
         ImGui::SameLine(0, gap);
         ImGui::BeginDisabled(failed);

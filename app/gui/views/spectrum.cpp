@@ -62,7 +62,7 @@ class SpectrumView : public FigureView {
  private:
     void set_options(const Session& session, int document, analysis::FigureOptions& options) const {
         options.source = source_;
-        const int n = n_layers_of(session, document);
+        const int n = n_layers_of_document(session, document);
         if (has_all_layers() || n == 0) return;
         options.layers = analysis::evenly_spaced(n, all_layers_ ? n : layers_beside);
         const int selected = session.cursor().layer;
@@ -105,7 +105,7 @@ class SpectrumView : public FigureView {
     bool has_choices() const override { return true; }
     void draw_choices(Context& context, const FigureRequest& request) override {
         const Session& session = context.session;
-        choose_source("spectrum", analysis::figure_definition("spectrum"), source_);
+        draw_source_choice("spectrum", analysis::figure_definition("spectrum"), source_);
         if (has_all_layers()) return;
         if (can_inspect_as_model()) draw_missing(context, request);
         ImGui::SameLine();
@@ -205,7 +205,7 @@ class SpectrumView : public FigureView {
     }
 
     static void draw_layer_colors(const Context& context, const FigureRequest& request) {
-        const int n = n_layers_of(context.session, request.document);
+        const int n = n_layers_of_document(context.session, request.document);
         if (n < 2) return;
         const float em = ImGui::GetFontSize();
         ImGui::SameLine(0, 1.5f * em);
@@ -218,7 +218,7 @@ class SpectrumView : public FigureView {
             const analysis::Rgb color = analysis::color_at(analysis::ColorMap::viridis, 0.85 * i / (n - 1));
             const float left = at.x + static_cast<float>(i) * each;
             ImGui::GetWindowDrawList()->AddRectFilled({left, top}, {left + each, top + 0.6f * em},
-                                                      packed(seen_on_ground(color, context.theme)));
+                                                      packed(adapt_area_color_to_theme(color, context.theme)));
         }
         ImGui::Dummy({7 * em, em});
         ImGui::SameLine();

@@ -50,7 +50,7 @@ class TaskScoresView : public FigureView {
  private:
     bool has_choices() const override { return true; }
     void draw_choices(Context&, const FigureRequest&) override {
-        choose_source("task_scores", analysis::figure_definition("task-scores"), source_);
+        draw_source_choice("task_scores", analysis::figure_definition("task-scores"), source_);
     }
     void draw_figure(Context& context, const FigureRequest&,
                      const std::shared_ptr<const PreparedFigure>& shown) override {

@@ -82,7 +82,7 @@ class WhatIfView : public View {
  private:
     void draw_source(Context& context) {
         const RunLook look = context.session.look(what_if_.source());
-        draw_inline_run_chip(context.theme, look.style);
+        draw_inline_run_marker(context.theme, look.style);
         ImGui::PushFont(context.fonts.bold, 0);
         const char* from = what_if_.has_prefill() ? "prefill in memory" : "from the trace";
         const float whole = ImGui::GetContentRegionAvail().x;

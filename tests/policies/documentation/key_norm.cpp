@@ -42,7 +42,7 @@ Definition key_norm_definition() {
         .parameters =
             {
                 integer_parameter("recent", 0, {.low = 0}, "Last entries that are always kept."),
-                positions_parameter(),
+                key_positions_parameter(),
             },
         .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
             return std::make_unique<KeyNorm>(values);

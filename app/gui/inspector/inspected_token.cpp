@@ -1,18 +1,18 @@
-#include "app/gui/inspector/token_question.h"
+#include "app/gui/inspector/inspected_token.h"
 
 #include <algorithm>
 
 namespace kvscope::gui {
 
-TokenQuestion token_question(const Session& session) {
+InspectedToken find_inspected_token(const Session& session) {
     const auto usable = [&](const RunKey& key) {
         return session.exists(key) && session.attributes(key).status == "complete";
     };
     for (const bool is_hover : {false, true}) {
         const Cursor cursor = is_hover ? session.hover() : session.cursor();
         if (!cursor.has_tokens()) continue;
-        TokenQuestion asked{cursor.run, cursor.first_token, is_hover,
-                            is_hover ? cursor.first_token : cursor.last_token};
+        InspectedToken asked{cursor.run, cursor.first_token, is_hover,
+                             is_hover ? cursor.first_token : cursor.last_token};
         const auto& flicker = session.pair.flicker;  // the only visible run
         if (flicker && flicker->document == cursor.run.document && flicker->prompt == cursor.run.prompt)
             asked.run = *flicker;

@@ -7,7 +7,7 @@
 namespace kvscope::gui {
 
 /// The run that the inspector shows, with one token or a range of tokens.
-struct TokenQuestion {
+struct InspectedToken {
     RunKey run;
     int64_t token = -1;  ///< first token, or −1 if there is nothing to show
     bool is_hover = false;
@@ -16,6 +16,6 @@ struct TokenQuestion {
 };
 
 /// Prefers the selected token to the hovered token, and the selected run to the first shown run.
-TokenQuestion token_question(const Session& session);
+InspectedToken find_inspected_token(const Session& session);
 
 }  // namespace kvscope::gui
