@@ -1,13 +1,13 @@
-# kvscope_part(NAME FOLDER folder [SOURCES globs…] [ALONE globs…] [PARSED_ONCE headers…] [PUBLIC targets…]
+# kvscope_part(NAME FOLDER folder [SOURCES globs…] [ALONE globs…] [PRECOMPILED target] [PUBLIC targets…]
 #              [PRIVATE targets…])
 #
 # Adds one static library for a part of the project, with all sources that the globs match. Its include folder contains a
 # link to this part only (`#include "kernels/select_topk.h"`), so that includes against the direction of dependencies do
 # not compile. A part without sources provides only its headers. Sources are compiled in batches (KVSCOPE_UNITY), except
-# ALONE: files that share names, or that are often edited one at a time. PARSED_ONCE lists library headers that most
-# sources include; batches precompile them.
+# ALONE: files that share names, or that are often edited one at a time. PRECOMPILED names a target of
+# kvscope_precompiled(); batches reuse its headers.
 function(kvscope_part name)
-    cmake_parse_arguments(part "" "FOLDER" "SOURCES;ALONE;PARSED_ONCE;PUBLIC;PRIVATE" ${ARGN})
+    cmake_parse_arguments(part "" "FOLDER;PRECOMPILED" "SOURCES;ALONE;PUBLIC;PRIVATE" ${ARGN})
     list(TRANSFORM part_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${part_FOLDER}/)
     file(GLOB sources CONFIGURE_DEPENDS ${part_SOURCES})
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
@@ -26,8 +26,8 @@ function(kvscope_part name)
             file(GLOB alone CONFIGURE_DEPENDS ${part_ALONE})
             list(REMOVE_ITEM sources ${alone})
         endif()
-        if(part_PARSED_ONCE AND KVSCOPE_UNITY)
-            kvscope_parse_once(kvscope_${name} ${part_PARSED_ONCE})
+        if(part_PRECOMPILED AND KVSCOPE_UNITY)
+            kvscope_parse_once(kvscope_${name} REUSE_FROM ${part_PRECOMPILED})
         endif()
         set_property(TARGET kvscope_${name} PROPERTY KVSCOPE_BATCHED "${sources}")
         cmake_language(EVAL CODE "cmake_language(DEFER CALL kvscope_compile_in_batches kvscope_${name})")
@@ -36,6 +36,19 @@ function(kvscope_part name)
         target_include_directories(kvscope_${name} INTERFACE ${include})
         target_link_libraries(kvscope_${name} INTERFACE ${part_PUBLIC})
     endif()
+endfunction()
+
+# kvscope_precompiled(NAME HEADERS headers… LINKS targets…)
+#
+# Precompiles library headers for all targets that reuse them (PRECOMPILED of kvscope_part). Optimization levels of these
+# targets may differ, but no other options and macros that affect the headers.
+function(kvscope_precompiled name)
+    cmake_parse_arguments(precompiled "" "" "HEADERS;LINKS" ${ARGN})
+    set(source ${CMAKE_BINARY_DIR}/batches/${name}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "")
+    add_library(${name} OBJECT ${source})
+    target_link_libraries(${name} PRIVATE ${precompiled_LINKS} kvscope_ours)
+    kvscope_parse_once(${name} ${precompiled_HEADERS})
 endfunction()
 
 # kvscope_parse_once(TARGET headers…|REUSE_FROM target): precompiles headers, or reuses another target's precompiled
