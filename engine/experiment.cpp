@@ -18,7 +18,7 @@
 #include "engine/common/stopwatch.h"
 #include "engine/compression.h"
 #include "engine/device/catch_single_run_failure.h"
-#include "engine/device/tensor_memory_pool.h"
+#include "engine/device/cpu_tensor_memory_pool.h"
 #include "engine/inference/answer_attention.h"
 #include "engine/inference/recorded_measures.h"
 #include "engine/make_run_record.h"

@@ -85,7 +85,7 @@ void require_valid_entries(const Kept& found, const std::string& where) {
 std::string place_name(const GroupPlace& place) { return fmt::format("{}: {}", place.file.string(), place.group); }
 
 template <class Load>
-auto TraceContents::load(const GroupPlace& place, Load load_attributes) {
+auto OpenTraceFiles::load(const GroupPlace& place, Load load_attributes) {
     return with_place_in_errors(place, [&] {
         const h5::Handle group = h5::open_group(source_.open(place.file).get(), place.group);
         return load_attributes(group.get(), place_name(place));

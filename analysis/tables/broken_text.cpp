@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "analysis/tables/bidirectional_text.h"
-#include "analysis/tables/joined_letters.h"
+#include "analysis/tables/letters_drawn_together.h"
 #include "analysis/tables/utf8_characters.h"
 
 namespace kvscope::analysis {

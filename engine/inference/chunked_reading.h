@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/common/progress.h"
-#include "engine/inference/merged_layer.h"
+#include "engine/inference/layer_with_merged_entries.h"
 #include "engine/model/transformer.h"
 #include "policies/interface/policy.h"
 

@@ -7,7 +7,7 @@
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
 #include "engine/device/catch_single_run_failure.h"
-#include "engine/device/tensor_memory_pool.h"
+#include "engine/device/cpu_tensor_memory_pool.h"
 
 namespace kvscope::engine {
 

@@ -10,8 +10,8 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/work_clock.h"
+#include "engine/device/cpu_tensor_memory_pool.h"
 #include "engine/device/device_timestamp.h"
-#include "engine/device/tensor_memory_pool.h"
 #include "engine/inference/prefill_attention.h"
 #include "engine/inference/projection_measures.h"
 #include "kernels/bf16.h"

@@ -1,7 +1,5 @@
 // Memory of large tensors that is kept for reuse.
 
-#include "engine/device/tensor_memory_pool.h"
-
 #include <c10/core/Allocator.h>
 
 #include <algorithm>
@@ -12,6 +10,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "engine/device/cpu_tensor_memory_pool.h"
 
 using kvscope::engine::TensorMemoryPool;
 

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/tables/joined_letters.h"
+#include "analysis/tables/letters_drawn_together.h"
 #include "analysis/tables/utf8_characters.h"
 #include "app/gui/drawing/missing_fonts.h"
 #include "app/gui/drawing/texture.h"

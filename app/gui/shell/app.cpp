@@ -10,14 +10,14 @@
 #include "app/gui/session/parse_selection.h"
 #include "app/gui/session/saved_what_ifs.h"
 #include "app/gui/shell/crash_log.h"
-#include "app/gui/shell/frame_input.h"
+#include "app/gui/shell/frame_has_input.h"
 #include "app/gui/shell/layouts.h"
 #include "app/gui/shell/menu_actions.h"
 #include "app/gui/shell/menu_file_dialogs.h"
 #include "app/gui/shell/no_views.h"
 #include "app/gui/shell/start_cards.h"
 #include "app/gui/shell/status_bar.h"
-#include "app/gui/view/last_click.h"
+#include "app/gui/view/describe_click.h"
 
 namespace kvscope::gui {
 

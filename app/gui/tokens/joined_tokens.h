@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/tables/joined_letters.h"
+#include "analysis/tables/letters_drawn_together.h"
 #include "app/gui/session/prompt_text.h"
 
 namespace kvscope::gui {

@@ -1,4 +1,4 @@
-#include "engine/device/tensor_memory_pool.h"
+#include "engine/device/cpu_tensor_memory_pool.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>

@@ -1,4 +1,4 @@
-#include "app/gui/shell/frame_input.h"
+#include "app/gui/shell/frame_has_input.h"
 
 #include <imgui.h>
 

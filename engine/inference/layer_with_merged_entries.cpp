@@ -1,4 +1,4 @@
-#include "engine/inference/merged_layer.h"
+#include "engine/inference/layer_with_merged_entries.h"
 
 #include <ATen/Functions.h>
 

@@ -1,4 +1,4 @@
-#include "app/gui/view/last_click.h"
+#include "app/gui/view/describe_click.h"
 
 #include <imgui.h>
 #include <imgui_internal.h>

@@ -1,4 +1,4 @@
-#include "analysis/tables/joined_letters.h"
+#include "analysis/tables/letters_drawn_together.h"
 
 #include <utf8proc.h>
 
