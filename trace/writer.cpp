@@ -161,7 +161,7 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
 
 [[noreturn]] void refuse_existing(const fs::path& path, const std::string& why = {}) {
     throw ReplaceableOutputExists(
-        fmt::format("{} exists and is a different trace{}; choose another output, or allow kvscope to replace it",
+        fmt::format("{} exists and is a different file{}; choose another output, or allow kvscope to replace it",
                     path.string(), why));
 }
 
