@@ -40,8 +40,8 @@ endfunction()
 
 # kvscope_precompiled(NAME HEADERS headers… LINKS targets…)
 #
-# Precompiles library headers for all targets that reuse them (PRECOMPILED of kvscope_part). Optimization levels of these
-# targets may differ, but no other options and macros that affect the headers.
+# Precompiles library headers for all targets that reuse them (PRECOMPILED of kvscope_part). These targets must have the
+# same options: g++ 12 crashes if the optimization level differs.
 function(kvscope_precompiled name)
     cmake_parse_arguments(precompiled "" "" "HEADERS;LINKS" ${ARGN})
     set(source ${CMAKE_BINARY_DIR}/batches/${name}.cpp)

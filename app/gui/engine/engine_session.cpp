@@ -177,7 +177,7 @@ class ThreadedSession final : public EngineSession {
                 model_.need(*reader, path.empty() ? places : std::vector{path});
                 progress_.go_on(EngineStatus::State::running,
                                 fmt::format("{}: prefill", reader->path().filename().string()));
-                const auto tokens = engine::stored_prompt(*model_.get(), *reader, prompt, 0);
+                const auto tokens = engine::read_prompt_from_trace(*model_.get(), *reader, prompt, 0);
                 keep(document, prompt,
                      compute_prefill_observations(*model_.get(), tokens, reader->prompt(prompt).window, progress_));
             });

@@ -60,7 +60,7 @@ FigureRequest FigureView::request_for(const Session& session, const char* figure
     const Compared pairs = compared(session);
     return pairs.kind == Comparison::Kind::none
                ? figure_request_for_shown_runs(session, figure_name, with_runs, Traces::all)
-               : difference_request(figure_name, pairs);
+               : difference_figure_request(figure_name, pairs);
 }
 
 void FigureView::save(nlohmann::json& state) const {

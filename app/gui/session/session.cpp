@@ -72,7 +72,7 @@ Document& Session::open(const std::filesystem::path& path, bool is_written, int 
     // While a trace is being written, the file at its path does not exist yet.
     const auto whole = absolute_path(path).lexically_normal();
     // The path may name the folder of an unfinished trace that has been finished since.
-    const auto finished = whole_path(trace::find_joined_trace(path).value_or(path)).lexically_normal();
+    const auto finished = absolute_path(trace::find_joined_trace(path).value_or(path)).lexically_normal();
     const auto known = std::find_if(documents_.begin(), documents_.end(), [&](const auto& document) {
         const auto of_document = absolute_path(document->path()).lexically_normal();
         const bool goes_on = is_written && of_document == trace::part_folder_of(whole);
