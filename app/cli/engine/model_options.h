@@ -34,7 +34,8 @@ class ModelOptions {
     int threads() const { return threads_; }
 
     void set_threads() const;
-    /// Sets the threads and loads the model onto the device. @throws as find_model, open_device_for_model and Model::open
+    /// Sets the threads and loads the model onto the device.
+    /// @throws as find_model, open_device_for_model and Model::open
     engine::Model open(engine::Progress& progress,
                        const std::function<void(const engine::Model&)>& before_weights = {}) const;
 
