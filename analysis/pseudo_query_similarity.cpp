@@ -40,7 +40,7 @@ double mean_of(const std::vector<double>& values) {
     return sum / static_cast<double>(values.size());
 }
 
-/// Returns a condition's label: DapQ's abbreviations, then content and start if they differ from the answer's.
+/// Returns a condition's label: DapQ's abbreviations, then content and start position if the answer has other ones.
 std::string label_of(const PromptQueries& prompt, const PseudoQueries& one) {
     std::string label = condition_of(prompt, one);
     if (!one.same_content) label += ", " + one.content;

@@ -1,4 +1,4 @@
-// Measures with a trace how fast the app draws the first picture, panned and zoomed maps, idle frames, and views that
+// Measures how fast the app draws a trace: the first picture, panned and zoomed maps, idle frames, and views that
 // follow the what-if slider. Needs a display, which bench/window provides.
 
 #include <GLFW/glfw3.h>

@@ -371,7 +371,7 @@ struct StepProduct {
     double operations(int64_t rows) const { return 2.0 * static_cast<double>(rows * in * out) * n; }
 };
 
-/// Computes all products of one step in their order, so that weights come from memory.
+/// Computes all products of one decode step. No weight is read twice, so weights come from memory, not from the cache.
 template <class T>
 double multiply_step(std::vector<StepProduct>& products, int64_t rows, const std::vector<T>& x, std::vector<T>& y) {
     const auto multiply = [&](StepProduct& product, int layer) {

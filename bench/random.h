@@ -5,7 +5,7 @@
 
 namespace kvscope::bench {
 
-/// SplitMix64 (Steele, Lea, Flood 2014), with equal numbers on all machines.
+/// Random numbers of SplitMix64 (Steele, Lea, Flood 2014), which are the same on all machines.
 class Random {
  public:
     explicit Random(std::uint64_t seed) : state_(seed) {}

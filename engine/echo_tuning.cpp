@@ -141,10 +141,14 @@ uint64_t hash_of_maps(const EchoMaps& maps) {
 std::string what_is_tuned(const Model& model, const EchoMaps& maps, std::span<const int32_t> ids,
                           const EchoTuningOptions& options) {
     return fmt::format(
-        "{} {} groups of {} {} local, maps {:016x}, {}, {} steps of {} from {} on, rate {}, seed {}, {:016x}",
-        model.fingerprint(), kernels::name_of(model.transformer().dtype()), maps.layout.group, maps.layout.local,
-        hash_of_maps(maps), echo_loss_name(options.loss), options.steps, options.sequence, options.skipped,
-        options.rate, options.seed, XXH3_64bits(ids.data(), ids.size_bytes()));
+        "{model} {dtype} groups of {group} {local} local, maps {maps:016x}, {loss}, {steps} steps of {length} from "
+        "{first} on, rate {rate}, seed {seed}, {ids:016x}",
+        fmt::arg("model", model.fingerprint()), fmt::arg("dtype", kernels::name_of(model.transformer().dtype())),
+        fmt::arg("group", maps.layout.group), fmt::arg("local", maps.layout.local),
+        fmt::arg("maps", hash_of_maps(maps)), fmt::arg("loss", echo_loss_name(options.loss)),
+        fmt::arg("steps", options.steps), fmt::arg("length", options.sequence), fmt::arg("first", options.skipped),
+        fmt::arg("rate", options.rate), fmt::arg("seed", options.seed),
+        fmt::arg("ids", XXH3_64bits(ids.data(), ids.size_bytes())));
 }
 
 void require_options(std::span<const int32_t> ids, const EchoTuningOptions& options) {

@@ -130,7 +130,7 @@ void require_recorded_files(const std::filesystem::path& output, std::span<const
         std::error_code error;
         const auto path = std::filesystem::absolute(plan.spec.values.text(file->name), error);
         throw trace::OutputExists(fmt::format(
-            "{} contains the run {}, which further prompts also need, but the policy's file {} is {}: restore the "
+            "{} contains the run {}. To add prompts, the policy needs its file {}, which is {}: restore the "
             "file, or choose another output",
             output.string(), plan.label(), path.string(),
             std::filesystem::exists(path, error) ? "not the file that the run read" : "missing"));

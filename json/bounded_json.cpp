@@ -7,7 +7,7 @@
 namespace kvscope::bounded_json {
 namespace {
 
-// Marks a string as a JSON constant. Files of models do not contain this prefix.
+// Prefix of strings that stand for JSON constants. No model file contains it.
 constexpr std::string_view constant = "kvscope's JSON constant: ";
 
 constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -44,7 +44,8 @@ struct PrefillAttention {
 /// Throws std::invalid_argument for contradictory sizes or a type other than f32 and bf16.
 void attention_prefill(const PrefillAttention& problem);
 
-/// Computes several problems, e.g. the rows of a ragged cache (n_kv_heads = 1). Problems must not share `column_sums`.
+/// Computes attention for several problems, e.g. the rows of a ragged cache (n_kv_heads = 1). Problems must not share
+/// `column_sums`.
 void attention_prefill(std::span<const PrefillAttention> problems);
 
 }  // namespace kvscope::kernels

@@ -70,7 +70,7 @@ class EchoKvHybrid : public EchoPolicy {
             heads.push_back(best_channels(std::span(scores).subspan(head * d, d), n_channels_));
     }
 
-    /// Returns the storage. The keys' parts list channels and contain no numbers.
+    /// Returns the storage. The parts for keys contain channel indices, but no values.
     StoredLayer described(int layer, const std::vector<uint32_t>& positions, const EntriesView&,
                           const EntriesView& values, int64_t first) override {
         StoredLayer stored;

@@ -135,8 +135,9 @@ void check_descending(const Values& values, const schema::DataSet& data_set, std
     values.each_layer<float>(data_set, [&](std::size_t layer, std::span<const float> all) {
         for (std::size_t i = 1; i < all.size(); ++i) {
             if (i % length != 0 && all[i] > all[i - 1] * (1 + 1e-5F) + 1e-5F) {
-                values.error(data_set, "descending values",
-                             fmt::format("{} follows {} at [{}], element {}", all[i], all[i - 1], layer, i));
+                values.error(
+                    data_set, "descending values",
+                    fmt::format("{} comes directly after {} at [{}], element {}", all[i], all[i - 1], layer, i));
                 return false;
             }
         }
@@ -204,8 +205,9 @@ std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
     }
     const auto drop = std::is_sorted_until(kept.offsets.begin(), kept.offsets.end());
     if (drop != kept.offsets.end()) {
-        values.error(offsets_set, "values that never decrease",
-                     fmt::format("{} follows {} at [{}]", *drop, *(drop - 1), drop - kept.offsets.begin()));
+        values.error(
+            offsets_set, "values that never decrease",
+            fmt::format("{} comes directly after {} at [{}]", *drop, *(drop - 1), drop - kept.offsets.begin()));
         return std::nullopt;
     }
     if (kept.offsets.back() != kept.indices.size()) {
@@ -221,9 +223,9 @@ std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
                 return std::nullopt;
             }
             if (i > kept.offsets[row] && kept.indices[i] <= kept.indices[i - 1]) {
-                values.error(
-                    indices_set, "ascending positions in each row",
-                    fmt::format("{} follows {} at [{}], in row {}", kept.indices[i], kept.indices[i - 1], i, row));
+                values.error(indices_set, "ascending positions in each row",
+                             fmt::format("{} comes directly after {} at [{}], in row {}", kept.indices[i],
+                                         kept.indices[i - 1], i, row));
                 return std::nullopt;
             }
         }

@@ -177,7 +177,7 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
     if (output.empty()) refuse_existing(folder, why);
     std::error_code error;
     throw OutputExists(fmt::format(
-        "{} contains an unfinished {} of {}, which is not the requested trace{}; repeat the earlier command to finish "
+        "{} contains an unfinished {} of {}. The requested trace is different{}; repeat the earlier command to finish "
         "that trace, or remove the folder with the finished work. {} itself is complete and stays unchanged",
         folder.string(), fs::exists(folder / part_file_name_of_base_trace(), error) ? "extension" : "replacement",
         output.string(), why, output.string()));

@@ -137,7 +137,7 @@ std::optional<int64_t> smallest_budget_reaching_share(const trace::Reader& reade
         }
     };
     auto high = static_cast<int64_t>(found->x);
-    // At `low`, the measure is below `share`. Below the first point, no budget was tried or the policy rejected all.
+    // At budget `low`, the measure is below `share`. Budgets below the first point were not tried or are not feasible.
     auto low = found == curve.begin() ? int64_t{0} : static_cast<int64_t>(std::prev(found)->x);
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;

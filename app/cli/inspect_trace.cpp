@@ -101,7 +101,8 @@ std::string group_of_prompt(const trace::Reader& reader, int index) {
     return fmt::format("/prompts/{}", reader.prompt_number(index));
 }
 
-/// Returns "…: its cache became full after step 9 and compressed after step 40 of the answer", or an empty text.
+/// Returns when the cache changed its form, e.g. "…: its cache became full after step 9 and compressed after step 40
+/// of the answer". Returns "" if the form never changed.
 std::string describe_switches(const trace::Reader& reader, int prompt, int run) {
     using namespace trace::schema::run;
     const auto place = trace::Place::of_run(prompt, run);

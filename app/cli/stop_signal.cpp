@@ -67,7 +67,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
-    // After a signal, the timer and the default handling stay until the program ends.
+    // After a signal, the program is about to end, so its timer and signal handlers stay.
     if (stop_is_wanted()) return;
     for (size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before[i], nullptr);
     sigaction(SIGALRM, &alarm_before, nullptr);

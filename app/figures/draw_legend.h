@@ -5,7 +5,7 @@
 
 namespace kvscope::figures {
 
-/// Draws a color bar with one patch per value for a few whole numbers, otherwise with a gradient.
+/// Draws a color bar: a patch for each value if the scale has few whole numbers, otherwise a gradient.
 void draw_color_bar(const Canvas& canvas, const analysis::ColorScale& scale, const ColorBarPlace& place);
 
 void draw_legend(const Canvas& canvas, const analysis::Figure& figure, const LegendPlace& place);

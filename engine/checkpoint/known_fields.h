@@ -12,7 +12,7 @@ namespace kvscope::checkpoint {
 
 // A field of a model's files is read, without effect, unsupported or unknown. Unsupported fields may be neutral.
 
-/// @throws CheckpointError for the first unsupported field of config.json that is not neutral
+/// @throws CheckpointError for the first unsupported field of config.json whose value changes results
 void refuse_unsupported_fields(const JsonFields& config);
 
 void refuse_unsupported_keys(const GgufFile& file, std::string_view architecture);

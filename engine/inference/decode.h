@@ -44,7 +44,8 @@ struct FeedOptions {
     /// Receives the queries and attention outputs of the first records.size() sequences.
     std::span<AttentionReference> records{};
     bool record_plain = false;  ///< also record the queries before RoPE
-    /// Reference for the output errors; nullptr for none. Sequences must read its tokens from `reference_first` on.
+    /// Reference for the output errors, or nullptr for no errors. All sequences must read the reference's tokens, from
+    /// index `reference_first` on.
     const AttentionReference* compare = nullptr;
     int64_t reference_first = 0;
     std::span<OutputErrors> errors{};  ///< one element for each sequence

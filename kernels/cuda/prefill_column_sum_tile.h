@@ -55,8 +55,8 @@ KVSCOPE_DEVICE int64_t first_query_starting_at_key(const PrefillAttention& p, in
     return low;
 }
 
-/// Sums the weights of a tile of keys over the chunk's queries of one head, in the order of the query tiles. Computes
-/// PrefillTile's product transposed: the block's rows are keys, and the loop is over queries.
+/// Sums each key's weights over the queries of one head, for a tile of keys and a chunk of queries. Unlike in
+/// PrefillTile, the rows of a block are keys, and the loop is over query tiles, which sets the order of the sum.
 template <class Block, class T, int D>
 struct ColumnTile {
     using Product = PrefillProduct<Block, T, D>;

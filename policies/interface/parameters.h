@@ -94,7 +94,7 @@ class ParameterValues {
     const ParameterValue& value(std::string_view name) const;
     bool is_default(std::string_view name) const;
 
-    /// @throws std::logic_error if the policy declares no such parameter or another type
+    /// @throws std::logic_error if the policy does not declare this parameter with this type
     int64_t integer(std::string_view name) const;
     std::optional<int64_t> automatic_integer(std::string_view name) const;  ///< nullopt for `auto`
     double real(std::string_view name) const;

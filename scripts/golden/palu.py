@@ -75,7 +75,7 @@ def leading(matrix, rank):
 
 
 def bases_of(x, weight, d, group_heads, rank_share, whitening):
-    """Returns (coordinates, basis) for each group of a layer's keys or values, and the smallest gap of all groups.
+    """Returns (coordinates, basis) for each group of a layer's keys or values, and the smallest gap between eigenvalues.
     x: inputs for whitening"""
     bases, gaps = [], []
     for first, stop in groups_of(weight.shape[0] // d, group_heads):

@@ -21,7 +21,7 @@ std::vector<float> kl_of(const RunAt& of) {
     return of.reader->read<float>(of.place(), schema::run::step_kl);
 }
 
-/// Returns e.g. "after step 16 the cache became full; after step 40 compressed".
+/// Returns when the cache changed its form, e.g. "after step 16 the cache became full; after step 40 compressed".
 std::string switches_of(const RunAt& of) {
     if (!of.reader->has(of.place(), schema::run::switch_steps)) return {};
     const auto steps = of.reader->read<uint32_t>(of.place(), schema::run::switch_steps);

@@ -30,7 +30,7 @@ class LiveWhatIf {
     /// Whether the selected run has a policy that selects entries.
     bool has_source() const { return settings_ != nullptr; }
     const RunKey& source() const { return source_; }
-    /// Returns the reason why the settings cannot be changed, or "" if they can be, or while the run is being read.
+    /// Returns why the settings cannot be changed. Returns "" if they can be changed, and while the run is being read.
     const std::string& refusal() const { return refusal_; }
     /// Whether repeating the prefill would make more settings available.
     bool wants_prefill() const;

@@ -62,7 +62,7 @@ class OpenViews {
     /// Maximizes the focused view in the next frame, or restores all views if one is maximized.
     void toggle_maximised();
     bool is_maximised() const { return !before_maximised_.is_null(); }
-    /// Returns the state of all views and places, including kept closed views and unknown entries of a newer kvscope.
+    /// Returns the state of all views and places, including closed views and entries that a newer kvscope wrote.
     /// While a view is maximized, returns the state before maximizing.
     nlohmann::json state() const;
     /// Restores a state and skips its unknown or damaged parts. With `keep_views`, all open views keep their settings.

@@ -95,7 +95,8 @@ class Breaker {
         if (!levels.empty() && levels_.is_turned(out_.placed[first].token)) out_.turned.push_back(line);
     }
 
-    /// Returns the width in cells of the characters that begin in this token, or nullopt if all characters are whole.
+    /// Returns nullopt if the token has only whole characters. Otherwise returns the width, in cells, of the characters
+    /// that begin in the token.
     std::optional<uint32_t> cells_of_shared(uint32_t token) const {
         const std::string_view whole = whole_characters_of_tokens(prompt_, token, token);
         const size_t begin = prompt_.begins[token];

@@ -28,7 +28,7 @@ class Actions {
     /// Runs the action whose keys were pressed. Call once per frame before drawing. While text is edited, keys that
     /// type or edit run no action. `is_view_focused` enables keys that type a character.
     void handle_keys(bool is_view_focused);
-    /// Whether keys that type a character run actions: a view has the keyboard, and no text was typed within a second.
+    /// Whether letter keys run actions: a view has the keyboard focus, and no text was typed within the last second.
     bool takes_single_keys() const { return takes_single_keys_; }
     void draw_menu(const char* menu);
 
