@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/cache/measure_storage_error.h"
+#include "engine/cache/measure_reconstruction_error.h"
 #include "engine/calibration.h"
 #include "engine/common/stopwatch.h"
 #include "engine/device/catch_single_run_failure.h"

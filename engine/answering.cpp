@@ -6,7 +6,7 @@
 #include "engine/common/stopwatch.h"
 #include "engine/device/catch_single_run_failure.h"
 #include "engine/inference/answer_attention.h"
-#include "engine/inference/kl_attention_lost.h"
+#include "engine/inference/kl_of_dropped_tokens.h"
 
 namespace kvscope::engine {
 

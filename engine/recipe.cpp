@@ -5,7 +5,7 @@
 #include "engine/experiment.h"
 #include "engine/files/fingerprint.h"
 #include "engine/files/sha256.h"
-#include "engine/recipe_entries.h"
+#include "engine/recipe_json.h"
 #include "kernels/cpu_features.h"
 
 namespace kvscope::engine {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "engine/files/checkpoint_error.h"
-#include "engine/recipe_entries.h"
+#include "engine/recipe_json.h"
 #include "json/bounded_json.h"
 #include "policies/interface/feasibility.h"
 #include "policies/interface/policy_from_record.h"

@@ -8,7 +8,7 @@
 #include "kernels/divergence.h"
 #include "kernels/integer_shares.h"
 #include "kernels/parallel.h"
-#include "kernels/pool.h"
+#include "kernels/score_pooling.h"
 #include "kernels/softmax.h"
 #include "policies/interface/adaptive_budgets.h"
 #include "policies/interface/score_operations.h"

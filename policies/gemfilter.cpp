@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/parallel.h"
-#include "kernels/pool.h"
+#include "kernels/score_pooling.h"
 #include "policies/interface/score_operations.h"
 
 namespace kvscope::policies {

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "trace/hdf5.h"
-#include "trace/hdf5_chunks.h"
+#include "trace/threaded_chunk_io.h"
 
 namespace kvscope::trace::h5 {
 

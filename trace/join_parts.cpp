@@ -15,9 +15,9 @@
 
 #include "trace/group_locations.h"
 #include "trace/hdf5.h"
-#include "trace/hdf5_chunks.h"
 #include "trace/load_records.h"
 #include "trace/output_file.h"
+#include "trace/threaded_chunk_io.h"
 
 namespace kvscope::trace {
 

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <ctime>
 
+#include "app/figures/cairo_surface.h"
 #include "app/figures/figure_text.h"
 #include "app/figures/layout.h"
-#include "app/figures/surface.h"
 
 namespace kvscope::figures {
 namespace {

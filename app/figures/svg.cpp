@@ -6,9 +6,9 @@
 #include <map>
 #include <string_view>
 
+#include "app/figures/cairo_surface.h"
 #include "app/figures/figure_text.h"
 #include "app/figures/layout.h"
-#include "app/figures/surface.h"
 
 namespace kvscope::figures {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "engine/files/checkpoint_error.h"
+#include "engine/tokenizer/read_json_file.h"
 #include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_gguf.h"
-#include "engine/tokenizer/tokenizer_json_file.h"
 #include "engine/tokenizer/tokenizer_json_node.h"
 
 namespace kvscope::checkpoint {

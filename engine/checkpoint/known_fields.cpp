@@ -10,7 +10,7 @@
 
 #include "engine/checkpoint/config_rules.h"
 #include "engine/files/file_reader.h"
-#include "engine/tokenizer/tokenizer_json_file.h"
+#include "engine/tokenizer/read_json_file.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "engine/files/utf8.h"
-#include "engine/tokenizer/tokenizer_json_file.h"
+#include "engine/tokenizer/read_json_file.h"
 #include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "engine/files/checkpoint_error.h"
-#include "engine/tokenizer/tokenizer_json_file.h"
+#include "engine/tokenizer/read_json_file.h"
 #include "engine/tokenizer/tokenizer_post_processor.h"
 
 namespace kvscope::checkpoint {

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "kernels/cpu/expand_weights_body.h"
-#include "kernels/cpu/linear_layout_body.h"
-#include "kernels/cpu/linear_output_body.h"
+#include "kernels/cpu/linear_packed_inputs_body.h"
+#include "kernels/cpu/linear_store_body.h"
 #include "kernels/cpu/linear_task.h"
 
 namespace kvscope::kernels {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/linear_layout_body.h"
-#include "kernels/cpu/linear_output_body.h"
+#include "kernels/cpu/linear_packed_inputs_body.h"
+#include "kernels/cpu/linear_store_body.h"
 #include "kernels/cpu/linear_task.h"
 
 namespace kvscope::kernels {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/pool.h"
 #include "kernels/reduce_heads.h"
+#include "kernels/score_pooling.h"
 #include "policies/interface/observations.h"
 #include "policies/interface/parameters.h"
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/pool.h"
 #include "kernels/reduce_heads.h"
+#include "kernels/score_pooling.h"
 #include "policies/interface/policy.h"
 
 namespace kvscope::policies {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "app/gui/session/refused_runs.h"
+#include "app/gui/session/runs_refused_by_policies.h"
 #include "app/gui/session/session.h"
 #include "tests/run_options.h"
 #include "tests/trace/sample_trace.h"

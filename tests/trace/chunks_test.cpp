@@ -15,11 +15,11 @@
 #include "trace/check_trace.h"
 #include "trace/chunk_packing.h"
 #include "trace/hdf5.h"
-#include "trace/hdf5_chunks.h"
 #include "trace/input_file.h"
 #include "trace/output_file.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
+#include "trace/threaded_chunk_io.h"
 
 using namespace kvscope;
 using namespace kvscope::trace;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "app/figures/cairo_surface.h"
 #include "app/figures/layout.h"
-#include "app/figures/surface.h"
 #include "app/gui/drawing/texture.h"
 
 namespace kvscope::gui {

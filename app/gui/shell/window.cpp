@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "app/figures/surface.h"
+#include "app/figures/cairo_surface.h"
 #include "app/figures/whole_file.h"
 
 #define GLAD_GL_IMPLEMENTATION

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "app/gui/session/refused_runs.h"
+#include "app/gui/session/runs_refused_by_policies.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {

@@ -8,8 +8,8 @@
 
 #include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/refused_runs.h"
 #include "app/gui/session/run_form.h"
+#include "app/gui/session/runs_refused_by_policies.h"
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/copy_command.h"
 #include "app/gui/view/file_dialog.h"

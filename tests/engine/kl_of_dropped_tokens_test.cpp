@@ -1,4 +1,4 @@
-#include "engine/inference/kl_attention_lost.h"
+#include "engine/inference/kl_of_dropped_tokens.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

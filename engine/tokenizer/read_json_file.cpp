@@ -1,4 +1,4 @@
-#include "engine/tokenizer/tokenizer_json_file.h"
+#include "engine/tokenizer/read_json_file.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/pool.h"
+#include "kernels/score_pooling.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "trace/hdf5_chunks.h"
+#include "trace/threaded_chunk_io.h"
 
 #include <fmt/format.h>
 

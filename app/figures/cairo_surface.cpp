@@ -1,4 +1,4 @@
-#include "app/figures/surface.h"
+#include "app/figures/cairo_surface.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "app/gui/session/refused_runs.h"
+#include "app/gui/session/runs_refused_by_policies.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "engine/cache/measure_storage_error.h"
+#include "engine/cache/measure_reconstruction_error.h"
 
 #include <algorithm>
 #include <cmath>
