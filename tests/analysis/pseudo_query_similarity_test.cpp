@@ -1,9 +1,9 @@
-#include "analysis/pseudo_query_similarity.h"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <stdexcept>
 #include <string>
+
+#include "analysis/pseudo_query_similarity_figure.h"
 
 using namespace kvscope::analysis;
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/pseudo_query_similarity.h"
+#include "analysis/pseudo_query_similarity_figure.h"
 #include "engine/inference/prompt.h"
 #include "engine/model/model.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/model_in_words.h"
-#include "analysis/pseudo_query_similarity.h"
+#include "analysis/pseudo_query_similarity_figure.h"
 #include "app/cli/command.h"
 #include "app/cli/engine/measure_query_similarity.h"
 #include "app/cli/engine/model_options.h"

@@ -1,4 +1,4 @@
-#include "analysis/pseudo_query_similarity.h"
+#include "analysis/pseudo_query_similarity_figure.h"
 
 #include <fmt/format.h>
 
