@@ -234,7 +234,7 @@ class MoreSamples(ProgramTest):
         self.evaluate(1, "file.h5", "--policy", "random").check_returncode()
         done = self.evaluate(2, "file.h5")
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn(f"{importance} is missing", done.stderr)
+        self.assertIn(f"{importance}, which is missing", done.stderr)
         self.assertNotIn("--force", done.stderr)
 
     def test_a_budget_that_drops_nothing_is_told(self):
