@@ -47,7 +47,7 @@ struct MergedLayer {
 
     void append(int64_t first, int64_t n);
 
-    /// Returns the keys (G, capacity, d), of which the first at.size() are rotated to the positions `at`.
+    /// Returns the keys (G, capacity, d). The first at.size() keys are rotated to the positions `at`.
     at::Tensor rotated(const Transformer& model, std::span<const int64_t> at) const;
 };
 

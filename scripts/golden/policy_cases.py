@@ -23,7 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-# policies.py imports observe.py, which needs torch. This script makes its own observations, so a stub is enough.
+# policies.py imports observe.py, which needs torch. This script computes its own observations, so an empty module replaces
+# observe.py.
 sys.modules.setdefault("observe", types.SimpleNamespace(attend=None))
 import policies  # noqa: E402
 
