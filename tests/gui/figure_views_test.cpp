@@ -71,7 +71,7 @@ TEST_CASE("each run's curve is visible in light and dark themes with two traces 
     for (const auto& of_trace : analysis::run_styles_of_traces({runs, runs})) {
         for (size_t i = 0; i < of_trace.size(); ++i) {
             CAPTURE(i);
-            CHECK(luminance(line_on_ground(of_trace[i].color, dark)) > luminance(dark.ground) + 0.18f);
+            CHECK(luminance(adapt_line_color_to_theme(of_trace[i].color, dark)) > luminance(dark.ground) + 0.18f);
         }
     }
 }
@@ -90,7 +90,7 @@ Theme dark_theme() {
 }
 
 Triple on_dark(analysis::Rgb color) {
-    const ImVec4 seen = line_on_ground(color, dark_theme());
+    const ImVec4 seen = adapt_line_color_to_theme(color, dark_theme());
     return {seen.x, seen.y, seen.z};
 }
 

@@ -74,7 +74,7 @@ ImU32 rim_of(analysis::Rgb color, float alpha) {
 void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
                  ImDrawList* list) {
     const float r = size / 2;
-    const ImU32 fill = packed(line_on_ground(color, theme), alpha);
+    const ImU32 fill = packed(adapt_line_color_to_theme(color, theme), alpha);
     const bool rim = wants_rim(theme, color);
     if (marker == Marker::none) return;
     if (marker == Marker::circle) {
@@ -103,7 +103,7 @@ void draw_run_marker(const Theme& theme, const analysis::LineStyle& style, ImVec
     if (is_filled)
         draw_marker(theme, marker, at, side, style.color, 1, list);
     else
-        draw_hollow_marker(marker, at, side, packed(line_on_ground(style.color, theme)), list);
+        draw_hollow_marker(marker, at, side, packed(adapt_line_color_to_theme(style.color, theme)), list);
 }
 
 void draw_inline_run_marker(const Theme& theme, const analysis::LineStyle& style, float height) {
@@ -117,7 +117,7 @@ void draw_inline_run_marker(const Theme& theme, const analysis::LineStyle& style
 
 void draw_run_bar(const Theme& theme, const analysis::LineStyle& style, ImVec2 min, ImVec2 max, ImDrawList* list) {
     if (max.y - min.y < 0.5f) return;
-    const ImVec4 color = line_on_ground(style.color, theme);
+    const ImVec4 color = adapt_line_color_to_theme(style.color, theme);
     if (max.x - min.x < thinnest_pattern) return list->AddRectFilled(min, max, packed(color, alpha_of(style.dash)));
     if (style.dash == Dash::solid) return list->AddRectFilled(min, max, packed(color));
     list->AddRectFilled(min, max, packed(color, 0.15f));

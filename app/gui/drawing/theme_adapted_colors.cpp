@@ -41,7 +41,7 @@ ImVec4 adapt_area_color_to_theme(analysis::Rgb color, const Theme& theme) {
     return seen;
 }
 
-ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme) {
+ImVec4 adapt_line_color_to_theme(analysis::Rgb color, const Theme& theme) {
     if (theme.brightness == Brightness::light) return opaque(color);
     if (const auto on_dark = analysis::policy_color_on_dark(color)) return opaque(*on_dark);
     return is_pale_hue(color) ? opaque(color) : adapt_area_color_to_theme(color, theme);

@@ -15,7 +15,7 @@ ImVec4 adapt_area_color_to_theme(analysis::Rgb color, const Theme& theme);
 
 /// Adapts the color of a run's mark to the background. In the dark theme, black (`full`) becomes the text color,
 /// policies have dark variants (analysis/policy_color.h), and pale colors are unchanged.
-ImVec4 line_on_ground(analysis::Rgb color, const Theme& theme);
+ImVec4 adapt_line_color_to_theme(analysis::Rgb color, const Theme& theme);
 
 /// Adapts a color map to the background, so that large values stand out and differences of zero do not.
 analysis::ColorMap adapt_color_map_to_theme(analysis::ColorMap on_paper, const Theme& theme);

@@ -124,7 +124,7 @@ struct ShapePainter {
     }
 
     void operator()(const analysis::Line& line) const {
-        const ImVec4 color = line_on_ground(line.style.color, theme);
+        const ImVec4 color = adapt_line_color_to_theme(line.style.color, theme);
         for (size_t i = 0; i + 1 < line.low.size() && i + 1 < line.high.size(); ++i) {
             if (std::isnan(line.low[i]) || std::isnan(line.low[i + 1])) continue;
             list->AddQuadFilled(place(line.x[i], line.high[i]), place(line.x[i + 1], line.high[i + 1]),
@@ -166,11 +166,11 @@ struct ShapePainter {
             return ImVec2{static_cast<float>(at[0]), static_cast<float>(at[1])};
         };
         list->AddTriangleFilled(pixel(head[0]), pixel(head[1]), pixel(head[2]),
-                                packed(line_on_ground(line.style.color, theme), alpha()));
+                                packed(adapt_line_color_to_theme(line.style.color, theme), alpha()));
     }
 
     void operator()(const analysis::Bars& bars) const {
-        const ImU32 color = packed(line_on_ground(bars.color, theme), alpha());
+        const ImU32 color = packed(adapt_line_color_to_theme(bars.color, theme), alpha());
         for (size_t i = 0; i < bars.x.size(); ++i) {
             if (std::isnan(bars.y[i])) continue;
             const ImVec2 a = place(bars.x[i] - bars.width / 2, bars.base);
@@ -240,7 +240,7 @@ void draw_styled_polyline(const Theme& theme, const analysis::LineStyle& style, 
     const float alpha = std::min(weight, 1.0f);
     if (weight > 2) add_line(points, {}, width + 2, packed(theme.ink, 0.85f), list);
     if (wants_rim(theme, style.color)) add_line(points, dashes, width + 1, rim_of(style.color, alpha), list);
-    add_line(points, dashes, width, packed(line_on_ground(style.color, theme), alpha), list);
+    add_line(points, dashes, width, packed(adapt_line_color_to_theme(style.color, theme), alpha), list);
 }
 
 void draw_shape(const Theme& theme, const analysis::Figure& figure, const analysis::Shape& shape, const HeatMap* map,

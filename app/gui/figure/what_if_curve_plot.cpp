@@ -272,7 +272,7 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
         const ImVec2 from = ImGui::GetCursorScreenPos();
         const float em = ImGui::GetFontSize();
         ImGui::GetWindowDrawList()->AddRectFilled({from.x, from.y + 0.45f * em}, {from.x + em, from.y + 0.65f * em},
-                                                  packed(line_on_ground(curve.style.color, context.theme)));
+                                                  packed(adapt_line_color_to_theme(curve.style.color, context.theme)));
         ImGui::Dummy({em, em});
         ImGui::SameLine();
         ImGui::PushID(run.text().c_str());

@@ -278,7 +278,7 @@ class CostView : public View {
         const bool visible = !is_run || session.is_visible(row.run);
         const bool is_quiet = !visible || (is_run && row.row->control);
         const ImVec4 color =
-            is_run ? line_on_ground(session.look(row.run).style.color, context.theme) : context.theme.line;
+            is_run ? adapt_line_color_to_theme(session.look(row.run).style.color, context.theme) : context.theme.line;
         const std::string group = is_run ? RunsTable::group_of(row) : "";
         ImGui::PushID(row.run.text().c_str());
         ImGui::TableNextRow();

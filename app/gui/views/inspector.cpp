@@ -174,7 +174,7 @@ class InspectorView : public View {
             return;
         }
         const TokenReport& report = *shown.report;
-        const ImU32 color = packed(line_on_ground(look.style.color, context.theme));
+        const ImU32 color = packed(adapt_line_color_to_theme(look.style.color, context.theme));
         const std::string measure = score_definition(session.attributes(asked.run).policy);
         draw_layer_charts(context, report, color, measure);
         int layer = session.cursor().layer;
