@@ -73,6 +73,7 @@ set(KVSCOPE_DEFAULT_MODEL ${KVSCOPE_PLACE_model})
 # The CPU part of libtorch. Its own CMake package requires a CUDA toolkit, so the targets are defined here.
 if(KVSCOPE_ENGINE)
     add_library(kvscope_torch INTERFACE)
+    target_compile_definitions(kvscope_torch INTERFACE AT_PER_OPERATOR_HEADERS)
     if(Torch_FOUND)
         target_link_libraries(kvscope_torch INTERFACE torch_cpu c10)
     else()

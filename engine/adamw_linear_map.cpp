@@ -1,9 +1,9 @@
 #include "engine/adamw_linear_map.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include "engine/device/tensor_functions.h"
 
 namespace kvscope::engine {
 

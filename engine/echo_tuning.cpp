@@ -1,6 +1,5 @@
 #include "engine/echo_tuning.h"
 
-#include <ATen/Functions.h>
 #include <fmt/format.h>
 #include <xxhash.h>
 
@@ -12,6 +11,7 @@
 
 #include "engine/adamw_linear_map.h"
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/echo_training.h"
 #include "engine/inference/prefill.h"
 #include "engine/resumable_state.h"

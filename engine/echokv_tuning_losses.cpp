@@ -1,6 +1,5 @@
 #include "engine/echokv_tuning_losses.h"
 
-#include <ATen/Functions.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "engine/device/tensor_functions.h"
 #include "engine/model/operations.h"
 #include "engine/model/product.h"
 

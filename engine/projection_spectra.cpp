@@ -1,6 +1,5 @@
 #include "engine/projection_spectra.h"
 
-#include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/model/model.h"
 #include "kernels/team.h"
 #include "trace/spectra_cache.h"

@@ -1,8 +1,8 @@
 #include "engine/cache/dense_cache.h"
 
-#include <ATen/Functions.h>
-
 #include <stdexcept>
+
+#include "engine/device/tensor_functions.h"
 
 namespace kvscope::engine {
 

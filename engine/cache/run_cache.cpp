@@ -1,11 +1,10 @@
 #include "engine/cache/run_cache.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <numeric>
 
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 #include "policies/interface/validation.h"
 
 namespace kvscope::engine {

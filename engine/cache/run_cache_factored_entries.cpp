@@ -1,4 +1,3 @@
-#include <ATen/Functions.h>
 
 #include <algorithm>
 #include <cstring>
@@ -7,6 +6,7 @@
 
 #include "engine/cache/run_cache.h"
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 #include "kernels/bf16.h"
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"

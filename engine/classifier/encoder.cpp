@@ -1,13 +1,12 @@
 #include "engine/classifier/encoder.h"
 
-#include <ATen/Functions.h>
-
 #include <cmath>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/files/safetensors.h"
 #include "engine/model/product.h"
 

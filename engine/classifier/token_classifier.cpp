@@ -1,6 +1,5 @@
 #include "engine/classifier/token_classifier.h"
 
-#include <ATen/Functions.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/tokenizer/tokenizer_characters.h"
 
 namespace kvscope::engine {

@@ -1,7 +1,6 @@
 #include "engine/device/cuda_backend.h"
 
 #include <ATen/Context.h>
-#include <ATen/Functions.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
@@ -19,6 +18,7 @@
 #include <memory>
 #include <mutex>
 
+#include "engine/device/tensor_functions.h"
 #include "engine/device/torch_backend.h"
 #include "kernels/cuda/abi.h"
 #include "kernels/cuda_library.h"

@@ -1,7 +1,8 @@
 #include "engine/device/host_buffer.h"
 
-#include <ATen/Functions.h>
 #include <c10/util/Exception.h>
+
+#include "engine/device/tensor_functions.h"
 
 namespace kvscope::engine {
 

@@ -1,7 +1,5 @@
 #include "engine/device/torch_backend.h"
 
-#include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
 
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/device/tensor_functions.h"
 #include "kernels/cuda_library.h"
 
 namespace kvscope::engine {

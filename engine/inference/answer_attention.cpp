@@ -1,9 +1,8 @@
 #include "engine/inference/answer_attention.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 
+#include "engine/device/tensor_functions.h"
 #include "kernels/reduce_heads.h"
 #include "kernels/window_attention.h"
 

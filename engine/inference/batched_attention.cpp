@@ -1,8 +1,8 @@
 #include "engine/inference/batched_attention.h"
 
-#include <ATen/Functions.h>
-
 #include <numeric>
+
+#include "engine/device/tensor_functions.h"
 
 namespace kvscope::engine {
 

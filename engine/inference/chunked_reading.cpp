@@ -1,7 +1,5 @@
 #include "engine/inference/chunked_reading.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
 #include "engine/device/catch_single_run_failure.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/inference/key_gradients.h"
 #include "policies/interface/validation.h"
 

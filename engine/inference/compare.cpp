@@ -1,13 +1,12 @@
 #include "engine/inference/compare.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "engine/common/engine_error.h"
 #include "engine/device/catch_single_run_failure.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/inference/sampler.h"
 #include "kernels/index_of_largest.h"
 #include "kernels/log_softmax.h"

@@ -1,7 +1,5 @@
 #include "engine/inference/decode.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <deque>
 #include <stdexcept>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "engine/device/catch_single_run_failure.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/inference/batched_attention.h"
 #include "engine/inference/decode_merging.h"
 #include "policies/interface/validation.h"

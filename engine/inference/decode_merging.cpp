@@ -1,12 +1,11 @@
 #include "engine/inference/decode_merging.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <vector>
 
+#include "engine/device/tensor_functions.h"
 #include "engine/inference/key_gradients.h"
 #include "kernels/rope.h"
 #include "policies/interface/validation.h"

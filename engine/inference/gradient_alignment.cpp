@@ -1,6 +1,5 @@
 #include "engine/inference/gradient_alignment.h"
 
-#include <ATen/Functions.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <limits>
 
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/inference/key_gradients.h"
 #include "kernels/parallel_with_scratch.h"
 

@@ -1,6 +1,5 @@
 #include "engine/inference/key_gradients.h"
 
-#include <ATen/Functions.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 
 namespace kvscope::engine {
 namespace {

@@ -1,13 +1,12 @@
 #include "engine/inference/kl_of_dropped_tokens.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 #include "kernels/linear.h"
 #include "kernels/parallel_with_scratch.h"
 

@@ -1,12 +1,11 @@
 #include "engine/inference/layer_with_merged_entries.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
+#include "engine/device/tensor_functions.h"
 #include "kernels/bf16.h"
 #include "kernels/rope.h"
 

@@ -1,11 +1,10 @@
 #include "engine/inference/look_ahead.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 
 #include "engine/common/engine_error.h"
 #include "engine/device/catch_single_run_failure.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/sampler.h"
 

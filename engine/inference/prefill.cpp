@@ -1,7 +1,5 @@
 #include "engine/inference/prefill.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -12,6 +10,7 @@
 #include "engine/common/work_clock.h"
 #include "engine/device/cpu_tensor_memory_pool.h"
 #include "engine/device/device_timestamp.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/inference/prefill_attention.h"
 #include "engine/inference/projection_measures.h"
 #include "kernels/bf16.h"

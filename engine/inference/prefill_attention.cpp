@@ -1,7 +1,6 @@
 #include "engine/inference/prefill_attention.h"
 
-#include <ATen/Functions.h>
-
+#include "engine/device/tensor_functions.h"
 #include "kernels/backend.h"
 
 namespace kvscope::engine {

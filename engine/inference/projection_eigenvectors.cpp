@@ -1,6 +1,5 @@
 #include "engine/inference/projection_eigenvectors.h"
 
-#include <ATen/Functions.h>
 #include <fmt/format.h>
 
 #include <Eigen/Eigenvalues>
@@ -10,6 +9,7 @@
 #include <string_view>
 
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/files/user_cache_file.h"
 #include "kernels/parallel_with_scratch.h"
 

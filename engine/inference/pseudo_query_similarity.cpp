@@ -1,6 +1,5 @@
 #include "engine/inference/pseudo_query_similarity.h"
 
-#include <ATen/Functions.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "engine/cache/run_cache.h"
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/prefill.h"
 #include "engine/inference/sampler.h"

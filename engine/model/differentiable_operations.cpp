@@ -1,4 +1,3 @@
-#include <ATen/Functions.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "engine/device/tensor_functions.h"
 #include "engine/model/operations.h"
 #include "engine/model/product.h"
 #include "kernels/team.h"

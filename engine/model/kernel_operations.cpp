@@ -1,8 +1,8 @@
-#include <ATen/Functions.h>
 
 #include <stdexcept>
 #include <vector>
 
+#include "engine/device/tensor_functions.h"
 #include "engine/model/operations.h"
 
 namespace kvscope::engine {

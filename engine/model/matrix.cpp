@@ -1,9 +1,8 @@
 #include "engine/model/matrix.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 
+#include "engine/device/tensor_functions.h"
 #include "kernels/backend.h"
 
 namespace kvscope::engine {

@@ -1,7 +1,6 @@
 #include "engine/model/product.h"
 
-#include <ATen/Functions.h>
-
+#include "engine/device/tensor_functions.h"
 #include "kernels/linear.h"
 
 namespace kvscope::engine {

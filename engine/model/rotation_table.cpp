@@ -1,12 +1,11 @@
 #include "engine/model/rotation_table.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
 
+#include "engine/device/tensor_functions.h"
 #include "kernels/rope.h"
 
 namespace kvscope::engine {

@@ -1,6 +1,5 @@
 #include "engine/model/transformer.h"
 
-#include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 
 #include <cmath>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 
 namespace kvscope::engine {
 

@@ -1,11 +1,10 @@
 #include "engine/model/weights.h"
 
-#include <ATen/Functions.h>
-
 #include <span>
 
 #include "engine/checkpoint/weight_memory.h"
 #include "engine/common/engine_error.h"
+#include "engine/device/tensor_functions.h"
 
 namespace kvscope::engine {
 namespace {
