@@ -5,7 +5,7 @@
 # link to this part only (`#include "kernels/select_topk.h"`), so that includes against the direction of dependencies do
 # not compile. A part without sources provides only its headers. Sources are compiled in batches (KVSCOPE_UNITY), except
 # ALONE: files that share names, or that are often edited one at a time. PRECOMPILED names a target of
-# kvscope_precompiled(); batches reuse its headers.
+# kvscope_precompiled(), whose headers and options the part reuses.
 function(kvscope_part name)
     cmake_parse_arguments(part "" "FOLDER;PRECOMPILED" "SOURCES;ALONE;PUBLIC;PRIVATE" ${ARGN})
     list(TRANSFORM part_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${part_FOLDER}/)
@@ -26,8 +26,11 @@ function(kvscope_part name)
             file(GLOB alone CONFIGURE_DEPENDS ${part_ALONE})
             list(REMOVE_ITEM sources ${alone})
         endif()
-        if(part_PRECOMPILED AND KVSCOPE_UNITY)
-            kvscope_parse_once(kvscope_${name} REUSE_FROM ${part_PRECOMPILED})
+        if(part_PRECOMPILED)
+            target_compile_options(kvscope_${name} PRIVATE $<TARGET_PROPERTY:${part_PRECOMPILED},INTERFACE_COMPILE_OPTIONS>)
+            if(KVSCOPE_UNITY)
+                kvscope_parse_once(kvscope_${name} REUSE_FROM ${part_PRECOMPILED})
+            endif()
         endif()
         set_property(TARGET kvscope_${name} PROPERTY KVSCOPE_BATCHED "${sources}")
         cmake_language(EVAL CODE "cmake_language(DEFER CALL kvscope_compile_in_batches kvscope_${name})")
@@ -38,16 +41,18 @@ function(kvscope_part name)
     endif()
 endfunction()
 
-# kvscope_precompiled(NAME HEADERS headers… LINKS targets…)
+# kvscope_precompiled(NAME HEADERS headers… LINKS targets… [OPTIONS options…])
 #
-# Precompiles library headers for all targets that reuse them (PRECOMPILED of kvscope_part). These targets must have the
-# same options: g++ 12 crashes if the optimization level differs.
+# Precompiles library headers for all parts that reuse them (PRECOMPILED of kvscope_part). These parts also get the
+# options, because g++ 12 crashes if the optimization level differs. -pthread, which Cairo requires, changes macros of
+# the headers, so all have it.
 function(kvscope_precompiled name)
-    cmake_parse_arguments(precompiled "" "" "HEADERS;LINKS" ${ARGN})
+    cmake_parse_arguments(precompiled "" "" "HEADERS;LINKS;OPTIONS" ${ARGN})
     set(source ${CMAKE_BINARY_DIR}/batches/${name}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "")
     add_library(${name} OBJECT ${source})
     target_link_libraries(${name} PRIVATE ${precompiled_LINKS} kvscope_ours)
+    target_compile_options(${name} PUBLIC -pthread ${precompiled_OPTIONS})
     kvscope_parse_once(${name} ${precompiled_HEADERS})
 endfunction()
 
@@ -73,10 +78,8 @@ function(kvscope_compile_in_batches target)
         return()
     endif()
     list(LENGTH sources count)
-    set(size ${KVSCOPE_BATCH_SIZE})
-    if(size EQUAL 0)
-        set(size ${count})
-    endif()
+    math(EXPR batches "(${count} + ${KVSCOPE_BATCH_SIZE} - 1) / ${KVSCOPE_BATCH_SIZE}")
+    math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
     set(first 0)
     while(first LESS count)
         list(SUBLIST sources ${first} ${size} batch)
