@@ -7,15 +7,15 @@
 /// Axes and maps on which item i covers the interval from i - 1/2 to i + 1/2.
 namespace kvscope::analysis {
 
-Axis layer_axis(const std::vector<int>& layers);
+[[nodiscard]] Axis layer_axis(const std::vector<int>& layers);
 
-Axis head_axis(const std::vector<int>& heads, bool query_heads);
-Axis head_axis(size_t n_heads, bool query_heads);
+[[nodiscard]] Axis head_axis(const std::vector<int>& heads, bool query_heads);
+[[nodiscard]] Axis head_axis(size_t n_heads, bool query_heads);
 
-Axis token_axis(size_t n_tokens);
+[[nodiscard]] Axis token_axis(size_t n_tokens);
 
 /// Returns a panel with tokens from left to right and layers from top to bottom.
-Panel make_layer_token_panel(const std::vector<int>& layers, size_t n_tokens);
+[[nodiscard]] Panel make_layer_token_panel(const std::vector<int>& layers, size_t n_tokens);
 
 template <class Map>
 void set_map_extent(Map& map, size_t rows, size_t columns) {
@@ -30,6 +30,6 @@ void set_map_extent(Map& map, size_t rows, size_t columns) {
 void lay_out_maps(Figure& figure, size_t n_maps, size_t columns, size_t n_rows, double row_mm, double least_mm = 5);
 
 /// Returns the i-th of n layer colors, from dark to light.
-Rgb layer_color(size_t i, size_t n);
+[[nodiscard]] Rgb layer_color(size_t i, size_t n);
 
 }  // namespace kvscope::analysis

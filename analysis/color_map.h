@@ -12,7 +12,7 @@ struct Rgb {
     uint8_t r = 0;
     uint8_t g = 0;
     uint8_t b = 0;
-    friend constexpr bool operator==(Rgb, Rgb) = default;
+    [[nodiscard]] friend constexpr bool operator==(Rgb, Rgb) = default;
 };
 
 enum class ColorMap {
@@ -23,17 +23,17 @@ enum class ColorMap {
 };
 
 /// Returns a map's colors in ascending order. Diverging maps have an odd number of colors, one of them in the middle.
-std::span<const Rgb> color_table(ColorMap map);
+[[nodiscard]] std::span<const Rgb> color_table(ColorMap map);
 
 /// Returns the color at t. Values outside [0, 1] are clamped; NaN gives the lowest color.
-Rgb color_at(ColorMap map, double t);
+[[nodiscard]] Rgb color_at(ColorMap map, double t);
 
 /// Returns black or white, whichever text color is easier to read on `ground`.
-Rgb ink_on(Rgb ground);
+[[nodiscard]] Rgb ink_on(Rgb ground);
 
-std::string_view color_map_name(ColorMap map);
+[[nodiscard]] std::string_view color_map_name(ColorMap map);
 
 /// Okabe and Ito's colors without black, which the full run uses. Yellow is last because it is the faintest on paper.
-std::span<const Rgb> okabe_ito();
+[[nodiscard]] std::span<const Rgb> okabe_ito();
 
 }  // namespace kvscope::analysis

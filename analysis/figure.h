@@ -47,7 +47,7 @@ struct LineStyle {
     Marker marker = Marker::none;
     double width_pt = 1.0;
 
-    friend bool operator==(const LineStyle&, const LineStyle&) = default;
+    [[nodiscard]] friend bool operator==(const LineStyle&, const LineStyle&) = default;
 };
 
 /// How several cells become one pixel. `magnitude` takes the value farthest from zero; the positive one wins a tie.
@@ -93,7 +93,7 @@ struct Subject {
     int step = -1;             ///< decode step
     bool query_heads = false;  ///< `head` counts query heads instead of KV heads
 
-    bool operator==(const Subject&) const = default;
+    [[nodiscard]] bool operator==(const Subject&) const = default;
 };
 
 /// Subjects of a cell: `a` from the y axis, `b` from the x axis. Both are equal except on maps such as heads by heads.
@@ -179,14 +179,14 @@ struct Panel {
 };
 
 /// Whether two axes can share labels.
-bool can_share_labels(const Axis& one, const Axis& other);
+[[nodiscard]] bool can_share_labels(const Axis& one, const Axis& other);
 
 /// Returns the subjects at data coordinates of a panel: the panel's subject plus the items on its axes.
-SubjectPair subjects_at_coordinates(const Panel& panel, double x, double y);
+[[nodiscard]] SubjectPair subjects_at_coordinates(const Panel& panel, double x, double y);
 
 /// Returns the subjects of one cell of a map in the panel. @param map a HeatMap or Categories
 template <class Map>
-SubjectPair subjects_of_cell(const Panel& panel, const Map& map, size_t row, size_t column) {
+[[nodiscard]] SubjectPair subjects_of_cell(const Panel& panel, const Map& map, size_t row, size_t column) {
     const auto middle = [](double begin, double end, size_t i, size_t n) {
         return begin + (static_cast<double>(i) + 0.5) * (end - begin) / static_cast<double>(n);
     };
@@ -195,9 +195,9 @@ SubjectPair subjects_of_cell(const Panel& panel, const Map& map, size_t row, siz
 }
 
 /// Returns the subject of a shape, or the panel's subject if the shape has none.
-Subject subject_of_shape(const Panel& panel, const Shape& shape);
+[[nodiscard]] Subject subject_of_shape(const Panel& panel, const Shape& shape);
 
-Subject subject_of_point(const Panel& panel, const Shape& shape, size_t point);
+[[nodiscard]] Subject subject_of_point(const Panel& panel, const Shape& shape, size_t point);
 
 /// Maps numbers to colors. In sequential maps, larger numbers are darker, or lighter if the theme is dark.
 struct ColorScale {
@@ -215,9 +215,9 @@ struct ColorScale {
 };
 
 /// Returns title and runs: "JSD, scores of snapkv 64".
-std::string color_scale_title(const ColorScale& scale);
+[[nodiscard]] std::string color_scale_title(const ColorScale& scale);
 
-double position_on_scale(const ColorScale& scale, double value);
+[[nodiscard]] double position_on_scale(const ColorScale& scale, double value);
 
 /// Extends a scale of counts down to `least`, a fraction of an entry, and makes the scale logarithmic.
 void begin_log_scale_at(ColorScale& scale, double least);
@@ -255,6 +255,6 @@ struct Figure {
     std::string created_utc;  ///< date of the data (ISO 8601), not of the export
 };
 
-std::vector<Figure> split_into_pages(Figure figure);
+[[nodiscard]] std::vector<Figure> split_into_pages(Figure figure);
 
 }  // namespace kvscope::analysis

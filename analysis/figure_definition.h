@@ -46,9 +46,9 @@ struct FigureOptions {
     std::map<std::string, std::string> own = {};
 
     /// Returns the text of one of the figure's own options, or `otherwise` if it is empty.
-    std::string own_text(const std::string& name, const std::string& otherwise) const;
+    [[nodiscard]] std::string own_text(const std::string& name, const std::string& otherwise) const;
     /// Returns the number of one of the figure's own options. @throws FigureError unless it is in [least, most]
-    double numeric_option(const std::string& name, double otherwise, double least, double most) const;
+    [[nodiscard]] double numeric_option(const std::string& name, double otherwise, double least, double most) const;
 };
 
 /// One of the traces that a figure shows, with the options for this trace.
@@ -68,7 +68,7 @@ struct FigureOption {
     /// Default value that the empty field shows: "90". Set only for options that belong to a single figure.
     std::string hint = {};
 
-    bool is_own() const { return !hint.empty(); }
+    [[nodiscard]] bool is_own() const { return !hint.empty(); }
 };
 
 /// One figure. Each file in analysis/figures/ defines one figure in a function named after the file:
@@ -103,37 +103,37 @@ struct FigureDefinition {
 
 /// Implements `make` with a function for any number of traces.
 template <Figure (*joint)(std::span<const TracePart>)>
-Figure make_from_one_trace(const trace::Reader& reader, const FigureOptions& options) {
+[[nodiscard]] Figure make_from_one_trace(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
     return joint({&part, 1});
 }
 
-const std::vector<FigureDefinition>& figure_definitions();
+[[nodiscard]] const std::vector<FigureDefinition>& figure_definitions();
 
 /// Finds a figure by name; '_' equals '-'. @throws FigureError that lists all figures
-const FigureDefinition& figure_definition(std::string_view name);
+[[nodiscard]] const FigureDefinition& figure_definition(std::string_view name);
 
-const FigureOption* find_option(const std::vector<FigureOption>& options, std::string_view name);
+[[nodiscard]] const FigureOption* find_option(const std::vector<FigureOption>& options, std::string_view name);
 
 /// Returns nullptr if the figure does not use the option.
-const FigureOption* find_option(const FigureDefinition& definition, std::string_view name);
+[[nodiscard]] const FigureOption* find_option(const FigureDefinition& definition, std::string_view name);
 
 /// Returns the name of the command-line option, "--run" for the option "runs".
-std::string option_flag(const FigureOption& option);
+[[nodiscard]] std::string option_flag(const FigureOption& option);
 
 /// Returns "--run, --layer, --source", or "no options".
-std::string options_in_words(const std::vector<FigureOption>& options);
+[[nodiscard]] std::string options_in_words(const std::vector<FigureOption>& options);
 
-std::string underscores_to_hyphens(std::string_view name);
+[[nodiscard]] std::string underscores_to_hyphens(std::string_view name);
 
 /// @throws FigureError if an option is set that the figure does not use, or the source is unknown
 void check_options(const FigureDefinition& definition, const FigureOptions& options);
 
 /// Returns only those options that the figure uses.
-FigureOptions options_used_by_figure(const FigureDefinition& definition, const FigureOptions& options);
+[[nodiscard]] FigureOptions options_used_by_figure(const FigureDefinition& definition, const FigureOptions& options);
 
 /// Returns why the trace cannot have the figure, or an empty text. @throws FigureError for invalid options
-std::string why_no_figure(const FigureDefinition& definition, const trace::Reader& reader,
-                          const FigureOptions& options);
+[[nodiscard]] std::string why_no_figure(const FigureDefinition& definition, const trace::Reader& reader,
+                                        const FigureOptions& options);
 
 }  // namespace kvscope::analysis

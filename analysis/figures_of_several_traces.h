@@ -19,30 +19,30 @@ struct TraceFigure {
 
 /// Makes one figure per trace. All figures have equal axis and color limits.
 /// @throws as `make`, except NothingToShow
-std::vector<TraceFigure> make_figures_on_one_scale(
+[[nodiscard]] std::vector<TraceFigure> make_figures_on_one_scale(
     std::span<const TracePart> parts, const std::function<Figure(const trace::Reader&, const FigureOptions&)>& make);
 
 /// Joins figures side by side, or one below another if the width is too small. @throws NothingToShow without figures
-Figure joined_figure(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
+[[nodiscard]] Figure joined_figure(std::vector<TraceFigure> figures, std::span<const TracePart> parts);
 
 /// @throws NothingToShow if all traces, or one side of a difference, lack the data; FigureError for invalid options
 void check_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
 void check_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 
-Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
+[[nodiscard]] Figure make_figure(const FigureDefinition& definition, std::span<const TracePart> parts);
 /// Adds the prompt to title and caption if a trace has several prompts.
 void add_prompt_to_title(Figure& figure, const FigureDefinition& definition, std::span<const TracePart> parts);
 /// Returns the numbers of the figure; the first column names the trace if there are several.
-Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts);
+[[nodiscard]] Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts);
 
 /// Draws A − B of two parts, or A ÷ B on logarithmic axes. Runs are paired first (analysis/run_pairs.h).
 /// @throws NothingToShow if the figures of A and B do not match
-Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
+[[nodiscard]] Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Names the runs without a pair, or returns an empty text. @throws NothingToShow if there are no pairs
 std::string unpaired_runs(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Describes how prompts differ: "402 tokens in A, 408 in B, different from token 24 on". Empty for equal prompts.
-std::string prompt_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
+[[nodiscard]] std::string prompt_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Returns one row per cell or point: the items, A, B and the difference.
-Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
+[[nodiscard]] Table difference_numbers(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 
 }  // namespace kvscope::analysis

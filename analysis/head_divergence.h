@@ -10,6 +10,6 @@ namespace kvscope::analysis {
 void require_head_divergence(const trace::Reader& reader, int prompt);
 
 /// Returns each KV head's mean divergence from the other heads of the layer, in nats (kv_head_jsd); NaN if unknown.
-std::vector<double> mean_head_divergences_of_layer(const trace::Reader& reader, int prompt, size_t layer);
+[[nodiscard]] std::vector<double> mean_head_divergences_of_layer(const trace::Reader& reader, int prompt, size_t layer);
 
 }  // namespace kvscope::analysis

@@ -24,11 +24,11 @@ void combine_query_heads(std::vector<HeadMap>& maps, const trace::Reader& reader
                          OfGroup how);
 
 /// Draws one panel per map, heads by layers, on one color scale. The caller adds name, title and caption.
-Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& options, const std::vector<HeadMap>& maps,
-                        ColorScale scale);
+[[nodiscard]] Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& options,
+                                      const std::vector<HeadMap>& maps, ColorScale scale);
 
 /// Returns one row per run, layer and head. @param measures columns of values; a run has one map per measure, in order
-Table head_maps_numbers(const trace::Reader& reader, const FigureOptions& options, const std::vector<HeadMap>& maps,
-                        const std::vector<Column>& measures);
+[[nodiscard]] Table head_maps_numbers(const trace::Reader& reader, const FigureOptions& options,
+                                      const std::vector<HeadMap>& maps, const std::vector<Column>& measures);
 
 }  // namespace kvscope::analysis

@@ -9,23 +9,23 @@
 namespace kvscope::analysis {
 
 /// Returns alternating lengths of dashes and gaps; empty for a solid line.
-std::vector<double> dash_lengths(const LineStyle& style);
+[[nodiscard]] std::vector<double> dash_lengths(const LineStyle& style);
 
 using Corner = std::array<double, 2>;
 
 /// Returns the corners of a marker of size 2 around (0, 0), or the ends of a cross's strokes. Empty for a circle.
-std::vector<Corner> marker_corners(Marker marker);
+[[nodiscard]] std::vector<Corner> marker_corners(Marker marker);
 
-double marker_size(const LineStyle& style);
+[[nodiscard]] double marker_size(const LineStyle& style);
 
-double cross_stroke_width(double size);  ///< width of a cross's strokes
+[[nodiscard]] double cross_stroke_width(double size);  ///< width of a cross's strokes
 
 /// Returns the tip and both base corners of the arrowhead at `to`; empty if the line is too short.
 /// @param point length of 1 pt in the units of `from` and `to`
-std::vector<Corner> arrow_head(Corner from, Corner to, double point);
+[[nodiscard]] std::vector<Corner> arrow_head(Corner from, Corner to, double point);
 
 /// Whether a line or marker of this color, such as yellow, needs an outline on white.
-bool wants_rim(Rgb color);
-Rgb rim_of(Rgb color);
+[[nodiscard]] bool wants_rim(Rgb color);
+[[nodiscard]] Rgb rim_of(Rgb color);
 
 }  // namespace kvscope::analysis

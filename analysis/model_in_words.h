@@ -7,6 +7,6 @@
 namespace kvscope::analysis {
 
 /// Describes the model in a figure's recipe: name, number type, dimensions and fingerprint.
-std::string model_in_words(const trace::ModelAttributes& model);
+[[nodiscard]] std::string model_in_words(const trace::ModelAttributes& model);
 
 }  // namespace kvscope::analysis

@@ -30,11 +30,11 @@ struct PromptQueries {
 };
 
 /// Returns one row per condition and prompt: means, and five-number summaries if there are several trials.
-Table pseudo_query_table(std::span<const PromptQueries> prompts);
+[[nodiscard]] Table pseudo_query_table(std::span<const PromptQueries> prompts);
 
 /// Draws the conditions as points, or as boxes for several trials; the right panel shows the similarity by position.
 /// @param prompts all have the same conditions in the same order
 /// @throws std::invalid_argument if there are no conditions
-Figure pseudo_query_figure(std::span<const PromptQueries> prompts);
+[[nodiscard]] Figure pseudo_query_figure(std::span<const PromptQueries> prompts);
 
 }  // namespace kvscope::analysis

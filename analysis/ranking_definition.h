@@ -16,7 +16,7 @@ struct TokenRange {
     int64_t first = 0;
     int64_t last = 0;  ///< included in the range
 };
-inline TokenRange token_range_of_span(TokenSpan span) {
+[[nodiscard]] inline TokenRange token_range_of_span(TokenSpan span) {
     return {static_cast<int64_t>(span.first), static_cast<int64_t>(span.last)};
 }
 
@@ -30,7 +30,7 @@ struct RankingOptions {
     std::string mark = {};                  ///< text to search for; empty: none
 
     /// Returns the options for chosen_runs(), compared_runs() and chosen_layers().
-    FigureOptions choice() const {
+    [[nodiscard]] FigureOptions choice() const {
         FigureOptions options;
         options.prompt = prompt;
         options.runs = runs;
@@ -44,7 +44,7 @@ struct RankedSubject {
     Subject subject;
     int last_token = -1;  ///< last token of a span, inclusive; −1: not a span
 
-    bool operator==(const RankedSubject&) const = default;
+    [[nodiscard]] bool operator==(const RankedSubject&) const = default;
 };
 
 struct Ranking {
@@ -76,10 +76,10 @@ struct RankingDefinition {
     std::optional<RankingThreshold> threshold = {};
 };
 
-const std::vector<RankingDefinition>& ranking_definitions();
+[[nodiscard]] const std::vector<RankingDefinition>& ranking_definitions();
 
 /// Returns nullptr if the ranking does not use the option.
-const FigureOption* find_option(const RankingDefinition& definition, std::string_view name);
+[[nodiscard]] const FigureOption* find_option(const RankingDefinition& definition, std::string_view name);
 
 /// Finds a ranking by name; '_' equals '-'. @throws FigureError that lists all rankings
 const RankingDefinition& ranking_definition(std::string_view name);
@@ -87,19 +87,20 @@ const RankingDefinition& ranking_definition(std::string_view name);
 /// @throws FigureError if an option is set that the ranking does not use, or is out of range
 void check_options(const RankingDefinition& definition, const RankingOptions& options);
 
-Ranking make_ranking(const RankingDefinition& definition, const trace::Reader& reader, const RankingOptions& options);
+[[nodiscard]] Ranking make_ranking(const RankingDefinition& definition, const trace::Reader& reader,
+                                   const RankingOptions& options);
 
 /// @throws NothingToShow if the trace has no `window_attention`
 void require_window_attention(const trace::Reader& reader, int prompt);
 
 /// Returns the sum of the values of a range of tokens; NaN if there are no values.
-double sum_over_tokens(const std::vector<double>& values, TokenRange range);
+[[nodiscard]] double sum_over_tokens(const std::vector<double>& values, TokenRange range);
 
 /// Whether a column contains single tokens, whose white space must be made visible (shown_token).
-bool is_token_column(const Column& column);
+[[nodiscard]] bool is_token_column(const Column& column);
 
 /// Returns the table with visible white space in tokens.
-Table make_white_space_visible(Table table);
+[[nodiscard]] Table make_white_space_visible(Table table);
 
 class RankingRows {
  public:
@@ -113,7 +114,7 @@ class RankingRows {
     /// Adds a row about a pair. @param of item that a click on the row selects
     void add(const SubjectPair& pair, const RankedSubject& of, double key, std::vector<Cell> cells);
 
-    Ranking take();
+    [[nodiscard]] Ranking take();
 
  private:
     SubjectTable table_;

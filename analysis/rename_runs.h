@@ -12,11 +12,11 @@ namespace kvscope::analysis {
 /// @param renames texts "LABEL=NEW LABEL", where LABEL is a recorded label and may contain '='. A LABEL without a
 /// budget renames the runs of all budgets: "k-vec=K-VEC" gives "K-VEC @ 64" and "K-VEC @ 256".
 /// @throws FigureError if no run has the label, the new label is empty, or two runs of a prompt would get equal labels
-std::vector<trace::Reader> rename_runs(const std::vector<trace::Reader>& readers,
-                                       const std::vector<std::string>& renames);
+[[nodiscard]] std::vector<trace::Reader> rename_runs(const std::vector<trace::Reader>& readers,
+                                                     const std::vector<std::string>& renames);
 
 /// Returns new labels of the settings of task results, from renames that apply to all budgets. @throws as rename_runs()
-std::map<std::string, std::string> new_labels_of_settings(const std::vector<trace::Reader>& readers,
-                                                          const std::vector<std::string>& renames);
+[[nodiscard]] std::map<std::string, std::string> new_labels_of_settings(const std::vector<trace::Reader>& readers,
+                                                                        const std::vector<std::string>& renames);
 
 }  // namespace kvscope::analysis

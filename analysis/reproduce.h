@@ -18,13 +18,13 @@ struct Reproduction {
 /// Returns the command that repeats a run's selection from the trace's token ids, with all settings of the run.
 /// @param model path to the model; empty: the default model
 /// @throws FigureError if the trace has no such prompt, NothingToShow if this build does not know the policy
-Reproduction reproduction_of_run(const trace::Reader& reader, int prompt, int run, std::string_view model = {},
-                                 std::string_view output = "again.h5");
+[[nodiscard]] Reproduction reproduction_of_run(const trace::Reader& reader, int prompt, int run,
+                                               std::string_view model = {}, std::string_view output = "again.h5");
 
-std::string command_to_reproduce_run(const trace::Reader& reader, int prompt, int run, std::string_view model = {},
-                                     std::string_view output = "again.h5");
+[[nodiscard]] std::string command_to_reproduce_run(const trace::Reader& reader, int prompt, int run,
+                                                   std::string_view model = {}, std::string_view output = "again.h5");
 
 /// Returns a file name for the repeated run: "report-again-0-3.h5" for run 3 of prompt 0 of "report.h5".
-std::string file_name_of_repeated_run(const trace::Reader& reader, int prompt, int run);
+[[nodiscard]] std::string file_name_of_repeated_run(const trace::Reader& reader, int prompt, int run);
 
 }  // namespace kvscope::analysis

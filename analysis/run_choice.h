@@ -30,17 +30,17 @@ void check_runs_and_layers(const trace::Reader& reader, const FigureOptions& opt
 std::vector<int> chosen_heads(const trace::Reader& reader, const FigureOptions& options);
 
 /// Returns at most k evenly spaced numbers of 0 ... n-1, including the first and the last.
-std::vector<int> evenly_spaced(int n, int k);
+[[nodiscard]] std::vector<int> evenly_spaced(int n, int k);
 
 /// @throws NothingToShow if the trace lacks the data set @param place of_model() or of_prompt()
 void require_data(const trace::Reader& reader, trace::Place place, const trace::schema::DataSet& data_set);
 
 /// Whether the chosen width is below 120 mm, so that panels are stacked.
-bool is_narrow_figure(const FigureOptions& options);
+[[nodiscard]] bool is_narrow_figure(const FigureOptions& options);
 
 /// Returns the origin of a figure for its metadata, without paths: program, model, prompt and runs.
-std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Reader& reader, int prompt,
-                                                               const std::vector<int>& runs);
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> figure_recipe(const trace::Reader& reader, int prompt,
+                                                                             const std::vector<int>& runs);
 
 /// Sets the properties that all figures take from trace and options: recipe, date of the data, title and size.
 void complete_figure(Figure& figure, const trace::Reader& reader, const FigureOptions& options,

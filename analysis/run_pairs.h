@@ -14,23 +14,23 @@ struct RunPair {
     size_t a = 0;
     size_t b = 0;
     bool same_parameters = true;
-    bool operator==(const RunPair&) const = default;
+    [[nodiscard]] bool operator==(const RunPair&) const = default;
 };
 
 /// Pairs each finished run of `a` with the most similar unused run of `b`. Policy and budget must be equal; runs with
 /// equal parameters are preferred.
-std::vector<RunPair> pair_runs(std::span<const trace::RunAttributes* const> a,
-                               std::span<const trace::RunAttributes* const> b);
+[[nodiscard]] std::vector<RunPair> pair_runs(std::span<const trace::RunAttributes* const> a,
+                                             std::span<const trace::RunAttributes* const> b);
 
 /// Returns "snapkv 128" if both labels are equal, else "snapkv 128 − h2o 128".
-std::string pair_label(const trace::RunAttributes& a, const trace::RunAttributes& b);
+[[nodiscard]] std::string pair_label(const trace::RunAttributes& a, const trace::RunAttributes& b);
 
 /// A run of A and the run of B that is subtracted from it.
 struct ShownPair {
     ShownRun a, b;      ///< labels as in a figure of a single trace
     std::string label;  ///< result of pair_label()
 
-    SubjectPair subjects() const { return {a.subject(), b.subject()}; }
+    [[nodiscard]] SubjectPair subjects() const { return {a.subject(), b.subject()}; }
 };
 
 struct ComparedSides {
@@ -39,34 +39,36 @@ struct ComparedSides {
 };
 
 /// Returns the runs that the options of both parts choose.
-ComparedSides compared_sides(std::span<const TracePart, 2> sides);
+[[nodiscard]] ComparedSides compared_sides(std::span<const TracePart, 2> sides);
 /// Returns the given runs in the given order.
-ComparedSides compared_sides(std::span<const TracePart, 2> sides, const std::vector<int>& a, const std::vector<int>& b);
+[[nodiscard]] ComparedSides compared_sides(std::span<const TracePart, 2> sides, const std::vector<int>& a,
+                                           const std::vector<int>& b);
 
 /// Pairs the runs of A and B (pair_runs), in A's order. If A and B name one run each, these two runs form a pair.
 /// @throws NothingToShow if there are no pairs
-std::vector<ShownPair> shown_pairs(const ComparedSides& compared);
-std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides);
+[[nodiscard]] std::vector<ShownPair> shown_pairs(const ComparedSides& compared);
+[[nodiscard]] std::vector<ShownPair> shown_pairs(std::span<const TracePart, 2> sides);
 
 /// Returns the runs without a pair: "of A (mine): h2o @ 64; of B (theirs): laq @ 64"; empty if there are none.
-std::string unpaired_runs(const ComparedSides& compared, std::span<const ShownPair> pairs);
+[[nodiscard]] std::string unpaired_runs(const ComparedSides& compared, std::span<const ShownPair> pairs);
 
 /// Returns a title such as "snapkv @ 64: mine − theirs". @param a,b labels of the two runs
-std::string pair_title(std::span<const TracePart, 2> sides, const std::string& a, const std::string& b);
+[[nodiscard]] std::string pair_title(std::span<const TracePart, 2> sides, const std::string& a, const std::string& b);
 
 /// Returns "two.h5 − one.h5", or the label of a single pair, to append to a title.
-std::string difference_title(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
+[[nodiscard]] std::string difference_title(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
 
 /// Returns a legend with one entry per pair, in the colors of A's runs.
-std::vector<LegendEntry> legend_of_pairs(std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
+[[nodiscard]] std::vector<LegendEntry> legend_of_pairs(std::span<const TracePart, 2> sides,
+                                                       std::span<const ShownPair> pairs);
 
 void complete_figure(Figure& figure, std::span<const TracePart, 2> sides, std::span<const ShownPair> pairs);
 
 /// Returns title and unit of a difference: "Coverage (% of tokens)".
-std::string with_unit(const std::string& title, const std::string& unit);
+[[nodiscard]] std::string with_unit(const std::string& title, const std::string& unit);
 
-Axis difference_axis(const std::string& title, const std::string& unit, double farthest);
+[[nodiscard]] Axis difference_axis(const std::string& title, const std::string& unit, double farthest);
 
-Rule zero_line();
+[[nodiscard]] Rule zero_line();
 
 }  // namespace kvscope::analysis

@@ -7,6 +7,6 @@ namespace kvscope::analysis {
 
 /// Returns the policy of a run in a trace or of a what-if.
 /// @throws NothingToShow, naming the run, if this build does not know the policy or its parameters
-policies::PolicySpec policy_of_run(const trace::RunAttributes& run);
+[[nodiscard]] policies::PolicySpec policy_of_run(const trace::RunAttributes& run);
 
 }  // namespace kvscope::analysis

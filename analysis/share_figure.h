@@ -21,8 +21,8 @@ struct ShareMeasure {
     std::string title;  ///< title of the y axis: "Coverage"
     std::string whole;  ///< name of the quantity that counts as 100 %: "tokens"
 
-    std::string percent() const { return "% of " + whole; }    ///< unit of the figure
-    std::string share() const { return "share of " + whole; }  ///< unit of the table
+    [[nodiscard]] std::string percent() const { return "% of " + whole; }    ///< unit of the figure
+    [[nodiscard]] std::string share() const { return "share of " + whole; }  ///< unit of the table
 };
 
 struct SharePair {
@@ -31,15 +31,16 @@ struct SharePair {
 };
 
 /// Draws percentages by layer (left) and of the whole model by budget (right). The caller adds name, title and caption.
-Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure);
+[[nodiscard]] Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs,
+                                  const ShareMeasure& measure);
 
 /// Draws the difference A − B like share_figure(). @throws NothingToShow if the numbers of layers differ
-Figure share_difference_figure(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
-                               const ShareMeasure& measure);
+[[nodiscard]] Figure share_difference_figure(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
+                                             const ShareMeasure& measure);
 
 /// Returns the differences as shares. A row without a layer refers to the whole model. @throws as
 /// share_difference_figure()
-Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
-                               const ShareMeasure& measure);
+[[nodiscard]] Table share_difference_numbers(std::span<const TracePart, 2> sides, std::span<const SharePair> pairs,
+                                             const ShareMeasure& measure);
 
 }  // namespace kvscope::analysis

@@ -9,7 +9,7 @@
 namespace kvscope::analysis {
 
 /// Quotes a word for a POSIX shell if necessary, and escapes control characters.
-std::string shell_quoted(std::string_view word);
+[[nodiscard]] std::string shell_quoted(std::string_view word);
 
 /// Builds a command line for a POSIX shell and quotes words where necessary.
 class ShellCommand {
@@ -27,7 +27,7 @@ class ShellCommand {
     /// Adds a path without an option.
     void add_path(const std::filesystem::path& path);
 
-    const std::string& text() const { return text_; }
+    [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
     std::string text_;

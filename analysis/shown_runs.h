@@ -16,20 +16,24 @@ struct ShownRun {
     LineStyle style;
     size_t trace = 0;  ///< index of the trace
 
-    Subject subject() const { return {.trace = trace, .run = index}; }
-    const trace::RunAttributes& attributes() const { return part->reader->run(part->options.prompt, index); }
-    size_t n_tokens() const { return static_cast<size_t>(part->reader->prompt(part->options.prompt).visible_tokens()); }
+    [[nodiscard]] Subject subject() const { return {.trace = trace, .run = index}; }
+    [[nodiscard]] const trace::RunAttributes& attributes() const {
+        return part->reader->run(part->options.prompt, index);
+    }
+    [[nodiscard]] size_t n_tokens() const {
+        return static_cast<size_t>(part->reader->prompt(part->options.prompt).visible_tokens());
+    }
     /// Returns a key that is equal for runs that differ only in their budgets.
-    std::string method() const;
+    [[nodiscard]] std::string method() const;
 };
 
 /// Returns the runs that the options choose, trace by trace. @throws as chosen_runs()
-std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
+[[nodiscard]] std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
 
 /// Returns run_legend() of each trace. If there are several traces, the labels contain their names.
-std::vector<LegendEntry> legend_of_runs(std::span<const ShownRun> runs);
+[[nodiscard]] std::vector<LegendEntry> legend_of_runs(std::span<const ShownRun> runs);
 
-std::string join_run_labels(std::span<const ShownRun> runs);
+[[nodiscard]] std::string join_run_labels(std::span<const ShownRun> runs);
 
 /// Calls complete_figure() with the options of the first trace and combines the recipes of all traces.
 void complete_figure(Figure& figure, std::span<const TracePart> parts, std::span<const ShownRun> runs);

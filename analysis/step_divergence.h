@@ -15,6 +15,6 @@ struct StepDivergence {
 };
 
 /// Returns nullopt for a run that was not compared. @throws trace::DamagedTrace if the data sets differ in length
-std::optional<StepDivergence> read_step_divergence(const trace::Reader& reader, int prompt, int run);
+[[nodiscard]] std::optional<StepDivergence> read_step_divergence(const trace::Reader& reader, int prompt, int run);
 
 }  // namespace kvscope::analysis

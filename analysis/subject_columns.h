@@ -27,12 +27,12 @@ enum class SubjectKey {
 };
 
 /// Returns the column of a key: "run" with the title "Run". Keys of A or B have a suffix.
-Column subject_column(SubjectKey key);
+[[nodiscard]] Column subject_column(SubjectKey key);
 
 /// Returns an empty cell if the subjects do not contain this item.
-Cell subject_cell(SubjectKey key, const SubjectPair& of);
+[[nodiscard]] Cell subject_cell(SubjectKey key, const SubjectPair& of);
 
-Column label_column();
+[[nodiscard]] Column label_column();
 
 /// A table whose rows begin with their items. The caller supplies the other cells.
 class SubjectTable {
@@ -44,7 +44,7 @@ class SubjectTable {
     void add(const SubjectPair& of, std::vector<Cell> cells);
     void add(const Subject& of, std::vector<Cell> cells) { add({of, of}, std::move(cells)); }
 
-    Table take() { return std::move(table_); }
+    [[nodiscard]] Table take() { return std::move(table_); }
 
  private:
     std::vector<std::variant<SubjectKey, Column>> columns_;

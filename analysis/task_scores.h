@@ -20,7 +20,7 @@ struct BootstrapMean {
 };
 
 /// @throws std::invalid_argument if there are no values
-BootstrapMean bootstrap_mean(std::span<const double> values);
+[[nodiscard]] BootstrapMean bootstrap_mean(std::span<const double> values);
 
 /// A policy setting at one budget, with all samples of a task.
 struct TaskGroup {
@@ -39,36 +39,36 @@ struct TaskGroup {
 
     bool of_bytes = false;  ///< The budget is a number of bytes.
 
-    std::vector<double> scores() const;
+    [[nodiscard]] std::vector<double> scores() const;
     /// Returns the mean share of the full cache over the answered samples, 0 to 1.
-    double budget_share() const;
+    [[nodiscard]] double budget_share() const;
 };
 
 /// Groups results by setting and budget. Groups refer to `rows`. @throws FigureError if there are no rows
-std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows);
+[[nodiscard]] std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows);
 
 /// Returns the distinct budgets without `full`: entries ascending, then bytes, then shares; "all" if there are none.
-std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups);
+[[nodiscard]] std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups);
 
 /// Returns one row per policy setting and budget: number of samples, mean score with its interval, number of failures.
 /// @throws FigureError if there are no rows
-Table task_scores(std::span<const trace::ResultRow> rows);
+[[nodiscard]] Table task_scores(std::span<const trace::ResultRow> rows);
 
 /// Returns scores in per cent, "93.3 [86.7, 98.3]", with one row per policy setting and one column per budget.
-Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
+[[nodiscard]] Table task_scores_by_budget(std::span<const trace::ResultRow> rows);
 
 /// Describes failed runs: "cam @ 64 failed in 2 of 60 samples (niah-500-0.1-0, niah-500-0.1-2): …".
-std::vector<std::string> describe_failed_runs(std::span<const trace::ResultRow> rows);
+[[nodiscard]] std::vector<std::string> describe_failed_runs(std::span<const trace::ResultRow> rows);
 
 /// Says in one sentence whether the results are usable. Requirements: at least 60 samples; `full` is right in at least
 /// 90 % of them, `random` at its smallest budget in at most 10 %. Warns if most wrong answers of `full` were cut off.
-std::string assess_task_validity(std::span<const trace::ResultRow> rows);
+[[nodiscard]] std::string assess_task_validity(std::span<const trace::ResultRow> rows);
 
 /// Returns a remark about prompts that fit into the budget and lost no tokens; empty if there are no such prompts.
-std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows);
+[[nodiscard]] std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows);
 
 /// Returns the windows of the policies: "windows: 8 of aperturekv; 32 of h2o, snapkv"; empty if none has a window.
-std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window);
-std::string describe_policy_windows(std::span<const trace::ResultRow> rows);
+[[nodiscard]] std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window);
+[[nodiscard]] std::string describe_policy_windows(std::span<const trace::ResultRow> rows);
 
 }  // namespace kvscope::analysis

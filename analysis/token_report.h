@@ -25,17 +25,19 @@ struct TokenDecision {
     trace::TokenFate fate;     ///< how the token is stored, if kept
 
     /// Returns the number of entries that the token takes: 1/n in an entry of n tokens, 0 if dropped.
-    double entries() const { return kept ? 1.0 / fate.n_tokens : 0.0; }
-    bool forced() const { return kept && !candidate; }   ///< kept regardless of the score: window, sinks, recent
-    double distance() const { return score - cut_off; }  ///< negative if below the cut-off
+    [[nodiscard]] double entries() const { return kept ? 1.0 / fate.n_tokens : 0.0; }
+    [[nodiscard]] bool forced() const {
+        return kept && !candidate;
+    }  ///< kept regardless of the score: window, sinks, recent
+    [[nodiscard]] double distance() const { return score - cut_off; }  ///< negative if below the cut-off
 };
 
 /// Returns "kept", "dropped", "merged into an entry of 3 that ends at token 17 (relative error of this
 /// head: 12 % of the keys, 3 % of the values)", or "kept in part and rebuilt (…)".
-std::string fate_text(const trace::TokenFate& fate);
+[[nodiscard]] std::string fate_text(const trace::TokenFate& fate);
 
 /// Describes how a layer keeps a token, one line per form: "kept by 3 of 3 heads (0, 1, 2)", "merged into …".
-std::string describe_fate_in_layer(const trace::Kept& kept, size_t layer, uint32_t token);
+[[nodiscard]] std::string describe_fate_in_layer(const trace::Kept& kept, size_t layer, uint32_t token);
 
 /// The decisions of all layers and rows of a run about one token.
 struct TokenReport {
@@ -46,17 +48,17 @@ struct TokenReport {
     bool has_scores = false;
     std::vector<TokenDecision> decisions;  ///< one per layer and row (L, R)
 
-    const TokenDecision& at(size_t layer, size_t row) const { return decisions.at(layer * n_rows + row); }
-    size_t n_kept() const;
+    [[nodiscard]] const TokenDecision& at(size_t layer, size_t row) const { return decisions.at(layer * n_rows + row); }
+    [[nodiscard]] size_t n_kept() const;
 
     /// Describes one decision: "dropped in layer 12, KV head 1: score 0.0031 is rank 131 of 2,005; 120 of them are
     /// kept, the cut-off is 0.0033". Different scores have enough digits to look different.
-    std::string sentence(size_t layer, size_t row) const;
+    [[nodiscard]] std::string sentence(size_t layer, size_t row) const;
 };
 
 /// @throws NothingToShow for a failed run, std::out_of_range for a token that policies do not see, FigureError for an
 ///         unknown prompt
-TokenReport token_report(const trace::Reader& reader, int prompt, int run, int64_t token);
+[[nodiscard]] TokenReport token_report(const trace::Reader& reader, int prompt, int run, int64_t token);
 
 /// Candidates with scores close to a row's cut-off.
 struct Border {
@@ -70,7 +72,8 @@ struct Border {
 };
 
 /// Returns at most k kept and k dropped candidates; none if the run has no scores. @throws as token_report()
-Border find_tokens_near_cut_off(const trace::Reader& reader, int prompt, int run, size_t layer, size_t row, size_t k);
+[[nodiscard]] Border find_tokens_near_cut_off(const trace::Reader& reader, int prompt, int run, size_t layer,
+                                              size_t row, size_t k);
 
 struct SpanReport {
     int run = 0;
@@ -93,6 +96,6 @@ struct SpanReport {
 };
 
 /// Returns one report per finished run of the prompt. @throws std::out_of_range unless 0 <= first <= last < N
-std::vector<SpanReport> span_report(const trace::Reader& reader, int prompt, int64_t first, int64_t last);
+[[nodiscard]] std::vector<SpanReport> span_report(const trace::Reader& reader, int prompt, int64_t first, int64_t last);
 
 }  // namespace kvscope::analysis

@@ -17,12 +17,12 @@ struct TokenTexts : WholeText {
 };
 
 /// Joins tokens of a trace into one text.
-TokenTexts join_tokens_into_text(std::vector<std::string> tokens);
+[[nodiscard]] TokenTexts join_tokens_into_text(std::vector<std::string> tokens);
 
 /// Returns the first and last token of each non-overlapping match, in order. The case of ASCII letters is ignored.
-std::vector<std::pair<int64_t, int64_t>> find_text(const WholeText& texts, std::string_view searched);
+[[nodiscard]] std::vector<std::pair<int64_t, int64_t>> find_text(const WholeText& texts, std::string_view searched);
 
 /// Returns a token with visible white space.
-std::string shown_token(std::string_view token);
+[[nodiscard]] std::string shown_token(std::string_view token);
 
 }  // namespace kvscope::analysis

@@ -12,8 +12,8 @@ namespace kvscope::analysis {
 /// Returns the window attention to each token (N) in heads that dropped the token, averaged over all query heads.
 /// @param window_attention (H, N) of this layer; the result is NaN if no head has attention
 /// @throws std::invalid_argument if the sizes do not match
-std::vector<double> attention_lost(std::span<const float> window_attention, size_t n_heads, const KeptSets& kept,
-                                   size_t layer);
+[[nodiscard]] std::vector<double> attention_lost(std::span<const float> window_attention, size_t n_heads,
+                                                 const KeptSets& kept, size_t layer);
 
 /// Attention that runs lost with each prompt token, averaged over layers.
 struct TokenLosses {
@@ -30,11 +30,11 @@ struct TokenLosses {
 
 /// Returns a run's `kl_attention_lost` per token (N), averaged over layers. The result is zero for full, and empty if
 /// the trace has no such data.
-std::vector<double> kl_weighted_attention_lost(const trace::Reader& reader, int prompt, int run,
-                                               std::span<const int> layers);
+[[nodiscard]] std::vector<double> kl_weighted_attention_lost(const trace::Reader& reader, int prompt, int run,
+                                                             std::span<const int> layers);
 
 /// Returns the losses of finished runs, in the order of `runs`.
-TokenLosses attention_lost_by_runs(const trace::Reader& reader, int prompt, std::span<const int> runs,
-                                   std::span<const int> layers);
+[[nodiscard]] TokenLosses attention_lost_by_runs(const trace::Reader& reader, int prompt, std::span<const int> runs,
+                                                 std::span<const int> layers);
 
 }  // namespace kvscope::analysis

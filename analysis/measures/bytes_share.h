@@ -6,6 +6,6 @@ namespace kvscope::analysis {
 
 /// Returns a run's cache size as a share of the full cache, or NaN if it is not recorded. Uses predicted sizes if the
 /// full run has no `cache_bytes`.
-double share_of_full_bytes(const trace::Reader& reader, int prompt, int run);
+[[nodiscard]] double share_of_full_bytes(const trace::Reader& reader, int prompt, int run);
 
 }  // namespace kvscope::analysis

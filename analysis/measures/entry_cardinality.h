@@ -8,11 +8,11 @@
 namespace kvscope::analysis {
 
 /// Returns the largest cardinality of each token's entries in each layer (L, N); 0 for dropped tokens.
-std::vector<float> largest_cardinality_per_token(const trace::Kept& kept, size_t n_tokens);
+[[nodiscard]] std::vector<float> largest_cardinality_per_token(const trace::Kept& kept, size_t n_tokens);
 
 /// Returns largest_cardinality_per_token() with every second merged entry reduced by 20 %, so that adjacent entries
 /// differ in color.
-std::vector<float> cardinalities_in_alternating_shades(const trace::Kept& kept, size_t n_tokens);
+[[nodiscard]] std::vector<float> cardinalities_in_alternating_shades(const trace::Kept& kept, size_t n_tokens);
 
 /// Adjacent tokens of a row that share one entry.
 struct EntryTokens {
@@ -20,6 +20,7 @@ struct EntryTokens {
     float cardinality = 1;
 };
 
-std::vector<EntryTokens> list_merged_entries(const trace::Kept& kept, size_t layer, size_t row, size_t n_tokens);
+[[nodiscard]] std::vector<EntryTokens> list_merged_entries(const trace::Kept& kept, size_t layer, size_t row,
+                                                           size_t n_tokens);
 
 }  // namespace kvscope::analysis

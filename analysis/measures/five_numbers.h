@@ -14,6 +14,6 @@ struct FiveNumbers {
 
 /// Computes quartiles by linear interpolation between the two nearest values (Hyndman and Fan's type 7).
 /// @throws std::invalid_argument if `values` is empty or contains NaN
-FiveNumbers five_numbers(std::vector<double> values);
+[[nodiscard]] FiveNumbers five_numbers(std::vector<double> values);
 
 }  // namespace kvscope::analysis

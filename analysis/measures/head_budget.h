@@ -8,6 +8,6 @@
 namespace kvscope::analysis {
 
 /// Returns the number of entries that each row keeps (L, R).
-std::vector<uint32_t> head_budgets(const KeptSets& kept);
+[[nodiscard]] std::vector<uint32_t> head_budgets(const KeptSets& kept);
 
 }  // namespace kvscope::analysis

@@ -10,6 +10,6 @@ namespace kvscope::analysis {
 /// divergence come last.
 /// @param divergence (n, n), symmetric; only the upper triangle is read
 /// @throws std::invalid_argument if the matrix is not (n, n)
-std::vector<size_t> order_heads_by_similarity(std::span<const float> divergence, size_t n);
+[[nodiscard]] std::vector<size_t> order_heads_by_similarity(std::span<const float> divergence, size_t n);
 
 }  // namespace kvscope::analysis

@@ -13,7 +13,7 @@ struct HeadStatistics {
 };
 
 /// Returns the statistics of each KV head's kv_head_attention() in one layer.
-std::vector<HeadStatistics> head_statistics(std::span<const float> window_attention, size_t n_heads, size_t n_kv_heads,
-                                            size_t window);
+[[nodiscard]] std::vector<HeadStatistics> head_statistics(std::span<const float> window_attention, size_t n_heads,
+                                                          size_t n_kv_heads, size_t window);
 
 }  // namespace kvscope::analysis

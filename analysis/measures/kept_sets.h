@@ -19,7 +19,7 @@ struct KeptSets {
     /// For each of `indices`, the number of tokens in its entry; empty if all entries hold one token.
     std::span<const uint32_t> entry_tokens = {};
 
-    std::span<const uint32_t> row(size_t layer, size_t row) const {
+    [[nodiscard]] std::span<const uint32_t> row(size_t layer, size_t row) const {
         const size_t i = layer * n_rows + row;
         return indices.subspan(offsets[i], offsets[i + 1] - offsets[i]);
     }
@@ -30,27 +30,27 @@ struct KeptSets {
         for (uint64_t i = offsets[place]; i < offsets[place + 1]; ++i)
             visit(indices[i], entry_tokens.empty() ? 1.0 : 1.0 / entry_tokens[i]);
     }
-    size_t count(size_t layer, size_t row) const {
+    [[nodiscard]] size_t count(size_t layer, size_t row) const {
         const size_t i = layer * n_rows + row;
         return offsets[i + 1] - offsets[i];
     }
 };
 
 /// Returns the tokens that a cache holds, alone or in a merged entry. The result refers to `kept`.
-inline KeptSets kept_sets(const trace::Kept& kept, size_t n_tokens) {
+[[nodiscard]] inline KeptSets kept_sets(const trace::Kept& kept, size_t n_tokens) {
     if (kept.merges())
         return {kept.n_layers, kept.n_rows, n_tokens, kept.held_offsets, kept.held_tokens, kept.held_with};
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
 
 /// Returns the positions of the entries. Budgets limit their number. Equals kept_sets() unless entries are merged.
-inline KeptSets entry_sets(const trace::Kept& kept, size_t n_tokens) {
+[[nodiscard]] inline KeptSets entry_sets(const trace::Kept& kept, size_t n_tokens) {
     return {kept.n_layers, kept.n_rows, n_tokens, kept.offsets, kept.indices};
 }
 
 /// Whether the measures "attention kept" and "recall" are defined. Both are undefined if a run merges tokens or keeps
 /// all tokens in another form.
-bool can_measure_kept_tokens(const trace::RunAttributes& run, const KeptSets& kept);
+[[nodiscard]] bool can_measure_kept_tokens(const trace::RunAttributes& run, const KeptSets& kept);
 
 /// Provides the kept sets of a run that is not in a trace. `record` must outlive this object.
 class HeldTokens {
@@ -58,7 +58,7 @@ class HeldTokens {
     HeldTokens(const trace::RunRecord& record, size_t n_layers, size_t n_tokens);
     HeldTokens(const HeldTokens&) = delete;
     HeldTokens& operator=(const HeldTokens&) = delete;
-    const KeptSets& sets() const { return sets_; }
+    [[nodiscard]] const KeptSets& sets() const { return sets_; }
 
  private:
     trace::Kept merged_;

@@ -22,6 +22,6 @@ struct LogitDivergence {
 /// Returns NaN for all measures if there are no steps. @throws std::invalid_argument if the lengths differ
 /// @param step_kl (T) KL(full || compressed) in nats
 /// @param step_agreement (T) 1 if both runs predict the same greedy token
-LogitDivergence logit_divergence(std::span<const float> step_kl, std::span<const uint8_t> step_agreement);
+[[nodiscard]] LogitDivergence logit_divergence(std::span<const float> step_kl, std::span<const uint8_t> step_agreement);
 
 }  // namespace kvscope::analysis

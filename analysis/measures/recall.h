@@ -21,18 +21,19 @@ struct Recall {
 /// Returns, for each KV head, the B positions with the most attention (G, B), ascending: M_gold in Eq. 1 of DapQ.
 /// @param answer_attention (G, N) of one layer
 /// @throws std::invalid_argument if G does not divide the number of values; kernels::NanScore for NaN values
-std::vector<uint32_t> most_attended_positions(std::span<const float> answer_attention, size_t n_kv_heads,
-                                              size_t budget);
+[[nodiscard]] std::vector<uint32_t> most_attended_positions(std::span<const float> answer_attention, size_t n_kv_heads,
+                                                            size_t budget);
 
 /// Returns |M_gold ∩ kept| / |M_gold| for each row of a layer (DapQ, Eq. 3); NaN if M_gold is empty. Query heads are
 /// compared with the M_gold of their KV head.
 /// @throws std::invalid_argument if the sizes do not match
-std::vector<double> layer_recall(std::span<const uint32_t> gold, size_t n_kv_heads, const KeptSets& kept, size_t layer);
+[[nodiscard]] std::vector<double> layer_recall(std::span<const uint32_t> gold, size_t n_kv_heads, const KeptSets& kept,
+                                               size_t layer);
 
 /// Returns the full run if it records `answer_attention`, which recall needs; otherwise nullopt.
-std::optional<int> full_run_with_answer_attention(const trace::Reader& reader, int prompt);
+[[nodiscard]] std::optional<int> full_run_with_answer_attention(const trace::Reader& reader, int prompt);
 
 /// Returns each run's recall at its own budget. @param runs finished runs of a prompt with `answer_attention`
-std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs);
+[[nodiscard]] std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs);
 
 }  // namespace kvscope::analysis

@@ -14,12 +14,12 @@ struct Coverage {
 };
 
 /// Counts the prompt tokens that at least one head of any layer keeps.
-Coverage model_coverage(const KeptSets& kept);
+[[nodiscard]] Coverage model_coverage(const KeptSets& kept);
 
 /// Counts the prompt tokens that at least one head of each layer keeps (L).
-std::vector<Coverage> layer_coverage(const KeptSets& kept);
+[[nodiscard]] std::vector<Coverage> layer_coverage(const KeptSets& kept);
 
 /// Counts the tokens that each row keeps (L, R).
-std::vector<Coverage> token_coverage_of_heads(const KeptSets& kept);
+[[nodiscard]] std::vector<Coverage> token_coverage_of_heads(const KeptSets& kept);
 
 }  // namespace kvscope::analysis

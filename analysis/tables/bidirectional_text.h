@@ -14,13 +14,13 @@ struct ReadingLevels {
     std::vector<uint8_t> tokens;
     std::vector<uint8_t> paragraphs;  ///< level of the paragraph in which each token begins
 
-    uint8_t of(size_t token) const { return tokens.empty() ? uint8_t{0} : tokens[token]; }
-    bool is_turned(size_t token) const { return !paragraphs.empty() && paragraphs[token] % 2 == 1; }
+    [[nodiscard]] uint8_t of(size_t token) const { return tokens.empty() ? uint8_t{0} : tokens[token]; }
+    [[nodiscard]] bool is_turned(size_t token) const { return !paragraphs.empty() && paragraphs[token] % 2 == 1; }
 };
 
-ReadingLevels compute_bidirectional_levels(const WholeText& text);
+[[nodiscard]] ReadingLevels compute_bidirectional_levels(const WholeText& text);
 
 /// Returns the order of a line's pieces from left to right (UAX #9, rule L2). @param levels of the pieces
-std::vector<size_t> visual_order(const std::vector<uint8_t>& levels);
+[[nodiscard]] std::vector<size_t> visual_order(const std::vector<uint8_t>& levels);
 
 }  // namespace kvscope::analysis

@@ -29,8 +29,8 @@ class BrokenText {
     /// @param width of a line in cells, at least 2
     BrokenText(std::span<const std::string> tokens, size_t n_tokens, size_t width);
 
-    const std::vector<Piece>& pieces() const { return pieces_; }  ///< in the order of the tokens
-    size_t n_lines() const { return line_ + 1; }
+    [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }  ///< in the order of the tokens
+    [[nodiscard]] size_t n_lines() const { return line_ + 1; }
 
  private:
     void add(size_t token, const std::string& text);

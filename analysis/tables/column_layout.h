@@ -14,9 +14,10 @@ using TextCells = std::vector<std::vector<std::string>>;
 /// Further columns follow in blocks, which repeat the key columns (all columns up to the first text column).
 /// @param is_number one per column; columns of numbers are aligned right
 /// @param width columns of the terminal; 0 sets no limit
-std::string format_aligned_columns(const TextCells& cells, const std::vector<bool>& is_number, size_t width);
+[[nodiscard]] std::string format_aligned_columns(const TextCells& cells, const std::vector<bool>& is_number,
+                                                 size_t width);
 
 /// Breaks text at spaces, and inside longer words, into lines of at most `width` columns. Returns at least one line.
-std::vector<std::string> break_into_lines(const std::string& text, size_t width);
+[[nodiscard]] std::vector<std::string> break_into_lines(const std::string& text, size_t width);
 
 }  // namespace kvscope::analysis

@@ -8,15 +8,15 @@
 namespace kvscope::analysis {
 
 /// Whether a character must be drawn together with its neighbors: it joins with them, or is an emoji.
-bool joins_neighbours(uint32_t character);
+[[nodiscard]] bool joins_neighbours(uint32_t character);
 
 /// Whether a character is placed on the preceding one, as accents and vowel signs are.
-bool is_mark(uint32_t character);
+[[nodiscard]] bool is_mark(uint32_t character);
 
 /// Whether a token and the next one must be drawn together: they share a character, or their letters join.
-bool is_drawn_with_next_token(const WholeText& text, size_t token);
+[[nodiscard]] bool is_drawn_with_next_token(const WholeText& text, size_t token);
 
 /// Whether a token contains letters that must not be drawn one by one.
-bool has_letters_drawn_together(const WholeText& text, size_t token);
+[[nodiscard]] bool has_letters_drawn_together(const WholeText& text, size_t token);
 
 }  // namespace kvscope::analysis

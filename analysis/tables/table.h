@@ -25,7 +25,7 @@ struct Column {
 /// A cell without a value (unknown or not applicable) is std::monostate. Real numbers may be NaN or infinite.
 using Cell = std::variant<std::monostate, std::string, int64_t, double>;
 
-inline Cell known_cell(double value) { return std::isnan(value) ? Cell() : Cell(value); }
+[[nodiscard]] inline Cell known_cell(double value) { return std::isnan(value) ? Cell() : Cell(value); }
 
 struct Row {
     std::vector<Cell> cells;  ///< one per column

@@ -11,8 +11,8 @@ namespace kvscope::analysis {
 enum class TableFormat { text, csv, markdown, latex, json, jsonl };
 
 /// Parses text, csv, md, tex, json or jsonl. @throws std::invalid_argument that lists these names
-TableFormat table_format_from_name(std::string_view name);
-std::span<const std::string_view> table_format_names();
+[[nodiscard]] TableFormat table_format_from_name(std::string_view name);
+[[nodiscard]] std::span<const std::string_view> table_format_names();
 
 /// Returns the table as text that ends with a line break.
 /// - csv: RFC 4180 with column names and all digits; empty cells are empty fields.
@@ -21,18 +21,18 @@ std::span<const std::string_view> table_format_names();
 ///   empty columns. LaTeX needs the package booktabs.
 /// @param width columns of the terminal, for text only; 0 sets no limit
 /// @throws std::invalid_argument if a row and `columns` differ in length
-std::string format_table(const Table& table, TableFormat format, size_t width = 0);
+[[nodiscard]] std::string format_table(const Table& table, TableFormat format, size_t width = 0);
 
 /// Puts an apostrophe before each text that a spreadsheet would read as a formula (OWASP, CSV injection).
-Table safe_for_spreadsheets(Table table);
+[[nodiscard]] Table safe_for_spreadsheets(Table table);
 
 /// Formats a real number with `decimals` digits, or with an exponent if it is too small or too large for them.
-std::string format_real(double value, int decimals);
+[[nodiscard]] std::string format_real(double value, int decimals);
 
 /// Formats 12345 as "12,345".
-std::string format_count(int64_t value);
+[[nodiscard]] std::string format_count(int64_t value);
 
 /// Formats a number of bytes as "12.3 MB".
-std::string format_bytes(double bytes);
+[[nodiscard]] std::string format_bytes(double bytes);
 
 }  // namespace kvscope::analysis

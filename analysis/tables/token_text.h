@@ -14,19 +14,19 @@ struct WholeText {
 };
 
 /// Joins tokens of a trace. Bytes written as ⟨E2⟩ are decoded if they form a character with their neighbors.
-WholeText join_and_decode_tokens(std::span<const std::string> tokens);
+[[nodiscard]] WholeText join_and_decode_tokens(std::span<const std::string> tokens);
 
 /// Returns the offset of the character that contains a byte, or `byte` if the text is not valid UTF-8 there.
-size_t character_begin(std::string_view text, size_t byte);
+[[nodiscard]] size_t character_begin(std::string_view text, size_t byte);
 
 /// Returns the text of tokens first … last, including all bytes of characters that they only partly contain.
-std::string_view whole_characters_of_tokens(const WholeText& texts, size_t first, size_t last);
+[[nodiscard]] std::string_view whole_characters_of_tokens(const WholeText& texts, size_t first, size_t last);
 
 /// Mark that replaces the rest of a character that began in an earlier token.
 inline constexpr std::string_view continuation_mark = "‿";
 
 /// Returns the text of each token. If several tokens share a character, the first token contains the character, and the
 /// other tokens contain the continuation mark.
-std::vector<std::string> tokens_with_whole_characters(const WholeText& whole);
+[[nodiscard]] std::vector<std::string> tokens_with_whole_characters(const WholeText& whole);
 
 }  // namespace kvscope::analysis

@@ -13,9 +13,9 @@ struct Utf8Character {
 };
 
 /// Decodes the character that begins at byte `at`. Returns 0 bytes if no character begins there.
-Utf8Character decode_utf8_character(std::string_view text, size_t at);
+[[nodiscard]] Utf8Character decode_utf8_character(std::string_view text, size_t at);
 
 /// Converts ASCII letters to lower case and leaves other bytes unchanged.
-std::string lower_case(std::string_view text);
+[[nodiscard]] std::string lower_case(std::string_view text);
 
 }  // namespace kvscope::analysis

@@ -21,7 +21,7 @@ struct DrawnCurve {
 };
 
 /// Converts a value of measured_value() to a percentage for the axis.
-double to_axis_percent(double value, CurveMeasure measure, double full_bytes);
+[[nodiscard]] double to_axis_percent(double value, CurveMeasure measure, double full_bytes);
 
 struct CurveAxes {
     CurveMeasure measure = CurveMeasure::coverage;
@@ -34,14 +34,14 @@ inline constexpr CurveMeasure curve_measures[] = {CurveMeasure::coverage, CurveM
                                                   CurveMeasure::bytes};
 
 /// Parses "coverage", "attention", "recall" or "bytes"; empty gives the first. @throws FigureError for other names
-CurveMeasure curve_measure_from_name(const std::string& name);
+[[nodiscard]] CurveMeasure curve_measure_from_name(const std::string& name);
 
-std::string curve_measure_name(CurveMeasure measure);
+[[nodiscard]] std::string curve_measure_name(CurveMeasure measure);
 
 /// Returns title and unit of the axis: "Coverage", "% of tokens".
-std::pair<std::string, std::string> axis_title_and_unit(CurveMeasure measure);
+[[nodiscard]] std::pair<std::string, std::string> axis_title_and_unit(CurveMeasure measure);
 
 /// Draws all curves, points of recorded runs and the threshold. The caller adds name, title, caption and recipe.
-Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes);
+[[nodiscard]] Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes);
 
 }  // namespace kvscope::analysis

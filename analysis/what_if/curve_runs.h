@@ -32,8 +32,9 @@ struct CurveChoice {
 };
 
 /// Groups runs into curves. `full` has no curve.
-CurveChoice group_runs_into_curves(const std::vector<trace::RunAttributes>& runs, const std::vector<int>& shown,
-                                   int64_t n_tokens, const std::string& over);
+[[nodiscard]] CurveChoice group_runs_into_curves(const std::vector<trace::RunAttributes>& runs,
+                                                 const std::vector<int>& shown, int64_t n_tokens,
+                                                 const std::string& over);
 
 /// Returns a run whose selection can be repeated along the curve. @throws NothingToShow with the first run's reason
 std::shared_ptr<const WhatIf> find_what_if_for_curve(const trace::Reader& reader, int prompt, const CurveRuns& curve,

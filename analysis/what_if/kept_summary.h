@@ -20,21 +20,21 @@ struct KeptSummary {
 };
 
 /// Returns the bytes of the keys and values of all tokens that policies see.
-double bytes_of_all_entries(const trace::Reader& reader, int prompt);
+[[nodiscard]] double bytes_of_all_entries(const trace::Reader& reader, int prompt);
 
 /// Summarizes a finished run of the trace.
-KeptSummary summarize_kept_entries(const trace::Reader& reader, int prompt, int run);
+[[nodiscard]] KeptSummary summarize_kept_entries(const trace::Reader& reader, int prompt, int run);
 /// Summarizes a run that is not in the trace.
-KeptSummary summarize_kept_entries(const trace::Reader& reader, int prompt, const trace::RunRecord& run);
+[[nodiscard]] KeptSummary summarize_kept_entries(const trace::Reader& reader, int prompt, const trace::RunRecord& run);
 
 /// Attention of the full run's answer, read once to compute the recall of many selections.
 class AnswerAttention {
  public:
     /// Returns nullopt if the trace has no answer attention.
-    static std::optional<AnswerAttention> read(const trace::Reader& reader, int prompt);
+    [[nodiscard]] static std::optional<AnswerAttention> read(const trace::Reader& reader, int prompt);
 
     /// Returns the mean recall over the layers (DapQ, Eq. 3), like recall_of_runs().
-    double recall(const trace::RunRecord& run, int64_t budget) const;
+    [[nodiscard]] double recall(const trace::RunRecord& run, int64_t budget) const;
 
  private:
     size_t n_kv_heads_ = 0;

@@ -32,31 +32,31 @@ struct CurvePoint {
 enum class CurveMeasure { coverage, attention, recall, bytes };
 
 /// Returns a share, or a number of bytes for the measure `bytes`; NaN if unknown.
-double measured_value(const CurvePoint& point, CurveMeasure measure);
+[[nodiscard]] double measured_value(const CurvePoint& point, CurveMeasure measure);
 
 /// Repeats a run's selection with these parameters at this budget. @throws as WhatIf
 using SelectAgain = std::function<trace::RunRecord(const policies::ParameterValues&, int64_t budget)>;
 
 /// Returns the smallest useful budget: one entry besides the policy's window; for a budget of bytes, N / 20.
-int64_t smallest_budget_to_try(const policies::PolicySpec& spec, int64_t recorded_budget, int64_t n_tokens);
+[[nodiscard]] int64_t smallest_budget_to_try(const policies::PolicySpec& spec, int64_t recorded_budget,
+                                             int64_t n_tokens);
 
 /// Whether `over` is over_budget or the name of a numeric parameter of the policy.
-bool can_be_curve_axis(const policies::Definition& definition, const std::string& over);
+[[nodiscard]] bool can_be_curve_axis(const policies::Definition& definition, const std::string& over);
 
 /// Returns the values of the curve in ascending order, including recorded ones: budgets on a logarithmic scale up to N,
 /// or the range of a parameter. @throws std::out_of_range if can_be_curve_axis() is false
-std::vector<double> values_to_try(const CurveSource& source, const std::string& over);
+[[nodiscard]] std::vector<double> values_to_try(const CurveSource& source, const std::string& over);
 
 /// Computes the curve; omits values that the policy rejects. Can be interrupted between points (trace/interruption.h).
-std::vector<CurvePoint> what_if_curve(const trace::Reader& reader, int prompt, const CurveSource& source,
-                                      const std::string& over, const SelectAgain& select,
-                                      const std::optional<AnswerAttention>& attention);
+[[nodiscard]] std::vector<CurvePoint> what_if_curve(const trace::Reader& reader, int prompt, const CurveSource& source,
+                                                    const std::string& over, const SelectAgain& select,
+                                                    const std::optional<AnswerAttention>& attention);
 
 /// Returns the smallest budget at which the measure is at least `share`, found by bisection between two points of the
 /// curve. Returns nullopt if no point reaches the share or the measure is `bytes`.
-std::optional<int64_t> smallest_budget_reaching_share(const trace::Reader& reader, int prompt,
-                                                      const CurveSource& source, const std::vector<CurvePoint>& curve,
-                                                      CurveMeasure measure, double share, const SelectAgain& select,
-                                                      const std::optional<AnswerAttention>& attention);
+[[nodiscard]] std::optional<int64_t> smallest_budget_reaching_share(
+    const trace::Reader& reader, int prompt, const CurveSource& source, const std::vector<CurvePoint>& curve,
+    CurveMeasure measure, double share, const SelectAgain& select, const std::optional<AnswerAttention>& attention);
 
 }  // namespace kvscope::analysis
