@@ -19,6 +19,6 @@ struct Command {
     bool by_default = false;  ///< runs if the program is started without arguments
 };
 
-const std::vector<Command>& commands();
+[[nodiscard]] const std::vector<Command>& commands();
 
 }  // namespace kvscope::cli

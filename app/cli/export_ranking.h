@@ -28,6 +28,6 @@ void warn_only_first_prompt_shown(const trace::Reader& reader);
 /// Writes the ranking's table. @throws analysis::FigureError for several traces or an image format
 void export_ranking(const RankingExport& what, const std::vector<std::filesystem::path>& traces);
 
-std::string rankings_text(size_t columns = 100);
+[[nodiscard]] std::string rankings_text(size_t columns = 100);
 
 }  // namespace kvscope::cli

@@ -8,9 +8,9 @@
 
 namespace kvscope::cli {
 
-std::string figures_text(size_t columns = 100);
+[[nodiscard]] std::string figures_text(size_t columns = 100);
 
-std::string format_help_entry(const std::string& name, const std::string& summary,
-                              const std::vector<analysis::FigureOption>& options, size_t columns);
+[[nodiscard]] std::string format_help_entry(const std::string& name, const std::string& summary,
+                                            const std::vector<analysis::FigureOption>& options, size_t columns);
 
 }  // namespace kvscope::cli

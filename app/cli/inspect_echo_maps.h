@@ -6,8 +6,8 @@
 
 namespace kvscope::cli {
 
-bool is_echo_maps_file(const std::filesystem::path& path);
+[[nodiscard]] bool is_echo_maps_file(const std::filesystem::path& path);
 
-int inspect_echo_maps(const std::filesystem::path& path, const OutputFormat& format);
+[[nodiscard]] int inspect_echo_maps(const std::filesystem::path& path, const OutputFormat& format);
 
 }  // namespace kvscope::cli

@@ -7,12 +7,12 @@
 namespace kvscope::cli {
 
 /// Whether a path looks like a model: a GGUF or safetensors file or a directory with config.json.
-bool is_model(const std::filesystem::path& path);
+[[nodiscard]] bool is_model(const std::filesystem::path& path);
 
 /// Whether to call inspect_model() for this path. inspect_model() also explains why other model files cannot be read.
-bool can_inspect_as_model(const std::filesystem::path& path);
+[[nodiscard]] bool can_inspect_as_model(const std::filesystem::path& path);
 
 /// Checks a model's files, then prints the tensors and, as text, the configuration. @throws checkpoint::CheckpointError
-int inspect_model(const std::filesystem::path& path, const OutputFormat& format);
+[[nodiscard]] int inspect_model(const std::filesystem::path& path, const OutputFormat& format);
 
 }  // namespace kvscope::cli

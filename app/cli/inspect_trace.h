@@ -18,13 +18,14 @@ struct MemoryColumns {
 
 /// Checks a trace and prints its contents. Text contains everything, JSON the tree, runs and problems. Other formats
 /// contain a table of runs or scores. @returns 0, or 1 if the trace violates the format @throws as trace::Reader
-int inspect_trace(const std::filesystem::path& path, const OutputFormat& format, bool whole_text,
-                  const MemoryColumns& memory = {});
+[[nodiscard]] int inspect_trace(const std::filesystem::path& path, const OutputFormat& format, bool whole_text,
+                                const MemoryColumns& memory = {});
 
 /// Returns a line about the policies of a task: "policies saw the question; windows: 32 of h2o, snapkv".
-std::string describe_what_policies_saw(const trace::Reader& reader, std::span<const trace::ResultRow> rows);
+[[nodiscard]] std::string describe_what_policies_saw(const trace::Reader& reader,
+                                                     std::span<const trace::ResultRow> rows);
 
 /// Returns the questions, tables of runs and answers of the first eight prompts.
-std::string tables_of_runs_and_answers(const trace::Reader& reader);
+[[nodiscard]] std::string tables_of_runs_and_answers(const trace::Reader& reader);
 
 }  // namespace kvscope::cli

@@ -33,8 +33,8 @@ void add_value_checks_to_options(CLI::App& command);
 void check_repeated_options(const CLI::App& command);
 
 /// Returns the error message for unknown arguments, with the nearest option, or "" if all arguments are known.
-std::string unknown_arguments(const CLI::App& command, const std::vector<std::string>& arguments);
+[[nodiscard]] std::string unknown_arguments(const CLI::App& command, const std::vector<std::string>& arguments);
 
-std::string unknown_command(const std::string& name);
+[[nodiscard]] std::string unknown_command(const std::string& name);
 
 }  // namespace kvscope::cli

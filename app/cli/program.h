@@ -3,6 +3,6 @@
 namespace kvscope::cli {
 
 /// Runs the program. @returns the exit code: 0, 1 if the command failed, 2 for wrong usage
-int run_program(int argc, char** argv);
+[[nodiscard]] int run_program(int argc, char** argv);
 
 }  // namespace kvscope::cli

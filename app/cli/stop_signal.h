@@ -16,7 +16,7 @@ class StopSignals {
     StopSignals& operator=(const StopSignals&) = delete;
 };
 
-bool stop_is_wanted();
+[[nodiscard]] bool stop_is_wanted();
 
 /// Records a stop signal that was received elsewhere.
 void note_stop_signal(int signal);

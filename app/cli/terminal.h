@@ -15,9 +15,9 @@ void print_data(std::string_view data);
 void print_to_stderr(std::string_view text);
 
 /// Returns the text on one line, without control characters.
-std::string one_line(std::string_view text);
+[[nodiscard]] std::string one_line(std::string_view text);
 
 /// Returns the width of tables in characters: $COLUMNS or the terminal's width, or 0 (no limit) for files and pipes.
-size_t terminal_width();
+[[nodiscard]] size_t terminal_width();
 
 }  // namespace kvscope::cli

@@ -5,6 +5,6 @@
 namespace kvscope::cli {
 
 /// Returns the text of `--version`: version and commit, the libraries, the CPU and the vector instructions in use.
-std::string version_text();
+[[nodiscard]] std::string version_text();
 
 }  // namespace kvscope::cli

@@ -16,7 +16,7 @@ struct DestroySurface {
 using Surface = std::unique_ptr<cairo_surface_t, DestroySurface>;
 
 /// Appends data from a Cairo stream to the std::string at `closure`.
-cairo_status_t append_bytes(void* closure, const unsigned char* data, unsigned int length);
+[[nodiscard]] cairo_status_t append_bytes(void* closure, const unsigned char* data, unsigned int length);
 
 /// Draws the figure without finishing the surface. @throws std::runtime_error with Cairo's message
 void draw_on(cairo_surface_t* surface, const analysis::Figure& figure, const struct FigureLayout& layout,
@@ -28,6 +28,6 @@ void check_cairo(cairo_status_t status, const char* doing);
 /// @throws FormatError for a resolution outside 10 to 2,400
 void check_dpi(double dpi);
 
-std::string recipe_text(const analysis::Figure& figure, const std::string& separator);
+[[nodiscard]] std::string recipe_text(const analysis::Figure& figure, const std::string& separator);
 
 }  // namespace kvscope::figures

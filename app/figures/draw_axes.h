@@ -5,8 +5,8 @@
 
 namespace kvscope::figures {
 
-double x_on_page(const analysis::Panel& panel, const Box& data, double x);
-double y_on_page(const analysis::Panel& panel, const Box& data, double y);
+[[nodiscard]] double x_on_page(const analysis::Panel& panel, const Box& data, double x);
+[[nodiscard]] double y_on_page(const analysis::Panel& panel, const Box& data, double y);
 
 void draw_grid_lines(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place);
 

@@ -20,7 +20,8 @@ std::vector<std::filesystem::path> export_figure(const Exported& what, const std
 
 /// Returns the existing files that an export to `path` would replace: `path`, or all of its pages ("x-1.svg", …) in
 /// formats with one file per page. @param may_have_pages see FigureDefinition
-std::vector<std::filesystem::path> files_to_replace(const std::filesystem::path& path, bool may_have_pages);
+[[nodiscard]] std::vector<std::filesystem::path> files_to_replace(const std::filesystem::path& path,
+                                                                  bool may_have_pages);
 
 /// Writes a figure or its numbers in the format of the extension. An error leaves no partial file.
 /// @returns the written files: `path`, or "x-1.png", "x-2.png", … for several pages as SVG or PNG
@@ -43,13 +44,13 @@ struct ExportedFigures {
 };
 
 /// Returns the file for one of several figures: "demo-retention.pdf" for "demo.pdf".
-std::filesystem::path path_of_figure(const std::filesystem::path& path, const std::string& figure);
+[[nodiscard]] std::filesystem::path path_of_figure(const std::filesystem::path& path, const std::string& figure);
 
 /// Exports each figure to each of `paths`, named as in path_of_figure(). If one figure fails, still exports the others.
 /// @throws as export_figure for unknown formats and for existing or unwritable files
-ExportedFigures export_figures(const std::vector<const analysis::FigureDefinition*>& definitions,
-                               const std::function<Exported(const analysis::FigureDefinition&)>& what,
-                               const std::vector<std::filesystem::path>& paths, const ExportOptions& options,
-                               bool force);
+[[nodiscard]] ExportedFigures export_figures(const std::vector<const analysis::FigureDefinition*>& definitions,
+                                             const std::function<Exported(const analysis::FigureDefinition&)>& what,
+                                             const std::vector<std::filesystem::path>& paths,
+                                             const ExportOptions& options, bool force);
 
 }  // namespace kvscope::figures

@@ -30,28 +30,28 @@ struct Exported {
 };
 
 /// Definition and reader must outlive the result.
-Exported figure_to_export(const analysis::FigureDefinition& definition, const trace::Reader& reader,
-                          const analysis::FigureOptions& options);
+[[nodiscard]] Exported figure_to_export(const analysis::FigureDefinition& definition, const trace::Reader& reader,
+                                        const analysis::FigureOptions& options);
 
 /// A file format for figures. The same figure and options give the same bytes.
 class FigureFormat {
  public:
     virtual ~FigureFormat() = default;
 
-    virtual std::string_view extension() const = 0;  ///< such as "pdf"
-    virtual std::string_view description() const = 0;
+    [[nodiscard]] virtual std::string_view extension() const = 0;  ///< such as "pdf"
+    [[nodiscard]] virtual std::string_view description() const = 0;
 
     /// Whether the format is an image, for which size and resolution matter.
-    virtual bool is_picture() const = 0;
+    [[nodiscard]] virtual bool is_picture() const = 0;
 
-    virtual bool has_file_per_page() const { return false; }
+    [[nodiscard]] virtual bool has_file_per_page() const { return false; }
 
     /// Returns the bytes of the file, or of one file per page. @throws FormatError for an image of a table; LayoutError
     /// if the figure does not fit its size; std::runtime_error for an error of Cairo; as the functions of `what`
-    virtual std::vector<std::string> render(const Exported& what, const ExportOptions& options) const = 0;
+    [[nodiscard]] virtual std::vector<std::string> render(const Exported& what, const ExportOptions& options) const = 0;
 };
 
-const std::vector<std::unique_ptr<const FigureFormat>>& figure_formats();
+[[nodiscard]] const std::vector<std::unique_ptr<const FigureFormat>>& figure_formats();
 
 /// Returns the format for a file name's extension. @throws FormatError that lists the known extensions
 const FigureFormat& figure_format_for(std::string_view file_name);

@@ -25,10 +25,10 @@ struct TextSize {
 };
 
 /// Returns the text with U+FFFD for invalid UTF-8 and without NUL characters, as PDF and XML require.
-std::string valid_text(const std::string& text);
+[[nodiscard]] std::string valid_text(const std::string& text);
 
 /// Returns the size of a text in points. Needs no surface.
-TextSize measure_text(const std::string& text, const TextStyle& style);
+[[nodiscard]] TextSize measure_text(const std::string& text, const TextStyle& style);
 
 /// Draws one line of text, aligned at the point (x, y). @param turn number of counterclockwise quarter turns
 void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, double x, double y,
@@ -38,6 +38,6 @@ void draw_text(cairo_t* cr, const std::string& text, const TextStyle& style, dou
 void draw_label(cairo_t* cr, const analysis::TextLabel& label, double size_pt, double x, double y, double width);
 
 /// Returns the text, or its beginning with "…" if the text is wider than `width` points.
-std::string fit_text(const std::string& text, const TextStyle& style, double width);
+[[nodiscard]] std::string fit_text(const std::string& text, const TextStyle& style, double width);
 
 }  // namespace kvscope::figures

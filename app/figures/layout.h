@@ -21,8 +21,8 @@ struct Box {
     double y = 0;
     double width = 0;
     double height = 0;
-    double right() const { return x + width; }
-    double bottom() const { return y + height; }
+    [[nodiscard]] double right() const { return x + width; }
+    [[nodiscard]] double bottom() const { return y + height; }
 };
 
 struct PanelPlace {
@@ -73,16 +73,16 @@ struct FigureLayout {
 inline constexpr double points_per_mm = 72.0 / 25.4;
 inline constexpr double legend_symbol_pt = 18;
 
-TextStyle tick_text_style();
-TextStyle axis_title_style();
-TextStyle panel_title_style();
-TextStyle panel_note_style();
-TextStyle figure_title_style();
+[[nodiscard]] TextStyle tick_text_style();
+[[nodiscard]] TextStyle axis_title_style();
+[[nodiscard]] TextStyle panel_title_style();
+[[nodiscard]] TextStyle panel_note_style();
+[[nodiscard]] TextStyle figure_title_style();
 
 /// Returns the number of color patches, including a patch for the background, or 0 for a smooth bar.
-size_t count_color_patches(const analysis::ColorScale& scale);
+[[nodiscard]] size_t count_color_patches(const analysis::ColorScale& scale);
 
 /// Lays out a figure without overlapping texts. @throws LayoutError if panels become too small; as check_figure
-FigureLayout lay_out(const analysis::Figure& figure);
+[[nodiscard]] FigureLayout lay_out(const analysis::Figure& figure);
 
 }  // namespace kvscope::figures

@@ -9,6 +9,6 @@ namespace kvscope::figures {
 
 /// Returns a PDF with all pages, embedded fonts, the recipe, and the date of SOURCE_DATE_EPOCH (default: of the trace).
 /// @throws LayoutError; std::runtime_error for an error of Cairo
-std::string render_pdf(const analysis::Figure& figure, const ExportOptions& options);
+[[nodiscard]] std::string render_pdf(const analysis::Figure& figure, const ExportOptions& options);
 
 }  // namespace kvscope::figures

@@ -21,6 +21,6 @@ void stroke_segment(cairo_t* cr, double x0, double y0, double x1, double y1);
 void draw_marker(cairo_t* cr, analysis::Marker marker, double x, double y, double size_pt, analysis::Rgb color);
 
 /// Returns the box with edges at the nearest device pixels, at least one pixel wide and high.
-Box snap_to_pixels(cairo_t* cr, const Box& box);
+[[nodiscard]] Box snap_to_pixels(cairo_t* cr, const Box& box);
 
 }  // namespace kvscope::figures

@@ -9,6 +9,6 @@ namespace kvscope::figures {
 
 /// Returns a PNG with resolution, title, caption and recipe as metadata. @throws LayoutError; FormatError for a
 /// resolution outside 10 to 2,400 or a side above 32,767 pixels; std::runtime_error for an error of Cairo
-std::string render_png(const analysis::Figure& figure, const ExportOptions& options);
+[[nodiscard]] std::string render_png(const analysis::Figure& figure, const ExportOptions& options);
 
 }  // namespace kvscope::figures

@@ -5,6 +5,6 @@
 namespace kvscope::figures {
 
 /// Whether both paths lead to the same file once links are followed. The file need not exist yet. Does not throw.
-bool are_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
+[[nodiscard]] bool are_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
 }  // namespace kvscope::figures

@@ -7,17 +7,17 @@ namespace kvscope::program {
 
 /// Returns the path in KVSCOPE_DEFAULT_MODEL, otherwise the installed model or the model that the build fetched.
 /// @throws std::runtime_error if no model is found
-std::filesystem::path default_model();
+[[nodiscard]] std::filesystem::path default_model();
 
 /// Returns a file of assets/, installed or in the source tree. @throws std::runtime_error if the file is missing
-std::filesystem::path asset_path(const std::string& name);
+[[nodiscard]] std::filesystem::path asset_path(const std::string& name);
 
 /// Reads a whole text file; "-" is standard input. @throws std::runtime_error if it is unreadable or exceeds 256 MB
-std::string read_text(const std::filesystem::path& path);
+[[nodiscard]] std::string read_text(const std::filesystem::path& path);
 
 /// Reads a file with one prompt. @throws as read_text; std::runtime_error for files of JSON records (.jsonl, .ndjson)
-std::string read_prompt(const std::filesystem::path& path);
+[[nodiscard]] std::string read_prompt(const std::filesystem::path& path);
 
-std::string display_name_of_input(const std::filesystem::path& path);
+[[nodiscard]] std::string display_name_of_input(const std::filesystem::path& path);
 
 }  // namespace kvscope::program

@@ -9,7 +9,8 @@
 namespace kvscope::cli {
 
 /// Declares one text option of `kvscope run` for another command. The parsed value is stored in `value`.
-CLI::Option* declare_run_option(CLI::App& app, std::string engine::RunOptions::*member, std::string& value);
+[[nodiscard]] CLI::Option* declare_run_option(CLI::App& app, std::string engine::RunOptions::*member,
+                                              std::string& value);
 
 void declare_run_options(CLI::App& app, engine::RunOptions& options);
 

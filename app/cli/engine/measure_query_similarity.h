@@ -19,9 +19,9 @@ struct QuerySimilarityOptions {
 
 /// Measures how similar the queries of pseudo tokens and of the answer are (DapQ).
 /// @throws as engine::PseudoQuerySimilarity
-std::vector<analysis::PromptQueries> measure_query_similarity(const engine::Model& model,
-                                                              std::span<const engine::Prompt> prompts,
-                                                              const QuerySimilarityOptions& options,
-                                                              engine::Progress& progress);
+[[nodiscard]] std::vector<analysis::PromptQueries> measure_query_similarity(const engine::Model& model,
+                                                                            std::span<const engine::Prompt> prompts,
+                                                                            const QuerySimilarityOptions& options,
+                                                                            engine::Progress& progress);
 
 }  // namespace kvscope::cli

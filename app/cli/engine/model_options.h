@@ -21,23 +21,23 @@ class ModelOptions {
     CLI::Option* declare_model(CLI::App& app, As model);
     CLI::Option* declare_dtype(CLI::App& app);
     /// Declares --device, for commands that can use a GPU.
-    CLI::Option* declare_device(CLI::App& app);
+    [[nodiscard]] CLI::Option* declare_device(CLI::App& app);
     CLI::Option* declare_threads(CLI::App& app);
-    std::vector<CLI::Option*> declare_chat_template(CLI::App& app);
-    CLI::Option* declare_special(CLI::App& app);
+    [[nodiscard]] std::vector<CLI::Option*> declare_chat_template(CLI::App& app);
+    [[nodiscard]] CLI::Option* declare_special(CLI::App& app);
 
-    std::filesystem::path path() const;
-    bool use_template() const { return chat_template_ == "on"; }
-    bool parse_special() const { return parse_special_; }
-    const std::string& dtype() const { return dtype_; }
-    const std::string& device() const { return device_; }
-    int threads() const { return threads_; }
+    [[nodiscard]] std::filesystem::path path() const;
+    [[nodiscard]] bool use_template() const { return chat_template_ == "on"; }
+    [[nodiscard]] bool parse_special() const { return parse_special_; }
+    [[nodiscard]] const std::string& dtype() const { return dtype_; }
+    [[nodiscard]] const std::string& device() const { return device_; }
+    [[nodiscard]] int threads() const { return threads_; }
 
     void set_threads() const;
     /// Sets the threads and loads the model onto the device.
     /// @throws as find_model, open_device_for_model and Model::open
-    engine::Model open(engine::Progress& progress,
-                       const std::function<void(const engine::Model&)>& before_weights = {}) const;
+    [[nodiscard]] engine::Model open(engine::Progress& progress,
+                                     const std::function<void(const engine::Model&)>& before_weights = {}) const;
 
  private:
     std::filesystem::path model_;

@@ -19,16 +19,16 @@ class ModelSpectra {
     ModelSpectra(const std::filesystem::path& model, engine::Progress& progress);
 
     /// Returns per layer and projection: largest eigenvalue, sum, and number of modes for 50, 90 and 99 % of the sum.
-    analysis::Table table() const;
+    [[nodiscard]] analysis::Table table() const;
 
     /// Returns the figure `spectrum`. @throws std::runtime_error or trace::WriteFailed if a temporary trace fails
-    analysis::Figure figure() const;
+    [[nodiscard]] analysis::Figure figure() const;
 
     /// Writes a trace without prompts, or removes it if writing fails. @throws as trace::Writer, except AlreadyComplete
     void write_trace(const std::filesystem::path& path, bool force) const;
 
  private:
-    trace::ModelRecord record() const;
+    [[nodiscard]] trace::ModelRecord record() const;
 
     std::unique_ptr<checkpoint::Checkpoint> checkpoint_;
     engine::Progress& progress_;

@@ -19,6 +19,6 @@ struct NeedleVariables {
 void declare_needles(CLI::App& app, NeedleVariables variables);
 
 /// Returns the text of `file`, or "" for an empty path. @throws std::invalid_argument if the text is blank or not UTF-8
-std::string haystack_text(const std::filesystem::path& file);
+[[nodiscard]] std::string haystack_text(const std::filesystem::path& file);
 
 }  // namespace kvscope::cli

@@ -16,9 +16,9 @@ struct TerminalOptions {
 
 /// Runs the job with progress on stderr, then prints the table of runs and the answers to stdout unless `quiet`.
 /// @returns 0, or 1 if a run failed
-int run_in_terminal(const program::RunJob& job, const TerminalOptions& options);
+[[nodiscard]] int run_in_terminal(const program::RunJob& job, const TerminalOptions& options);
 
 /// Runs the demo in the terminal: writes the trace and figures to `folder` and prints the table of runs.
-int run_demo_in_terminal(const std::filesystem::path& folder, bool force);
+[[nodiscard]] int run_demo_in_terminal(const std::filesystem::path& folder, bool force);
 
 }  // namespace kvscope::cli

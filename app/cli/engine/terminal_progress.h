@@ -28,7 +28,7 @@ class TerminalProgress final : public engine::Progress {
     void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override;
-    bool cancelled() const override;
+    [[nodiscard]] bool cancelled() const override;
 
     /// Sets the text before each phase, such as "2/5" for the second of five prompts.
     void set_part(std::string_view part) { part_ = part; }
@@ -54,14 +54,14 @@ class TerminalProgress final : public engine::Progress {
 };
 
 /// Returns a duration as "01:15" or "2:05:30".
-std::string clock_text(double seconds);
+[[nodiscard]] std::string clock_text(double seconds);
 
 /// Removes the trace of a stopped command if it has no results. @throws std::runtime_error always, with a message
 [[noreturn]] void end_stopped(const std::filesystem::path& output);
 
 /// Returns the result of action(), or calls end_stopped() if the user stops the action.
 template <class Action>
-auto run_unless_stopped(const std::filesystem::path& output, const Action& action) {
+[[nodiscard]] auto run_unless_stopped(const std::filesystem::path& output, const Action& action) {
     try {
         return action();
     } catch (const engine::Cancelled&) {
@@ -70,6 +70,6 @@ auto run_unless_stopped(const std::filesystem::path& output, const Action& actio
 }
 
 /// Returns a function that returns the message of end_stopped() for the trace's present contents.
-TerminalProgress::StopMessage make_stop_message_function(const std::filesystem::path& output);
+[[nodiscard]] TerminalProgress::StopMessage make_stop_message_function(const std::filesystem::path& output);
 
 }  // namespace kvscope::cli

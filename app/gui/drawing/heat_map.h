@@ -22,10 +22,10 @@ struct MapColors {
     bool ground_below_min = false;  ///< values below `min` have the background color
     std::vector<ImU32> classes;     ///< if not empty, value i has color i and `map` is unused
     ImU32 ground = 0;
-    bool operator==(const MapColors&) const = default;
+    [[nodiscard]] bool operator==(const MapColors&) const = default;
 };
 
-ImU32 map_value_to_color(const MapColors& colors, float value);
+[[nodiscard]] ImU32 map_value_to_color(const MapColors& colors, float value);
 
 /// A rectangle of a map, in cells. If right < left or bottom < top, the map is drawn mirrored.
 struct MapWindow {
@@ -33,7 +33,7 @@ struct MapWindow {
     double right = 1;
     double top = 0;
     double bottom = 1;
-    bool operator==(const MapWindow&) const = default;
+    [[nodiscard]] bool operator==(const MapWindow&) const = default;
 };
 
 /// A grid on the GPU, with one texture per level of detail. Panning and zooming upload nothing. UI thread only.
@@ -46,8 +46,8 @@ class HeatMap {
     HeatMap(const HeatMap&) = delete;
     HeatMap& operator=(const HeatMap&) = delete;
 
-    size_t rows() const { return rows_; }
-    size_t columns() const { return columns_; }
+    [[nodiscard]] size_t rows() const { return rows_; }
+    [[nodiscard]] size_t columns() const { return columns_; }
 
     /// The map may be destroyed before the frame is drawn. Areas outside the map have the background color.
     void draw(ImDrawList* list, ImVec2 min, ImVec2 max, const MapWindow& window, const MapColors& colors) const;
@@ -66,7 +66,7 @@ class HeatMap {
         bool is_drawn = false;
         int frame = 0;
     };
-    Picture& picture_for(const MapWindow& window, const MapColors& colors, int width, int height) const;
+    [[nodiscard]] Picture& picture_for(const MapWindow& window, const MapColors& colors, int width, int height) const;
 
     mutable std::vector<Picture> pictures_;
     size_t rows_;

@@ -7,7 +7,7 @@
 namespace kvscope::gui {
 
 /// Returns the Debian package with a font for the character, or an empty text for an unassigned or private character.
-std::string font_package(uint32_t character);
+[[nodiscard]] std::string font_package(uint32_t character);
 
 void note_missing_character(uint32_t character);
 

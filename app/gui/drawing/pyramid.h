@@ -21,14 +21,14 @@ struct Pyramid {
     size_t rows = 0;
     Reduce reduce = Reduce::maximum;
     std::vector<Level> levels;
-    size_t columns() const { return levels.empty() ? 0 : levels.front().columns; }
-    float at(size_t row, size_t column) const { return levels.front().values[row * columns() + column]; }
+    [[nodiscard]] size_t columns() const { return levels.empty() ? 0 : levels.front().columns; }
+    [[nodiscard]] float at(size_t row, size_t column) const { return levels.front().values[row * columns() + column]; }
 };
 
 /// Throws std::invalid_argument unless there are rows * columns values.
-Pyramid make_pyramid(std::vector<float> values, size_t rows, size_t columns, Reduce reduce);
+[[nodiscard]] Pyramid make_pyramid(std::vector<float> values, size_t rows, size_t columns, Reduce reduce);
 
 /// Combines two cells. Returns NaN only if both are NaN.
-float combine_cells(Reduce reduce, float a, float b);
+[[nodiscard]] float combine_cells(Reduce reduce, float a, float b);
 
 }  // namespace kvscope::gui

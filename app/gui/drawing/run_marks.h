@@ -9,11 +9,11 @@
 namespace kvscope::gui {
 
 /// Returns the pixels per point (1/72 inch) of line widths and markers at the present text size.
-float pixels_per_point();
+[[nodiscard]] float pixels_per_point();
 
 /// Whether a color is so pale that it needs an outline on this background.
-bool wants_rim(const Theme& theme, analysis::Rgb color);
-ImU32 rim_of(analysis::Rgb color, float alpha);
+[[nodiscard]] bool wants_rim(const Theme& theme, analysis::Rgb color);
+[[nodiscard]] ImU32 rim_of(analysis::Rgb color, float alpha);
 
 /// @param size diameter in pixels
 void draw_marker(const Theme& theme, analysis::Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,

@@ -31,12 +31,12 @@ struct Fonts {
 };
 
 /// Sets the style of Dear ImGui and ImPlot. @param scale 1 for text of 16 pixels
-Theme apply_theme(Brightness brightness, float scale);
+[[nodiscard]] Theme apply_theme(Brightness brightness, float scale);
 
 /// Loads Inter, JetBrains Mono or substitutes, and a CJK font of the system. Call once, before the first frame.
-Fonts load_fonts();
+[[nodiscard]] Fonts load_fonts();
 
-ImU32 packed(const ImVec4& color, float alpha = 1);
-ImU32 packed(analysis::Rgb color, float alpha = 1);
+[[nodiscard]] ImU32 packed(const ImVec4& color, float alpha = 1);
+[[nodiscard]] ImU32 packed(analysis::Rgb color, float alpha = 1);
 
 }  // namespace kvscope::gui

@@ -14,7 +14,7 @@ namespace kvscope::gui {
 /// color map, 'a' and 'b' ends of the difference map, '.' empty.
 using Sketch = std::string;
 
-std::vector<std::string_view> split_sketch_rows(const Sketch& sketch);
+[[nodiscard]] std::vector<std::string_view> split_sketch_rows(const Sketch& sketch);
 
 void draw_sketch(ImDrawList& list, const Sketch& sketch, ImVec2 from, ImVec2 size, const Theme& theme);
 

@@ -6,6 +6,6 @@
 namespace kvscope::gui {
 
 /// Converts a request to a `kvscope run` job without spectra. If the request names no output, the caller must set it.
-program::RunJob make_run_job(const RunRequest& request);
+[[nodiscard]] program::RunJob make_run_job(const RunRequest& request);
 
 }  // namespace kvscope::gui

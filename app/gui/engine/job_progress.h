@@ -31,10 +31,10 @@ class JobProgress final : public engine::Progress {
     void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override;
-    bool cancelled() const override { return cancelled_; }
+    [[nodiscard]] bool cancelled() const override { return cancelled_; }
 
     // Called on the UI thread:
-    EngineStatus status() const;
+    [[nodiscard]] EngineStatus status() const;
     void cancel();
 
  private:

@@ -37,15 +37,15 @@ class JobQueue {
     void cancel();
     /// Removes a waiting job and calls its `on_dropped`. Returns false if the job has started or ended.
     bool drop(uint64_t job);
-    bool has(uint64_t job) const;
+    [[nodiscard]] bool has(uint64_t job) const;
     /// Puts a paused job at the end of the queue under the same number. Returns false if the job is not paused.
     /// @param on_dropped see enqueue(); the job is then paused again
     /// @param on_ended called on the UI thread if end_paused() ends the job before its turn
-    bool go_on(uint64_t job, std::function<void()> on_dropped, std::function<void()> on_ended);
+    [[nodiscard]] bool go_on(uint64_t job, std::function<void()> on_dropped, std::function<void()> on_ended);
     void end_paused(uint64_t job);
-    std::vector<WaitingJob> waiting() const;
-    EngineStatus status() const;
-    std::string error_of(uint64_t job) const;
+    [[nodiscard]] std::vector<WaitingJob> waiting() const;
+    [[nodiscard]] EngineStatus status() const;
+    [[nodiscard]] std::string error_of(uint64_t job) const;
     /// Calls the posted functions in order. Reports exceptions as notices and continues.
     void deliver();
 
@@ -56,7 +56,7 @@ class JobQueue {
     // Called on the job's thread:
     /// Blocks until the job is continued. Returns false if the job should throw engine::Cancelled.
     /// @param on_paused called on the UI thread with the job's number once it has paused
-    bool pause(std::function<void(uint64_t job)> on_paused);
+    [[nodiscard]] bool pause(std::function<void(uint64_t job)> on_paused);
     void post(std::function<void()> act);
 
  private:
@@ -70,9 +70,9 @@ class JobQueue {
     };
 
     void work();
-    std::unique_ptr<PausableWork> work_of(Job& job);
+    [[nodiscard]] std::unique_ptr<PausableWork> work_of(Job& job);
     /// Removes and returns a job, or a job with number 0 if there is none. The caller must hold the lock.
-    static Job take(std::deque<Job>& jobs, uint64_t number);
+    [[nodiscard]] static Job take(std::deque<Job>& jobs, uint64_t number);
     void attempt(const std::function<void()>& act) const;
 
     JobProgress& progress_;

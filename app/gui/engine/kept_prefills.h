@@ -12,7 +12,7 @@ class Session;
 /// The two most recent prefills. Each belongs to all prompts with the same context. UI thread only.
 class KeptPrefills {
  public:
-    std::shared_ptr<const PrefillInMemory> find(int document, int prompt) const;
+    [[nodiscard]] std::shared_ptr<const PrefillInMemory> find(int document, int prompt) const;
     void keep(int document, const std::vector<int>& prompts, std::shared_ptr<const PrefillInMemory> prefill);
     void drop_closed(const Session& session);
 
@@ -21,7 +21,7 @@ class KeptPrefills {
         int document;
         std::vector<int> prompts;
         std::shared_ptr<const PrefillInMemory> prefill;
-        bool is_of(int prompt) const;
+        [[nodiscard]] bool is_of(int prompt) const;
     };
     std::vector<Kept> kept_;  ///< newest first
 };

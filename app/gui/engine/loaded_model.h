@@ -16,7 +16,8 @@
 namespace kvscope::gui {
 
 /// Returns the path of a trace's model among `places` and the default model. Throws std::runtime_error if none matches.
-std::filesystem::path find_model_path(const trace::ModelAttributes& wanted, std::vector<std::filesystem::path> places);
+[[nodiscard]] std::filesystem::path find_model_path(const trace::ModelAttributes& wanted,
+                                                    std::vector<std::filesystem::path> places);
 
 /// Reports the devices of this machine and their free memory. Can be called on any thread.
 void report_devices(JobProgress& progress);
@@ -30,8 +31,8 @@ class LoadedModel {
                 std::function<void(const std::string&)> on_warning)
         : progress_(progress), on_loaded_(std::move(on_loaded)), on_warning_(std::move(on_warning)) {}
 
-    const Pointer& get() const { return model_; }
-    bool is(const trace::ModelAttributes& wanted) const {
+    [[nodiscard]] const Pointer& get() const { return model_; }
+    [[nodiscard]] bool is(const trace::ModelAttributes& wanted) const {
         return model_ && model_->fingerprint() == wanted.fingerprint;
     }
 
@@ -44,11 +45,11 @@ class LoadedModel {
     /// model on the CPU and warns once per trace. Throws the exceptions of find_model_path() and engine::Model::open.
     void need(const trace::Reader& trace, const std::vector<std::filesystem::path>& places);
 
-    double spectra_seconds() const;
+    [[nodiscard]] double spectra_seconds() const;
     void tell_spectra();
 
  private:
-    bool is_on(const std::string& device) const;
+    [[nodiscard]] bool is_on(const std::string& device) const;
     void load(const std::filesystem::path& path, const std::string& dtype, const std::string& device);
 
     JobProgress& progress_;

@@ -19,21 +19,21 @@ class PausableProgress final : public engine::Progress {
     PausableProgress(JobProgress& shown, std::string what, Pause pause)
         : shown_(shown), what_(std::move(what)), pause_(std::move(pause)) {}
 
-    const std::string& what() const { return what_; }
+    [[nodiscard]] const std::string& what() const { return what_; }
     /// @param settle called before each pause; waits until the device has finished its work
     void allow(std::function<void()> settle) { settle_ = std::move(settle); }
     void forbid() { settle_ = nullptr; }
     /// Whether the run was canceled for good while it was paused.
-    bool has_ended() const { return has_ended_; }
+    [[nodiscard]] bool has_ended() const { return has_ended_; }
 
     void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override { shown_.message(text); }
-    bool cancelled() const override;
-    bool cancelled_without_pause() const override { return has_ended_ || shown_.cancelled(); }
+    [[nodiscard]] bool cancelled() const override;
+    [[nodiscard]] bool cancelled_without_pause() const override { return has_ended_ || shown_.cancelled(); }
 
  private:
-    std::string place() const;
+    [[nodiscard]] std::string place() const;
 
     JobProgress& shown_;
     std::string what_;

@@ -18,10 +18,10 @@ class PausableWork {
     PausableWork& operator=(const PausableWork&) = delete;
 
     /// Starts or continues the work and blocks until the work ends or pauses. Returns whether the work has ended.
-    bool advance();
+    [[nodiscard]] bool advance();
 
     /// Called by the work. Blocks until advance() is called. Returns false if the work should end instead.
-    bool pause();
+    [[nodiscard]] bool pause();
 
  private:
     enum class State { waiting, working, ended };

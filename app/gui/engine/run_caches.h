@@ -13,16 +13,16 @@ class Document;
 class Session;
 
 /// Returns a pointer to the cache that also keeps the model alive.
-std::shared_ptr<engine::Conversation> keep_model_with_cache(std::shared_ptr<engine::Conversation> cache,
-                                                            std::shared_ptr<const engine::Model> model);
+[[nodiscard]] std::shared_ptr<engine::Conversation> keep_model_with_cache(std::shared_ptr<engine::Conversation> cache,
+                                                                          std::shared_ptr<const engine::Model> model);
 
 /// Caches for further questions: caches of the latest job and recently rebuilt caches. UI thread only.
 class RunCaches {
  public:
     /// Returns a name that identifies the version of a run. Requires an existing run.
-    static std::string name_of(const Document& document, const RunKey& run);
+    [[nodiscard]] static std::string name_of(const Document& document, const RunKey& run);
 
-    std::shared_ptr<engine::Conversation> find(const Session& session, const RunKey& run) const;
+    [[nodiscard]] std::shared_ptr<engine::Conversation> find(const Session& session, const RunKey& run) const;
     /// Replaces the caches of the previous job. @param of_runs caches, indexed by the run's number in the trace
     void keep_job(int document, const std::vector<int>& prompts,
                   const std::vector<std::shared_ptr<engine::Conversation>>& of_runs);

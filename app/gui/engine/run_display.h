@@ -42,8 +42,8 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
     /// Marks the partial answers as unfinished again when the run continues.
     void go_on(Session& session);
     /// Returns the id of the document, or −1 if the trace is not open.
-    int document() const { return document_; }
-    std::vector<PartialAnswer> partial_answers(Session& session);
+    [[nodiscard]] int document() const { return document_; }
+    [[nodiscard]] std::vector<PartialAnswer> partial_answers(Session& session);
     void switch_cache(int run);
 
  private:
@@ -60,7 +60,7 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
     void show_one_budget(Session& session, Document& document) const;
     void answer(int prompt);
     void end_answer(int run);
-    RunKey key_of_answered(const Session& session, size_t run) const;
+    [[nodiscard]] RunKey key_of_answered(const Session& session, size_t run) const;
     void keep_partial_answers(Session& session);
     void store_answers_in_time();
 

@@ -19,12 +19,12 @@ struct RunOutput {
 class RunOutputs {
  public:
     /// Reserves a file for a job for the lifetime of the returned object.
-    std::shared_ptr<RunOutput> take(const std::filesystem::path& path);
-    bool is_taken(const std::filesystem::path& path) const;
+    [[nodiscard]] std::shared_ptr<RunOutput> take(const std::filesystem::path& path);
+    [[nodiscard]] bool is_taken(const std::filesystem::path& path) const;
 
     /// Returns the output for a request that names none: the file in which the same request was begun, or a new file.
-    std::filesystem::path place_for(const RunRequest& request);
-    std::filesystem::path continued_output(const RunRequest& request) const;
+    [[nodiscard]] std::filesystem::path place_for(const RunRequest& request);
+    [[nodiscard]] std::filesystem::path continued_output(const RunRequest& request) const;
     /// Makes the next request use a new file.
     void forget_begun() { begun_.reset(); }
 

@@ -23,7 +23,8 @@ class TokenCounter {
     TokenCounter(const TokenCounter&) = delete;
     TokenCounter& operator=(const TokenCounter&) = delete;
 
-    std::optional<TokenCount> ask(const RunRequest& request, const std::shared_ptr<const engine::Model>& model);
+    [[nodiscard]] std::optional<TokenCount> ask(const RunRequest& request,
+                                                const std::shared_ptr<const engine::Model>& model);
 
  private:
     struct Text {

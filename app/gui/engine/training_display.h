@@ -13,7 +13,7 @@ namespace kvscope::gui {
 class TrainingDisplay {
  public:
     // Called on the UI thread:
-    const TrainingStatus& status() const { return status_; }
+    [[nodiscard]] const TrainingStatus& status() const { return status_; }
     void begin(const TrainingRequest& request);
     void fail(const std::string& why) { status_.error = why; }
 
@@ -23,7 +23,7 @@ class TrainingDisplay {
              const std::function<void(std::function<void()>)>& post);
 
  private:
-    TrainingStatus::Stage& stage_of(engine::EchoLoss loss);
+    [[nodiscard]] TrainingStatus::Stage& stage_of(engine::EchoLoss loss);
 
     TrainingStatus status_;
 };

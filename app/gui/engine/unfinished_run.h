@@ -16,6 +16,6 @@ struct UnfinishedRun {
 };
 
 /// Reads the folder `<output>.part`. Throws std::runtime_error or std::invalid_argument if the run cannot be continued.
-UnfinishedRun read_unfinished_run(const std::filesystem::path& output);
+[[nodiscard]] UnfinishedRun read_unfinished_run(const std::filesystem::path& output);
 
 }  // namespace kvscope::gui

@@ -7,8 +7,8 @@
 namespace kvscope::gui {
 
 /// Draws the combo "##compare <view>" if a pair or a second trace exists. @returns whether it was drawn
-bool draw_comparison_choice(const char* view, const Context& context, AutomaticComparison automatic,
-                            Comparison& comparison);
+[[nodiscard]] bool draw_comparison_choice(const char* view, const Context& context, AutomaticComparison automatic,
+                                          Comparison& comparison);
 
 /// Draws the combo "##answers against" for the reference run of answers, and finds the chosen run in the session.
 void draw_reference_choice(const Session& session, AnswerReference& reference);

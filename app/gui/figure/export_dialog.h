@@ -29,8 +29,10 @@ class ExportDialog {
                              const std::string& name, const Notice& notice);
 
     /// Returns the figure's numbers as "csv", "md", "tex", "json" or "tsv". Throws like the figure's definition.
-    static std::string numbers(const Session& session, const FigureRequest& request, const std::string& format);
-    static std::string text(const analysis::Table& table, const std::string& format, bool csv_safe = false);
+    [[nodiscard]] static std::string numbers(const Session& session, const FigureRequest& request,
+                                             const std::string& format);
+    [[nodiscard]] static std::string text(const analysis::Table& table, const std::string& format,
+                                          bool csv_safe = false);
 };
 
 }  // namespace kvscope::gui

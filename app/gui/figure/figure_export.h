@@ -37,7 +37,7 @@ class FigureExport {
                         const std::vector<FigureForFile>& figures, const figures::ExportOptions& options,
                         const Notice& notice, const LifetimeWatch& asker);
 
-    bool is_running() const;
+    [[nodiscard]] bool is_running() const;
     void draw_progress();
 
  private:

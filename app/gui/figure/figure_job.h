@@ -27,17 +27,17 @@ struct PreparedFigure {
     std::vector<RunKey> sides = {};  ///< result of sides_of_difference() for the request
     uint64_t number = unique_id();   ///< identifies the figure in caches
 
-    RunKey run_of(const analysis::Subject& subject) const;
-    RunKey run_of(size_t panel, size_t shape) const;
+    [[nodiscard]] RunKey run_of(const analysis::Subject& subject) const;
+    [[nodiscard]] RunKey run_of(size_t panel, size_t shape) const;
     /// Returns the subject's position, or nullopt if the trace was closed. The run is invalid if the subject has none.
-    std::optional<Cursor> cursor_of(const Session& session, const analysis::Subject& subject) const;
-    bool is_of(const TraceRequest& request) const;
+    [[nodiscard]] std::optional<Cursor> cursor_of(const Session& session, const analysis::Subject& subject) const;
+    [[nodiscard]] bool is_of(const TraceRequest& request) const;
 };
 
 /// Returns A and B of a difference, which are prompts or single runs. Returns an empty list for other requests.
-std::vector<RunKey> sides_of_difference(const FigureRequest& request);
+[[nodiscard]] std::vector<RunKey> sides_of_difference(const FigureRequest& request);
 
-PreparedFigure prepare_figure(analysis::Figure figure);
+[[nodiscard]] PreparedFigure prepare_figure(analysis::Figure figure);
 
 struct MadeFigure {
     std::shared_ptr<const PreparedFigure> figure;
@@ -51,15 +51,15 @@ class FigureJob {
     enum class Names { in_full, in_titles };
     FigureJob(const Session& session, const FigureRequest& request, Names names = Names::in_full);
     void check() const;
-    analysis::Figure figure() const;
+    [[nodiscard]] analysis::Figure figure() const;
     /// Returns one figure per trace, with a common scale. For a difference, returns only the figure of the difference.
-    std::vector<analysis::TraceFigure> figures() const;
-    analysis::Table numbers() const;
-    figures::Exported exported() const;
-    bool is_difference() const { return difference_; }
-    const std::vector<std::vector<RunKey>>& runs() const { return runs_; }
-    const std::vector<std::pair<int, int>>& traces() const { return traces_; }
-    const std::vector<RunKey>& sides() const { return sides_; }
+    [[nodiscard]] std::vector<analysis::TraceFigure> figures() const;
+    [[nodiscard]] analysis::Table numbers() const;
+    [[nodiscard]] figures::Exported exported() const;
+    [[nodiscard]] bool is_difference() const { return difference_; }
+    [[nodiscard]] const std::vector<std::vector<RunKey>>& runs() const { return runs_; }
+    [[nodiscard]] const std::vector<std::pair<int, int>>& traces() const { return traces_; }
+    [[nodiscard]] const std::vector<RunKey>& sides() const { return sides_; }
 
  private:
     std::string name_;
@@ -75,24 +75,24 @@ class FigureJob {
 TaskResult<MadeFigure> request_figure(Session& session, const TaskSlot<MadeFigure>& slot, const FigureRequest& request);
 
 /// Returns one figure per trace, with a common scale. For a difference, returns only the figure of the difference.
-TaskResult<std::vector<MadeFigure>> request_figures_by_trace(Session& session,
-                                                             const TaskSlot<std::vector<MadeFigure>>& slot,
-                                                             const FigureRequest& request);
+[[nodiscard]] TaskResult<std::vector<MadeFigure>> request_figures_by_trace(
+    Session& session, const TaskSlot<std::vector<MadeFigure>>& slot, const FigureRequest& request);
 
 /// Returns a text that changes whenever the figure changes.
-std::string figure_change_stamp(const Session& session, const FigureRequest& request);
+[[nodiscard]] std::string figure_change_stamp(const Session& session, const FigureRequest& request);
 
 /// Returns the figure, or draws why there is none and returns nullptr.
-std::shared_ptr<const PreparedFigure> figure_or_draw_reason(const Context& context,
-                                                            const TaskResult<MadeFigure>& answer, const char* waiting);
+[[nodiscard]] std::shared_ptr<const PreparedFigure> figure_or_draw_reason(const Context& context,
+                                                                          const TaskResult<MadeFigure>& answer,
+                                                                          const char* waiting);
 
 enum class Traces { focused, all, difference };
 
 /// Returns a request for the shown prompt and runs. The request's document is −1 if the prompt, A or B is missing.
-FigureRequest figure_request_for_shown_runs(const Session& session, const std::string& figure, bool with_runs,
-                                            Traces traces = Traces::focused);
+[[nodiscard]] FigureRequest figure_request_for_shown_runs(const Session& session, const std::string& figure,
+                                                          bool with_runs, Traces traces = Traces::focused);
 
-int n_layers_of_document(const Session& session, int document);
-int n_heads_of_document(const Session& session, int document);
+[[nodiscard]] int n_layers_of_document(const Session& session, int document);
+[[nodiscard]] int n_heads_of_document(const Session& session, int document);
 
 }  // namespace kvscope::gui

@@ -6,7 +6,7 @@
 namespace kvscope::gui {
 
 /// Returns the height that draw_legend() needs at this width, or 0 if there is no legend.
-float legend_height(const analysis::Figure& figure, bool legend, bool color_bars, float width);
+[[nodiscard]] float legend_height(const analysis::Figure& figure, bool legend, bool color_bars, float width);
 
 void draw_legend(const Context& context, const analysis::Figure& figure, bool legend, bool color_bars, float width);
 

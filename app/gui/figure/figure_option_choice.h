@@ -18,9 +18,9 @@ void save_traces_choice(nlohmann::json& state, Traces traces);
 void load_traces_choice(const nlohmann::json& state, Traces& traces);
 
 /// Returns why A − B cannot be shown, or an empty text. @param of_runs whether the figure depends on the run
-std::string why_no_difference(const Session& session, bool of_runs);
+[[nodiscard]] std::string why_no_difference(const Session& session, bool of_runs);
 
 /// Returns the label of a source, such as "attention, KV heads" for "kv-heads".
-std::string source_option_label(const std::string& source);
+[[nodiscard]] std::string source_option_label(const std::string& source);
 
 }  // namespace kvscope::gui

@@ -28,7 +28,8 @@ struct FigureLook {
 };
 
 /// Accents the hovered run, or the selected run if no run is hovered. The arguments must outlive the result.
-std::function<float(size_t panel, size_t shape)> weight_of_runs(const Session& session, const PreparedFigure& shown);
+[[nodiscard]] std::function<float(size_t panel, size_t shape)> weight_of_runs(const Session& session,
+                                                                              const PreparedFigure& shown);
 
 struct PanelLayout;
 
@@ -50,14 +51,14 @@ class FigurePlot {
     };
     struct Drawing;  ///< arguments shared by the parts of one call of draw()
 
-    FigureHit draw_panels(const Drawing& drawing);
+    [[nodiscard]] FigureHit draw_panels(const Drawing& drawing);
     void scroll_panels(int framed, const PanelLayout& layout);
     void draw_title(const Drawing& drawing, size_t panel, const std::string& title, ImVec2 min, ImVec2 max);
     /// Draws a panel with zooming. @param frame receives the visible axes @returns whether the panel is hovered
-    bool draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& frame);
-    FigureHit draw_panel(const Drawing& drawing, size_t panel, ImVec2 min, ImVec2 max);
+    [[nodiscard]] bool draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& frame);
+    [[nodiscard]] FigureHit draw_panel(const Drawing& drawing, size_t panel, ImVec2 min, ImVec2 max);
     void draw_data(const Drawing& drawing, size_t panel, const PlotFrame& frame, ImDrawList* list);
-    analysis::Axis shown_axis(const analysis::Axis& axis, size_t key) const;
+    [[nodiscard]] analysis::Axis shown_axis(const analysis::Axis& axis, size_t key) const;
 
     std::map<size_t, Range> zoomed_;
     int framed_ = -1;  ///< framed panel that was last scrolled into view

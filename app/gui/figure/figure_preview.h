@@ -25,7 +25,7 @@ struct FigurePicture {
 };
 
 /// Draws a page as large as fits, at 300 dpi or less, on any thread. Throws like the definition, except NothingToShow.
-FigurePicture render_preview_page(const FigureJob& job, int room_width, int room_height, size_t page = 0);
+[[nodiscard]] FigurePicture render_preview_page(const FigureJob& job, int room_width, int room_height, size_t page = 0);
 
 /// A picture on the GPU, for the main thread only.
 class PictureTexture {
@@ -35,7 +35,7 @@ class PictureTexture {
     PictureTexture(const PictureTexture&) = delete;
     PictureTexture& operator=(const PictureTexture&) = delete;
 
-    ImTextureRef get(const std::shared_ptr<const FigurePicture>& picture);
+    [[nodiscard]] ImTextureRef get(const std::shared_ptr<const FigurePicture>& picture);
 
  private:
     std::shared_ptr<const FigurePicture> source_;

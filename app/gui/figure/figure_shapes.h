@@ -18,10 +18,10 @@ struct PlotFrame {
     analysis::Axis x_axis;  ///< limited to the visible range
     analysis::Axis y_axis;
 
-    float x_of(double x) const;
-    float y_of(double y) const;
-    double x_at(float pixel) const;
-    double y_at(float pixel) const;
+    [[nodiscard]] float x_of(double x) const;
+    [[nodiscard]] float y_of(double y) const;
+    [[nodiscard]] double x_at(float pixel) const;
+    [[nodiscard]] double y_at(float pixel) const;
 };
 
 /// @param map levels of detail, if the shape is a map @param weight see FigureLook::weight
@@ -32,12 +32,12 @@ void draw_styled_polyline(const Theme& theme, const analysis::LineStyle& style, 
                           float weight, ImDrawList* list);
 
 /// Returns the top of a line's label: above the line, or below it if the label would leave the panel.
-float top_of_label(const PlotFrame& frame, float line, float height);
+[[nodiscard]] float top_of_label(const PlotFrame& frame, float line, float height);
 
-MapColors make_map_colors(const analysis::ColorScale& scale, const Theme& theme);
+[[nodiscard]] MapColors make_map_colors(const analysis::ColorScale& scale, const Theme& theme);
 
 /// Returns an axis title with its unit, such as "Coverage (% of tokens)".
-std::string axis_title_with_unit(const analysis::Axis& axis);
+[[nodiscard]] std::string axis_title_with_unit(const analysis::Axis& axis);
 
 void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 color);
 

@@ -30,9 +30,9 @@ class FigureView : public View {
         : words_(words), kind_(kind), automatic_(automatic) {}
 
     /// Returns a request for the chosen traces. The request's document is −1 if nothing can be shown.
-    FigureRequest request_for(const Session& session, const char* figure_name, bool with_runs) const;
-    Compared compared(const Session& session) const;
-    virtual bool has_choices() const { return false; }
+    [[nodiscard]] FigureRequest request_for(const Session& session, const char* figure_name, bool with_runs) const;
+    [[nodiscard]] Compared compared(const Session& session) const;
+    [[nodiscard]] virtual bool has_choices() const { return false; }
     virtual void draw_choices(Context&, const FigureRequest&) {}
     virtual void draw_figure(Context& context, const FigureRequest& request,
                              const std::shared_ptr<const PreparedFigure>& shown) = 0;

@@ -10,8 +10,8 @@ namespace kvscope::gui {
 /// A view of maps over layers and heads, one or more per run.
 class HeadMapsView : public FigureView {
  public:
-    std::optional<FigureRequest> figure(const Session& session) const override;
-    std::vector<std::pair<std::string, std::string>> help() const override;
+    [[nodiscard]] std::optional<FigureRequest> figure(const Session& session) const override;
+    [[nodiscard]] std::vector<std::pair<std::string, std::string>> help() const override;
 
  protected:
     /// @param maps_a_run number of consecutive panels per run
@@ -21,9 +21,9 @@ class HeadMapsView : public FigureView {
           hint_(std::move(hint)),
           maps_a_run_(maps_a_run) {}
 
-    virtual std::vector<std::string> describe(const Session& session, const RunKey& run, const FigureHit& hit,
-                                              bool is_difference) const = 0;
-    virtual const char* measure() const = 0;
+    [[nodiscard]] virtual std::vector<std::string> describe(const Session& session, const RunKey& run,
+                                                            const FigureHit& hit, bool is_difference) const = 0;
+    [[nodiscard]] virtual const char* measure() const = 0;
 
  private:
     void draw_figure(Context& context, const FigureRequest& request,

@@ -27,9 +27,9 @@ struct PanelLayout {
 
 /// Lays out panels of at least a minimum size. Small multiples are arranged so that their panels are largest.
 /// @param shown_y returns the visible y axis of a panel, whose labels need space
-PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& look, ImVec2 room,
-                           const std::function<analysis::Axis(size_t panel)>& shown_y);
+[[nodiscard]] PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& look, ImVec2 room,
+                                         const std::function<analysis::Axis(size_t panel)>& shown_y);
 
-ImVec2 size_with_equal_scales(const analysis::Panel& panel, ImVec2 size);
+[[nodiscard]] ImVec2 size_with_equal_scales(const analysis::Panel& panel, ImVec2 size);
 
 }  // namespace kvscope::gui

@@ -18,7 +18,7 @@ struct ReportChoices {
     bool follows_app = true;                 ///< whether to use the runs shown in the app
     std::set<RunKey> runs;                   ///< used if follows_app is false
 
-    std::vector<RunId> runs_of(int document, int prompt) const;
+    [[nodiscard]] std::vector<RunId> runs_of(int document, int prompt) const;
     /// Sets all options except the runs. Ignores invalid texts.
     void set(analysis::FigureOptions& options) const;
 };

@@ -19,7 +19,7 @@ struct StepSeries {
 };
 
 /// Returns true if bars would be too thin to see and a map's rows would be high enough. Sizes are in pixels.
-bool wants_step_map(size_t n_runs, double n_steps, float width, float height);
+[[nodiscard]] bool wants_step_map(size_t n_runs, double n_steps, float width, float height);
 
 /// Plots the divergence per decode step as bars, or as a map (runs, steps) if bars would be too thin.
 class StepPlot {
@@ -33,16 +33,16 @@ class StepPlot {
 
     void draw_bars(const Frame& frame);
     void draw_map(const Frame& frame);
-    static analysis::Figure color_bar_of(const Frame& frame);
+    [[nodiscard]] static analysis::Figure color_bar_of(const Frame& frame);
     void set_up_map_axes(const Frame& frame, float width, float plot_height) const;
     /// Returns the top edge of a row. For the row number after the last row, returns the bottom edge of the map.
-    static float row_top(const Frame& frame, size_t row, ImVec2 from, ImVec2 to);
-    static std::string label_of_row(const Frame& frame, size_t row, float width, float plot_height);
+    [[nodiscard]] static float row_top(const Frame& frame, size_t row, ImVec2 from, ImVec2 to);
+    [[nodiscard]] static std::string label_of_row(const Frame& frame, size_t row, float width, float plot_height);
     static void outline_hovered_and_selected(const Frame& frame, ImVec2 from, ImVec2 to);
     static void draw_chips(const Frame& frame, ImVec2 from, ImVec2 to);
     void scrub(const Frame& frame);
     void zoom_steps(double n_steps);
-    const HeatMap& map_of(std::span<const StepSeries> series, size_t n_steps);
+    [[nodiscard]] const HeatMap& map_of(std::span<const StepSeries> series, size_t n_steps);
 
     double first_step_ = 0;  ///< visible steps [first, last); all if both are equal
     double last_step_ = 0;

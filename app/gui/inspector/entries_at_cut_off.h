@@ -11,7 +11,8 @@
 namespace kvscope::gui {
 
 /// Draws the entries next to a head's cut-off and returns them as a table. A click selects the token.
-analysis::Table draw_entries_at_cut_off(Context& context, const TaskSlot<analysis::Border>& slot,
-                                        const PromptText& prompt, const InspectedToken& asked, int layer, int row);
+[[nodiscard]] analysis::Table draw_entries_at_cut_off(Context& context, const TaskSlot<analysis::Border>& slot,
+                                                      const PromptText& prompt, const InspectedToken& asked, int layer,
+                                                      int row);
 
 }  // namespace kvscope::gui

@@ -14,6 +14,6 @@ namespace kvscope::gui {
 void draw_heads_of_layer(Context& context, const Document& document, const analysis::TokenReport& report, int layer,
                          int chosen, ImU32 color, const std::string& measure);
 /// Returns the content of draw_heads_of_layer() as a table. @param run label of the run
-analysis::Table heads_table(const analysis::TokenReport& report, size_t layer, const std::string& run);
+[[nodiscard]] analysis::Table heads_table(const analysis::TokenReport& report, size_t layer, const std::string& run);
 
 }  // namespace kvscope::gui

@@ -21,7 +21,7 @@ class LargestLosses {
     };
     enum class Drawn { rows, nothing, nothing_yet };
 
-    Drawn draw_losses(Context& context);
+    [[nodiscard]] Drawn draw_losses(Context& context);
     void draw_disagreement(Context& context);
 
     Asked losses_, disagreement_;

@@ -17,12 +17,14 @@ struct RunOfToken {
 };
 
 /// Returns reports for `asked.run` and all shown compressed runs of the same tokens, or nullopt until all are read.
-std::optional<std::vector<RunOfToken>> request_token_reports(Session& session, const TaskSlot<SpanReports>& slot,
-                                                             const Document& document, const PromptText& prompt,
-                                                             const InspectedToken& asked);
+[[nodiscard]] std::optional<std::vector<RunOfToken>> request_token_reports(Session& session,
+                                                                           const TaskSlot<SpanReports>& slot,
+                                                                           const Document& document,
+                                                                           const PromptText& prompt,
+                                                                           const InspectedToken& asked);
 
 /// Draws a line for each run about the tokens that the run keeps. Returns the lines as a table. A click selects a run.
-analysis::Table draw_runs_of_token(Context& context, std::vector<RunOfToken> runs, const PromptText& prompt,
-                                   const InspectedToken& asked);
+[[nodiscard]] analysis::Table draw_runs_of_token(Context& context, std::vector<RunOfToken> runs,
+                                                 const PromptText& prompt, const InspectedToken& asked);
 
 }  // namespace kvscope::gui

@@ -24,7 +24,7 @@ class TokenNotes {
         int document;
         int prompt;
         int64_t first_token, last_token;
-        bool operator==(const Place&) const = default;
+        [[nodiscard]] bool operator==(const Place&) const = default;
     };
     void draw_field(Session& session, const Document& document, const Place& here);
 

@@ -28,18 +28,19 @@ struct AnswerOutput {
     std::vector<float> reference_kl;  ///< (T) KL divergence of the reference; may be empty
 
     /// Returns kl − reference_kl for the steps that both answers have.
-    std::vector<float> kl_difference() const;
-    bool is_as_reference() const { return difference.n_extra() + difference.n_missing() == 0; }
+    [[nodiscard]] std::vector<float> kl_difference() const;
+    [[nodiscard]] bool is_as_reference() const { return difference.n_extra() + difference.n_missing() == 0; }
     /// Returns descriptions of the difference, longest first: "3 extra, 8 missing of 21 tokens", …, "+3 −8".
-    std::vector<std::string> difference_texts() const;
-    const char* unit() const { return by_tokens ? "tokens" : "words"; }
+    [[nodiscard]] std::vector<std::string> difference_texts() const;
+    [[nodiscard]] const char* unit() const { return by_tokens ? "tokens" : "words"; }
     /// Whether the token of a decode step, or a word that contains it, differs from the reference.
-    bool is_marked(size_t step) const;
+    [[nodiscard]] bool is_marked(size_t step) const;
 };
 
-AnswerOutput read_and_compare_answer(const RunAt& of, const std::optional<RunAt>& reference);
+[[nodiscard]] AnswerOutput read_and_compare_answer(const RunAt& of, const std::optional<RunAt>& reference);
 
 /// Returns the places that differ. Adjacent places are joined, and empty places are omitted.
-std::vector<StepPlace> join_differing_places(const std::vector<StepPlace>& places, const std::vector<bool>& differs);
+[[nodiscard]] std::vector<StepPlace> join_differing_places(const std::vector<StepPlace>& places,
+                                                           const std::vector<bool>& differs);
 
 }  // namespace kvscope::gui

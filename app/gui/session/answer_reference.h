@@ -22,16 +22,16 @@ class AnswerReference {
     void resolve(const Session& session);
 
     /// Returns the reference of a run, or nullopt if the run is the reference itself or has no matching run.
-    std::optional<RunKey> of(const Session& session, const RunKey& run) const;
+    [[nodiscard]] std::optional<RunKey> of(const Session& session, const RunKey& run) const;
 
     /// Returns each run of `runs` that has a reference, paired with the reference.
-    Compared compared(const Session& session, const std::vector<RunKey>& runs) const;
+    [[nodiscard]] Compared compared(const Session& session, const std::vector<RunKey>& runs) const;
 
-    bool is_full() const { return now_ == Kind::full; }
-    bool is_trace(const std::string& name) const { return now_ == Kind::trace && trace_ == name; }
-    bool is_one_run() const { return now_ == Kind::a; }
-    const std::string& name() const { return name_; }
-    std::string possessive() const { return now_ == Kind::full ? "the full cache's" : name_ + "'s"; }
+    [[nodiscard]] bool is_full() const { return now_ == Kind::full; }
+    [[nodiscard]] bool is_trace(const std::string& name) const { return now_ == Kind::trace && trace_ == name; }
+    [[nodiscard]] bool is_one_run() const { return now_ == Kind::a; }
+    [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] std::string possessive() const { return now_ == Kind::full ? "the full cache's" : name_ + "'s"; }
 
     void save(nlohmann::json& state) const;
     void load(const nlohmann::json& state);

@@ -11,7 +11,7 @@ class LifetimeWatch {
  public:
     LifetimeWatch() = default;
     explicit LifetimeWatch(const std::shared_ptr<const void>& token) : token_(token), is_of_one_(true) {}
-    bool has_ended() const { return is_of_one_ && token_.expired(); }
+    [[nodiscard]] bool has_ended() const { return is_of_one_ && token_.expired(); }
 
  private:
     std::weak_ptr<const void> token_;
@@ -27,13 +27,13 @@ class Lifetime {
     Lifetime& operator=(const Lifetime& /*other*/) { return *this; }
     ~Lifetime() = default;
 
-    LifetimeWatch watch() const { return LifetimeWatch(token_); }
+    [[nodiscard]] LifetimeWatch watch() const { return LifetimeWatch(token_); }
     /// Disables all callbacks that were guarded so far.
     void begin_anew() { token_ = std::make_shared<char>(); }
 
     /// Returns a function that calls `function` while this lifetime lasts. Later calls return a default value.
     template <class Function>
-    auto guard(Function function) const {
+    [[nodiscard]] auto guard(Function function) const {
         return [watch = watch(), function = std::move(function)](const auto&... arguments) {
             using Result = std::invoke_result_t<const Function&, decltype(arguments)...>;
             if constexpr (std::is_void_v<Result>) {

@@ -7,15 +7,15 @@
 
 namespace kvscope::gui {
 
-std::optional<double> number_in_cell(const analysis::Cell& cell);
+[[nodiscard]] std::optional<double> number_in_cell(const analysis::Cell& cell);
 
 /// Formats a cell with the digits and unit of its column: "1.5 MB", "< 0.001", "NaN". Returns "" for an empty cell.
-std::string cell_text(const analysis::Column& column, const analysis::Cell& cell);
+[[nodiscard]] std::string cell_text(const analysis::Column& column, const analysis::Cell& cell);
 
 /// Whether a difference rounds to zero with the digits of its column.
-bool rounds_to_zero(const analysis::Column& column, double difference);
+[[nodiscard]] bool rounds_to_zero(const analysis::Column& column, double difference);
 
 /// Formats a difference with its sign and the digits of its column. Returns "" if the cell has no number.
-std::string cell_difference_text(const analysis::Column& column, const analysis::Cell& cell);
+[[nodiscard]] std::string cell_difference_text(const analysis::Column& column, const analysis::Cell& cell);
 
 }  // namespace kvscope::gui

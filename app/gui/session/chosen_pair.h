@@ -11,9 +11,9 @@ struct ChosenPair {
     bool alone = false;             ///< show only A and B; has an effect only if both are chosen
     std::optional<RunKey> flicker;  ///< the run that flicker shows instead of all others
 
-    bool is_complete() const { return a && b && *a != *b; }
-    bool is_alone() const { return alone && is_complete(); }
-    bool has(const RunKey& run) const { return a == run || b == run; }
+    [[nodiscard]] bool is_complete() const { return a && b && *a != *b; }
+    [[nodiscard]] bool is_alone() const { return alone && is_complete(); }
+    [[nodiscard]] bool has(const RunKey& run) const { return a == run || b == run; }
 
     /// Sets or clears A or B. Resets `alone` if a complete pair becomes incomplete.
     void choose(std::optional<RunKey>& slot, const std::optional<RunKey>& run) {

@@ -14,7 +14,7 @@ struct Comparison {
     enum class Kind { automatic, none, runs, traces };
     Kind kind = Kind::automatic;
     std::string trace, less;  ///< names of the two traces (Session::name_of) if kind is `traces`
-    bool operator==(const Comparison&) const = default;
+    [[nodiscard]] bool operator==(const Comparison&) const = default;
 };
 
 enum class AutomaticComparison {
@@ -36,22 +36,22 @@ struct Compared {
     std::string title;  ///< "two.h5 − one.h5" or "A − B"; empty without a comparison
     std::vector<ComparedRuns> pairs;
 
-    const ComparedRuns* of(const RunKey& run) const;
+    [[nodiscard]] const ComparedRuns* of(const RunKey& run) const;
 };
 
 /// Determines which runs are compared. Uses `automatic` if the choice is impossible, e.g. because a trace was closed.
 /// @param shown_only whether to omit hidden runs of the first trace
-Compared find_compared_runs(const Session& session, const Comparison& comparison, AutomaticComparison automatic,
-                            bool shown_only);
+[[nodiscard]] Compared find_compared_runs(const Session& session, const Comparison& comparison,
+                                          AutomaticComparison automatic, bool shown_only);
 
 /// Whether A and B are chosen, exist and differ.
-bool has_pair_to_compare(const Session& session);
-std::string trace_difference_title(const Session& session, const Document& trace, const Document& less);
+[[nodiscard]] bool has_pair_to_compare(const Session& session);
+[[nodiscard]] std::string trace_difference_title(const Session& session, const Document& trace, const Document& less);
 
 /// Returns the request for a figure of differences. Its document is −1 if no runs match.
-FigureRequest difference_figure_request(const std::string& figure, const Compared& compared);
+[[nodiscard]] FigureRequest difference_figure_request(const std::string& figure, const Compared& compared);
 
-std::string why_no_pairs(const Compared& compared);
+[[nodiscard]] std::string why_no_pairs(const Compared& compared);
 
 void write_comparison_to_json(nlohmann::json& state, const Comparison& comparison);
 void read_comparison_from_json(const nlohmann::json& state, Comparison& comparison);

@@ -58,11 +58,11 @@ struct GivenLabel {
     std::string run;      ///< recorded label of the run
     std::string label;
     std::string unknown_json = {};  ///< unknown fields from a later version of kvscope; may be empty
-    bool operator==(const GivenLabel&) const = default;
+    [[nodiscard]] bool operator==(const GivenLabel&) const = default;
 };
 
 /// Whether a text can be a label. A label has more than spaces and no "##", which Dear ImGui does not display.
-bool can_be_label(const std::string& label);
+[[nodiscard]] bool can_be_label(const std::string& label);
 
 /// A run and the reader that contains it. Can be passed to worker threads.
 struct RunAt {
@@ -70,10 +70,10 @@ struct RunAt {
     int prompt = 0;
     int run = 0;  ///< index in the reader's prompt
 
-    trace::Place place() const { return trace::Place::of_run(prompt, run); }
-    const trace::RunAttributes& attributes() const { return reader->run(prompt, run); }
-    std::shared_ptr<const trace::Kept> kept() const { return reader->kept(prompt, run); }
-    size_t n_rows() const { return reader->n_rows(prompt, run); }
+    [[nodiscard]] trace::Place place() const { return trace::Place::of_run(prompt, run); }
+    [[nodiscard]] const trace::RunAttributes& attributes() const { return reader->run(prompt, run); }
+    [[nodiscard]] std::shared_ptr<const trace::Kept> kept() const { return reader->kept(prompt, run); }
+    [[nodiscard]] size_t n_rows() const { return reader->n_rows(prompt, run); }
 };
 
 /// An open trace. Its file is never changed. Runs that the app adds stay in memory and come after the runs of the file:
@@ -82,31 +82,31 @@ class Document {
  public:
     Document(int id, const std::filesystem::path& path, bool is_written = false);
 
-    int id() const { return id_; }
-    const std::filesystem::path& path() const { return path_; }
-    bool is_written() const { return is_written_; }
+    [[nodiscard]] int id() const { return id_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] bool is_written() const { return is_written_; }
     void set_written(const std::filesystem::path& path) {
         path_ = path;
         is_written_ = true;
         unfinished_answers_.clear();
     }
     /// Whether only the folder of an unfinished trace exists.
-    bool is_unfinished() const { return !file_->complete() && file_->path().extension() == ".part"; }
+    [[nodiscard]] bool is_unfinished() const { return !file_->complete() && file_->path().extension() == ".part"; }
     /// Answers of the runs that are missing in an unfinished trace. Empty while a job writes the trace.
-    const std::vector<UnfinishedAnswer>& unfinished_answers() const { return unfinished_answers_; }
-    std::string name() const { return path_.filename().string(); }
+    [[nodiscard]] const std::vector<UnfinishedAnswer>& unfinished_answers() const { return unfinished_answers_; }
+    [[nodiscard]] std::string name() const { return path_.filename().string(); }
 
     /// Returns a reader of the file's runs, followed by the runs in memory. Can be passed to other threads.
-    const std::shared_ptr<const trace::Reader>& reader() const { return reader_; }
-    const std::shared_ptr<const trace::Reader>& file() const { return file_; }
+    [[nodiscard]] const std::shared_ptr<const trace::Reader>& reader() const { return reader_; }
+    [[nodiscard]] const std::shared_ptr<const trace::Reader>& file() const { return file_; }
 
     /// Reads the file again and drops runs in memory that are now in the file. If this throws, nothing changes.
     void reload();
 
-    bool has_text(const std::string& text) const;
+    [[nodiscard]] bool has_text(const std::string& text) const;
 
     /// Whether the file now contains a different trace, with another recipe or other prompts.
-    bool is_of_another_trace() const;
+    [[nodiscard]] bool is_of_another_trace() const;
 
     /// Adds or replaces finished runs that the file lacks. Throws std::invalid_argument for arrays of the wrong shape.
     void set_pending_runs(int prompt, std::map<int, trace::RunRecord> runs_by_number);
@@ -116,36 +116,36 @@ class Document {
     void replace_run(RunId what_if, trace::RunRecord run);
     void remove_run(RunId what_if);
     void keep_run(RunId what_if, const std::string& unknown_json = {});
-    std::vector<KeptWhatIf> kept_what_ifs() const;
-    bool is_what_if(RunId run) const;
+    [[nodiscard]] std::vector<KeptWhatIf> kept_what_ifs() const;
+    [[nodiscard]] bool is_what_if(RunId run) const;
     /// Returns the source of a what-if, which may no longer exist. Returns an invalid id if `run` is not a what-if.
-    RunId source_of(RunId run) const;
-    std::string what_if_stamp(RunId what_if) const;
+    [[nodiscard]] RunId source_of(RunId run) const;
+    [[nodiscard]] std::string what_if_stamp(RunId what_if) const;
     /// Returns the run with the same number in another prompt. For a what-if, returns the counterpart of its source.
-    std::optional<RunId> like(int prompt, RunId run, int other_prompt) const;
+    [[nodiscard]] std::optional<RunId> like(int prompt, RunId run, int other_prompt) const;
     /// Whether a job has finished the run, but the file does not contain it yet.
-    bool is_pending(RunId run) const;
+    [[nodiscard]] bool is_pending(RunId run) const;
 
-    const std::vector<GivenLabel>& given_labels() const { return given_labels_; }
+    [[nodiscard]] const std::vector<GivenLabel>& given_labels() const { return given_labels_; }
     void set_given_labels(std::vector<GivenLabel> labels);
-    bool can_be_renamed(int prompt, RunId run) const { return number_of(prompt, run).has_value(); }
+    [[nodiscard]] bool can_be_renamed(int prompt, RunId run) const { return number_of(prompt, run).has_value(); }
     /// Sets the label of a run. An empty text or the recorded label removes the user's label.
     void give_label(int prompt, RunId run, const std::string& label);
 
     /// Throws std::out_of_range if the run does not exist.
-    RunId id_of(int prompt, int run) const;
-    RunKey key_of(int prompt, int run) const { return {id_, prompt, id_of(prompt, run)}; }
+    [[nodiscard]] RunId id_of(int prompt, int run) const;
+    [[nodiscard]] RunKey key_of(int prompt, int run) const { return {id_, prompt, id_of(prompt, run)}; }
     /// Returns the index of a run in the reader's prompt, or nullopt if the run no longer exists.
-    std::optional<int> place_of(int prompt, RunId run) const;
-    const std::vector<RunId>& runs(int prompt) const;
-    std::vector<RunKey> keys(int prompt) const;
+    [[nodiscard]] std::optional<int> place_of(int prompt, RunId run) const;
+    [[nodiscard]] const std::vector<RunId>& runs(int prompt) const;
+    [[nodiscard]] std::vector<RunKey> keys(int prompt) const;
     /// Returns the runs in display order, with what-ifs after their sources.
-    std::vector<RunId> shown_order(int prompt) const;
+    [[nodiscard]] std::vector<RunId> shown_order(int prompt) const;
 
     /// Stamps for Tasks. All change with the file and the given labels. Stamps of runs also change with the runs.
-    std::string stamp() const;
-    std::string run_stamp(int prompt, RunId run) const;
-    std::string runs_stamp(int prompt) const;
+    [[nodiscard]] std::string stamp() const;
+    [[nodiscard]] std::string run_stamp(int prompt, RunId run) const;
+    [[nodiscard]] std::string runs_stamp(int prompt) const;
 
     int prompt = 0;                 ///< index of the shown prompt
     bool runs_were_chosen = false;  ///< the user has hidden or shown runs
@@ -157,7 +157,7 @@ class Document {
     std::string annotations_in_file;         ///< annotations that were read or written last, as JSON
     std::vector<std::string> annotations_notices;  ///< messages about the annotations file for the user
 
-    const Note* note_on(int64_t first_token, int64_t last_token) const {
+    [[nodiscard]] const Note* note_on(int64_t first_token, int64_t last_token) const {
         return note_on(prompt, first_token, last_token);
     }
     /// Sets the note on tokens of a prompt. An empty text removes the note.
@@ -167,14 +167,16 @@ class Document {
     }
     void toggle_pin(int64_t token);
 
-    const std::vector<FurtherAnswer>& further_answers() const { return further_answers_; }  ///< oldest first
+    [[nodiscard]] const std::vector<FurtherAnswer>& further_answers() const {
+        return further_answers_;
+    }  ///< oldest first
     void set_further_answers(std::vector<FurtherAnswer> answers);
     void remove_further_answer(int id);
-    int add_further_answer(const RunKey& run, const std::string& question);
-    FurtherAnswer* further_answer(int id);
+    [[nodiscard]] int add_further_answer(const RunKey& run, const std::string& question);
+    [[nodiscard]] FurtherAnswer* further_answer(int id);
     /// Returns the run with this number and recorded label. Number −1 stands for a what-if.
-    std::optional<RunId> run_called(int prompt, int run_number, const std::string& label) const;
-    RunId run_of(const FurtherAnswer& answer) const;
+    [[nodiscard]] std::optional<RunId> run_called(int prompt, int run_number, const std::string& label) const;
+    [[nodiscard]] RunId run_of(const FurtherAnswer& answer) const;
 
  private:
     struct MemoryRun {
@@ -194,15 +196,15 @@ class Document {
         RunId id;
     };
 
-    const Note* note_on(int of_prompt, int64_t first_token, int64_t last_token) const;
-    std::filesystem::path source() const;
+    [[nodiscard]] const Note* note_on(int of_prompt, int64_t first_token, int64_t last_token) const;
+    [[nodiscard]] std::filesystem::path source() const;
     void follow_to_finished_file();
     void show(std::shared_ptr<const trace::Reader> file, std::map<int, MemoryRuns> memory);
     void number_runs_of_file();
     void label_runs();
-    RunId numbered(int prompt, int number, const std::string& label);
-    const MemoryRun* memory_run(RunId run) const;
-    std::optional<std::pair<int, std::string>> number_of(int prompt, RunId run) const;
+    [[nodiscard]] RunId numbered(int prompt, int number, const std::string& label);
+    [[nodiscard]] const MemoryRun* memory_run(RunId run) const;
+    [[nodiscard]] std::optional<std::pair<int, std::string>> number_of(int prompt, RunId run) const;
 
     int id_;
     std::filesystem::path path_;

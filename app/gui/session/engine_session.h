@@ -35,8 +35,8 @@ struct RunRequest {
     std::filesystem::path output;  ///< empty: a new file in the current folder
     bool force = false;            ///< replace the file at `output`
     /// Returns the questions that are not blank, without line breaks at their ends.
-    std::vector<std::string> asked_questions() const;
-    bool operator==(const RunRequest&) const = default;
+    [[nodiscard]] std::vector<std::string> asked_questions() const;
+    [[nodiscard]] bool operator==(const RunRequest&) const = default;
 };
 
 /// Contents of the Training form. The members correspond to options of `kvscope train-echo`.
@@ -50,7 +50,7 @@ struct TrainingRequest {
     bool tune_by_qk = false;  ///< loss of the second stage: divergence of attention; false: error of attention outputs
     std::filesystem::path output;
     bool force = false;  ///< replace the file at `output`
-    bool operator==(const TrainingRequest&) const = default;
+    [[nodiscard]] bool operator==(const TrainingRequest&) const = default;
 };
 
 struct TrainingStatus {
@@ -69,7 +69,7 @@ struct TrainingStatus {
 struct WaitingJob {
     uint64_t number = 0;
     std::string what;  ///< see EngineStatus::what
-    bool operator==(const WaitingJob&) const = default;
+    [[nodiscard]] bool operator==(const WaitingJob&) const = default;
 };
 
 struct StoppedRun {
@@ -97,7 +97,7 @@ struct EngineStatus {
     std::vector<engine::DeviceChoice> devices;  ///< devices of this machine, CPU first; empty until known
     std::string why_only_cpu;                   ///< why there is only the CPU; empty if there are other devices
     std::string error;                          ///< why the last job failed; empty if it succeeded
-    bool busy() const { return state != State::idle; }
+    [[nodiscard]] bool busy() const { return state != State::idle; }
 };
 
 struct PartialAnswer {
@@ -121,7 +121,7 @@ struct TokenCount {
     std::string model_fingerprint{};
     double token_bytes = 0;  ///< bytes that the full cache holds per token; 0 if unknown
 
-    policies::CacheSize cache_size() const {
+    [[nodiscard]] policies::CacheSize cache_size() const {
         if (!shape || token_bytes <= 0) return {};
         const int n_numbers = 2 * shape->n_layers * shape->n_kv_heads * shape->head_dim;
         return {*shape, n_visible, token_bytes / n_numbers};
@@ -136,11 +136,12 @@ class PrefillInMemory {
     const uint64_t number = unique_id();  ///< identifies this prefill in stamps
 
     /// Returns the reason why a policy cannot decide from this prefill, or "" if it can.
-    virtual std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const = 0;
-    virtual int widest_window() const = 0;
+    [[nodiscard]] virtual std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const = 0;
+    [[nodiscard]] virtual int widest_window() const = 0;
     /// Lets a policy decide and returns the run. `budget` counts entries. Worker threads only. Throws as the policy.
-    virtual trace::RunRecord what_if(const trace::Reader& reader, int prompt, const policies::PolicySpec& spec,
-                                     int64_t budget, double share, uint64_t seed) const = 0;
+    [[nodiscard]] virtual trace::RunRecord what_if(const trace::Reader& reader, int prompt,
+                                                   const policies::PolicySpec& spec, int64_t budget, double share,
+                                                   uint64_t seed) const = 0;
 };
 
 /// Runs engine jobs one at a time on a background thread. UI thread only. Functions neither block nor throw: errors
@@ -150,11 +151,11 @@ class EngineSession {
     virtual ~EngineSession() = default;
 
     /// Starts or continues the run of a request. Returns the job's number, or 0 if the request is refused.
-    virtual uint64_t run(const RunRequest& request) = 0;
+    [[nodiscard]] virtual uint64_t run(const RunRequest& request) = 0;
     /// Returns the file that a request without an output would continue, or an empty path.
-    virtual std::filesystem::path continued_output(const RunRequest& request) const = 0;
+    [[nodiscard]] virtual std::filesystem::path continued_output(const RunRequest& request) const = 0;
     /// Continues the unfinished trace in `<output>.part`. Returns the job's number, or 0 if the request is refused.
-    virtual uint64_t go_on(const std::filesystem::path& output) = 0;
+    [[nodiscard]] virtual uint64_t go_on(const std::filesystem::path& output) = 0;
     /// Opens kvscope-demo/demo.h5 of the current folder, or runs the demo if the trace is not complete.
     virtual void run_demo() = 0;
     /// @param path path of the model; empty for the default model
@@ -165,36 +166,36 @@ class EngineSession {
     virtual void compute_spectra(int document) = 0;
     /// Trains EchoKV's maps for the loaded or default model. The same request continues an interrupted training.
     virtual void train(const TrainingRequest& request) = 0;
-    virtual const TrainingStatus& training() const = 0;
+    [[nodiscard]] virtual const TrainingStatus& training() const = 0;
     /// Fills EngineStatus::devices once, also while a job runs. Initializes the GPUs.
     virtual void look_for_devices() = 0;
     /// Ends the current job at the next safe point. A run pauses instead. Then the next waiting job starts.
     virtual void cancel() = 0;
-    virtual bool has_job(uint64_t job) const = 0;
-    virtual std::vector<WaitingJob> waiting() const = 0;
+    [[nodiscard]] virtual bool has_job(uint64_t job) const = 0;
+    [[nodiscard]] virtual std::vector<WaitingJob> waiting() const = 0;
     /// Removes a waiting job from the queue. Has no effect if the job has started or ended.
     virtual void drop(uint64_t job) = 0;
     /// Whether a waiting or running job writes to this file.
-    virtual bool is_taken(const std::filesystem::path& output) const = 0;
+    [[nodiscard]] virtual bool is_taken(const std::filesystem::path& output) const = 0;
     /// Returns the run that was canceled last, or nullopt if there is none or the run was continued.
-    virtual std::optional<StoppedRun> stopped_run() const = 0;
+    [[nodiscard]] virtual std::optional<StoppedRun> stopped_run() const = 0;
     /// Returns the job's number, or 0 if there is no stopped run.
     virtual uint64_t continue_stopped_run() = 0;
-    virtual EngineStatus status() const = 0;
-    virtual std::string error_of(uint64_t job) const = 0;
-    virtual const std::vector<PartialAnswer>& partial_answers() const = 0;
+    [[nodiscard]] virtual EngineStatus status() const = 0;
+    [[nodiscard]] virtual std::string error_of(uint64_t job) const = 0;
+    [[nodiscard]] virtual const std::vector<PartialAnswer>& partial_answers() const = 0;
     /// Switches a run's cache between compressed and full after the next step, if the cache has both forms.
     virtual void switch_cache(int run) = 0;
 
     /// Returns the latest count of the prompt's tokens, or nullopt before the first count. Counts in the background.
-    virtual std::optional<TokenCount> count_tokens(const RunRequest& request) = 0;
+    [[nodiscard]] virtual std::optional<TokenCount> count_tokens(const RunRequest& request) = 0;
 
-    virtual std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const = 0;
+    [[nodiscard]] virtual std::shared_ptr<const PrefillInMemory> prefill(int document, int prompt) const = 0;
 
     /// Returns the reason why a run cannot be asked or decoded, or "" if it can.
-    virtual std::string obstacle_to_asking(const RunKey& run) const = 0;
+    [[nodiscard]] virtual std::string obstacle_to_asking(const RunKey& run) const = 0;
     /// Whether the cache of the run is in memory. Otherwise, ask() rebuilds the cache first.
-    virtual bool has_cache(const RunKey& run) const = 0;
+    [[nodiscard]] virtual bool has_cache(const RunKey& run) const = 0;
     /// Asks runs a question, as one batch per prompt, and adds the answers to the documents.
     virtual void ask(const std::vector<RunKey>& runs, const std::string& question) = 0;
     /// Decodes what-ifs and adds their answers, divergences from the full run and cache sizes.
@@ -209,10 +210,9 @@ class EngineSession {
 /// @param known_models returns further paths to search for a trace's model; called on the UI thread
 /// @param n_threads number of threads for models; 0: one per core
 /// @param before_step called on the engine's thread before each step of a run with two forms of its cache; may block
-std::unique_ptr<EngineSession> make_engine_session(Session& session,
-                                                   std::function<void(const std::string&, bool is_error)> notice,
-                                                   std::function<void()> wake,
-                                                   std::function<std::vector<std::filesystem::path>()> known_models,
-                                                   int n_threads = 0, std::function<void()> before_step = nullptr);
+[[nodiscard]] std::unique_ptr<EngineSession> make_engine_session(
+    Session& session, std::function<void(const std::string&, bool is_error)> notice, std::function<void()> wake,
+    std::function<std::vector<std::filesystem::path>()> known_models, int n_threads = 0,
+    std::function<void()> before_step = nullptr);
 
 }  // namespace kvscope::gui

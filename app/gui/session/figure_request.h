@@ -24,8 +24,10 @@ struct FigureRequest {
     bool difference = false;                ///< show the first trace minus the only other trace
     bool against_each = false;              ///< subtract the only run of the second trace from each run of the first
 
-    size_t n_traces() const { return 1 + others.size(); }
-    TraceRequest trace(size_t i) const { return i == 0 ? TraceRequest{document, options, runs} : others.at(i - 1); }
+    [[nodiscard]] size_t n_traces() const { return 1 + others.size(); }
+    [[nodiscard]] TraceRequest trace(size_t i) const {
+        return i == 0 ? TraceRequest{document, options, runs} : others.at(i - 1);
+    }
 };
 
 }  // namespace kvscope::gui

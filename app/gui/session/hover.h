@@ -7,9 +7,9 @@ namespace kvscope::gui {
 /// The place under the mouse. Views set it while they draw, and all views read it in the next frame.
 class Hover {
  public:
-    Cursor current() const { return current_; }
+    [[nodiscard]] Cursor current() const { return current_; }
     /// Whether the prompt's text should scroll to the hovered token. True for maps of tokens, false for lists.
-    bool leads() const { return leads_; }
+    [[nodiscard]] bool leads() const { return leads_; }
     void set(const Cursor& cursor, bool leads = false) {
         next_ = cursor;
         next_leads_ = leads;

@@ -28,42 +28,42 @@ class LiveWhatIf {
     void follow_widgets(Session& session);
 
     /// Whether the selected run has a policy that selects entries.
-    bool has_source() const { return settings_ != nullptr; }
-    const RunKey& source() const { return source_; }
+    [[nodiscard]] bool has_source() const { return settings_ != nullptr; }
+    [[nodiscard]] const RunKey& source() const { return source_; }
     /// Returns why the settings cannot be changed. Returns "" if they can be changed, and while the run is being read.
-    const std::string& refusal() const { return refusal_; }
+    [[nodiscard]] const std::string& refusal() const { return refusal_; }
     /// Whether repeating the prefill would make more settings available.
-    bool wants_prefill() const;
-    bool is_reading() const { return is_reading_; }
+    [[nodiscard]] bool wants_prefill() const;
+    [[nodiscard]] bool is_reading() const { return is_reading_; }
 
-    const policies::Definition& definition() const { return *settings_->recorded.definition; }
-    const policies::ParameterValues& recorded_values() const { return settings_->recorded.values; }
-    int64_t recorded_budget() const { return settings_->recorded_budget; }
-    int64_t n_tokens() const { return settings_->n_tokens; }
-    int64_t smallest_budget_to_try() const;
-    policies::ParameterValues& values() { return settings_->values; }
-    int64_t& budget() { return settings_->budget; }
-    policies::BudgetOf budget_of() const { return settings_->recorded.definition->budget_of; }
+    [[nodiscard]] const policies::Definition& definition() const { return *settings_->recorded.definition; }
+    [[nodiscard]] const policies::ParameterValues& recorded_values() const { return settings_->recorded.values; }
+    [[nodiscard]] int64_t recorded_budget() const { return settings_->recorded_budget; }
+    [[nodiscard]] int64_t n_tokens() const { return settings_->n_tokens; }
+    [[nodiscard]] int64_t smallest_budget_to_try() const;
+    [[nodiscard]] policies::ParameterValues& values() { return settings_->values; }
+    [[nodiscard]] int64_t& budget() { return settings_->budget; }
+    [[nodiscard]] policies::BudgetOf budget_of() const { return settings_->recorded.definition->budget_of; }
 
-    std::string obstacle(const policies::Parameter& parameter) const;
-    std::string budget_obstacle() const;
+    [[nodiscard]] std::string obstacle(const policies::Parameter& parameter) const;
+    [[nodiscard]] std::string budget_obstacle() const;
     /// Whether the recorded scores depend on the budget. Requires recorded scores of the run.
-    bool scores_follow_budget() const;
-    bool has_prefill() const { return prefill_ != nullptr; }
-    int widest_window() const;
+    [[nodiscard]] bool scores_follow_budget() const;
+    [[nodiscard]] bool has_prefill() const { return prefill_ != nullptr; }
+    [[nodiscard]] int widest_window() const;
 
-    const std::string& error() const { return error_; }
-    const std::optional<KeptSummary>& recorded_summary() const { return recorded_summary_; }
+    [[nodiscard]] const std::string& error() const { return error_; }
+    [[nodiscard]] const std::optional<KeptSummary>& recorded_summary() const { return recorded_summary_; }
     /// Returns the summary of the newest result, or nullopt if the settings equal the recorded settings.
-    std::optional<KeptSummary> changed_summary() const;
-    std::optional<KeptSummary> summary_now() const;
-    double milliseconds() const { return settings_ ? settings_->milliseconds : 0; }
+    [[nodiscard]] std::optional<KeptSummary> changed_summary() const;
+    [[nodiscard]] std::optional<KeptSummary> summary_now() const;
+    [[nodiscard]] double milliseconds() const { return settings_ ? settings_->milliseconds : 0; }
     /// Returns the what-if that follows the sliders, or an invalid key if there is none.
-    RunKey result(const Session& session) const;
+    [[nodiscard]] RunKey result(const Session& session) const;
     /// Returns the kept what-if with exactly the present settings, or an invalid key if there is none.
-    RunKey kept(const Session& session) const;
+    [[nodiscard]] RunKey kept(const Session& session) const;
     /// Returns kept() if it is valid, else result().
-    RunKey shown(const Session& session) const;
+    [[nodiscard]] RunKey shown(const Session& session) const;
 
     void reset();  ///< returns to the recorded settings
     void discard(Session& session);
@@ -103,8 +103,8 @@ class LiveWhatIf {
     void compute(Session& session);
     void show(Session& session, const Computed& computed);
     void select_result(Session& session);
-    std::string settings_text() const;
-    bool is_recorded() const;
+    [[nodiscard]] std::string settings_text() const;
+    [[nodiscard]] bool is_recorded() const;
 
     std::map<RunKey, std::unique_ptr<Settings>> all_;
     RunKey source_;

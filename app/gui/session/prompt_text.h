@@ -24,20 +24,20 @@ struct PromptText : analysis::TokenTexts {
 };
 
 /// @param tokens texts from a trace, in which an incomplete character is written as ⟨E2⟩
-PromptText make_prompt_text_from_tokens(std::vector<int32_t> ids, std::vector<std::string> tokens);
+[[nodiscard]] PromptText make_prompt_text_from_tokens(std::vector<int32_t> ids, std::vector<std::string> tokens);
 
 using analysis::shown_token;
 using analysis::whole_characters_of_tokens;
 
-TaskResult<PromptText> ask_prompt_text(Session& session, const Document& document);
+[[nodiscard]] TaskResult<PromptText> ask_prompt_text(Session& session, const Document& document);
 /// Returns nullptr until the tokens are read.
-std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document);
+[[nodiscard]] std::shared_ptr<const PromptText> prompt_text(Session& session, const Document& document);
 
 using TokenSpans = std::vector<std::pair<int64_t, int64_t>>;
 
 /// Returns the spans of Session::mark in the document's shown prompt, or none until the search has finished.
 TokenSpans marked_spans(Session& session, const Document& document);
 /// Returns the spans of Session::search, or nullptr if there is no search text or no result yet.
-std::shared_ptr<const TokenSpans> searched_spans(Session& session, const Document& document);
+[[nodiscard]] std::shared_ptr<const TokenSpans> searched_spans(Session& session, const Document& document);
 
 }  // namespace kvscope::gui

@@ -20,8 +20,8 @@ struct RankingRequest {
 
 /// Builds the request for a ranking of A and B (Session::compared) or of the shown runs of the trace in focus.
 /// @param threshold unset for the ranking's default
-RankingRequest ranking_request(const Session& session, const analysis::RankingDefinition& definition,
-                               std::optional<double> threshold);
+[[nodiscard]] RankingRequest ranking_request(const Session& session, const analysis::RankingDefinition& definition,
+                                             std::optional<double> threshold);
 
 struct RankedRows {
     uint64_t number = 0;  ///< unique id, for use in stamps
@@ -48,15 +48,15 @@ struct RowOrder {
 };
 
 /// Filters and sorts rows. Empty cells and NaN come last in both directions.
-OrderedRows filter_and_sort_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order);
+[[nodiscard]] OrderedRows filter_and_sort_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order);
 
-TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedRows>& ranked,
-                                        const TaskSlot<OrderedRows>& ordered, const RankingRequest& request,
-                                        const RowOrder& order);
+[[nodiscard]] TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedRows>& ranked,
+                                                      const TaskSlot<OrderedRows>& ordered,
+                                                      const RankingRequest& request, const RowOrder& order);
 
-Cursor cursor_at_row(const Cursor& from, const RankedRows& rows, size_t row);
+[[nodiscard]] Cursor cursor_at_row(const Cursor& from, const RankedRows& rows, size_t row);
 
 /// Whether a cursor is at the place that a row describes. The run must be the same only if the row has no tokens.
-bool is_cursor_at_row(const Cursor& cursor, const RankedRows& rows, size_t row);
+[[nodiscard]] bool is_cursor_at_row(const Cursor& cursor, const RankedRows& rows, size_t row);
 
 }  // namespace kvscope::gui

@@ -7,13 +7,13 @@
 
 namespace kvscope::gui {
 
-bool can_rename_run(const Session& session, const RunKey& run);
+[[nodiscard]] bool can_rename_run(const Session& session, const RunKey& run);
 
 /// Returns the runs with the same policy, parameters and budget in other prompts of the trace.
-std::vector<RunKey> alike_runs_in_other_prompts(const Session& session, const RunKey& run);
+[[nodiscard]] std::vector<RunKey> alike_runs_in_other_prompts(const Session& session, const RunKey& run);
 
 /// Returns the reason why a run cannot have this label, or "" if it can.
-std::string label_problem(const Session& session, const RunKey& run, const std::string& label);
+[[nodiscard]] std::string label_problem(const Session& session, const RunKey& run, const std::string& label);
 
 /// Saves a run's label in the annotations. Removes the saved label if `label` is empty or the recorded label.
 /// @param in_all_prompts whether to rename alike_runs_in_other_prompts() as well, unless another run there has the

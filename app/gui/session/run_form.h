@@ -24,7 +24,7 @@ struct PolicyRow {
 };
 
 /// Lists the rarely used options that differ from their defaults: "temperature 0.7, isolated".
-std::string changed_options_text(const RunOptions& options);
+[[nodiscard]] std::string changed_options_text(const RunOptions& options);
 void reset_seldom_changed_options(RunOptions& options);
 
 /// The form with which the user runs policies on a prompt. Does not use ImGui.
@@ -46,34 +46,34 @@ class RunForm {
     bool use(const WantedPolicy& wanted);
     /// Removes a row unless it is the only one of its policy. Returns whether it was removed.
     bool remove(size_t row);
-    int n_ticked() const;
+    [[nodiscard]] int n_ticked() const;
     void tick(const std::function<bool(const PolicyRow&)>& is_chosen);
-    bool is_begun() const;
+    [[nodiscard]] bool is_begun() const;
 
     /// Returns the first problem that prevents a run, or "". @param tokens nullopt until they are counted
-    std::string problem(const std::optional<TokenCount>& tokens) const;
+    [[nodiscard]] std::string problem(const std::optional<TokenCount>& tokens) const;
     /// Returns the heading of the form's section that shows a problem(), or "".
-    std::string heading_of(const std::string& problem, const std::optional<TokenCount>& tokens) const;
-    std::string budget_problem() const;
+    [[nodiscard]] std::string heading_of(const std::string& problem, const std::optional<TokenCount>& tokens) const;
+    [[nodiscard]] std::string budget_problem() const;
     /// Returns a message with remedies if the text and the new tokens exceed the model's context, or "" if they fit.
-    std::string length_problem(const std::optional<TokenCount>& tokens) const;
-    std::string problem_with(engine::RunOption::Member option) const;
+    [[nodiscard]] std::string length_problem(const std::optional<TokenCount>& tokens) const;
+    [[nodiscard]] std::string problem_with(engine::RunOption::Member option) const;
     /// Returns a problem with the output file, or "" if there is none. Accesses the disk.
-    std::string output_problem() const;
+    [[nodiscard]] std::string output_problem() const;
     /// Returns a note on how the run changes the output file. Accesses the disk.
-    std::string output_note() const;
+    [[nodiscard]] std::string output_note() const;
     /// Returns lines such as "128 of 2,000 entries kept (6.4 %)". Throws policies::BudgetError.
-    std::vector<std::string> budget_lines(const std::optional<TokenCount>& tokens) const;
+    [[nodiscard]] std::vector<std::string> budget_lines(const std::optional<TokenCount>& tokens) const;
     /// Number of runs per prompt, including the full run; 0 if the budgets cannot be parsed.
-    int n_runs() const;
-    int n_prompts() const;
+    [[nodiscard]] int n_runs() const;
+    [[nodiscard]] int n_prompts() const;
 
-    RunRequest filled_in() const;
+    [[nodiscard]] RunRequest filled_in() const;
 
     /// Returns the `kvscope run …` command for the same trace. Throws std::invalid_argument if a text cannot be quoted.
-    std::string command(const std::filesystem::path& model) const;
+    [[nodiscard]] std::string command(const std::filesystem::path& model) const;
 
-    nlohmann::json to_json() const;
+    [[nodiscard]] nlohmann::json to_json() const;
     /// Restores the form. Ignores invalid values and policies that this build does not have.
     void from_json(const nlohmann::json& state);
 
@@ -84,7 +84,7 @@ class RunForm {
     int next_id_ = 0;
 };
 
-std::string budget_text(const policies::Budget& budget);
+[[nodiscard]] std::string budget_text(const policies::Budget& budget);
 
 struct PromptFileError : std::runtime_error {
     using std::runtime_error::runtime_error;
@@ -93,11 +93,11 @@ struct PromptFileError : std::runtime_error {
 /// Largest accepted prompt file. A text of a million tokens is smaller.
 constexpr uintmax_t most_prompt_bytes = 8 << 20;
 
-bool is_text_file(const std::filesystem::path& path);
+[[nodiscard]] bool is_text_file(const std::filesystem::path& path);
 
 /// Returns the first free name of "kvscope-1.h5", "kvscope-2.h5", … in the current folder.
 /// @param is_taken whether a job has reserved a name that is not on disk yet
-std::filesystem::path find_free_output_path(
+[[nodiscard]] std::filesystem::path find_free_output_path(
     const std::function<bool(const std::filesystem::path&)>& is_taken = nullptr);
 
 struct SamplePrompt {
@@ -107,7 +107,7 @@ struct SamplePrompt {
 };
 
 /// Reads a bundled prompt. A line "---" in its file separates context and question.
-SamplePrompt read_sample_prompt(const std::string& name);
-const std::vector<std::pair<std::string, std::string>>& sample_prompts();
+[[nodiscard]] SamplePrompt read_sample_prompt(const std::string& name);
+[[nodiscard]] const std::vector<std::pair<std::string, std::string>>& sample_prompts();
 
 }  // namespace kvscope::gui

@@ -16,7 +16,7 @@ class RunStyles {
     using Documents = std::vector<std::unique_ptr<Document>>;
 
     const std::vector<analysis::LineStyle>& of(const Document& document, const Documents& documents) const;
-    uint64_t number(const Documents& documents) const;
+    [[nodiscard]] uint64_t number(const Documents& documents) const;
     void clear();
 
  private:

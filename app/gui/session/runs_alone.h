@@ -23,8 +23,8 @@ void show_all_runs(Session& session);
 
 /// Returns the runs named in a text such as "only snapkv, k-vec, dapq 256". A name matches the runs whose labels have
 /// all its words. A budget after the last name applies to all names if possible. Returns none if a name matches no run.
-std::vector<RunKey> parse_typed_runs(const Session& session, const std::string& typed);
+[[nodiscard]] std::vector<RunKey> parse_typed_runs(const Session& session, const std::string& typed);
 
-std::string show_runs_alone_label(const Session& session, const RunKey& run, Alone which);
+[[nodiscard]] std::string show_runs_alone_label(const Session& session, const RunKey& run, Alone which);
 
 }  // namespace kvscope::gui

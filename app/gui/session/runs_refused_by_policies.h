@@ -23,34 +23,34 @@ struct RefusedRuns {
         int n_refused = 0;  ///< runs per prompt that would fail
         std::vector<Refused> refused{};
 
-        bool can_run() const { return n_refused < n_runs; }
+        [[nodiscard]] bool can_run() const { return n_refused < n_runs; }
         /// Returns all reasons, one per line: "64: a budget of 64 entries is not above …".
-        std::string reasons() const;
+        [[nodiscard]] std::string reasons() const;
         /// Returns a short reason, such as "not at 64: the policy needs at least 65 entries".
-        std::string brief() const;
+        [[nodiscard]] std::string brief() const;
     };
     std::vector<Row> rows;
 
-    const Row* find(int id) const;
-    int n_refused() const;  ///< failing runs per prompt, ticked policies only
+    [[nodiscard]] const Row* find(int id) const;
+    [[nodiscard]] int n_refused() const;  ///< failing runs per prompt, ticked policies only
     /// Returns why no ticked policy can run at any budget, or "" if at least one policy can run.
-    std::string problem() const;
+    [[nodiscard]] std::string problem() const;
 };
 
 struct BudgetNote {
     enum class Kind { fact, warning, error };
     Kind kind = Kind::fact;
     std::string text{};
-    bool operator==(const BudgetNote&) const = default;
+    [[nodiscard]] bool operator==(const BudgetNote&) const = default;
 };
 
 /// Asks the policies which runs would fail. May read files, so call it on a worker thread.
-RefusedRuns find_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
+[[nodiscard]] RefusedRuns find_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
 /// Returns a stamp that changes with all inputs of find_refused_runs(), including the files that it reads.
-std::string stamp_of_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
+[[nodiscard]] std::string stamp_of_refused_runs(const RunForm& form, const std::optional<TokenCount>& tokens);
 
 /// Returns notes on refused budgets, on budgets that drop nothing, and on budgets of policies that keep every token.
-std::vector<BudgetNote> budget_notes(const RunForm& form, const std::optional<TokenCount>& tokens,
-                                     const RefusedRuns& check);
+[[nodiscard]] std::vector<BudgetNote> budget_notes(const RunForm& form, const std::optional<TokenCount>& tokens,
+                                                   const RefusedRuns& check);
 
 }  // namespace kvscope::gui

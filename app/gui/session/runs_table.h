@@ -31,19 +31,19 @@ struct RunsTable {
     std::vector<Column> columns;
     std::vector<Row> rows;
 
-    size_t n_pinned() const;
-    bool is_empty(size_t column) const;
+    [[nodiscard]] size_t n_pinned() const;
+    [[nodiscard]] bool is_empty(size_t column) const;
     /// Sorts the rows that are not pinned. Empty cells come last in both directions.
     void sort(size_t column, bool descending);
-    double largest(size_t column) const;
+    [[nodiscard]] double largest(size_t column) const;
     /// Returns the best number of each group of shown runs (see group_of()). Omits groups with equal cells.
-    std::map<std::string, double> best(size_t column, const Session& session) const;
+    [[nodiscard]] std::map<std::string, double> best(size_t column, const Session& session) const;
 
     /// Returns the group of a row. Only numbers within a group are compared.
-    static std::string group_of(const Row& row);
+    [[nodiscard]] static std::string group_of(const Row& row);
 
  private:
-    const Row* find(const RunKey& run) const;
+    [[nodiscard]] const Row* find(const RunKey& run) const;
     void add_columns(const std::vector<analysis::Column>& all, bool with_differences);
     void fill_cells(const Compared& compared);
     void pin(const ComparedRuns& pair);

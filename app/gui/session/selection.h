@@ -14,8 +14,8 @@ struct RunId {
     constexpr explicit RunId(int64_t n) : number(n) {}
 
     int64_t number = -1;
-    bool valid() const { return number >= 0; }
-    auto operator<=>(const RunId&) const = default;
+    [[nodiscard]] bool valid() const { return number >= 0; }
+    [[nodiscard]] auto operator<=>(const RunId&) const = default;
 };
 
 /// A run of a prompt of an open trace; `document` is Document::id().
@@ -23,9 +23,9 @@ struct RunKey {
     int document = -1;
     int prompt = 0;
     RunId run;
-    bool valid() const { return document >= 0 && run.valid(); }
-    std::string text() const { return std::to_string(document) + '.' + std::to_string(run.number); }
-    auto operator<=>(const RunKey&) const = default;
+    [[nodiscard]] bool valid() const { return document >= 0 && run.valid(); }
+    [[nodiscard]] std::string text() const { return std::to_string(document) + '.' + std::to_string(run.number); }
+    [[nodiscard]] auto operator<=>(const RunKey&) const = default;
 };
 
 /// A selected or hovered place. Unset members are −1.
@@ -38,16 +38,18 @@ struct Cursor {
     int64_t last_token = -1;  ///< inclusive
     int step = -1;            ///< decode step
 
-    bool has_tokens() const { return first_token >= 0; }
-    bool contains(int64_t token) const { return has_tokens() && token >= first_token && token <= last_token; }
-    bool operator==(const Cursor&) const = default;
+    [[nodiscard]] bool has_tokens() const { return first_token >= 0; }
+    [[nodiscard]] bool contains(int64_t token) const {
+        return has_tokens() && token >= first_token && token <= last_token;
+    }
+    [[nodiscard]] bool operator==(const Cursor&) const = default;
 };
 
 /// The selection, with a history like a browser's.
 class Selection {
  public:
     /// Returns a copy, because the selection may change in the same frame.
-    Cursor current() const { return history_[at_]; }
+    [[nodiscard]] Cursor current() const { return history_[at_]; }
 
     /// Selects a place and adds it to the history, unless it is already selected.
     void set(const Cursor& cursor);
@@ -56,11 +58,11 @@ class Selection {
         set(cursor);
         ++n_asked_;
     }
-    int n_asked() const { return n_asked_; }
+    [[nodiscard]] int n_asked() const { return n_asked_; }
     /// Returns the selection moved to a run. Layer, head and tokens are kept within the same prompt.
-    Cursor cursor_at(const RunKey& key) const;
+    [[nodiscard]] Cursor cursor_at(const RunKey& key) const;
     /// Returns the selection if it is in this prompt, else a cursor with only the prompt set.
-    Cursor cursor_in(int document, int prompt) const;
+    [[nodiscard]] Cursor cursor_in(int document, int prompt) const;
     void select_run(const RunKey& key) { set(cursor_at(key)); }
     /// @param extend whether to extend the selected range to the token instead of selecting only the token
     void select_token(int64_t token, bool extend = false);
@@ -71,8 +73,8 @@ class Selection {
 
     void forget(const RunKey& run);
     void forget_document(int document);
-    bool can_go_back() const { return at_ > 0; }
-    bool can_go_forward() const { return at_ + 1 < history_.size(); }
+    [[nodiscard]] bool can_go_back() const { return at_ > 0; }
+    [[nodiscard]] bool can_go_forward() const { return at_ + 1 < history_.size(); }
     void back();
     void forward();
 

@@ -46,8 +46,8 @@ struct TokenAxis {
 class MapMargins {
  public:
     /// Returns the largest margin in pixels that any of these maps has needed in this frame or the previous frame.
-    float share(float left, float right, float needed);
-    bool end_frame();
+    [[nodiscard]] float share(float left, float right, float needed);
+    [[nodiscard]] bool end_frame();
 
  private:
     using Margins = std::map<std::pair<int, int>, float>;
@@ -73,12 +73,12 @@ class Session {
     std::optional<bool>
         wanted_special;  ///< parsing of control tokens on or off, for the next Run form; unset: unchanged
 
-    Cursor cursor() const { return selection.current(); }
+    [[nodiscard]] Cursor cursor() const { return selection.current(); }
     /// Returns the run to show in views of a single run: during flicker the visible run, otherwise the selected run.
-    RunKey displayed_run() const { return pair.flicker ? *pair.flicker : cursor().run; }
-    int64_t n_axis_tokens() const;
-    Cursor hover() const { return hover_.current(); }
-    bool hover_leads() const { return hover_.leads(); }
+    [[nodiscard]] RunKey displayed_run() const { return pair.flicker ? *pair.flicker : cursor().run; }
+    [[nodiscard]] int64_t n_axis_tokens() const;
+    [[nodiscard]] Cursor hover() const { return hover_.current(); }
+    [[nodiscard]] bool hover_leads() const { return hover_.leads(); }
     void set_hover(const Cursor& cursor, bool leads = false) { hover_.set(cursor, leads); }
     std::optional<Tasks::Seconds> end_frame();
 
@@ -90,18 +90,18 @@ class Session {
     /// Opens a closed trace again under its old id. Throws like open().
     Document& open_again(int document, const std::filesystem::path& path);
     void close(int document);
-    const std::vector<std::unique_ptr<Document>>& documents() const { return documents_; }
-    Document* document(int id) const;
-    Document* document(const RunKey& key) const { return document(key.document); }
+    [[nodiscard]] const std::vector<std::unique_ptr<Document>>& documents() const { return documents_; }
+    [[nodiscard]] Document* document(int id) const;
+    [[nodiscard]] Document* document(const RunKey& key) const { return document(key.document); }
     /// Returns the document of displayed_run() or the first document. Prefers documents with a shown run. Returns
     /// nullptr if no trace is open.
-    Document* focus() const;
+    [[nodiscard]] Document* focus() const;
 
-    bool exists(const RunKey& key) const;
+    [[nodiscard]] bool exists(const RunKey& key) const;
     /// Throws std::out_of_range if the run no longer exists.
-    RunAt at(const RunKey& key) const;
-    const trace::RunAttributes& attributes(const RunKey& key) const;
-    bool is_visible(const RunKey& key) const;
+    [[nodiscard]] RunAt at(const RunKey& key) const;
+    [[nodiscard]] const trace::RunAttributes& attributes(const RunKey& key) const;
+    [[nodiscard]] bool is_visible(const RunKey& key) const;
     /// Shows or hides a run. Ends flicker and ChosenPair::alone.
     void set_visible(const RunKey& key, bool visible);
     /// If a prompt has many runs and the user has not chosen any, shows only the runs with the largest budget that
@@ -110,19 +110,19 @@ class Session {
     /// Selects the first shown compressed run with scores or, if there is none, the first shown compressed run.
     void select_first_run(const Document& document);
     /// Returns A and B or, if not chosen, matching runs of two traces or the first shown runs. The keys may be invalid.
-    std::pair<RunKey, RunKey> compared() const;
+    [[nodiscard]] std::pair<RunKey, RunKey> compared() const;
     /// Returns the finished and shown runs of all shown prompts in display order.
-    std::vector<RunKey> visible_runs(bool with_full = false) const;
-    std::vector<RunKey> all_runs() const;
-    RunLook look(const RunKey& key) const;
+    [[nodiscard]] std::vector<RunKey> visible_runs(bool with_full = false) const;
+    [[nodiscard]] std::vector<RunKey> all_runs() const;
+    [[nodiscard]] RunLook look(const RunKey& key) const;
     /// Returns the file name, with its folder if two open traces have the same name.
-    std::string name_of(const Document& document) const;
-    const std::vector<analysis::LineStyle>& styles_of(const Document& document) const {
+    [[nodiscard]] std::string name_of(const Document& document) const;
+    [[nodiscard]] const std::vector<analysis::LineStyle>& styles_of(const Document& document) const {
         return styles_.of(document, documents_);
     }
     /// Returns a number that changes with the style of any run.
-    uint64_t styles_number() const { return styles_.number(documents_); }
-    std::string stamp(const RunKey& key) const;
+    [[nodiscard]] uint64_t styles_number() const { return styles_.number(documents_); }
+    [[nodiscard]] std::string stamp(const RunKey& key) const;
 
     void remove_added_run(const RunKey& what_if);
 
@@ -133,13 +133,13 @@ class Session {
 
  private:
     void put_a_before_b(std::vector<RunKey>& runs) const;
-    Document& take_in(Document& document);
+    [[nodiscard]] Document& take_in(Document& document);
     void forget(int document);
-    int id_for(const std::filesystem::path& path, int wanted) const;
-    RunKey like_in(const Document& document, int prompt, const RunKey& run) const;
+    [[nodiscard]] int id_for(const std::filesystem::path& path, int wanted) const;
+    [[nodiscard]] RunKey like_in(const Document& document, int prompt, const RunKey& run) const;
     void move_pair(const Document& document, int prompt);
     void show_selected_prompt();
-    std::pair<RunKey, RunKey> first_pair_of_two_traces(const std::vector<RunKey>& runs) const;
+    [[nodiscard]] std::pair<RunKey, RunKey> first_pair_of_two_traces(const std::vector<RunKey>& runs) const;
 
     std::vector<std::unique_ptr<Document>> documents_;
     RunStyles styles_;

@@ -24,17 +24,17 @@ struct Settings {
     std::map<std::string, std::string> model_names;  ///< names given by the user, by fingerprint of the model
     std::string problem;                             ///< why the file or parts of it cannot be used; not saved
 
-    bool operator==(const Settings&) const = default;
+    [[nodiscard]] bool operator==(const Settings&) const = default;
 
     static constexpr size_t most_recent = 12;
     void remember_trace(const std::filesystem::path& path);
     void remember_model(const std::filesystem::path& path);
 };
 
-std::filesystem::path settings_file();
+[[nodiscard]] std::filesystem::path settings_file();
 
 /// Reads the settings. Missing and invalid parts have default values; `problem` reports invalid parts.
-Settings load_settings(const std::filesystem::path& file);
+[[nodiscard]] Settings load_settings(const std::filesystem::path& file);
 
 /// Writes the settings atomically. Renames a file that cannot be parsed, and keeps a file of a later version. Other
 /// processes may have changed the file, so only changes since `before` are written, and lists are merged. `settings`

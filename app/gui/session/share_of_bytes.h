@@ -5,6 +5,6 @@
 namespace kvscope::gui {
 
 /// Returns the size of a run's cache as a share of the full cache; NaN until it is known.
-double share_of_full_bytes(Session& session, const RunKey& run);
+[[nodiscard]] double share_of_full_bytes(Session& session, const RunKey& run);
 
 }  // namespace kvscope::gui

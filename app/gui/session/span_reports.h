@@ -16,7 +16,7 @@ struct SpanReports {
 };
 
 /// Returns the reports of all runs of a document's shown prompt, or the last reports while new ones are computed.
-TaskResult<SpanReports> ask_span_reports(Session& session, const TaskSlot<SpanReports>& slot, const Document& document,
-                                         int64_t first, int64_t last);
+[[nodiscard]] TaskResult<SpanReports> ask_span_reports(Session& session, const TaskSlot<SpanReports>& slot,
+                                                       const Document& document, int64_t first, int64_t last);
 
 }  // namespace kvscope::gui

@@ -22,15 +22,15 @@ struct StoredJson {
 };
 
 /// @param version_key key of the version, as in {"kvscope_notes": 1}; a file without the key counts as version 1
-StoredJson read_stored_json(const std::filesystem::path& file, const char* version_key, int version);
+[[nodiscard]] StoredJson read_stored_json(const std::filesystem::path& file, const char* version_key, int version);
 
 /// Writes a JSON file atomically. Replaces invalid UTF-8. Throws figures::OutputFailed.
 void write_stored_json(const std::filesystem::path& file, const nlohmann::json& contents);
 
 /// Renames a damaged file to "….unreadable-N" with the first free N. Returns the new path. Throws std::runtime_error.
-std::filesystem::path set_aside(const std::filesystem::path& file);
+[[nodiscard]] std::filesystem::path set_aside(const std::filesystem::path& file);
 
 /// Returns the members of an object that are not in `known`. A later version of kvscope wrote them.
-nlohmann::json unknown_members_of(const nlohmann::json& object, std::initializer_list<const char*> known);
+[[nodiscard]] nlohmann::json unknown_members_of(const nlohmann::json& object, std::initializer_list<const char*> known);
 
 }  // namespace kvscope::gui

@@ -70,7 +70,7 @@ class Tasks {
     /// Drops expired results. Returns the time until the next result expires, when the app should draw a frame.
     std::optional<Seconds> end_frame();
 
-    int n_pending() const;
+    [[nodiscard]] int n_pending() const;
 
     /// Blocks until all work has finished, for tests and screenshots. Call deliver() afterwards.
     void wait() const;
@@ -81,8 +81,8 @@ class Tasks {
         std::string error;
         bool current = false;
     };
-    Result ask_any(const std::shared_ptr<const uint64_t>& slot, const std::string& key, const std::string& stamp,
-                   std::function<std::shared_ptr<const void>()>);
+    [[nodiscard]] Result ask_any(const std::shared_ptr<const uint64_t>& slot, const std::string& key,
+                                 const std::string& stamp, std::function<std::shared_ptr<const void>()>);
 
     struct Impl;
     std::unique_ptr<Impl> impl_;

@@ -21,7 +21,7 @@ struct Word {
 };
 
 /// Splits a text at spaces, around each Chinese or Japanese character, and after 32 characters.
-std::vector<Word> split_words(std::string_view text);
+[[nodiscard]] std::vector<Word> split_words(std::string_view text);
 
 /// Difference between two sequences of words or tokens, from their longest common subsequence.
 struct Difference {
@@ -29,13 +29,16 @@ struct Difference {
     std::vector<size_t>
         left_out;            ///< (n + 1) number of missing reference elements before each place, except replaced ones
     size_t n_reference = 0;  ///< length of the reference
-    size_t n_extra() const { return static_cast<size_t>(std::count(differs.begin(), differs.end(), true)); }
+    [[nodiscard]] size_t n_extra() const {
+        return static_cast<size_t>(std::count(differs.begin(), differs.end(), true));
+    }
     /// Number of reference elements that this sequence lacks. A replaced element counts as extra and as missing.
-    size_t n_missing() const { return n_reference - (differs.size() - n_extra()); }
+    [[nodiscard]] size_t n_missing() const { return n_reference - (differs.size() - n_extra()); }
 };
-Difference word_difference(std::string_view text, const std::vector<Word>& words, std::string_view reference);
+[[nodiscard]] Difference word_difference(std::string_view text, const std::vector<Word>& words,
+                                         std::string_view reference);
 void mark_different_words(std::string_view text, std::vector<Word>& words, std::string_view reference);
-Difference token_difference(std::span<const int32_t> ids, std::span<const int32_t> reference);
+[[nodiscard]] Difference token_difference(std::span<const int32_t> ids, std::span<const int32_t> reference);
 
 using analysis::step_byte_ranges;
 using analysis::StepPlace;

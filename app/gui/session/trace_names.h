@@ -7,14 +7,14 @@
 namespace kvscope::gui {
 
 /// Returns the number of a trace in this session: "1", "2", …. The number is not reused after the trace is closed.
-std::string trace_badge_of(const Document& document);
+[[nodiscard]] std::string trace_badge_of(const Document& document);
 
 /// Returns the badge in brackets: "[2]".
-std::string badge_in_brackets(const Document& document);
+[[nodiscard]] std::string badge_in_brackets(const Document& document);
 
 /// Returns the badge of a trace for figure titles, followed by the trace's name if the name is short.
-std::string trace_title(const Session& session, const Document& document);
+[[nodiscard]] std::string trace_title(const Session& session, const Document& document);
 
-std::string label_in_title(const Session& session, const RunKey& run);
+[[nodiscard]] std::string label_in_title(const Session& session, const RunKey& run);
 
 }  // namespace kvscope::gui

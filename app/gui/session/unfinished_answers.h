@@ -15,13 +15,13 @@ struct UnfinishedAnswer {
     std::string text;
     int64_t n_tokens = 0;
     bool has_ended = false;  ///< the answer is complete; only other results of the run are missing
-    bool operator==(const UnfinishedAnswer&) const = default;
+    [[nodiscard]] bool operator==(const UnfinishedAnswer&) const = default;
 };
 
 /// Writes answers to `<output>.part/answers.json` if the folder exists. Throws figures::OutputFailed.
 void write_unfinished_answers(const std::filesystem::path& output, const std::vector<UnfinishedAnswer>& answers);
 
 /// Returns the stored answers of an unfinished trace or its folder; none if the file is missing or invalid.
-std::vector<UnfinishedAnswer> read_unfinished_answers(const std::filesystem::path& trace);
+[[nodiscard]] std::vector<UnfinishedAnswer> read_unfinished_answers(const std::filesystem::path& trace);
 
 }  // namespace kvscope::gui

@@ -6,7 +6,7 @@
 namespace kvscope::gui {
 
 /// Returns a number that is unique in this process. Unlike an address, the number is never reused. Thread-safe.
-inline uint64_t unique_id() {
+[[nodiscard]] inline uint64_t unique_id() {
     static std::atomic<uint64_t> last = 0;
     return ++last;
 }

@@ -34,12 +34,12 @@ struct LiveCurvesNow {
 class LiveCurves {
  public:
     /// Call once per frame. @param of a run of the prompt. Its curve is included even if the run is hidden.
-    LiveCurvesNow update(Session& session, const EngineSession* engine, const RunKey& of,
-                         const CurveSettings& settings);
+    [[nodiscard]] LiveCurvesNow update(Session& session, const EngineSession* engine, const RunKey& of,
+                                       const CurveSettings& settings);
 
  private:
-    const analysis::CurveChoice& choice_of(const Session& session, const Document& document, const RunKey& of,
-                                           const std::string& over);
+    [[nodiscard]] const analysis::CurveChoice& choice_of(const Session& session, const Document& document,
+                                                         const RunKey& of, const std::string& over);
 
     analysis::CurveChoice choice_;
     std::string choice_stamp_;

@@ -63,7 +63,7 @@ class App {
     /// Called instead of frame() while the app's window is hidden. Receives the results of the engine and of jobs.
     void unseen_frame();
     /// Saves the settings before the app closes. May ask the user a question and return false, unless `is_ordered`.
-    bool may_close(bool is_ordered = false);
+    [[nodiscard]] bool may_close(bool is_ordered = false);
 
     void open_trace(const std::filesystem::path& path) { opener_.open_trace(path); }
     void open_files(const std::vector<std::filesystem::path>& paths) { opener_.open(paths); }
@@ -72,26 +72,26 @@ class App {
     void save_workspace(const std::filesystem::path& path) { workspace_.save(path); }
     void open_workspace(const std::filesystem::path& path) { workspace_.open(path); }
 
-    const Settings& settings() const { return settings_.values(); }
+    [[nodiscard]] const Settings& settings() const { return settings_.values(); }
     void dismiss_start() { views_.dismiss_start(); }
 
     void apply_layout(const std::string& name) { views_.apply_layout(name); }
     OpenView& open_view(const ViewKind& kind) { return views_.open(kind); }
     void show_view(const ViewKind& kind) { views_.show(kind); }
-    static const std::vector<std::string>& layout_names();
+    [[nodiscard]] static const std::vector<std::string>& layout_names();
 
-    nlohmann::json layout_state() const { return views_.state(); }
+    [[nodiscard]] nlohmann::json layout_state() const { return views_.state(); }
     void restore_layout(const nlohmann::json& state, bool keep_views = false) { views_.restore(state, keep_views); }
 
-    Session& session() { return session_; }
-    Tasks& tasks() { return tasks_; }
-    Actions& actions() { return actions_; }
-    EngineSession* engine() { return engine_.get(); }
-    const std::vector<std::unique_ptr<OpenView>>& views() const { return views_.all(); }
-    OpenView* focused_view() const { return views_.focused(); }
-    const std::vector<std::string>& notices() const { return notices_.all(); }
-    const std::vector<std::string>& view_failures() const { return views_.failures(); }
-    size_t n_errors() const { return notices_.n_errors() + views_.failures().size(); }
+    [[nodiscard]] Session& session() { return session_; }
+    [[nodiscard]] Tasks& tasks() { return tasks_; }
+    [[nodiscard]] Actions& actions() { return actions_; }
+    [[nodiscard]] EngineSession* engine() { return engine_.get(); }
+    [[nodiscard]] const std::vector<std::unique_ptr<OpenView>>& views() const { return views_.all(); }
+    [[nodiscard]] OpenView* focused_view() const { return views_.focused(); }
+    [[nodiscard]] const std::vector<std::string>& notices() const { return notices_.all(); }
+    [[nodiscard]] const std::vector<std::string>& view_failures() const { return views_.failures(); }
+    [[nodiscard]] size_t n_errors() const { return notices_.n_errors() + views_.failures().size(); }
 
     void set_light(bool light) { appearance_.set_light(light); }
     void set_scale(float scale) { appearance_.set_scale(scale); }
@@ -99,7 +99,7 @@ class App {
     void notice(const std::string& text, bool is_error = false) { notices_.add(text, is_error); }
 
  private:
-    std::unique_ptr<EngineSession> make_engine(const AppOptions& options);
+    [[nodiscard]] std::unique_ptr<EngineSession> make_engine(const AppOptions& options);
     void choose_first_layout();
     void apply_asked_layout();
     void add_actions();
@@ -107,12 +107,12 @@ class App {
     void show_first_answers();
     void end_form_alone();
     void take_input();
-    bool is_start_shown() const;
+    [[nodiscard]] bool is_start_shown() const;
     void draw_middle();
     void draw_views();
     void draw_start();
     void draw_quit_question();
-    std::vector<StartCard> start_cards();
+    [[nodiscard]] std::vector<StartCard> start_cards();
     void end_frame();
     void share_settings();
 

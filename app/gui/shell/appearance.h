@@ -11,7 +11,7 @@ class Appearance {
  public:
     Appearance(Window& window, Settings& settings);
 
-    const Theme& theme() const { return theme_; }
+    [[nodiscard]] const Theme& theme() const { return theme_; }
     void set_light(bool light);
     /// Sets the text size. A scale of 1 means 16 pixels, 0 means the scale of the display.
     void set_scale(float scale);

@@ -24,7 +24,7 @@ class Autosave {
     /// Saves if the next save is due. Call once per frame.
     void end_frame();
     /// Saves everything. Returns TraceSidecars::may_leave().
-    bool may_leave();
+    [[nodiscard]] bool may_leave();
 
  private:
     void save();

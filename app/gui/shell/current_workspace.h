@@ -35,8 +35,8 @@ class CurrentWorkspace {
         nlohmann::json state;
         std::shared_ptr<FolderInUse> in_use;
     };
-    static Unpacked unpack(const std::filesystem::path& path);
-    std::vector<int> finished_traces() const;
+    [[nodiscard]] static Unpacked unpack(const std::filesystem::path& path);
+    [[nodiscard]] std::vector<int> finished_traces() const;
     void close(const std::vector<int>& documents);
     void show(const std::filesystem::path& path, const Unpacked& unpacked);
 

@@ -16,7 +16,7 @@ class ProgramSymbols {
 
     /// Maps the executable into memory. If this fails or the file is stripped, find() finds nothing.
     void open();
-    Found find(const void* address) const;
+    [[nodiscard]] Found find(const void* address) const;
 
  private:
     const unsigned char* file_ = nullptr;

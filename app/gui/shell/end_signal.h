@@ -12,7 +12,7 @@ class EndSignal {
     /// @throws std::system_error if no pipe can be created
     explicit EndSignal(std::function<void()> asked);
     ~EndSignal();
-    int signal() const;
+    [[nodiscard]] int signal() const;
     EndSignal(const EndSignal&) = delete;
     EndSignal& operator=(const EndSignal&) = delete;
 

@@ -13,6 +13,6 @@ void start_recording_event_times(std::function<double()> clock);
 
 /// Removes and returns the time of the first recorded event of this kind and X11 code (key code or button number).
 /// Earlier events are removed, too. Returns nullopt if there is no such event.
-std::optional<double> take_event_time(SystemEvent kind, int code);
+[[nodiscard]] std::optional<double> take_event_time(SystemEvent kind, int code);
 
 }  // namespace kvscope::gui

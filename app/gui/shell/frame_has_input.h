@@ -2,6 +2,6 @@
 
 namespace kvscope::gui {
 
-bool has_input();
+[[nodiscard]] bool has_input();
 
 }  // namespace kvscope::gui

@@ -17,15 +17,15 @@ class InputQueue {
 
     /// Assigns the time `now`, in seconds, to the events that arrived since the last call.
     void note_time(double now);
-    static bool is_waiting();
-    static bool exceeds_one_pass();
+    [[nodiscard]] static bool is_waiting();
+    [[nodiscard]] static bool exceeds_one_pass();
     /// Gives Dear ImGui only the next group of events, or none if `takes_input` is false. Call before NewFrame. Returns
     /// the time of the group's last event; nullopt if there is no event.
-    std::optional<double> begin_pass(bool takes_input);
+    [[nodiscard]] std::optional<double> begin_pass(bool takes_input);
     /// Puts the remaining events back into the queue. Call after NewFrame.
     void end_pass();
     /// Whether the last group may need further passes to take effect: a mouse button, or a key outside text fields.
-    bool needs_settling() const { return needs_settling_; }
+    [[nodiscard]] bool needs_settling() const { return needs_settling_; }
 
  private:
     std::map<unsigned, double> times_;  ///< times of the waiting events by event number

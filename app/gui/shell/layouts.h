@@ -29,7 +29,7 @@ struct Layout {
     std::string title;  ///< e.g. "Explore"
     std::vector<Cut> cuts;
     std::vector<Placed> views;  ///< the first view of a place is in front
-    bool has(std::string_view kind) const {
+    [[nodiscard]] bool has(std::string_view kind) const {
         return std::any_of(views.begin(), views.end(), [&](const Placed& placed) { return placed.kind == kind; });
     }
     bool of_pair = false;  ///< whether the layout shows only runs A and B after both are chosen
@@ -38,7 +38,7 @@ struct Layout {
 /// Name of the layout with the single view that AppOptions::view names.
 inline constexpr const char* view_alone = "view alone";
 
-const std::vector<Layout>& layouts();
-const Layout* find_layout(const std::string& name);
+[[nodiscard]] const std::vector<Layout>& layouts();
+[[nodiscard]] const Layout* find_layout(const std::string& name);
 
 }  // namespace kvscope::gui

@@ -59,7 +59,7 @@ class MenuActions {
     std::string menu_;
 };
 
-std::function<bool()> has_trace(const Session& session);
+[[nodiscard]] std::function<bool()> has_trace(const Session& session);
 
 // Each function adds one group of actions. The order of calls is the order in the palette and in the help.
 void add_file_actions(const ActionTargets& on);
@@ -67,7 +67,7 @@ void add_edit_actions(const ActionTargets& on);
 void add_view_actions(const ActionTargets& on);
 void add_layout_actions(const ActionTargets& on);
 void add_help_actions(const ActionTargets& on);
-Action make_apply_layout_action(SavedLayouts& layouts, const std::string& name);
+[[nodiscard]] Action make_apply_layout_action(SavedLayouts& layouts, const std::string& name);
 void add_run_actions(const ActionTargets& on);
 void add_command_palette_actions(const ActionTargets& on);
 

@@ -20,10 +20,10 @@ class Notices {
     /// Adds a notice that replaces the visible notice of the same kind.
     void replace(const std::string& kind, const std::string& text);
     /// Returns a function that calls add(). Do not call the function after this object is destroyed.
-    std::function<void(const std::string& text, bool is_error)> function();
+    [[nodiscard]] std::function<void(const std::string& text, bool is_error)> function();
     void draw(const Theme& theme);
-    const std::vector<std::string>& all() const { return all_; }
-    size_t n_errors() const { return n_errors_; }
+    [[nodiscard]] const std::vector<std::string>& all() const { return all_; }
+    [[nodiscard]] size_t n_errors() const { return n_errors_; }
 
  private:
     struct Notice {

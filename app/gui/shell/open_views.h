@@ -27,7 +27,7 @@ class OpenViews {
     /// @param only kind of the only view in the layout `view_alone`; empty: that layout does not exist
     OpenViews(Window& window, const Session& session, Notices& notices, std::string only);
 
-    const std::vector<std::unique_ptr<OpenView>>& all() const { return views_; }
+    [[nodiscard]] const std::vector<std::unique_ptr<OpenView>>& all() const { return views_; }
     /// Opens another view of this kind as a tab. Reuses a closed view if one was kept.
     OpenView& open(const ViewKind& kind);
     /// Opens another view with a state from View::save. Does nothing if the kind is unknown.
@@ -45,58 +45,58 @@ class OpenViews {
     void end_alone();
     void end_alone(const ViewKind& kind);
     /// Returns the view that has or last had the keyboard, or nullptr if there is none.
-    OpenView* focused() const;
-    bool have_keyboard() const;
-    const OpenView* find(const View& view) const;
+    [[nodiscard]] OpenView* focused() const;
+    [[nodiscard]] bool have_keyboard() const;
+    [[nodiscard]] const OpenView* find(const View& view) const;
 
     void dismiss_start() { start_dismissed_ = true; }
     void show_start() { start_dismissed_ = false; }
-    bool is_start_dismissed() const { return start_dismissed_; }
+    [[nodiscard]] bool is_start_dismissed() const { return start_dismissed_; }
 
     /// Applies a layout in the next frame. Its views keep their settings and text. Other views are closed but kept.
     void apply_layout(const std::string& name) { wanted_layout_ = name; }
-    bool awaits_layout() const { return !wanted_layout_.empty(); }
+    [[nodiscard]] bool awaits_layout() const { return !wanted_layout_.empty(); }
     /// Closes the focused view. close_others() closes all other views. Closed views with text are kept for reopening.
     void close_focused();
     void close_others();
     /// Maximizes the focused view in the next frame, or restores all views if one is maximized.
     void toggle_maximised();
-    bool is_maximised() const { return !before_maximised_.is_null(); }
+    [[nodiscard]] bool is_maximised() const { return !before_maximised_.is_null(); }
     /// Returns the state of all views and places, including closed views and entries that a newer kvscope wrote.
     /// While a view is maximized, returns the state before maximizing.
-    nlohmann::json state() const;
+    [[nodiscard]] nlohmann::json state() const;
     /// Restores a state and skips its unknown or damaged parts. With `keep_views`, all open views keep their settings.
     /// Otherwise, only views with typed text keep their settings, and their saved settings are kept in closed views.
     void restore(const nlohmann::json& state, bool keep_views = false);
 
     void begin_frame();
     /// Draws the dock space for the views. Returns whether a requested layout was built in this frame.
-    bool draw_dock_space();
+    [[nodiscard]] bool draw_dock_space();
     void draw(Context& context, ViewPicture& picture);
 
     /// Number of times that all views were replaced, for example by a workspace.
-    int n_begun() const { return n_begun_; }
+    [[nodiscard]] int n_begun() const { return n_begun_; }
 
-    bool has_dock_space() const { return dock_space_ != 0; }
+    [[nodiscard]] bool has_dock_space() const { return dock_space_ != 0; }
     /// Returns a text that changes whenever splitters, tabs or floating views change.
-    std::string places() const;
+    [[nodiscard]] std::string places() const;
     /// Whether the places have settled. They move for a few frames after the set of views changes.
-    bool is_settled() const { return frames_to_settle_ == 0; }
+    [[nodiscard]] bool is_settled() const { return frames_to_settle_ == 0; }
     void await_places();
 
-    const std::vector<std::string>& failures() const { return guard_.failures(); }
+    [[nodiscard]] const std::vector<std::string>& failures() const { return guard_.failures(); }
 
  private:
     void set_state(OpenView& open, const nlohmann::json& state);
-    static nlohmann::json state_of(const OpenView& open);
-    static bool is_filled_in(const OpenView& open);
-    OpenView& add(const ViewKind& kind, int number);
-    OpenView& open_new(const ViewKind& kind);
+    [[nodiscard]] static nlohmann::json state_of(const OpenView& open);
+    [[nodiscard]] static bool is_filled_in(const OpenView& open);
+    [[nodiscard]] OpenView& add(const ViewKind& kind, int number);
+    [[nodiscard]] OpenView& open_new(const ViewKind& kind);
     void give_keyboard(OpenView& view);
     void dock(OpenView& opened) const;
-    bool is_taken(const ViewKind& kind, int number) const;
-    static std::unique_ptr<OpenView> take(std::vector<std::unique_ptr<OpenView>>& views, const ViewKind& kind,
-                                          std::optional<int> number = {});
+    [[nodiscard]] bool is_taken(const ViewKind& kind, int number) const;
+    [[nodiscard]] static std::unique_ptr<OpenView> take(std::vector<std::unique_ptr<OpenView>>& views,
+                                                        const ViewKind& kind, std::optional<int> number = {});
     void put_away(std::vector<std::unique_ptr<OpenView>> views);
     void put_closed_away();
     void draw_one(OpenView& open, Context& context, ViewPicture& picture);

@@ -19,15 +19,15 @@ class PlaceSizes {
     struct Side {
         ImGuiDockNode* node = nullptr;
         ImGuiAxis axis = ImGuiAxis_None;
-        float& size() const;
+        [[nodiscard]] float& size() const;
     };
     struct Wanted {
         float size = 0;
         float at = 0;   ///< length of the dock space in pixels when the user chose `size`
         float set = 0;  ///< size that fit() last gave the place
     };
-    static std::vector<Side> sides_of(ImGuiID dock_space);
-    Wanted& wanted(const Side& side, ImVec2 whole);
+    [[nodiscard]] static std::vector<Side> sides_of(ImGuiID dock_space);
+    [[nodiscard]] Wanted& wanted(const Side& side, ImVec2 whole);
 
     std::map<ImGuiID, Wanted> wanted_;  ///< sizes by dock node, also of nodes that are hidden by a maximized view
 };

@@ -12,9 +12,9 @@ class QuitQuestion {
 
     void ask(std::string what);
     /// Whether the question is visible. A second request to quit then counts as the answer Quit.
-    bool is_shown() const { return is_shown_; }
+    [[nodiscard]] bool is_shown() const { return is_shown_; }
     /// Draws the question and lists the queued jobs in `waiting`, which quitting discards.
-    Answer draw(bool is_under_way, const std::vector<std::string>& waiting);
+    [[nodiscard]] Answer draw(bool is_under_way, const std::vector<std::string>& waiting);
 
  private:
     std::string what_;

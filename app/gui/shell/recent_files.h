@@ -13,9 +13,9 @@ struct RecentFile {
     enum class State { there, unfinished, gone };
     std::filesystem::path path;
     State state = State::there;  ///< unfinished: the trace of an interrupted run
-    std::string name() const { return path.filename().string(); }
-    std::string folder() const { return path.parent_path().string(); }
-    bool operator==(const RecentFile&) const = default;
+    [[nodiscard]] std::string name() const { return path.filename().string(); }
+    [[nodiscard]] std::string folder() const { return path.parent_path().string(); }
+    [[nodiscard]] bool operator==(const RecentFile&) const = default;
 };
 
 /// Recent traces and models from the settings. Checks periodically whether the files still exist.
@@ -24,13 +24,13 @@ class RecentFiles {
     /// @param tasks runs the background jobs that read the files' contents; nullptr: contents are not shown
     explicit RecentFiles(Settings& settings, Tasks* tasks = nullptr) : settings_(settings), tasks_(tasks) {}
 
-    const std::vector<RecentFile>& traces() const { return traces_; }
-    const std::vector<RecentFile>& models() const { return models_; }
+    [[nodiscard]] const std::vector<RecentFile>& traces() const { return traces_; }
+    [[nodiscard]] const std::vector<RecentFile>& models() const { return models_; }
     /// Call in each frame that shows the files.
     void update(double now);
     /// Returns one line with a trace's date, prompt and policies, or "workspace". Returns an empty text until the file
     /// has been read and if reading fails.
-    std::string contents_of(const RecentFile& file) const;
+    [[nodiscard]] std::string contents_of(const RecentFile& file) const;
     void clear_traces() { settings_.recent_traces.clear(); }
 
  private:

@@ -13,7 +13,7 @@
 namespace kvscope::gui {
 
 /// Returns a sentence that says why a layout cannot have this name, or "" if the name is valid.
-std::string objection_to_layout_name(const std::string& name);
+[[nodiscard]] std::string objection_to_layout_name(const std::string& name);
 
 /// Saves, applies, removes, exports and imports the user's layouts. A layout stores the open views and their places,
 /// but not their settings or text.
@@ -22,7 +22,7 @@ class SavedLayouts {
     SavedLayouts(Settings& settings, OpenViews& views, FileDialog& dialog, Notices& notices)
         : settings_(settings), views_(views), dialog_(dialog), notices_(notices) {}
 
-    std::vector<std::string> names() const;
+    [[nodiscard]] std::vector<std::string> names() const;
     /// Applies a layout without changing the settings of views. Does nothing if the name is unknown.
     void apply(const std::string& name);
 

@@ -13,11 +13,11 @@ class SettingsStore {
     /// If `is_kept` is false, uses the defaults and neither reads nor writes a file.
     explicit SettingsStore(bool is_kept);
 
-    bool is_kept() const { return is_kept_; }
-    Settings& values() { return values_; }
-    const Settings& values() const { return values_; }
+    [[nodiscard]] bool is_kept() const { return is_kept_; }
+    [[nodiscard]] Settings& values() { return values_; }
+    [[nodiscard]] const Settings& values() const { return values_; }
 
-    bool has_new_recent() const;
+    [[nodiscard]] bool has_new_recent() const;
     /// Logs each error once and shows a notice if the user must act.
     void save(Notices& notices);
 

@@ -23,7 +23,7 @@ class TraceSidecars {
 
     void take_in(Document& document);
     /// Calls take_in() for all newly opened traces, e.g. traces from the engine. Returns their paths.
-    std::vector<std::filesystem::path> take_in_new();
+    [[nodiscard]] std::vector<std::filesystem::path> take_in_new();
     /// Treats the view states that a workspace has just set as saved, so that save_views() does not write them.
     void take_in_as_shown();
 
@@ -33,7 +33,7 @@ class TraceSidecars {
     void save_views();
 
     /// Returns false and shows a notice if annotations would be lost and no such notice was shown shortly before.
-    bool may_leave();
+    [[nodiscard]] bool may_leave();
 
  private:
     /// View state of a trace in the format of trace_display_state() in session_state.h.
@@ -42,7 +42,7 @@ class TraceSidecars {
         nlohmann::json last;        ///< view state when last saved or opened
         nlohmann::json in_file;     ///< view state in the file; null: the default
     };
-    bool has_unsaved_annotations() const;
+    [[nodiscard]] bool has_unsaved_annotations() const;
 
     Session& session_;
     Notices& notices_;

@@ -21,17 +21,17 @@ class UndoHistory {
  public:
     UndoHistory(Session& session, OpenViews& views) : session_(session), views_(views) {}
 
-    bool can_undo() const { return steps_.size() > 1; }
-    bool can_redo() const { return !undone_.empty(); }
+    [[nodiscard]] bool can_undo() const { return steps_.size() > 1; }
+    [[nodiscard]] bool can_redo() const { return !undone_.empty(); }
     /// Undoes a step. Returns the names of the restored choices, e.g. "selection, A and B", or "" if there is no step.
     /// @throws the exceptions of Session::open if a closed trace cannot be reopened
-    std::string undo();
-    std::string redo();
+    [[nodiscard]] std::string undo();
+    [[nodiscard]] std::string redo();
 
     /// Starts a frame. Changes within a few frames after `has_input` count as changes by the user.
     void begin_frame(bool has_input);
     /// Adds a step if a change is complete. Returns whether a dropped view needs another frame to reach its place.
-    bool end_frame();
+    [[nodiscard]] bool end_frame();
     /// Stores pending changes, including settings of views, as a step. Call before an action.
     void complete_step();
 
@@ -47,7 +47,7 @@ class UndoHistory {
         std::map<int, std::map<int, std::set<int64_t>>> pins;  ///< pinned tokens by document id and prompt
         std::map<int, std::vector<GivenLabel>> labels;         ///< run labels by document id
         std::vector<std::string> views;
-        bool operator==(const Choices&) const = default;
+        [[nodiscard]] bool operator==(const Choices&) const = default;
     };
     struct Step {
         Choices choices;
@@ -55,10 +55,10 @@ class UndoHistory {
         nlohmann::json layout;
     };
     void remember();
-    bool hides_runs(const Step& now) const;
-    Step present() const;  ///< current state without `layout`
-    std::string go_to(const Step& step);
-    static std::string difference(const Step& now, const Step& wanted);
+    [[nodiscard]] bool hides_runs(const Step& now) const;
+    [[nodiscard]] Step present() const;  ///< current state without `layout`
+    [[nodiscard]] std::string go_to(const Step& step);
+    [[nodiscard]] static std::string difference(const Step& now, const Step& wanted);
 
     Session& session_;
     OpenViews& views_;

@@ -15,11 +15,11 @@ class ViewGuard {
     ViewGuard(Window& window, const Session& session) : window_(window), session_(session) {}
 
     void draw(OpenView& open, Context& context);
-    const std::vector<std::string>& failures() const { return failures_; }
+    [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
 
  private:
     void note_failure(OpenView& open, const std::string& message);
-    std::string what_is_shown() const;
+    [[nodiscard]] std::string what_is_shown() const;
 
     Window& window_;
     const Session& session_;

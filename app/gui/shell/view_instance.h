@@ -21,10 +21,10 @@ struct OpenView {
     bool open = true;
     bool is_drawn = false;  ///< whether the view was drawn at least once
     bool is_docked = false;
-    bool focus = false;         ///< whether the view comes to the front in the next frame
-    std::string left_layout{};  ///< for a closed view that is kept: layout to which it had been added
-    std::string id() const;     ///< e.g. "retention-1"
-    std::string title() const;  ///< e.g. "Retention###retention-1" or "Retention 2###retention-2"
+    bool focus = false;                       ///< whether the view comes to the front in the next frame
+    std::string left_layout{};                ///< for a closed view that is kept: layout to which it had been added
+    [[nodiscard]] std::string id() const;     ///< e.g. "retention-1"
+    [[nodiscard]] std::string title() const;  ///< e.g. "Retention###retention-1" or "Retention 2###retention-2"
     /// Error that is shown instead of the view until the user retries or selects another run.
     std::optional<ViewFailure> failure{};
 };

@@ -17,7 +17,7 @@ class ViewPicker {
     void draw(Actions& actions, const OpenViews& views, const Theme& theme, const Fonts& fonts);
 
  private:
-    const ViewKind* draw_kinds(const OpenViews& views, const Theme& theme, const Fonts& fonts);
+    [[nodiscard]] const ViewKind* draw_kinds(const OpenViews& views, const Theme& theme, const Fonts& fonts);
     void take_arrow_keys(const std::vector<const ViewKind*>& found, int n_columns);
     void draw_footer(const Theme& theme) const;
 

@@ -49,7 +49,7 @@ class Window {
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
 
-    static bool display_is_there();
+    [[nodiscard]] static bool display_is_there();
 
     /// Draws frames until `frame` returns false, or until the user closes the window and `may_close` returns true.
     /// Calls `unseen_frame` instead while the window is minimized.
@@ -61,7 +61,7 @@ class Window {
     bool draw_frame(const std::function<bool()>& frame);
 
     /// Returns the seconds until the next frame if nothing happens: 0 to draw immediately, negative for no limit.
-    double seconds_to_sleep() const;
+    [[nodiscard]] double seconds_to_sleep() const;
 
     /// Gives the new input the system's time of the last event or, if that is unknown, the current time. Dear ImGui
     /// detects double clicks by these times.
@@ -80,14 +80,14 @@ class Window {
     /// Requests a frame within this time, with or without input.
     void draw_within(double seconds);
 
-    Screenshot capture(const std::function<bool()>& frame);
+    [[nodiscard]] Screenshot capture(const std::function<bool()>& frame);
     /// Passes the pixels of the current frame to `taken` when the frame is complete.
     void take_picture(std::function<void(const Screenshot&)> taken) { taken_ = std::move(taken); }
-    uint64_t n_frames() const { return n_frames_; }
-    float content_scale() const;
+    [[nodiscard]] uint64_t n_frames() const { return n_frames_; }
+    [[nodiscard]] float content_scale() const;
     void set_title(const std::string& title);
     void close();
-    const std::string& renderer() const { return renderer_; }
+    [[nodiscard]] const std::string& renderer() const { return renderer_; }
 
     std::function<void(const std::vector<std::filesystem::path>&)> on_drop;
 
@@ -95,7 +95,7 @@ class Window {
 
  private:
     /// Calls `frame` between NewFrame and Render. With `takes_input`, Dear ImGui receives the next group of input.
-    bool pass(const std::function<bool()>& frame, bool takes_input = true);
+    [[nodiscard]] bool pass(const std::function<bool()>& frame, bool takes_input = true);
     bool take_input(const std::function<bool()>& frame);
     void show_frame();
     void note_event(SystemEvent kind, int code);
@@ -122,7 +122,7 @@ class Window {
 };
 
 /// Returns the part of the rectangle that lies inside the screenshot.
-Screenshot crop_screenshot(const Screenshot& screenshot, int left, int top, int width, int height);
+[[nodiscard]] Screenshot crop_screenshot(const Screenshot& screenshot, int left, int top, int width, int height);
 
 /// Replaces a PNG file atomically. @throws figures::OutputFailed, or std::runtime_error if the screenshot is empty
 void write_png(const Screenshot& screenshot, const std::filesystem::path& path);

@@ -14,7 +14,7 @@ namespace kvscope::gui {
 class FurtherQuestions {
  public:
     /// Returns the height that draw() needs. @param room available height in pixels
-    float height(const Context& context, float room) const;
+    [[nodiscard]] float height(const Context& context, float room) const;
     void draw(Context& context);
 
  private:
@@ -29,10 +29,11 @@ class FurtherQuestions {
     void draw_answers(Context& context, Document& document);
     /// Draws an answer and its differences from the full cache's answer. Returns whether the user removed the answer.
     /// @param run −1 if the run no longer exists
-    bool draw_answer(Context& context, const Document& document, const FurtherAnswer& answer, RunId run,
-                     const std::string& full);
+    [[nodiscard]] bool draw_answer(Context& context, const Document& document, const FurtherAnswer& answer, RunId run,
+                                   const std::string& full);
     static void draw_words(const Context& context, const FurtherAnswer& answer, const std::vector<Word>& words);
-    const std::vector<Word>& words(const std::pair<int, int>& id, const FurtherAnswer& answer, const std::string& full);
+    [[nodiscard]] const std::vector<Word>& words(const std::pair<int, int>& id, const FurtherAnswer& answer,
+                                                 const std::string& full);
 
     std::string question_;
     bool is_open_ = true;                               ///< whether answers are visible

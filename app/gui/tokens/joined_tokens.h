@@ -25,6 +25,6 @@ using analysis::has_letters_drawn_together;
 using analysis::is_drawn_with_next_token;
 
 /// Joins the adjacent tokens `first` to `last`. The caller sets the fields `first` and `end` of the result.
-JoinedTokens join_tokens(const PromptText& prompt, uint32_t first, uint32_t last);
+[[nodiscard]] JoinedTokens join_tokens(const PromptText& prompt, uint32_t first, uint32_t last);
 
 }  // namespace kvscope::gui

@@ -11,9 +11,9 @@ namespace kvscope::gui {
 void draw_color_patch(const Theme& theme, ImU32 color, const std::string& label);
 
 /// Returns the colors of counts from `least` to `most`. Smaller counts have the background color.
-MapColors count_colors(const Theme& theme, float least, float most);
+[[nodiscard]] MapColors count_colors(const Theme& theme, float least, float most);
 
 /// Returns the colors for differences between −most (B has more) and +most (A has more). Zero has the background color.
-MapColors difference_colors(const Theme& theme, float most);
+[[nodiscard]] MapColors difference_colors(const Theme& theme, float most);
 
 }  // namespace kvscope::gui

@@ -43,14 +43,14 @@ struct PromptGrid {
 };
 
 /// Returns the column of a run with the data read so far. `slot` holds the lines for all columns of a document.
-PromptColumn make_prompt_column(Session& session, const RunKey& key, const TaskSlot<PromptLines>& slot,
-                                const PromptGrid& grid);
+[[nodiscard]] PromptColumn make_prompt_column(Session& session, const RunKey& key, const TaskSlot<PromptLines>& slot,
+                                              const PromptGrid& grid);
 
 void draw_prompt_column(Context& context, const PromptColumn& one, const PromptGrid& grid, const PromptSearch& search);
 
 /// Returns the token under the mouse, or −1.
-int64_t token_under_mouse(const PromptColumn& one, const PromptGrid& grid);
+[[nodiscard]] int64_t token_under_mouse(const PromptColumn& one, const PromptGrid& grid);
 
-const Note* note_at_token(const Document& document, int64_t token);
+[[nodiscard]] const Note* note_at_token(const Document& document, int64_t token);
 
 }  // namespace kvscope::gui

@@ -29,23 +29,23 @@ struct PromptLines {
     std::vector<size_t> turned;        ///< lines in right-to-left paragraphs, ascending
     uint64_t prompt = 0;               ///< PromptText::number of the prompt
 
-    size_t size() const { return begins.size() - 1; }
-    std::span<const PlacedToken> line(size_t i) const {
+    [[nodiscard]] size_t size() const { return begins.size() - 1; }
+    [[nodiscard]] std::span<const PlacedToken> line(size_t i) const {
         return std::span(placed).subspan(begins[i], begins[i + 1] - begins[i]);
     }
-    std::span<const JoinedTokens> joined_in(size_t line) const;
-    bool is_turned(size_t line) const { return std::binary_search(turned.begin(), turned.end(), line); }
+    [[nodiscard]] std::span<const JoinedTokens> joined_in(size_t line) const;
+    [[nodiscard]] bool is_turned(size_t line) const { return std::binary_search(turned.begin(), turned.end(), line); }
     /// Returns the line in which a token begins, or 0 for an empty prompt.
-    size_t line_of(int64_t token) const;
+    [[nodiscard]] size_t line_of(int64_t token) const;
 };
 
 /// Returns a text's width in cells. Wide East Asian characters and emoji take two cells, combining marks no cell.
-size_t text_width_in_cells(std::string_view shown);
+[[nodiscard]] size_t text_width_in_cells(std::string_view shown);
 
-bool is_right_to_left(std::string_view text);
+[[nodiscard]] bool is_right_to_left(std::string_view text);
 
 /// Breaks a prompt into lines: before words if possible, otherwise between tokens, and inside a token only if the token
 /// is wider than a line. Keeps line breaks in the text. Takes O(N) time, so do not call on the app's main thread.
-PromptLines break_lines(const PromptText& prompt, size_t cells_a_line);
+[[nodiscard]] PromptLines break_lines(const PromptText& prompt, size_t cells_a_line);
 
 }  // namespace kvscope::gui

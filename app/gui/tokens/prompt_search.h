@@ -15,11 +15,11 @@ class PromptSearch {
     void draw(Context& context, const Document& document);
 
     /// Returns the matches of the last draw(), or nullptr if there is no search.
-    const TokenSpans* found() const { return found_.get(); }
-    size_t current() const { return match_; }
+    [[nodiscard]] const TokenSpans* found() const { return found_.get(); }
+    [[nodiscard]] size_t current() const { return match_; }
 
  private:
-    const TokenSpans& matches(Context& context, const Document& document);
+    [[nodiscard]] const TokenSpans& matches(Context& context, const Document& document);
     void go_to(Context& context, const Document& document, const TokenSpans& found, bool back);
 
     std::shared_ptr<const TokenSpans> found_;    ///< matches in this frame

@@ -19,7 +19,7 @@ class ReadingPlace {
               int64_t token);
 
  private:
-    bool is_coming_back(const PromptLines& lines, float line_height, float room, int64_t token);
+    [[nodiscard]] bool is_coming_back(const PromptLines& lines, float line_height, float room, int64_t token);
 
     std::shared_ptr<const PromptLines> lines_;
     RunKey of_;

@@ -17,10 +17,10 @@ struct RunPair {
     size_t n_layers = 0;
     size_t n_rows = 0;  ///< the larger number of rows of the two runs
 
-    bool merges() const { return a->merges() || b->merges(); }
+    [[nodiscard]] bool merges() const { return a->merges() || b->merges(); }
     /// Returns the entries of a token in one row or in all rows of a layer. A token in an entry of n tokens counts 1/n.
-    double entries(const trace::Kept& kept, size_t layer, size_t row, uint32_t token) const;
-    double entries(const trace::Kept& kept, size_t layer, uint32_t token) const;
+    [[nodiscard]] double entries(const trace::Kept& kept, size_t layer, size_t row, uint32_t token) const;
+    [[nodiscard]] double entries(const trace::Kept& kept, size_t layer, uint32_t token) const;
 };
 
 /// Differences between the kept sets of runs A and B.
@@ -34,10 +34,10 @@ struct RunDifference {
 /// @param layer layer whose heads are the map's rows, or −1 for a map with a row per layer
 /// @param classes whether the map's values are classes: 0 if no run keeps the token, 1 if both do, 2 only A, 3 only B
 /// @throws std::runtime_error if the runs cannot be compared
-RunDifference compare_kept_tokens(const RunAt& a, const RunAt& b, int layer, bool classes);
+[[nodiscard]] RunDifference compare_kept_tokens(const RunAt& a, const RunAt& b, int layer, bool classes);
 
 /// Maps a difference in heads to a color value. One head is clearly visible, and fractions of a head are fainter.
 /// Returns NaN for zero, which has the background color.
-float scale_difference_to_color(float difference, float most);
+[[nodiscard]] float scale_difference_to_color(float difference, float most);
 
 }  // namespace kvscope::gui

@@ -11,7 +11,7 @@ namespace kvscope::gui {
 class SpanAnswers {
  public:
     /// Returns the height that draw() needs in pixels, or 0 if nothing is selected or marked.
-    float height(Context& context, const Document& document, size_t n_runs) const;
+    [[nodiscard]] float height(Context& context, const Document& document, size_t n_runs) const;
     void draw(Context& context, const Document& document);
 
     bool is_open = false;  ///< whether each run has its own line

@@ -13,7 +13,7 @@ namespace kvscope::gui {
 /// Heat maps on the GPU, updated when their pyramids change.
 class MapStore {
  public:
-    const HeatMap& get(const std::string& slot, const std::shared_ptr<const Pyramid>& pyramid);
+    [[nodiscard]] const HeatMap& get(const std::string& slot, const std::shared_ptr<const Pyramid>& pyramid);
     void drop_unused();
 
  private:
@@ -42,12 +42,12 @@ struct DrawnTokenMap {
     float right = 0;
     int entered = -1;            ///< row that was double-clicked, or −1
     int64_t entered_token = -1;  ///< token that was double-clicked, or −1
-    bool is_visible() const { return right > left; }
+    [[nodiscard]] bool is_visible() const { return right > left; }
 };
 
 /// Draws a token map with row numbers, selection, marks and pins on the session's token axis. The mouse selects, pans
 /// and zooms. Stacked maps end at the same x. @param size in pixels; 0 is the available width
-DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap& map);
+[[nodiscard]] DrawnTokenMap draw_token_map(Context& context, const char* id, ImVec2 size, const TokenMap& map);
 
 void draw_token_axis(const Context& context, const DrawnTokenMap& place, int64_t n_tokens);
 

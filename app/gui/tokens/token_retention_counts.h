@@ -22,15 +22,15 @@ struct TokenRetentionCounts {
     double least_layers = 1, least_heads = 1;
 };
 
-TaskResult<TokenRetentionCounts> token_retention_counts(Session& session, const RunKey& key);
+[[nodiscard]] TaskResult<TokenRetentionCounts> token_retention_counts(Session& session, const RunKey& key);
 
 /// Returns the largest difference between A and B in the number of layers that keep a token, or 1 for no difference.
-double largest_layer_count_difference(const TokenRetentionCounts& a, const TokenRetentionCounts& b);
+[[nodiscard]] double largest_layer_count_difference(const TokenRetentionCounts& a, const TokenRetentionCounts& b);
 
 /// Describes where a token is kept, e.g. "2 of 30 layers, 3 of 90 heads: 0, 4".
-std::string describe_where_kept(const trace::Kept& kept, int64_t token);
+[[nodiscard]] std::string describe_where_kept(const trace::Kept& kept, int64_t token);
 
 /// Returns the colors of the counts. Zero has the background color. The scale is logarithmic if `least` is below 1.
-MapColors retention_count_colors(const Theme& theme, size_t most, double least);
+[[nodiscard]] MapColors retention_count_colors(const Theme& theme, size_t most, double least);
 
 }  // namespace kvscope::gui

@@ -29,7 +29,7 @@ class Actions {
     /// type or edit run no action. `is_view_focused` enables keys that type a character.
     void handle_keys(bool is_view_focused);
     /// Whether letter keys run actions: a view has the keyboard focus, and no text was typed within the last second.
-    bool takes_single_keys() const { return takes_single_keys_; }
+    [[nodiscard]] bool takes_single_keys() const { return takes_single_keys_; }
     void draw_menu(const char* menu);
 
     void open_palette() { palette_wanted_ = true; }
@@ -41,8 +41,8 @@ class Actions {
     std::function<void(const std::string& search, std::vector<Action>& before, std::vector<Action>& behind)>
         add_for_search;
 
-    const std::vector<Action>& all() const { return actions_; }
-    const std::string& last() const { return last_; }
+    [[nodiscard]] const std::vector<Action>& all() const { return actions_; }
+    [[nodiscard]] const std::string& last() const { return last_; }
     void start(const Action& action);
     std::function<void(const std::string& name)> before_start;
     /// Called with the message of an exception that an action throws. Without on_failure, the exception propagates.
@@ -61,13 +61,13 @@ class Actions {
 };
 
 /// Whether these keys were pressed, no matter which item has the keyboard.
-bool is_shortcut_pressed(ImGuiKeyChord key);
+[[nodiscard]] bool is_shortcut_pressed(ImGuiKeyChord key);
 
 /// Returns the key that shows or hides a run: 1 to 9, Shift+1 to 9, then Ctrl+1 to 9. Returns 0 for run 28 and later.
-ImGuiKeyChord run_visibility_key(int number);
+[[nodiscard]] ImGuiKeyChord run_visibility_key(int number);
 constexpr int n_run_keys = 27;
 
-std::string shortcut_text(ImGuiKeyChord key);
-std::string shortcut_text(const Action& action);
+[[nodiscard]] std::string shortcut_text(ImGuiKeyChord key);
+[[nodiscard]] std::string shortcut_text(const Action& action);
 
 }  // namespace kvscope::gui

@@ -33,7 +33,7 @@ class FileDialog {
     void ask(Question question);
     /// Draws the dialog if it is open. Call once per frame. `draw_above` can draw a question above the dialog. Returns
     /// whether the dialog is open and has called `draw_above`.
-    bool draw(const std::function<void()>& draw_above = {});
+    [[nodiscard]] bool draw(const std::function<void()>& draw_above = {});
 
  private:
     struct Entry {
@@ -42,19 +42,19 @@ class FileDialog {
         uintmax_t bytes;
     };
     void list_folder();
-    std::filesystem::path typed_path() const;
+    [[nodiscard]] std::filesystem::path typed_path() const;
     /// Returns the next (`step` 1) or previous (−1) entry, or the first entry that begins with the typed text.
-    const Entry* neighbour(std::string_view typed, int step) const;
-    static int step_through(ImGuiInputTextCallbackData* data);
-    std::string objection_to(const std::filesystem::path& path) const;
+    [[nodiscard]] const Entry* neighbour(std::string_view typed, int step) const;
+    [[nodiscard]] static int step_through(ImGuiInputTextCallbackData* data);
+    [[nodiscard]] std::string objection_to(const std::filesystem::path& path) const;
     void go_to(const std::filesystem::path& folder);
     void draw_filter();
-    bool draw_entries();
-    bool draw_field();
+    [[nodiscard]] bool draw_entries();
+    [[nodiscard]] bool draw_field();
     void draw_remark(const std::filesystem::path& path) const;
-    bool draw_buttons(const std::filesystem::path& path) const;
-    bool is_entered(const std::filesystem::path& path) const;
-    std::string error_of(const std::filesystem::path& path) const;
+    [[nodiscard]] bool draw_buttons(const std::filesystem::path& path) const;
+    [[nodiscard]] bool is_entered(const std::filesystem::path& path) const;
+    [[nodiscard]] std::string error_of(const std::filesystem::path& path) const;
     void choose(const std::filesystem::path& path);
 
     Question question_;
@@ -70,6 +70,6 @@ class FileDialog {
 };
 
 /// Returns the typed path with "~" and "~/…" expanded to the home folder.
-std::filesystem::path expand_tilde(const std::string& typed);
+[[nodiscard]] std::filesystem::path expand_tilde(const std::string& typed);
 
 }  // namespace kvscope::gui

@@ -12,7 +12,7 @@ class TemporaryPng {
     ~TemporaryPng();
     TemporaryPng(const TemporaryPng&) = delete;
     TemporaryPng& operator=(const TemporaryPng&) = delete;
-    const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
     std::filesystem::path path_;

@@ -20,9 +20,9 @@ struct LogLine {
 void start_keeping_log_lines();
 
 /// Returns the lines logged since `version` and updates `version`. Can be called from any thread.
-std::vector<LogLine> log_lines_since(uint64_t& version);
+[[nodiscard]] std::vector<LogLine> log_lines_since(uint64_t& version);
 
 /// Formats a line as text, e.g. "12:03:59.123 warning text".
-std::string log_line_text(const LogLine& line);
+[[nodiscard]] std::string log_line_text(const LogLine& line);
 
 }  // namespace kvscope::gui

@@ -16,15 +16,15 @@ class MemoryChoice {
  public:
     /// Draws the fields "memory at … tokens of …", wrapped if necessary. `model` is the trace's model.
     void draw(const trace::ModelAttributes& model, const ModelNames& names);
-    std::optional<analysis::MemoryAt> at(const trace::ModelAttributes& model) const;
+    [[nodiscard]] std::optional<analysis::MemoryAt> at(const trace::ModelAttributes& model) const;
 
-    bool is_on() const { return is_on_; }
+    [[nodiscard]] bool is_on() const { return is_on_; }
 
     void save(nlohmann::json& state) const;
     void load(const nlohmann::json& state);
 
  private:
-    analysis::CacheShape shape(const trace::ModelAttributes& model) const;
+    [[nodiscard]] analysis::CacheShape shape(const trace::ModelAttributes& model) const;
 
     bool is_on_ = false;
     int64_t n_tokens_ = 131'072;

@@ -14,7 +14,8 @@ struct CellTitle {
 };
 
 /// Returns the titles: the traces' names, "A − B" for a difference, or none for a single trace.
-std::vector<CellTitle> titles_of_side_by_side_traces(const Session& session, const FigureRequest& request);
+[[nodiscard]] std::vector<CellTitle> titles_of_side_by_side_traces(const Session& session,
+                                                                   const FigureRequest& request);
 
 /// Draws a child window for each title, side by side, or stacked if there is more height than width.
 void draw_panel_per_trace(const Context& context, const char* id, ImVec2 size, const std::vector<CellTitle>& titles,

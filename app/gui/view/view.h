@@ -60,12 +60,12 @@ class View {
     /// Draws the view between ImGui::Begin and End. Without data, draws one line that says what is missing.
     virtual void draw(Context& context) = 0;
 
-    virtual std::optional<FigureRequest> figure(const Session&) const { return std::nullopt; }
+    [[nodiscard]] virtual std::optional<FigureRequest> figure(const Session&) const { return std::nullopt; }
 
-    virtual std::optional<analysis::Table> table() const { return std::nullopt; }
+    [[nodiscard]] virtual std::optional<analysis::Table> table() const { return std::nullopt; }
 
     /// Returns the view's mouse and key help as pairs of input and effect. `?` shows the help.
-    virtual std::vector<std::pair<std::string, std::string>> help() const { return {}; }
+    [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> help() const { return {}; }
 
     /// Resets the zoom so that everything is visible (key F).
     virtual void fit() {}
@@ -73,21 +73,21 @@ class View {
     virtual void start() {}
 
     /// Accepts a file that was dropped or named on the command line. Returns false if the view cannot read the file.
-    virtual bool take_file(const std::filesystem::path&) { return false; }
+    [[nodiscard]] virtual bool take_file(const std::filesystem::path&) { return false; }
     /// Adds actions to the palette while the view is open. An action may run after the view has closed, so `lifetime`
     /// must guard the action.
     virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
     }
 
     /// Returns the labels of the commands for the palette. draw() handles each with command_button() or takes_call().
-    virtual std::vector<std::string> commands() const { return {}; }
+    [[nodiscard]] virtual std::vector<std::string> commands() const { return {}; }
     /// Requests a command, which the next draw() executes.
     void request_command(const std::string& command) { called_ = command; }
     /// Reports a requested command that is not available. Call after draw().
     void end_call(const ViewHost& host);
 
     /// Whether the view holds text that must not be lost. A closed view with text is kept for reopening.
-    virtual bool holds_text() const { return false; }
+    [[nodiscard]] virtual bool holds_text() const { return false; }
 
     virtual void save(nlohmann::json&) const {}
     virtual void load(const nlohmann::json&) {}
@@ -97,9 +97,9 @@ class View {
 
  protected:
     /// Draws a command's button. Returns true if it was pressed, or if request_command() requested the enabled command.
-    bool command_button(const char* label);
+    [[nodiscard]] bool command_button(const char* label);
     /// Returns true once if this command was requested. Call only while the command is available.
-    bool takes_call(std::string_view command);
+    [[nodiscard]] bool takes_call(std::string_view command);
 
     Lifetime lifetime;
 
@@ -124,14 +124,14 @@ struct ViewKind {
     Sketch sketch{};  ///< picture in the picker, or empty
 };
 
-const std::vector<ViewKind>& view_kinds();
-const ViewKind* find_view_kind(const std::string& name);
+[[nodiscard]] const std::vector<ViewKind>& view_kinds();
+[[nodiscard]] const ViewKind* find_view_kind(const std::string& name);
 
 /// Draws "Nothing to show: …" in the center of the remaining space.
 void draw_nothing(const Context& context, const std::string& why);
 
 /// Returns why a trace shows no prompt, as a sentence: the prompt is not written yet, or the trace has none.
-std::string why_no_prompt(const Document& document);
+[[nodiscard]] std::string why_no_prompt(const Document& document);
 void draw_error(const Context& context, const std::string& what);
 
 }  // namespace kvscope::gui

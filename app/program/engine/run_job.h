@@ -49,21 +49,21 @@ struct RunOutcome {
 };
 
 /// Returns a job that runs twelve policies at two budgets on the demo prompt.
-RunJob demo_job(const std::filesystem::path& output);
+[[nodiscard]] RunJob demo_job(const std::filesystem::path& output);
 
 /// Returns each run once, the full run first. @throws std::invalid_argument for malformed policies or budgets
-std::vector<engine::RunPlan> run_plans_of_job(const RunJob& job);
+[[nodiscard]] std::vector<engine::RunPlan> run_plans_of_job(const RunJob& job);
 
 /// Returns one line for each setting without effect, such as an unused budget or a repeated run. @throws as
 /// run_plans_of_job
-std::vector<std::string> settings_without_effect(const RunJob& job);
+[[nodiscard]] std::vector<std::string> settings_without_effect(const RunJob& job);
 
 /// Checks that the trace in `prompt_from` is readable. @throws as trace::Reader
 void check_prompt_trace_is_readable(const RunJob& job);
 
 /// Returns one line per budget for this prompt: "budget 0.1: 195 of 1948 entries kept (10.0 %), …".
-std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, const engine::Prompt& prompt,
-                                      const engine::Transformer& model);
+[[nodiscard]] std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans,
+                                                    const engine::Prompt& prompt, const engine::Transformer& model);
 
 /// Removes the `.part` folder of a trace without results. The folder would make a corrected command fail.
 void remove_part_folder_without_results(const std::filesystem::path& output);
@@ -78,7 +78,7 @@ void check_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, con
 /// Runs the job and writes its trace. Adds missing prompts and runs to an existing trace of the same recipe. The job
 /// must also name the prompts that this trace already contains. Callbacks get the trace's prompt numbers.
 /// @throws std::invalid_argument for wrong usage; engine::Cancelled, after which finished runs remain in the trace
-RunOutcome run_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
-                   engine::Progress& progress, const RunEvents& events = {});
+[[nodiscard]] RunOutcome run_job(const RunJob& job, const std::vector<engine::RunPlan>& plans,
+                                 const engine::Model& model, engine::Progress& progress, const RunEvents& events = {});
 
 }  // namespace kvscope::program

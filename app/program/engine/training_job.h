@@ -28,7 +28,7 @@ struct TrainingJob {
 
     /// Sets the output and the state files next to it, from which a stopped training resumes.
     void set_output(const std::filesystem::path& path);
-    bool was_begun() const;
+    [[nodiscard]] bool was_begun() const;
     void forget() const;
 };
 
