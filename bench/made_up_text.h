@@ -13,8 +13,8 @@ struct MadeUpText {
 };
 
 /// Returns paragraphs in several scripts, with emoji, numbers and lines of code. Equal seeds give equal text.
-MadeUpText made_up_text(std::size_t n_tokens, std::uint64_t seed);
+[[nodiscard]] MadeUpText made_up_text(std::size_t n_tokens, std::uint64_t seed);
 
-int made_up_vocabulary_size();
+[[nodiscard]] int made_up_vocabulary_size();
 
 }  // namespace kvscope::bench

@@ -20,8 +20,8 @@ class Random {
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
         return z ^ (z >> 31);
     }
-    float uniform() { return static_cast<float>(next() >> 40) / 16777216.0F; }
-    std::size_t below(std::size_t end) { return static_cast<std::size_t>(next() % end); }
+    [[nodiscard]] float uniform() { return static_cast<float>(next() >> 40) / 16777216.0F; }
+    [[nodiscard]] std::size_t below(std::size_t end) { return static_cast<std::size_t>(next() % end); }
 
  private:
     std::uint64_t state_;
