@@ -25,18 +25,18 @@ class ActiveRun {
     ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
               const ExperimentOptions& options, DeduplicatedScores& pool);
 
-    int index() const { return index_; }
-    bool failed() const { return record.status == "failed"; }
+    [[nodiscard]] int index() const { return index_; }
+    [[nodiscard]] bool failed() const { return record.status == "failed"; }
     void fail(const std::string& message);
-    bool is_full() const { return record.policy == "full"; }
-    const policies::Needs& needs() const { return needs_; }
-    const policies::PassPlan& pass() const { return pass_; }
-    bool filters() const { return pass_.filter_layer >= 0 || pass_.classification; }
-    bool looks_ahead() const { return pass_.lookahead > 0; }
-    bool reads_entries() const;
-    bool awaits_answer() const { return needs_.answer_attention; }
+    [[nodiscard]] bool is_full() const { return record.policy == "full"; }
+    [[nodiscard]] const policies::Needs& needs() const { return needs_; }
+    [[nodiscard]] const policies::PassPlan& pass() const { return pass_; }
+    [[nodiscard]] bool filters() const { return pass_.filter_layer >= 0 || pass_.classification; }
+    [[nodiscard]] bool looks_ahead() const { return pass_.lookahead > 0; }
+    [[nodiscard]] bool reads_entries() const;
+    [[nodiscard]] bool awaits_answer() const { return needs_.answer_attention; }
 
-    int n_prepared() const { return !failed() && policy_->prepares() ? model_.shape().n_layers : 0; }
+    [[nodiscard]] int n_prepared() const { return !failed() && policy_->prepares() ? model_.shape().n_layers : 0; }
     /// Lets the policy examine one layer's weights before the prompt is read.
     void prepare(int layer);
 
@@ -49,45 +49,47 @@ class ActiveRun {
                         std::span<const float> window_attention);
     /// Like begin_decision(), but for the draft cache from which the policy generates lookahead tokens.
     void begin_draft(policies::LayerObservations& observations, const DenseLayer& dense);
-    bool has_decision() const { return decision_.has_value(); }
+    [[nodiscard]] bool has_decision() const { return decision_.has_value(); }
     /// Lets the policy select entries, on any thread. @param beside_others whether other runs select at the same time
     void choose(bool beside_others);
     /// Copies the selected entries, or records the failure. @param later see RunCache::compress
     void take(std::vector<kernels::RowCopy>* later = nullptr);
     void add_select_seconds(double seconds) { select_seconds_ += seconds; }
 
-    RunCache& draft_cache() { return *draft_; }
+    [[nodiscard]] RunCache& draft_cache() { return *draft_; }
     void drop_draft() { draft_.reset(); }
 
     void filter(policies::LayerObservations& observations);
-    const std::vector<uint32_t>& filtered() const { return filtered_.rows[0]; }
+    [[nodiscard]] const std::vector<uint32_t>& filtered() const { return filtered_.rows[0]; }
     void adopt_filtered(const DenseCache& cache, std::span<const float> window_attention);
 
     /// Whether the run reads the prompt in chunks and merges entries after each chunk.
-    bool reads_in_chunks() const { return pass_.chunk > 0; }
-    ChunkedRun chunked(bool measure_error);
+    [[nodiscard]] bool reads_in_chunks() const { return pass_.chunk > 0; }
+    [[nodiscard]] ChunkedRun chunked(bool measure_error);
     /// Takes the cache and results of a prompt that was read in chunks.
     void adopt_chunked(ChunkedRun& read, std::span<const float> window_attention);
 
     void finish_prompt(const std::vector<float>& last_logits);
 
-    RunCache& cache() { return *cache_; }
-    std::unique_ptr<policies::Policy> take_policy() { return std::move(policy_); }
-    int64_t position() const { return position_; }
-    const std::vector<float>& first_logits() const { return first_logits_; }
+    [[nodiscard]] RunCache& cache() { return *cache_; }
+    [[nodiscard]] std::unique_ptr<policies::Policy> take_policy() { return std::move(policy_); }
+    [[nodiscard]] int64_t position() const { return position_; }
+    [[nodiscard]] const std::vector<float>& first_logits() const { return first_logits_; }
     void set_first_logits(std::vector<float> logits) { first_logits_ = std::move(logits); }
-    bool evicts_while_decoding() const { return policy_->acts_while_decoding(); }
-    policies::Policy* acting() const { return policy_->changes_while_decoding() ? policy_.get() : nullptr; }
+    [[nodiscard]] bool evicts_while_decoding() const { return policy_->acts_while_decoding(); }
+    [[nodiscard]] policies::Policy* acting() const {
+        return policy_->changes_while_decoding() ? policy_.get() : nullptr;
+    }
 
     trace::RunRecord record;  ///< without scores, which several runs may share
-    trace::RunRecord whole_record(ScoreBuffer& room) const;
-    trace::RunRecord whole_record() const {
+    [[nodiscard]] trace::RunRecord whole_record(ScoreBuffer& room) const;
+    [[nodiscard]] trace::RunRecord whole_record() const {
         ScoreBuffer room;
         return whole_record(room);
     }
     /// Returns the seconds of all decisions, including decisions in parallel with other runs.
-    double select_seconds() const { return select_seconds_; }
-    double select_seconds_alone() const { return select_seconds_ - seconds_beside_; }
+    [[nodiscard]] double select_seconds() const { return select_seconds_; }
+    [[nodiscard]] double select_seconds_alone() const { return select_seconds_ - seconds_beside_; }
 
  private:
     struct Decision {
@@ -112,8 +114,8 @@ class ActiveRun {
                                std::span<const float> window_attention);
     void record_storage_error(policies::LayerObservations& observations);
     void record_bytes();
-    bool is_apart() const;
-    const Transformer& model_of_cache() const;
+    [[nodiscard]] bool is_apart() const;
+    [[nodiscard]] const Transformer& model_of_cache() const;
 
     const Transformer& model_;
     DeduplicatedScores& pool_;

@@ -15,8 +15,8 @@ class TunedMap {
     explicit TunedMap(const policies::Matrix& from);
 
     /// The transposed map, (outputs, inputs) f32, contiguous.
-    const at::Tensor& weights() const { return weights_; }
-    policies::Matrix matrix() const;
+    [[nodiscard]] const at::Tensor& weights() const { return weights_; }
+    [[nodiscard]] policies::Matrix matrix() const;
 
     /// Performs step t, counted from 1, of AdamW (Loshchilov and Hutter, 2019, algorithm 2) with PyTorch's betas 0.9
     /// and 0.999 and weight decay 0.01: m = 0.9 m + 0.1 g, v = 0.999 v + 0.001 g^2,

@@ -35,8 +35,8 @@ struct AnswerTools {
     Progress& progress;
 };
 
-OnToken make_token_callback(std::span<ActiveRun* const> runs, const Experiment& owner);
-AskSwitch make_switch_callback(std::span<ActiveRun* const> runs, const Experiment& owner);
+[[nodiscard]] OnToken make_token_callback(std::span<ActiveRun* const> runs, const Experiment& owner);
+[[nodiscard]] AskSwitch make_switch_callback(std::span<ActiveRun* const> runs, const Experiment& owner);
 
 /// Decodes the answers of all runs to one question, compares each with the full run's answer, and writes them.
 /// If the full run fails, the other runs are written without comparison.
@@ -62,7 +62,7 @@ class AnswerWriter {
     void read_reference(Progress& shown);
     void compare(std::vector<Comparison>& comparisons, Progress& shown);
     void write(size_t i, const Comparison& comparison, ScoreBuffer& room);
-    const Transformer& transformer() const { return tools_.model.transformer(); }
+    [[nodiscard]] const Transformer& transformer() const { return tools_.model.transformer(); }
 
     const AnswerTools& tools_;
     int prompt_;

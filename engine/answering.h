@@ -23,7 +23,7 @@ struct AnswerStart {
     std::string error{};  ///< why decoding cannot start; empty if it can
     policies::StorageSwitching switching{};
 
-    Sequence sequence() { return {&cache, position, 0, acting, run, error, switching}; }
+    [[nodiscard]] Sequence sequence() { return {&cache, position, 0, acting, run, error, switching}; }
 };
 
 class Answering {
@@ -46,12 +46,12 @@ class Answering {
 
     /// Returns the full run's predictions at each step of its answer, from a cache that ends with the prompt.
     /// @param attention receives answer_attention() of the first n_context tokens; may be nullptr
-    FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,
-                            std::vector<float>* attention, Progress& progress);
+    [[nodiscard]] FullReference reference(AnswerStart& full, const Generation& answer, int64_t n_context,
+                                          std::vector<float>* attention, Progress& progress);
 
     /// Compares each start with the full run's answer. The caches must end with the prompt.
-    std::vector<Comparison> compare(const FullReference& reference, std::span<AnswerStart* const> starts,
-                                    Progress& progress);
+    [[nodiscard]] std::vector<Comparison> compare(const FullReference& reference, std::span<AnswerStart* const> starts,
+                                                  Progress& progress);
 
     /// Sets `attention_lost`, except for failed comparisons and runs that evict while decoding.
     void add_attention_lost(const RunCache& full, const FullReference& reference, int64_t n_context,
@@ -59,7 +59,7 @@ class Answering {
                             Progress& progress);
 
  private:
-    const Transformer& transformer() const { return model_.transformer(); }
+    [[nodiscard]] const Transformer& transformer() const { return model_.transformer(); }
 
     const Model& model_;
     const ExperimentOptions& options_;

@@ -18,7 +18,7 @@ class Calibration {
     /// Computes the moments, or loads them from the user's cache.
     Calibration(const Model& model, Progress& progress);
 
-    std::vector<double> moments(int layer, policies::Projected which) const;
+    [[nodiscard]] std::vector<double> moments(int layer, policies::Projected which) const;
 
  private:
     size_t width_;             ///< G d

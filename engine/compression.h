@@ -37,17 +37,17 @@ class Compression {
                   std::unique_ptr<PrefillObservations>* prefill_observations = nullptr);
 
  private:
-    const Transformer& transformer() const { return model_.transformer(); }
+    [[nodiscard]] const Transformer& transformer() const { return model_.transformer(); }
     void classify(const Prompt& prompt, Runs& runs);
     void work_out(PrefillLayer& layer, const LayersAsked& before, Runs& runs);
-    std::vector<ActiveRun*> show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
-                                       std::span<const float> attention);
+    [[nodiscard]] std::vector<ActiveRun*> show_layer(PrefillLayer& layer, Runs& runs, std::span<const int> tail_of_run,
+                                                     std::span<const float> attention);
     void record_alignment(std::span<const int32_t> ids, trace::PromptRecord& record);
     void decide_by_lookahead(const Prompt& prompt, Runs& runs, const Held& held, std::span<const float> last_logits,
                              std::span<const float> attention);
     void read_in_chunks(const Prompt& prompt, Runs& runs, std::span<const float> attention);
-    bool finish_runs(const Prompt& prompt, Runs& runs, int64_t room, const PrefillResult& result,
-                     std::span<const float> attention);
+    [[nodiscard]] bool finish_runs(const Prompt& prompt, Runs& runs, int64_t room, const PrefillResult& result,
+                                   std::span<const float> attention);
     void run_again(const Prompt& prompt, ActiveRun& run, int64_t room, std::span<const float> attention);
 
     const Model& model_;

@@ -19,17 +19,17 @@ class DeduplicatedScores {
     using Shared = std::shared_ptr<const std::vector<T>>;
 
     /// Returns the scores. Shares the memory of equal scores that are still in use.
-    Shared<float> keep(const policies::Scores<float>& scores) { return keep(scores, f32_); }
-    Shared<double> keep(const policies::Scores<double>& scores) { return keep(scores, f64_); }
+    [[nodiscard]] Shared<float> keep(const policies::Scores<float>& scores) { return keep(scores, f32_); }
+    [[nodiscard]] Shared<double> keep(const policies::Scores<double>& scores) { return keep(scores, f64_); }
 
-    size_t bytes() const;
+    [[nodiscard]] size_t bytes() const;
 
  private:
     template <class T>
     using Known = std::unordered_multimap<size_t, std::weak_ptr<const std::vector<T>>>;  ///< scores by hash
 
     template <class T>
-    static Shared<T> keep(const policies::Scores<T>& scores, Known<T>& known);
+    [[nodiscard]] static Shared<T> keep(const policies::Scores<T>& scores, Known<T>& known);
 
     Known<float> f32_;
     Known<double> f64_;
@@ -38,14 +38,19 @@ class DeduplicatedScores {
 /// Reusable memory for the scores of one record at a time. Allocating memory takes longer than copying the scores.
 class ScoreBuffer {
  public:
-    std::vector<float> join(std::span<const DeduplicatedScores::Shared<float>> layers) { return join(layers, f32_); }
-    std::vector<double> join(std::span<const DeduplicatedScores::Shared<double>> layers) { return join(layers, f64_); }
+    [[nodiscard]] std::vector<float> join(std::span<const DeduplicatedScores::Shared<float>> layers) {
+        return join(layers, f32_);
+    }
+    [[nodiscard]] std::vector<double> join(std::span<const DeduplicatedScores::Shared<double>> layers) {
+        return join(layers, f64_);
+    }
     /// Takes back the memory that join() lent to the record. Call it after the last use of the record.
     void take_back(trace::RunRecord& record);
 
  private:
     template <class T>
-    static std::vector<T> join(std::span<const DeduplicatedScores::Shared<T>> layers, std::vector<T>& room);
+    [[nodiscard]] static std::vector<T> join(std::span<const DeduplicatedScores::Shared<T>> layers,
+                                             std::vector<T>& room);
 
     std::vector<float> f32_;
     std::vector<double> f64_;

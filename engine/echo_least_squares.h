@@ -26,15 +26,15 @@ class Moments {
     /// Returns the map W that minimizes |X W - Y|^2 + ridge mean(diag X'X) |W|^2. X holds all D numbers of the first
     /// layer and the first D_local numbers of the layer. Y holds the layer's other numbers. May raise the ridge.
     /// @throws RunError if the sums are not finite
-    policies::Matrix solved(double ridge, Inputs given) const;
+    [[nodiscard]] policies::Matrix solved(double ridge, Inputs given) const;
 
     /// Returns |X W - Y| / |Y|; 0 if Y is 0.
-    double error(const policies::Matrix& map) const;
+    [[nodiscard]] double error(const policies::Matrix& map) const;
 
-    std::span<double> sums() { return {sums_.data(), static_cast<size_t>(sums_.size())}; }
+    [[nodiscard]] std::span<double> sums() { return {sums_.data(), static_cast<size_t>(sums_.size())}; }
 
  private:
-    Eigen::Index outputs() const { return sums_.rows() - inputs_; }
+    [[nodiscard]] Eigen::Index outputs() const { return sums_.rows() - inputs_; }
 
     Eigen::Index inputs_;
     Matrix sums_;
@@ -45,6 +45,6 @@ struct LayerMoments {
 };
 using EchoMoments = std::map<int, LayerMoments>;
 
-ResumableState::Parts moments_as_bytes(EchoMoments& moments);
+[[nodiscard]] ResumableState::Parts moments_as_bytes(EchoMoments& moments);
 
 }  // namespace kvscope::engine

@@ -39,17 +39,18 @@ struct EchoTraining {
 
 /// Returns the layout nearest to the ratio, without maps.
 /// @throws policies::EchoMapsError for an impossible ratio; UsageError if the layout rebuilds nothing
-policies::EchoMaps make_echo_map_layout(const Model& model, double ratio);
+[[nodiscard]] policies::EchoMaps make_echo_map_layout(const Model& model, double ratio);
 
 /// Returns the maps with the smallest mean squared error of keys (before RoPE) and values over the text, as in EchoKV's
 /// first stage. A map W minimizes |X W - Y|^2 + ridge mean(diag X'X) |W|^2.
 /// @throws policies::EchoMapsError for an impossible ratio; UsageError for a short text or options out of range
-EchoTraining train_echo_maps(const Model& model, std::span<const int32_t> ids, const EchoTrainingOptions& options,
-                             Progress& progress);
+[[nodiscard]] EchoTraining train_echo_maps(const Model& model, std::span<const int32_t> ids,
+                                           const EchoTrainingOptions& options, Progress& progress);
 
 /// Returns the maps' errors on another text. @throws UsageError if the text is too short
-std::map<int, EchoError> measure_echokv_map_errors(const Model& model, const policies::EchoMaps& maps,
-                                                   std::span<const int32_t> ids, const EchoTrainingOptions& options,
-                                                   Progress& progress);
+[[nodiscard]] std::map<int, EchoError> measure_echokv_map_errors(const Model& model, const policies::EchoMaps& maps,
+                                                                 std::span<const int32_t> ids,
+                                                                 const EchoTrainingOptions& options,
+                                                                 Progress& progress);
 
 }  // namespace kvscope::engine

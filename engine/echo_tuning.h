@@ -19,7 +19,7 @@ struct EchoStep {
     /// Square root of (loss / mean square of the reference values). For qk_kl: mean divergence in nats.
     double error = 0;
 
-    friend bool operator==(const EchoStep&, const EchoStep&) = default;
+    [[nodiscard]] friend bool operator==(const EchoStep&, const EchoStep&) = default;
 };
 
 struct EchoTuningOptions {
@@ -37,18 +37,20 @@ struct EchoTuningOptions {
 
 /// Returns random maps, uniform in [-1 / sqrt(inputs), 1 / sqrt(inputs)] like PyTorch's nn.Linear, drawn row by row
 /// from policies::row_random(seed, layer, 0 for keys or 1 for values). @throws as make_echo_map_layout()
-policies::EchoMaps make_random_echo_maps(const Model& model, double ratio, uint64_t seed);
+[[nodiscard]] policies::EchoMaps make_random_echo_maps(const Model& model, double ratio, uint64_t seed);
 
 /// Tunes the maps by gradient descent. Step t of T, counted from 0, reads one sequence with the uncompressed model and
 /// changes each map by AdamW (TunedMap::step) with the rate r / 2 (1 + cos(pi t / T)). Sequences begin at
 /// SplitMix64(seed) modulo the number of possible places. `maps` changes only after the last step.
 /// @returns all steps, including resumed steps
 /// @throws UsageError for a short text, options out of range, or another file at the state's path
-std::vector<EchoStep> tune_echo_maps(const Model& model, policies::EchoMaps& maps, std::span<const int32_t> ids,
-                                     const EchoTuningOptions& options, Progress& progress);
+[[nodiscard]] std::vector<EchoStep> tune_echo_maps(const Model& model, policies::EchoMaps& maps,
+                                                   std::span<const int32_t> ids, const EchoTuningOptions& options,
+                                                   Progress& progress);
 
-double evaluate_echo_loss(const Model& model, const policies::EchoMaps& maps, std::span<const int32_t> ids,
-                          const EchoTuningOptions& options, Progress& progress);
+[[nodiscard]] double evaluate_echo_loss(const Model& model, const policies::EchoMaps& maps,
+                                        std::span<const int32_t> ids, const EchoTuningOptions& options,
+                                        Progress& progress);
 
 /// @throws UsageError if the path exists and is not a state of tune_echo_maps()
 void refuse_foreign_state_file(const std::filesystem::path& path);

@@ -17,7 +17,7 @@ enum class EchoLoss {
     qk_kl         ///< KL(A || A~) of attention with true keys A and rebuilt keys A~; needs no values
 };
 
-std::string_view echo_loss_name(EchoLoss loss);
+[[nodiscard]] std::string_view echo_loss_name(EchoLoss loss);
 
 struct EchoSequence {
     at::Tensor keys = {};     ///< (n, D) before RoPE
@@ -41,8 +41,8 @@ struct EchoLossSetup {
 /// Computes a layer's loss over one sequence, bit-identical for any number of threads.
 /// @param first keys and values of the group's first layer
 /// @param keys_map, values_map (outputs, inputs) f32, contiguous
-EchoLayerLoss compute_layer_loss(const EchoLossSetup& setup, int layer, const EchoSequence& first,
-                                 const EchoSequence& own, const at::Tensor& keys_map, const at::Tensor& values_map,
-                                 bool with_gradients);
+[[nodiscard]] EchoLayerLoss compute_layer_loss(const EchoLossSetup& setup, int layer, const EchoSequence& first,
+                                               const EchoSequence& own, const at::Tensor& keys_map,
+                                               const at::Tensor& values_map, bool with_gradients);
 
 }  // namespace kvscope::engine

@@ -27,9 +27,9 @@ struct RunPlan {
     /// Recipe entry (JSON) of a recorded run whose policy file is missing or changed; empty for other runs.
     std::string stored_entry = {};
 
-    std::string label() const;  ///< see policies::run_label()
+    [[nodiscard]] std::string label() const;  ///< see policies::run_label()
     /// Returns the label for messages. Omits the budget if the policy's parameters replace the budget.
-    std::string asked() const;
+    [[nodiscard]] std::string asked() const;
 };
 
 /// Options of an experiment. Options that belong to the model or to prompts have no effect here.
@@ -56,16 +56,16 @@ struct Timings {
 
 /// Returns a canonical description of a trace's contents. Only the same recipe resumes a trace.
 /// @throws checkpoint::CheckpointError if a policy's file cannot be read
-std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
-                        const ExperimentOptions& options);
+[[nodiscard]] std::string recipe_json(const Model& model, std::span<const Prompt> prompts,
+                                      std::span<const RunPlan> plans, const ExperimentOptions& options);
 
-std::string fingerprint_policy_files(const policies::PolicySpec& spec);
+[[nodiscard]] std::string fingerprint_policy_files(const policies::PolicySpec& spec);
 
 /// Puts the full run first and removes repeated full runs.
-std::vector<RunPlan> with_full_run_first(std::vector<RunPlan> plans);
+[[nodiscard]] std::vector<RunPlan> with_full_run_first(std::vector<RunPlan> plans);
 
 /// Groups prompts, by index, that have the same tokens before the question and hide the question from policies.
-std::vector<std::vector<int>> group_by_shared_context(std::span<const Prompt> prompts);
+[[nodiscard]] std::vector<std::vector<int>> group_by_shared_context(std::span<const Prompt> prompts);
 
 /// Runs many policies with one prefill per context. Writes each prompt and run to the trace when it is finished, and
 /// skips prompts and runs that the trace already contains.
@@ -98,13 +98,13 @@ class Experiment {
     void run(std::span<const Prompt> prompts);
 
     /// Moves out the last prefill, if `keep_prefill` is set; nullptr if the trace already contained the runs.
-    std::unique_ptr<PrefillObservations> take_prefill();
+    [[nodiscard]] std::unique_ptr<PrefillObservations> take_prefill();
 
     /// Moves out one cache per plan of the last context, if `keep_caches` is set; nullptr for failed or recorded runs.
-    std::vector<std::unique_ptr<Conversation>> take_caches();
+    [[nodiscard]] std::vector<std::unique_ptr<Conversation>> take_caches();
 
-    const Timings& timings() const;
-    int n_failed() const;
+    [[nodiscard]] const Timings& timings() const;
+    [[nodiscard]] int n_failed() const;
 
  private:
     Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer* writer,

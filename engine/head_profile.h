@@ -37,9 +37,9 @@ struct HeadProfile {
 /// step, for a needle of n tokens: R grows by 1 / n if the head's most attended token is in the needle and equals the
 /// generated token. R2 grows by attention / n for each needle token among the head's n most attended tokens.
 /// @throws UsageError if no prompt fits in the context; RunError if no answer is correct
-HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress);
+[[nodiscard]] HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress);
 
 /// Returns the JSON format of HeadKV: {"layer-head": [score, …], …}.
-std::string to_headkv_json(const HeadProfile& profile, const policies::ModelShape& shape);
+[[nodiscard]] std::string to_headkv_json(const HeadProfile& profile, const policies::ModelShape& shape);
 
 }  // namespace kvscope::engine

@@ -31,11 +31,11 @@ struct NeedleOptions {
 };
 
 /// @throws UsageError if the context is too short for another sentence, or the depth is outside [0, 1]
-NeedlePrompt make_needle_prompt(const checkpoint::Tokenizer& tokenizer, const NeedleOptions& options);
+[[nodiscard]] NeedlePrompt make_needle_prompt(const checkpoint::Tokenizer& tokenizer, const NeedleOptions& options);
 
 /// @throws UsageError if prompts of these lengths do not fit in a model's context
 void require_lengths_fit_context(std::span<const int64_t> lengths, int64_t n_new, int64_t context_length);
 
-double string_match_score(std::string_view prediction, std::string_view answer);
+[[nodiscard]] double string_match_score(std::string_view prediction, std::string_view answer);
 
 }  // namespace kvscope::engine

@@ -11,7 +11,7 @@ namespace kvscope::engine {
 /// Completes the pending decisions of all runs, in parallel if there are enough runs.
 /// @returns the seconds of parallel selection; 0 if runs selected one after the other
 /// @throws exceptions that concern all runs (engine/device/catch_single_run_failure.h)
-double finish_pending_decisions(std::span<ActiveRun* const> runs, const kernels::Backend& backend,
-                                const Progress& progress);
+[[nodiscard]] double finish_pending_decisions(std::span<ActiveRun* const> runs, const kernels::Backend& backend,
+                                              const Progress& progress);
 
 }  // namespace kvscope::engine

@@ -15,6 +15,6 @@ void add_projection_spectra(const checkpoint::Checkpoint& checkpoint, const std:
 
 /// Returns the approximate seconds of add_projection_spectra() on a machine with few cores; 0 if the spectra are
 /// stored.
-double estimate_spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint);
+[[nodiscard]] double estimate_spectra_seconds(const checkpoint::ModelConfig& config, const std::string& fingerprint);
 
 }  // namespace kvscope::engine

@@ -7,10 +7,10 @@
 
 namespace kvscope::engine {
 
-nlohmann::ordered_json recipe_of_prompt(const Prompt& prompt);
+[[nodiscard]] nlohmann::ordered_json recipe_of_prompt(const Prompt& prompt);
 /// Describes a run in a recipe. @throws checkpoint::CheckpointError if a file of the policy cannot be read
-nlohmann::ordered_json recipe_of_run(const RunPlan& plan);
+[[nodiscard]] nlohmann::ordered_json recipe_of_run(const RunPlan& plan);
 /// Like recipe_of_run(), but does not read the policy's files.
-nlohmann::ordered_json recipe_of_run_without_files(const RunPlan& plan);
+[[nodiscard]] nlohmann::ordered_json recipe_of_run_without_files(const RunPlan& plan);
 
 }  // namespace kvscope::engine

@@ -15,10 +15,10 @@
 namespace kvscope::engine {
 
 /// Returns the options that decoded a trace's answers; without a recipe, greedy options for the full answer's length.
-ExperimentOptions options_of_recorded_answers(const trace::Reader& reader, int prompt);
+[[nodiscard]] ExperimentOptions options_of_recorded_answers(const trace::Reader& reader, int prompt);
 
 /// Returns the policy and budget of a recorded run or what-if. @throws UsageError if this build lacks the policy
-RunPlan plan_of_recorded_run(const trace::RunAttributes& run);
+[[nodiscard]] RunPlan plan_of_recorded_run(const trace::RunAttributes& run);
 
 struct RepeatedRun {
     trace::RunRecord record;              ///< with status "failed" if the run failed
@@ -29,8 +29,8 @@ struct RepeatedRun {
 /// Repeats runs of a trace's prompt from its recorded token ids, with one prefill. Returns one result for each run.
 /// @param answers whether to decode answers and record all measures; if false, only the caches are valid
 /// @throws UsageError if another model made the trace or no run can be repeated
-std::vector<RepeatedRun> rerun_recorded_runs(const Model& model, const trace::Reader& reader, int prompt,
-                                             std::span<const int> runs, bool answers, Progress& progress,
-                                             const std::function<void(size_t, int32_t)>& on_token = nullptr);
+[[nodiscard]] std::vector<RepeatedRun> rerun_recorded_runs(
+    const Model& model, const trace::Reader& reader, int prompt, std::span<const int> runs, bool answers,
+    Progress& progress, const std::function<void(size_t, int32_t)>& on_token = nullptr);
 
 }  // namespace kvscope::engine

@@ -21,10 +21,10 @@ class ResultWriter {
     void write(int prompt, const trace::PromptRecord& record);
     void write(int prompt, int run, const trace::RunRecord& record);
 
-    bool has_model() const { return !writer_ || writer_->has_model(); }
-    bool has_run(int prompt, int run) const { return writer_ && writer_->has_run(prompt, run); }
-    bool is_finished(int prompt) const;
-    int n_failed() const { return n_failed_; }
+    [[nodiscard]] bool has_model() const { return !writer_ || writer_->has_model(); }
+    [[nodiscard]] bool has_run(int prompt, int run) const { return writer_ && writer_->has_run(prompt, run); }
+    [[nodiscard]] bool is_finished(int prompt) const;
+    [[nodiscard]] int n_failed() const { return n_failed_; }
 
  private:
     const Experiment& owner_;

@@ -27,7 +27,7 @@ class ResumableState {
 
     /// Fills the arrays from the file and returns the number of finished steps; 0 if no state is usable.
     /// @param unit plural name of the steps
-    int64_t resume(const Parts& parts, int64_t n_steps, std::string_view unit, Progress& progress);
+    [[nodiscard]] int64_t resume(const Parts& parts, int64_t n_steps, std::string_view unit, Progress& progress);
 
     /// Saves the arrays after `done` steps, at most once a minute. Failures are reported, not thrown.
     void keep_each_minute(const Parts& parts, int64_t done, Progress& progress);
@@ -35,8 +35,8 @@ class ResumableState {
     void keep(const Parts& parts, int64_t done, Progress& progress);
 
  private:
-    int64_t read(const Parts& parts) const;
-    std::string write(const Parts& parts, int64_t done) const;
+    [[nodiscard]] int64_t read(const Parts& parts) const;
+    [[nodiscard]] std::string write(const Parts& parts, int64_t done) const;
 
     std::filesystem::path path_;
     std::string kind_, of_;

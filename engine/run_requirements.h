@@ -11,8 +11,8 @@ namespace kvscope::engine {
 
 /// Returns how many bytes of the processor's memory the largest prompt needs at least, in addition to the weights.
 /// Counts caches, question, recorded window attention, and the answer if it cannot end early.
-uint64_t least_memory_bytes(const Model& model, std::span<const Prompt> prompts, std::span<const RunPlan> plans,
-                            const ExperimentOptions& options);
+[[nodiscard]] uint64_t least_memory_bytes(const Model& model, std::span<const Prompt> prompts,
+                                          std::span<const RunPlan> plans, const ExperimentOptions& options);
 
 /// Checks that the memory suffices for least_memory_bytes() and for weights that are not yet loaded.
 /// @param remedy advice for the user, such as "use a shorter prompt, fewer policies and budgets"

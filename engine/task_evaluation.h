@@ -38,7 +38,7 @@ struct NeedleTask {
 
 /// Returns the samples "niah-<length>-<depth>-<number>", ordered by round, then by length. A sample depends only on
 /// the seed and its place, so samples can be added later. @throws UsageError if a prompt exceeds the model's context
-std::vector<TaskSample> make_needle_samples(const Model& model, const NeedleTask& task);
+[[nodiscard]] std::vector<TaskSample> make_needle_samples(const Model& model, const NeedleTask& task);
 
 /// Answers every sample with all plans and writes one batch of /results/<task> per sample, with a row for each plan.
 /// Scores are RULER's string_match_all. Each row gets an equal part of the sample's `seconds`.

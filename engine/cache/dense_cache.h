@@ -18,10 +18,10 @@ struct DenseLayer {
     ComputeDevice device = {};
     at::Tensor host_keys = {}, host_values = {};  ///< copies in the processor's memory, if any
 
-    static DenseLayer allocate(const policies::ModelShape& shape, int64_t capacity, at::ScalarType type,
-                               const ComputeDevice& device = {});
+    [[nodiscard]] static DenseLayer allocate(const policies::ModelShape& shape, int64_t capacity, at::ScalarType type,
+                                             const ComputeDevice& device = {});
 
-    int64_t capacity() const { return keys.size(1); }
+    [[nodiscard]] int64_t capacity() const { return keys.size(1); }
 
     void write(const policies::ModelShape& shape, const at::Tensor& qkv, int64_t first);
 
@@ -35,16 +35,16 @@ struct DenseLayer {
     void bring_to_processor(Room& room);
     void bring_to_processor();
     /// Returns the copy in the processor's memory. @throws std::logic_error if bring_to_processor() was not called
-    DenseLayer on_processor() const;
+    [[nodiscard]] DenseLayer on_processor() const;
 
-    policies::EntriesView keys_view() const { return view(keys, host_keys); }
-    policies::EntriesView values_view() const { return view(values, host_values); }
+    [[nodiscard]] policies::EntriesView keys_view() const { return view(keys, host_keys); }
+    [[nodiscard]] policies::EntriesView values_view() const { return view(values, host_values); }
 
-    static policies::EntriesView entries_view(const at::Tensor& entries, const ComputeDevice& device);
+    [[nodiscard]] static policies::EntriesView entries_view(const at::Tensor& entries, const ComputeDevice& device);
 
  private:
     void copy_heads(const at::Tensor& qkv, int head, int64_t first, at::Tensor& target) const;
-    policies::EntriesView view(const at::Tensor& entries, const at::Tensor& host) const;
+    [[nodiscard]] policies::EntriesView view(const at::Tensor& entries, const at::Tensor& host) const;
 };
 
 using DenseCache = std::vector<DenseLayer>;

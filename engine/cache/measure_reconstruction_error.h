@@ -16,8 +16,9 @@ struct StorageError {
 
 /// @param token_entry (N) index of each token's entry; -1 for dropped tokens
 /// @param keys, values original vectors (G, N, d) of the prompt
-StorageError measure_storage_error(const RunCache& cache, int layer, int row, std::span<const int32_t> token_entry,
-                                   const policies::EntriesView& keys, const policies::EntriesView& values, int head,
-                                   int head_dim);
+[[nodiscard]] StorageError measure_storage_error(const RunCache& cache, int layer, int row,
+                                                 std::span<const int32_t> token_entry,
+                                                 const policies::EntriesView& keys, const policies::EntriesView& values,
+                                                 int head, int head_dim);
 
 }  // namespace kvscope::engine

@@ -17,7 +17,7 @@
 
 namespace kvscope::engine {
 
-inline char* data_pointer(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
+[[nodiscard]] inline char* data_pointer(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
 
 /// All entries of a layer. Every row has the same entries in the same order.
 struct HeldLayer {
@@ -34,10 +34,10 @@ class RunCache {
     RunCache(const Transformer& model, policies::Granularity granularity, policies::Positions positions,
              bool evicts_while_decoding);
 
-    const Transformer& model() const { return *model_; }
-    policies::Granularity granularity() const { return granularity_; }
-    int n_rows() const { return n_rows_; }
-    int n_layers() const { return static_cast<int>(layers_.size()); }
+    [[nodiscard]] const Transformer& model() const { return *model_; }
+    [[nodiscard]] policies::Granularity granularity() const { return granularity_; }
+    [[nodiscard]] int n_rows() const { return n_rows_; }
+    [[nodiscard]] int n_layers() const { return static_cast<int>(layers_.size()); }
 
     /// Copies a layer's kept entries from its dense cache, whole or in parts as the selection describes.
     /// @param later receives the copies, which the caller must make before the layer is used
@@ -58,10 +58,12 @@ class RunCache {
     void reserve(int64_t extra);
 
     /// Returns the number of a row's entries. Plain (whole) entries come last.
-    int64_t n_entries(int layer, int row) const;
-    int64_t n_plain(int layer, int row) const { return static_cast<int64_t>(positions(layer, row).size()); }
+    [[nodiscard]] int64_t n_entries(int layer, int row) const;
+    [[nodiscard]] int64_t n_plain(int layer, int row) const {
+        return static_cast<int64_t>(positions(layer, row).size());
+    }
 
-    bool renumbers() const { return positions_ == policies::Positions::cache; }
+    [[nodiscard]] bool renumbers() const { return positions_ == policies::Positions::cache; }
 
     struct Tokens {
         int64_t n = 0;
@@ -82,28 +84,29 @@ class RunCache {
         int64_t n_entries = 0;  ///< number of visible entries
     };
     /// Returns the entries that a query at `position` sees among the first `n_visible` plain entries of a row.
-    RowView view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
-                 Scratch& scratch) const;
+    [[nodiscard]] RowView view(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window,
+                               Scratch& scratch) const;
 
     /// Returns the keys (n, d) of a row's first n plain entries, in the processor's memory.
-    at::Tensor keys_on_processor(int layer, int row, int64_t n) const;
+    [[nodiscard]] at::Tensor keys_on_processor(int layer, int row, int64_t n) const;
 
     /// Returns the first entry that a query sees among the first `n_visible` plain entries. A window of 0 includes all.
     /// @param position position of the query, or its index in the row if the cache renumbers entries
-    int64_t first_visible(int layer, int row, int64_t n_visible, int64_t position, int64_t sliding_window) const;
+    [[nodiscard]] int64_t first_visible(int layer, int row, int64_t n_visible, int64_t position,
+                                        int64_t sliding_window) const;
 
-    bool stores_parts(int layer) const {
+    [[nodiscard]] bool stores_parts(int layer) const {
         const auto& source = layers_[static_cast<size_t>(layer)];
         return !source.stored.empty() || !source.grown.rows.empty();
     }
 
     /// Returns a row's entries that are stored in parts. They precede the plain entries.
-    std::vector<std::shared_ptr<const StoredEntries>> stored(int layer, int row) const;
+    [[nodiscard]] std::vector<std::shared_ptr<const StoredEntries>> stored(int layer, int row) const;
 
-    std::vector<StoredEntries::Attended> stored_view(int layer, int row, int64_t position,
-                                                     int64_t sliding_window) const;
+    [[nodiscard]] std::vector<StoredEntries::Attended> stored_view(int layer, int row, int64_t position,
+                                                                   int64_t sliding_window) const;
 
-    std::span<const uint32_t> positions(int layer, int row) const;
+    [[nodiscard]] std::span<const uint32_t> positions(int layer, int row) const;
 
     using Describe = std::function<policies::StoredLayer(const policies::ReducedTokens&)>;
 
@@ -116,27 +119,27 @@ class RunCache {
     void make_whole(int layer);
 
     /// @throws RunError if rows hold different entries or the cache renumbers them
-    HeldLayer held(int layer) const;
+    [[nodiscard]] HeldLayer held(int layer) const;
 
     /// Replaces a layer's entries. The last n_plain entries of `held` do not change.
     void hold_merged(int layer, const HeldLayer& held, int64_t n_plain);
 
     /// Queries that a layer stores for its policy, in the model's type.
-    std::vector<char>& queries(int layer) { return layers_[static_cast<size_t>(layer)].queries; }
+    [[nodiscard]] std::vector<char>& queries(int layer) { return layers_[static_cast<size_t>(layer)].queries; }
 
     /// Removes plain entries from a row. @param entries ascending indices
     void erase(int layer, int row, std::span<const uint32_t> entries);
 
     /// Returns the bytes of a row's or layer's keys and values. Counts padding, but not reserved space.
-    size_t row_bytes(int layer, int row) const;
-    size_t layer_bytes(int layer) const;
+    [[nodiscard]] size_t row_bytes(int layer, int row) const;
+    [[nodiscard]] size_t layer_bytes(int layer) const;
 
     /// Lengths of all rows. A cache can be rewound to a mark if no entry was evicted after mark().
     using Mark = std::vector<std::vector<int64_t>>;
-    Mark mark() const;
+    [[nodiscard]] Mark mark() const;
     void rewind(const Mark& mark);
 
-    RunCache clone(int64_t extra) const;
+    [[nodiscard]] RunCache clone(int64_t extra) const;
 
  private:
     /// Tokens that were plain and are now stored in parts. Only this cache uses them.
@@ -163,18 +166,18 @@ class RunCache {
     Layer& allocate(int layer, const std::vector<std::vector<uint32_t>>& rows);
     void compress_whole(int layer, const std::vector<std::vector<uint32_t>>& rows, const DenseLayer& dense,
                         std::vector<kernels::RowCopy>* later = nullptr);
-    Layer packed(const Layer& layer, int64_t extra) const;
+    [[nodiscard]] Layer packed(const Layer& layer, int64_t extra) const;
     void turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const;
     void turn(void* keys, std::span<const int64_t> by) const;
-    kernels::RowCopy copy_of(const at::Tensor& from, int64_t first, const at::Tensor& to, int64_t to_first, int64_t n,
-                             const uint32_t* rows = nullptr) const;
-    size_t entry_bytes() const;
-    size_t stored_bytes(int layer, int row) const;
-    size_t block_bytes(int layer) const;
+    [[nodiscard]] kernels::RowCopy copy_of(const at::Tensor& from, int64_t first, const at::Tensor& to,
+                                           int64_t to_first, int64_t n, const uint32_t* rows = nullptr) const;
+    [[nodiscard]] size_t entry_bytes() const;
+    [[nodiscard]] size_t stored_bytes(int layer, int row) const;
+    [[nodiscard]] size_t block_bytes(int layer) const;
     void require_processor() const;
     void store(int layer, const policies::StoredLayer& described, const DenseLayer* dense);
-    StoredSource source_of(int layer, const policies::StoredLayer& described) const;
-    std::vector<float> turned_back(std::vector<float> keys, std::span<const uint32_t> positions) const;
+    [[nodiscard]] StoredSource source_of(int layer, const policies::StoredLayer& described) const;
+    [[nodiscard]] std::vector<float> turned_back(std::vector<float> keys, std::span<const uint32_t> positions) const;
     void require_growable(int layer, const policies::StoredLayer& described,
                           const std::vector<uint32_t>& positions) const;
     void grow(int layer, const policies::StoredLayer& described);

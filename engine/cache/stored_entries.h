@@ -18,7 +18,8 @@
 namespace kvscope::engine {
 
 /// Copies the given channels of a vector. An empty list means all channels. @returns the end of the written bytes
-char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> channels, size_t element, char* to);
+[[nodiscard]] char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> channels, size_t element,
+                                  char* to);
 
 /// Numbers of stored entries, (n, width) in the model's type.
 class StoredBlock {
@@ -28,14 +29,14 @@ class StoredBlock {
     StoredBlock(std::span<const uint16_t> channels, std::span<const uint32_t> positions, const char* dense,
                 int head_dim, kernels::DType dtype);
 
-    int width() const { return width_; }
-    int64_t n_entries() const {
+    [[nodiscard]] int width() const { return width_; }
+    [[nodiscard]] int64_t n_entries() const {
         return static_cast<int64_t>(numbers_.size() / (static_cast<size_t>(width_) * kernels::size_of(dtype_)));
     }
-    size_t bytes() const { return numbers_.size(); }
+    [[nodiscard]] size_t bytes() const { return numbers_.size(); }
     void append(std::span<const float> numbers);
     /// Returns columns [first_column, first_column + n_columns) of entries [begin, end).
-    kernels::StoredNumbers numbers(int64_t begin, int64_t end, int first_column, int n_columns) const;
+    [[nodiscard]] kernels::StoredNumbers numbers(int64_t begin, int64_t end, int first_column, int n_columns) const;
 
  private:
     int width_;
@@ -61,25 +62,27 @@ class StoredVectors {
                   const StoredSource& source);
 
     /// Whether the stored numbers are the vectors themselves, which can be read directly.
-    bool is_plain() const {
+    [[nodiscard]] bool is_plain() const {
         return !before_rope_ && offset_.empty() && parts_.size() == 1 && !parts_[0].map && parts_[0].scales.empty();
     }
     /// Returns the vectors of entries [first, end). Requires is_plain().
-    kernels::StoredNumbers plain(int64_t first, int64_t end) const { return parts_[0].numbers(first, end); }
-    std::span<const uint16_t> channels() const { return parts_[0].channels; }
+    [[nodiscard]] kernels::StoredNumbers plain(int64_t first, int64_t end) const {
+        return parts_[0].numbers(first, end);
+    }
+    [[nodiscard]] std::span<const uint16_t> channels() const { return parts_[0].channels; }
 
     /// Writes the vectors of entries [begin, end), (end - begin, d), with 0 in channels that are not stored.
     void read(int64_t begin, int64_t end, float* out) const;
 
     /// Computes weighted sums of the vectors, as kernels::DecodeEntries::sum_values does. Maps are applied to the sums.
     void sum(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch, float* out) const;
-    size_t scratch_floats(int n_queries) const;
+    [[nodiscard]] size_t scratch_floats(int n_queries) const;
 
-    size_t own_bytes() const;
+    [[nodiscard]] size_t own_bytes() const;
     void add_maps(std::set<const policies::Matrix*>& maps) const;
 
     /// Whether `vectors` has the same widths, channels, maps and shared blocks, so that append() is possible.
-    bool is_like(const policies::StoredVectors& vectors, const StoredSource& source) const;
+    [[nodiscard]] bool is_like(const policies::StoredVectors& vectors, const StoredSource& source) const;
     void append(const policies::StoredVectors& vectors, std::span<const uint32_t> positions,
                 const StoredSource& source);
     /// Copies this object's own numbers, and replaces other blocks by their copies in `blocks`.
@@ -94,12 +97,12 @@ class StoredVectors {
         std::shared_ptr<const policies::Matrix> map;
         std::vector<char> scales;  ///< (n) in the model's type
 
-        kernels::StoredNumbers numbers(int64_t begin, int64_t end) const {
+        [[nodiscard]] kernels::StoredNumbers numbers(int64_t begin, int64_t end) const {
             return block->numbers(begin, end, first_column, width);
         }
     };
 
-    float scale_of(const Part& part, int64_t entry) const;
+    [[nodiscard]] float scale_of(const Part& part, int64_t entry) const;
     void add_vectors(const Part& part, int64_t begin, int64_t end, float* out) const;
     void add_offset(int64_t n, const float* weights, int n_queries, float* out) const;
     void turn(int64_t begin, int64_t end, float* keys) const;
@@ -118,14 +121,18 @@ class StoredEntries {
  public:
     StoredEntries(const policies::StoredEntries& entries, const StoredSource& source);
 
-    int64_t size() const { return static_cast<int64_t>(positions_.size()); }
-    std::span<const uint32_t> positions() const { return positions_; }
-    float mass(int64_t entry) const { return masses_.empty() ? 1.0f : masses_[static_cast<size_t>(entry)]; }
+    [[nodiscard]] int64_t size() const { return static_cast<int64_t>(positions_.size()); }
+    [[nodiscard]] std::span<const uint32_t> positions() const { return positions_; }
+    [[nodiscard]] float mass(int64_t entry) const {
+        return masses_.empty() ? 1.0f : masses_[static_cast<size_t>(entry)];
+    }
     void read(int64_t begin, int64_t end, float* keys, float* values) const {
         keys_.read(begin, end, keys);
         values_.read(begin, end, values);
     }
-    size_t own_bytes() const { return keys_.own_bytes() + values_.own_bytes() + masses_.size() * sizeof(float); }
+    [[nodiscard]] size_t own_bytes() const {
+        return keys_.own_bytes() + values_.own_bytes() + masses_.size() * sizeof(float);
+    }
 
     void add_maps(std::set<const policies::Matrix*>& maps) const {
         keys_.add_maps(maps);
@@ -138,11 +145,11 @@ class StoredEntries {
         std::span<const uint16_t> key_channels;
         std::unique_ptr<const kernels::DecodeEntries> entries;  ///< computes what `row` reads; may be nullptr
     };
-    Attended from(int64_t first) const;
+    [[nodiscard]] Attended from(int64_t first) const;
 
     /// Appends entries that have the same description. @returns false for other entries
-    bool append(const policies::StoredEntries& entries, const StoredSource& source);
-    std::shared_ptr<StoredEntries> copy(const CopiedBlocks& blocks) const;
+    [[nodiscard]] bool append(const policies::StoredEntries& entries, const StoredSource& source);
+    [[nodiscard]] std::shared_ptr<StoredEntries> copy(const CopiedBlocks& blocks) const;
 
  private:
     std::vector<uint32_t> positions_;

@@ -23,17 +23,17 @@ class ChatTemplate {
  public:
     /// Returns the template of a GGUF file or a Hugging Face directory, or nullopt if there is none. If there are
     /// several templates but none is named "default", the result has a problem(). @throws CheckpointError
-    static std::optional<ChatTemplate> of_model(const std::filesystem::path& model);
+    [[nodiscard]] static std::optional<ChatTemplate> of_model(const std::filesystem::path& model);
 
     /// @param problem reason why nothing can be rendered; `source` is then ignored
     /// @throws CheckpointError if the template is not valid Jinja
     ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens, std::string origin,
                  std::string problem = {});
 
-    const std::string& source() const;
+    [[nodiscard]] const std::string& source() const;
     /// Returns the reason why render() always fails, or an empty text.
-    const std::string& problem() const;
-    const std::map<std::string, std::string>& special_tokens() const;
+    [[nodiscard]] const std::string& problem() const;
+    [[nodiscard]] const std::map<std::string, std::string>& special_tokens() const;
 
     /// Returns the text for encode() with add_special = false and parse_special = true.
     /// @throws CheckpointError if the template refuses the messages (raise_exception), fails or exceeds a limit
@@ -52,7 +52,7 @@ struct RenderedPrompt {
 
 /// Applies the template, if any, to context + "\n\n" + question, and finds the question's start.
 /// @throws CheckpointError if the template does more to the message than strip white space
-RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, std::string_view context,
-                             std::string_view question, std::optional<std::time_t> now = std::nullopt);
+[[nodiscard]] RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, std::string_view context,
+                                           std::string_view question, std::optional<std::time_t> now = std::nullopt);
 
 }  // namespace kvscope::checkpoint

@@ -13,6 +13,6 @@ struct TemplateLimit : std::runtime_error {
 
 /// Sends the request to kvscope-chat-template and returns its reply. StopCheck can end the wait. Thread-safe.
 /// @throws TemplateLimit; std::runtime_error if the program is missing or cannot be started
-chat_template::Reply ask_template_process(const chat_template::Request& request);
+[[nodiscard]] chat_template::Reply ask_template_process(const chat_template::Request& request);
 
 }  // namespace kvscope::checkpoint

@@ -35,9 +35,9 @@ class Checkpoint {
  public:
     virtual ~Checkpoint() = default;
 
-    virtual const ModelConfig& config() const = 0;
-    virtual std::vector<TensorInfo> tensors() const = 0;
-    virtual bool has(std::string_view name) const = 0;
+    [[nodiscard]] virtual const ModelConfig& config() const = 0;
+    [[nodiscard]] virtual std::vector<TensorInfo> tensors() const = 0;
+    [[nodiscard]] virtual bool has(std::string_view name) const = 0;
 
     /// Reads a tensor as f32 (out, in). Rows of Q and K have Hugging Face's order, in which RoPE rotates (i, i + d/2).
     /// @throws CheckpointError if the tensor cannot be read; std::invalid_argument if `out` has the wrong size
@@ -46,24 +46,24 @@ class Checkpoint {
     /// Like read_f32(), as bf16 bits. Rounds from f32 to nearest even if the file does not have bf16.
     virtual void read_bf16(std::string_view name, std::span<uint16_t> out) const = 0;
 
-    virtual std::string stored_type(std::string_view name) const = 0;
+    [[nodiscard]] virtual std::string stored_type(std::string_view name) const = 0;
 
     /// Reads a matrix in the file's format, with rows in Hugging Face's order. @throws as read_f32()
     virtual void read_stored(std::string_view name, std::span<std::byte> out) const = 0;
 
-    virtual const std::filesystem::path& path() const = 0;
+    [[nodiscard]] virtual const std::filesystem::path& path() const = 0;
 
-    virtual TokenizerFiles tokenizer_files() const = 0;
+    [[nodiscard]] virtual TokenizerFiles tokenizer_files() const = 0;
 
     /// Returns 64 hexadecimal digits that depend on all weights and the configuration (see docs/models.md).
-    std::string fingerprint() const;
+    [[nodiscard]] std::string fingerprint() const;
 
  protected:
-    virtual std::vector<std::filesystem::path> files() const = 0;
+    [[nodiscard]] virtual std::vector<std::filesystem::path> files() const = 0;
 };
 
 /// Returns a note for the user if the tokenizer has more tokens than the model has embeddings, else an empty text.
-std::string note_on_missing_embeddings(const Tokenizer& tokenizer, const ModelConfig& config);
+[[nodiscard]] std::string note_on_missing_embeddings(const Tokenizer& tokenizer, const ModelConfig& config);
 
 /// Opens a GGUF file, a Hugging Face directory or a .safetensors file. Checks everything except the weights' values.
 /// @throws CheckpointError, which names the file, the expected and the actual content

@@ -23,13 +23,13 @@ struct ClassifierConfig {
     static constexpr int n_labels = 2;  ///< labels 0 (drop) and 1 (keep)
 
     /// Returns the number of tokens per pass, including the special tokens around the text.
-    int64_t context_length() const;
+    [[nodiscard]] int64_t context_length() const;
 };
 
 /// Reads config.json of a Hugging Face directory. @throws CheckpointError
 ClassifierConfig read_classifier_config(const std::filesystem::path& directory);
 
 /// Returns a phrase such as "supported are ..." that names the published classifiers.
-std::string supported_classifiers();
+[[nodiscard]] std::string supported_classifiers();
 
 }  // namespace kvscope::checkpoint

@@ -54,7 +54,7 @@ struct ModelConfig {
     /// Returns the angle per position (d/2) of each rotary pair (i, i + d/2), with scaling.
     std::vector<float> inverse_frequencies() const;
 
-    float rope_attention_factor() const { return static_cast<float>(rope_scaling.attention_factor); }
+    [[nodiscard]] float rope_attention_factor() const { return static_cast<float>(rope_scaling.attention_factor); }
 };
 
 }  // namespace kvscope::checkpoint

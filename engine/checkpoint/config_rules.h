@@ -9,17 +9,17 @@
 
 namespace kvscope::checkpoint {
 
-std::string supported_models();
+[[nodiscard]] std::string supported_models();
 
-std::string lower_case(std::string text);
+[[nodiscard]] std::string lower_case(std::string text);
 
 /// Returns why a model type ("qwen3_moe") is not supported, such as "a mixture of experts", or an empty text.
-std::string kind_of_refused_model(const std::string& name);
+[[nodiscard]] std::string kind_of_refused_model(const std::string& name);
 
 /// Checks that sizes and rotary parameters are plausible and consistent. @throws CheckpointError
 void check_config(const ModelConfig& config, const std::filesystem::path& file);
 
-double default_yarn_attention_factor(double factor);
+[[nodiscard]] double default_yarn_attention_factor(double factor);
 
 struct ExpectedTensor {
     std::string name;
@@ -27,8 +27,8 @@ struct ExpectedTensor {
 };
 
 /// Returns all required tensors. Includes lm_head.weight unless embeddings are tied.
-std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config);
+[[nodiscard]] std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config);
 
-std::string shape_text(const std::vector<int64_t>& shape);
+[[nodiscard]] std::string shape_text(const std::vector<int64_t>& shape);
 
 }  // namespace kvscope::checkpoint

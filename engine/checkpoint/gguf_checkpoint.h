@@ -8,6 +8,6 @@
 namespace kvscope::checkpoint {
 
 /// Opens a GGUF file, or a split set by its first file. @throws CheckpointError
-std::unique_ptr<Checkpoint> open_gguf(const std::filesystem::path& path);
+[[nodiscard]] std::unique_ptr<Checkpoint> open_gguf(const std::filesystem::path& path);
 
 }  // namespace kvscope::checkpoint

@@ -23,6 +23,6 @@ struct UnknownFields {
 };
 
 /// Returns the unknown fields of each of a model's files. @throws CheckpointError if a file cannot be read
-std::vector<UnknownFields> unknown_fields(const std::filesystem::path& model);
+[[nodiscard]] std::vector<UnknownFields> unknown_fields(const std::filesystem::path& model);
 
 }  // namespace kvscope::checkpoint

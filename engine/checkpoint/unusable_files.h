@@ -17,7 +17,7 @@ void refuse_dangling_links(const std::filesystem::path& directory);
 [[noreturn]] void report_no_weights(const std::filesystem::path& directory);
 
 /// Returns advice about unsuitable weights, recognized by tensor names, or an empty text.
-std::string advice_on_unsuitable_weights(const std::function<bool(std::string_view)>& has,
-                                         const std::filesystem::path& file);
+[[nodiscard]] std::string advice_on_unsuitable_weights(const std::function<bool(std::string_view)>& has,
+                                                       const std::filesystem::path& file);
 
 }  // namespace kvscope::checkpoint

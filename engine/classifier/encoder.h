@@ -18,10 +18,10 @@ class Encoder {
     /// Reads the weights of a Hugging Face directory. @throws checkpoint::CheckpointError; Cancelled
     Encoder(const std::filesystem::path& directory, checkpoint::ClassifierConfig config, Progress& progress);
 
-    const checkpoint::ClassifierConfig& config() const { return config_; }
+    [[nodiscard]] const checkpoint::ClassifierConfig& config() const { return config_; }
 
     /// Returns logits (n, labels) in f32 for at most `context_length` tokens, including special tokens around the text.
-    at::Tensor logits(std::span<const int32_t> ids) const;
+    [[nodiscard]] at::Tensor logits(std::span<const int32_t> ids) const;
 
  private:
     struct Linear {
@@ -38,8 +38,8 @@ class Encoder {
     };
     class Loader;
 
-    at::Tensor normalised(const at::Tensor& x, const Norm& norm) const;
-    at::Tensor attend(const Layer& layer, const at::Tensor& x) const;
+    [[nodiscard]] at::Tensor normalised(const at::Tensor& x, const Norm& norm) const;
+    [[nodiscard]] at::Tensor attend(const Layer& layer, const at::Tensor& x) const;
 
     checkpoint::ClassifierConfig config_;
     at::Tensor words_, positions_, types_;

@@ -20,27 +20,28 @@ class TokenClassifier {
     /// @throws checkpoint::CheckpointError if the directory cannot be used; Cancelled
     TokenClassifier(const std::filesystem::path& directory, Progress& progress);
 
-    const checkpoint::ClassifierTokenizer& tokenizer() const { return tokenizer_; }
-    const Encoder& encoder() const { return encoder_; }
+    [[nodiscard]] const checkpoint::ClassifierTokenizer& tokenizer() const { return tokenizer_; }
+    [[nodiscard]] const Encoder& encoder() const { return encoder_; }
 
-    std::vector<Window> windows(std::span<const checkpoint::TextToken> tokens) const;
+    [[nodiscard]] std::vector<Window> windows(std::span<const checkpoint::TextToken> tokens) const;
 
     /// Returns for each byte the probability that its word is kept: the mean over the word's tokens or the probability
     /// of the first token. Texts in `force_tokens` have 1. A space belongs to the next word. Other bytes have NaN.
     /// @throws std::invalid_argument if the text is not UTF-8; Cancelled
-    std::vector<float> byte_probabilities(std::string_view text, const policies::TokenClassifierSettings& how,
-                                          Progress& progress) const;
+    [[nodiscard]] std::vector<float> byte_probabilities(std::string_view text,
+                                                        const policies::TokenClassifierSettings& how,
+                                                        Progress& progress) const;
 
  private:
     TokenClassifier(const std::filesystem::path& directory, checkpoint::ClassifierConfig config, Progress& progress);
 
-    std::vector<double> read(std::span<const checkpoint::TextToken> tokens) const;
+    [[nodiscard]] std::vector<double> read(std::span<const checkpoint::TextToken> tokens) const;
 
     checkpoint::ClassifierTokenizer tokenizer_;
     Encoder encoder_;
 };
 
 /// Returns the mean over the bytes in [begin, end) that have a probability; 0 if there are none.
-float mean_byte_probability(std::span<const float> of_bytes, size_t begin, size_t end);
+[[nodiscard]] float mean_byte_probability(std::span<const float> of_bytes, size_t begin, size_t end);
 
 }  // namespace kvscope::engine

@@ -16,9 +16,9 @@ class Progress {
     virtual void message(std::string_view text) = 0;
 
     /// Called often. Returns true to stop the work, which then throws Cancelled. May block to pause the work.
-    virtual bool cancelled() const = 0;
+    [[nodiscard]] virtual bool cancelled() const = 0;
     /// Like cancelled(), but never pauses. Used while the work holds a resource that other work may need.
-    virtual bool cancelled_without_pause() const { return cancelled(); }
+    [[nodiscard]] virtual bool cancelled_without_pause() const { return cancelled(); }
 };
 
 class SilentProgress final : public Progress {
@@ -26,7 +26,7 @@ class SilentProgress final : public Progress {
     void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
-    bool cancelled() const override { return false; }
+    [[nodiscard]] bool cancelled() const override { return false; }
 };
 
 /// Cancels when `outer` cancels, but reports no steps. Used for work within another phase.
@@ -36,8 +36,8 @@ class WithoutSteps final : public Progress {
     void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
-    bool cancelled() const override { return outer_.cancelled(); }
-    bool cancelled_without_pause() const override { return outer_.cancelled_without_pause(); }
+    [[nodiscard]] bool cancelled() const override { return outer_.cancelled(); }
+    [[nodiscard]] bool cancelled_without_pause() const override { return outer_.cancelled_without_pause(); }
 
  private:
     const Progress& outer_;
@@ -52,7 +52,7 @@ class WithoutPauses final : public Progress {
     }
     void advance(int64_t done) override { outer_.advance(done); }
     void message(std::string_view text) override { outer_.message(text); }
-    bool cancelled() const override { return outer_.cancelled_without_pause(); }
+    [[nodiscard]] bool cancelled() const override { return outer_.cancelled_without_pause(); }
 
  private:
     Progress& outer_;

@@ -7,7 +7,7 @@ namespace kvscope::engine {
 /// Measures the time of one thread's work, without pauses.
 class Stopwatch {
  public:
-    double seconds() const { return WorkClock::seconds_since(start_); }
+    [[nodiscard]] double seconds() const { return WorkClock::seconds_since(start_); }
 
  private:
     WorkClock::time_point start_ = WorkClock::now();

@@ -10,10 +10,12 @@ class WorkClock {
     using duration = std::chrono::steady_clock::duration;
     using time_point = std::chrono::steady_clock::time_point;
 
-    static time_point now() { return std::chrono::steady_clock::now() - paused(); }
-    static double seconds_since(time_point start) { return std::chrono::duration<double>(now() - start).count(); }
+    [[nodiscard]] static time_point now() { return std::chrono::steady_clock::now() - paused(); }
+    [[nodiscard]] static double seconds_since(time_point start) {
+        return std::chrono::duration<double>(now() - start).count();
+    }
 
-    static duration& paused() {
+    [[nodiscard]] static duration& paused() {
         thread_local duration sum{};
         return sum;
     }

@@ -14,7 +14,7 @@ namespace kvscope::engine {
 /// Calls `action` for a single run and returns why it failed; empty if it succeeded. Lack of memory, a failed device
 /// and cancellation concern all runs and are thrown.
 template <class Action>
-std::string catch_single_run_failure(Action action) {
+[[nodiscard]] std::string catch_single_run_failure(Action action) {
     try {
         action();
     } catch (const Cancelled&) {

@@ -11,7 +11,7 @@ struct ComputeDevice {
     c10::Device place = c10::kCPU;
     const kernels::Backend* backend = &kernels::cpu_backend();  ///< valid until the program ends
 
-    bool is_processor() const { return backend->is_processor(); }
+    [[nodiscard]] bool is_processor() const { return backend->is_processor(); }
 };
 
 }  // namespace kvscope::engine

@@ -15,8 +15,8 @@ struct Card {
 };
 
 /// @throws kernels::cuda::Unavailable, kernels::cuda::Failed
-int count_cards();
-Card read_card_properties(int number);
+[[nodiscard]] int count_cards();
+[[nodiscard]] Card read_card_properties(int number);
 
 /// Returns a card's unused memory from libtorch to the driver.
 void give_back_unused_memory(int number);

@@ -14,7 +14,7 @@ class DeviceTimestamp {
  public:
     explicit DeviceTimestamp(const ComputeDevice& device);
     /// Returns the seconds until `later`, without pauses of this thread's work. The time `later` must have passed.
-    double until(const DeviceTimestamp& later) const;
+    [[nodiscard]] double until(const DeviceTimestamp& later) const;
 
  private:
     WorkClock::time_point time_ = WorkClock::now();

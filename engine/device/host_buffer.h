@@ -8,7 +8,7 @@ namespace kvscope::engine {
 class HostBuffer {
  public:
     /// Returns a contiguous copy in the processor's memory, or the tensor itself if it is already there.
-    at::Tensor copy(const at::Tensor& there);
+    [[nodiscard]] at::Tensor copy(const at::Tensor& there);
 
  private:
     at::Tensor bytes_;

@@ -15,14 +15,14 @@ class TorchBackend : public kernels::Backend {
  public:
     explicit TorchBackend(at::Device place) : place_(place) {}
 
-    std::string name() const override { return "torch:" + place_.str(); }
-    bool is_processor() const override { return place_.is_cpu(); }
-    void* allocate(size_t bytes) const override;
+    [[nodiscard]] std::string name() const override { return "torch:" + place_.str(); }
+    [[nodiscard]] bool is_processor() const override { return place_.is_cpu(); }
+    [[nodiscard]] void* allocate(size_t bytes) const override;
     void release(void* data) const noexcept override;
     void upload(void* to, const void* from, size_t bytes) const override;
     void download(void* to, const void* from, size_t bytes) const override;
 
-    bool reads(kernels::WeightFormat format) const override;
+    [[nodiscard]] bool reads(kernels::WeightFormat format) const override;
 
     void embed(const kernels::Embed& problem) const override;
     void expand_weights(const kernels::ExpandWeights& problem) const override;
@@ -40,15 +40,16 @@ class TorchBackend : public kernels::Backend {
     void row_errors(std::span<const kernels::RowErrors> problems) const override;
 
  protected:
-    virtual at::Tensor array(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
-                             at::ScalarType type) const;
+    [[nodiscard]] virtual at::Tensor array(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
+                                           at::ScalarType type) const;
 
  private:
-    at::Tensor rows(const void* data, int64_t n, int64_t width, int64_t stride, kernels::DType type) const;
+    [[nodiscard]] at::Tensor rows(const void* data, int64_t n, int64_t width, int64_t stride,
+                                  kernels::DType type) const;
     void attend(const kernels::PrefillAttention& problem) const;
     void attend(std::span<const kernels::DecodeRow> chain, int head_dim, kernels::DType dtype, float scale) const;
-    at::Tensor window_weights(const kernels::WindowAttention& problem) const;
-    at::Tensor on_device(at::Tensor host) const;
+    [[nodiscard]] at::Tensor window_weights(const kernels::WindowAttention& problem) const;
+    [[nodiscard]] at::Tensor on_device(at::Tensor host) const;
 
     at::Device place_;
 };

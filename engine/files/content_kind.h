@@ -8,6 +8,6 @@ namespace kvscope::checkpoint {
 inline constexpr std::string_view safetensors_kind = "a safetensors file";
 
 /// Describes a file by its first bytes, for example as "a GGUF file" or "a web page (HTML), …".
-std::string kind_of_content(std::string_view begin);
+[[nodiscard]] std::string kind_of_content(std::string_view begin);
 
 }  // namespace kvscope::checkpoint

@@ -17,8 +17,8 @@ class FileReader {
     FileReader(const FileReader&) = delete;
     FileReader& operator=(const FileReader&) = delete;
 
-    const std::filesystem::path& path() const { return path_; }
-    uint64_t size() const { return size_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] uint64_t size() const { return size_; }
 
     /// Fills `out` from `offset`. Thread-safe. @throws CheckpointError if the file is too short or unreadable
     void read_at(uint64_t offset, std::span<std::byte> out) const;
@@ -30,6 +30,6 @@ class FileReader {
 };
 
 /// @throws CheckpointError if the file cannot be read or is longer than `limit` bytes
-std::string read_text_file(const std::filesystem::path& path, uint64_t limit);
+[[nodiscard]] std::string read_text_file(const std::filesystem::path& path, uint64_t limit);
 
 }  // namespace kvscope::checkpoint

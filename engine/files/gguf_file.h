@@ -38,18 +38,18 @@ class GgufFile {
  public:
     explicit GgufFile(const std::filesystem::path& path);
 
-    const FileReader& file() const { return file_; }
-    const std::filesystem::path& path() const { return file_.path(); }
-    const std::map<std::string, GgufTensor, std::less<>>& tensors() const { return tensors_; }
+    [[nodiscard]] const FileReader& file() const { return file_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
+    [[nodiscard]] const std::map<std::string, GgufTensor, std::less<>>& tensors() const { return tensors_; }
 
-    const std::map<std::string, GgufValue, std::less<>>& values() const { return values_; }
-    bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
+    [[nodiscard]] const std::map<std::string, GgufValue, std::less<>>& values() const { return values_; }
+    [[nodiscard]] bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
     /// Returns nullopt if the file lacks the key. @throws CheckpointError if the value has another type
-    std::optional<int64_t> integer(std::string_view key) const;
-    std::optional<double> number(std::string_view key) const;
-    std::optional<bool> boolean(std::string_view key) const;
-    std::optional<std::string> text(std::string_view key) const;
-    const GgufArray* array(std::string_view key) const;
+    [[nodiscard]] std::optional<int64_t> integer(std::string_view key) const;
+    [[nodiscard]] std::optional<double> number(std::string_view key) const;
+    [[nodiscard]] std::optional<bool> boolean(std::string_view key) const;
+    [[nodiscard]] std::optional<std::string> text(std::string_view key) const;
+    [[nodiscard]] const GgufArray* array(std::string_view key) const;
 
     /// Frees the metadata, including the vocabulary. Keys cannot be read afterwards.
     void drop_metadata() { values_.clear(); }

@@ -5,17 +5,19 @@
 
 namespace kvscope::checkpoint {
 
-inline float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+[[nodiscard]] inline float bf16_to_f32(uint16_t bits) {
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 
 /// Rounds to nearest even. Returns a quiet NaN for NaN.
-inline uint16_t f32_to_bf16(float value) {
+[[nodiscard]] inline uint16_t f32_to_bf16(float value) {
     const auto bits = std::bit_cast<uint32_t>(value);
     if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
     return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
 /// Converts IEEE 754 binary16, including subnormals, without branches.
-inline float f16_to_f32(uint16_t bits) {
+[[nodiscard]] inline float f16_to_f32(uint16_t bits) {
     const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
     const uint32_t magnitude = bits & 0x7fffu;
     // The shifted exponent is too small by 112, and by 224 for infinities and NaNs.

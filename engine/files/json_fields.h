@@ -18,31 +18,31 @@ class JsonFields {
 
     static nlohmann::json parse_file(const std::filesystem::path& file);
 
-    bool has(const char* name) const { return find(name) != nullptr; }
+    [[nodiscard]] bool has(const char* name) const { return find(name) != nullptr; }
     /// Returns the sorted names of all fields with their path: "rope_scaling.factor".
-    std::vector<std::string> names() const;
-    const nlohmann::json* find(const char* name) const;
+    [[nodiscard]] std::vector<std::string> names() const;
+    [[nodiscard]] const nlohmann::json* find(const char* name) const;
     /// Whether the field exists, even if null.
-    bool mentions(const char* name) const { return object_->contains(name); }
+    [[nodiscard]] bool mentions(const char* name) const { return object_->contains(name); }
 
     std::optional<int64_t> integer(const char* name) const;
-    std::optional<double> number(const char* name) const;
-    std::optional<bool> boolean(const char* name) const;
-    std::optional<std::string> text(const char* name) const;
-    std::optional<std::vector<std::string>> texts(const char* name) const;
-    std::optional<std::vector<int64_t>> integers(const char* name) const;
-    std::optional<JsonFields> object(const char* name) const;
+    [[nodiscard]] std::optional<double> number(const char* name) const;
+    [[nodiscard]] std::optional<bool> boolean(const char* name) const;
+    [[nodiscard]] std::optional<std::string> text(const char* name) const;
+    [[nodiscard]] std::optional<std::vector<std::string>> texts(const char* name) const;
+    [[nodiscard]] std::optional<std::vector<int64_t>> integers(const char* name) const;
+    [[nodiscard]] std::optional<JsonFields> object(const char* name) const;
 
-    int64_t required_integer(const char* name) const;
+    [[nodiscard]] int64_t required_integer(const char* name) const;
 
-    const std::filesystem::path& file() const { return file_; }
+    [[nodiscard]] const std::filesystem::path& file() const { return file_; }
     [[noreturn]] void fail(const std::string& what) const;
     /// Returns a value as text for messages, with at most 60 bytes. Writes NaN and Infinity as Python does.
-    static std::string shown(const nlohmann::json& value);
+    [[nodiscard]] static std::string shown(const nlohmann::json& value);
 
  private:
     [[noreturn]] void wrong_type(const char* name, const nlohmann::json& value, const char* expected) const;
-    int64_t as_integer(const char* name, const nlohmann::json& value, const char* expected) const;
+    [[nodiscard]] int64_t as_integer(const char* name, const nlohmann::json& value, const char* expected) const;
 
     const nlohmann::json* object_;
     std::filesystem::path file_;

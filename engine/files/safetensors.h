@@ -25,8 +25,8 @@ class SafetensorsFile {
     /// @throws CheckpointError if the header is invalid
     explicit SafetensorsFile(const std::filesystem::path& path);
 
-    const std::filesystem::path& path() const { return file_.path(); }
-    const std::map<std::string, SafetensorsEntry, std::less<>>& entries() const { return entries_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
+    [[nodiscard]] const std::map<std::string, SafetensorsEntry, std::less<>>& entries() const { return entries_; }
 
     /// Converts F32, F16 and BF16 tensors. `out` must have as many elements as the tensor.
     void read_f32(const SafetensorsEntry& entry, std::span<float> out) const;
@@ -40,6 +40,6 @@ class SafetensorsFile {
     std::map<std::string, SafetensorsEntry, std::less<>> entries_;
 };
 
-bool is_readable_dtype(std::string_view dtype);
+[[nodiscard]] bool is_readable_dtype(std::string_view dtype);
 
 }  // namespace kvscope::checkpoint

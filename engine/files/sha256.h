@@ -16,7 +16,7 @@ class Sha256 {
     void update(std::string_view text) { update(std::as_bytes(std::span(text))); }
 
     /// Returns 64 lower-case hexadecimal digits. The object cannot be used afterwards.
-    std::string hex_digest();
+    [[nodiscard]] std::string hex_digest();
 
  private:
     void compress(const std::byte* block);

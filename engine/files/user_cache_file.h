@@ -14,7 +14,7 @@ class UserCacheFile {
     /// @param identity everything that the cached data depend on
     UserCacheFile(const std::string& folder, const std::string& name, std::string identity);
 
-    std::optional<std::string> find(uint64_t n_bytes) const;
+    [[nodiscard]] std::optional<std::string> find(uint64_t n_bytes) const;
     /// Replaces the whole file atomically.
     void store(std::string_view kept) const;
 

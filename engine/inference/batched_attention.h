@@ -54,23 +54,25 @@ struct BatchedAttention {
 
     void begin(at::Tensor of_qkv, at::Tensor of_plain, at::Tensor of_out);
 
-    const Transformer::Rotation& rotation_to(int64_t first, int64_t n);
+    [[nodiscard]] const Transformer::Rotation& rotation_to(int64_t first, int64_t n);
     /// Returns the rotation that moves n rotated vectors by `by` positions.
-    const Transformer::Rotation& turn_by(int64_t by, int64_t n);
+    [[nodiscard]] const Transformer::Rotation& turn_by(int64_t by, int64_t n);
     void rotate(void* data, int n_heads, int64_t n, int64_t token_stride, const Transformer::Rotation& by) const;
 
     void queue(const RunCache::RowView& view, const void* q, int queries, void* out_row, float* weights, Work& to,
                bool continues = false) const;
-    bool queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out_row, Work& to) const;
+    [[nodiscard]] bool queue(std::vector<StoredEntries::Attended> stored, const void* q, int queries, void* out_row,
+                             Work& to) const;
     void attend(Work& all) const;
 
-    Comparison& begin_comparison(const AttentionReference& reference, int layer, size_t sequence, int64_t token,
-                                 int64_t n, const RowColumns& columns, int64_t position);
+    [[nodiscard]] Comparison& begin_comparison(const AttentionReference& reference, int layer, size_t sequence,
+                                               int64_t token, int64_t n, const RowColumns& columns, int64_t position);
     void add_errors(int layer, std::span<OutputErrors> errors) const;
 
  private:
-    int64_t d() const { return shape.head_dim; }
-    const void* on_channels(const char* q, int queries, std::span<const uint16_t> channels, Work& to) const;
+    [[nodiscard]] int64_t d() const { return shape.head_dim; }
+    [[nodiscard]] const void* on_channels(const char* q, int queries, std::span<const uint16_t> channels,
+                                          Work& to) const;
 };
 
 }  // namespace kvscope::engine

@@ -33,15 +33,17 @@ struct Comparison {
     std::string error{};   ///< why the comparison failed; empty if it succeeded
 };
 
-Comparison comparison_of_full_with_itself(const Transformer& model, const FullReference& reference);
+[[nodiscard]] Comparison comparison_of_full_with_itself(const Transformer& model, const FullReference& reference);
 
 /// Reads the full run's answer into its cache, which must end with the prompt. @throws RunError for NaN in the logits
-FullReference compute_full_reference(const Transformer& model, Sequence full, std::span<const float> first_logits,
-                                     std::span<const int32_t> tokens, Progress& progress);
+[[nodiscard]] FullReference compute_full_reference(const Transformer& model, Sequence full,
+                                                   std::span<const float> first_logits, std::span<const int32_t> tokens,
+                                                   Progress& progress);
 
 /// Reads the full run's answer into all caches, which must end with the prompt. Failed comparisons contain an error.
-std::vector<Comparison> compare_with_full_run(const Transformer& model, const FullReference& reference,
-                                              std::span<const Sequence> sequences,
-                                              std::span<const std::vector<float>> first_logits, Progress& progress);
+[[nodiscard]] std::vector<Comparison> compare_with_full_run(const Transformer& model, const FullReference& reference,
+                                                            std::span<const Sequence> sequences,
+                                                            std::span<const std::vector<float>> first_logits,
+                                                            Progress& progress);
 
 }  // namespace kvscope::engine

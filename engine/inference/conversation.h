@@ -41,15 +41,15 @@ class Conversation {
     Conversation(std::string label, RunCache cache, std::unique_ptr<policies::Policy> policy, int64_t position,
                  std::shared_ptr<const Prompt> prompt, std::string answer);
 
-    const std::string& label() const { return label_; }
+    [[nodiscard]] const std::string& label() const { return label_; }
     /// Whether this Model object made the cache; another Model with the same weights does not match.
-    bool is_of(const Model& model) const { return &cache_.model() == &model.transformer(); }
+    [[nodiscard]] bool is_of(const Model& model) const { return &cache_.model() == &model.transformer(); }
     /// Sets the run's answer that precedes further questions in the conversation.
     void set_answer(std::string answer) { answer_ = std::move(answer); }
 
     /// Asks one run. @throws UsageError if the question cannot be asked; RunError if answering failed
-    Reply ask(const Model& model, std::string_view question, const QuestionOptions& options, Progress& progress,
-              const std::function<void(int32_t)>& on_token = nullptr);
+    [[nodiscard]] Reply ask(const Model& model, std::string_view question, const QuestionOptions& options,
+                            Progress& progress, const std::function<void(int32_t)>& on_token = nullptr);
 
  private:
     friend std::vector<Reply> ask_all_runs(const Model&, std::span<Conversation* const>, std::string_view,
@@ -63,11 +63,12 @@ class Conversation {
 
     /// Returns the text with the new question: in place of the prompt's question if policies did not see that question,
     /// otherwise as a user turn after the run's answer. @throws UsageError if the question cannot be inserted
-    Text text_of(const Model& model, std::string_view question) const;
+    [[nodiscard]] Text text_of(const Model& model, std::string_view question) const;
 
     /// Encodes the question into `reply` and returns its number of tokens.
     /// @throws UsageError as text_of(), or if question and answer exceed the model's context
-    int64_t read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply) const;
+    [[nodiscard]] int64_t read_question(const Model& model, std::string_view question, int64_t n_new,
+                                        Reply& reply) const;
 
     std::string label_;
     RunCache cache_;
@@ -80,8 +81,9 @@ class Conversation {
 /// Asks many runs of one model the same question as one batch. Replies of failed runs contain the error and the tokens
 /// generated before the error. @throws UsageError if `n_new` is below 1
 /// @param conversations distinct runs, because an answer changes the run's policy; only the full run may repeat
-std::vector<Reply> ask_all_runs(const Model& model, std::span<Conversation* const> conversations,
-                                std::string_view question, const QuestionOptions& options, Progress& progress,
-                                const std::function<void(size_t, int32_t)>& on_token = nullptr);
+[[nodiscard]] std::vector<Reply> ask_all_runs(const Model& model, std::span<Conversation* const> conversations,
+                                              std::string_view question, const QuestionOptions& options,
+                                              Progress& progress,
+                                              const std::function<void(size_t, int32_t)>& on_token = nullptr);
 
 }  // namespace kvscope::engine

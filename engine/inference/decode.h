@@ -24,7 +24,7 @@ struct Sequence {
     std::string error{};                     ///< why the sequence stopped; empty while it continues
     policies::StorageSwitching switching{};  ///< set if the policy stores tokens while it decodes
 
-    bool failed() const { return !error.empty(); }
+    [[nodiscard]] bool failed() const { return !error.empty(); }
 };
 
 /// Queries and attention outputs of a sequence. The full run's record is the reference for `output_error`.

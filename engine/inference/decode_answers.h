@@ -31,10 +31,11 @@ using OnEnd = std::function<void(std::span<const size_t> ended, std::span<const 
 /// Decodes all sequences as one batch, each to an end-of-text token or `n_new` tokens. A sequence fails if its policy
 /// or cache throws or its logits contain NaN; the result then contains its tokens so far.
 /// @param first_logits (vocabulary) logits of each sequence's first token
-std::vector<Generation> decode_answers(const Transformer& model, std::span<Sequence> sequences,
-                                       std::span<const std::vector<float>> first_logits, int64_t n_new,
-                                       const SamplingOptions& sampling, std::span<const int32_t> end_ids,
-                                       Progress& progress, const OnToken& on_token = nullptr,
-                                       const OnEnd& on_end = nullptr, const AskSwitch& ask_switch = nullptr);
+[[nodiscard]] std::vector<Generation> decode_answers(const Transformer& model, std::span<Sequence> sequences,
+                                                     std::span<const std::vector<float>> first_logits, int64_t n_new,
+                                                     const SamplingOptions& sampling, std::span<const int32_t> end_ids,
+                                                     Progress& progress, const OnToken& on_token = nullptr,
+                                                     const OnEnd& on_end = nullptr,
+                                                     const AskSwitch& ask_switch = nullptr);
 
 }  // namespace kvscope::engine

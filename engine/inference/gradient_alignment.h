@@ -24,6 +24,7 @@ struct GradientAlignment {
 ///   c12 = -alpha_m alpha_{m+1} (v_m + v_{m+1} - 2 o).
 /// Skips pairs with a zero vector; heads without pairs get NaN. The result does not depend on the number of threads.
 /// @returns empty vectors for fewer than three ids @throws UsageError for an id outside the vocabulary
-GradientAlignment gradient_alignment(const Transformer& model, std::span<const int32_t> ids, Progress& progress);
+[[nodiscard]] GradientAlignment gradient_alignment(const Transformer& model, std::span<const int32_t> ids,
+                                                   Progress& progress);
 
 }  // namespace kvscope::engine

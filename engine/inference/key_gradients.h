@@ -13,7 +13,7 @@ namespace kvscope::engine {
 
 /// Returns, for each of the last n entries, the first entry in its sliding window. The window ends with the entry
 /// itself and has `window` positions. The result is empty if every entry sees all entries.
-std::vector<int64_t> first_visible_entries(std::span<const int64_t> positions, int64_t n, int64_t window);
+[[nodiscard]] std::vector<int64_t> first_visible_entries(std::span<const int64_t> positions, int64_t n, int64_t window);
 
 struct HeldEntries {
     at::Tensor keys, values;         ///< (G, n, d), keys before RoPE
@@ -45,11 +45,12 @@ struct ChunkRead {
 
 /// Returns the gradient of the mean loss -ln p over all tokens but the first, with respect to the last layer's output,
 /// (m, hidden) f32. @param model must use differentiable_operations()
-at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> ids, const at::Tensor& residual,
-                            const Progress& progress);
+[[nodiscard]] at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> ids,
+                                          const at::Tensor& residual, const Progress& progress);
 
 /// Returns the gradient of the chunk's loss with respect to the keys before RoPE, as a tensor (G, n or n + m, d) f32
 /// for each layer; empty for a chunk of one token. Differentiates one layer at a time, to save memory.
-std::vector<at::Tensor> key_gradients(const Transformer& model, const ChunkRead& chunk, const Progress& progress);
+[[nodiscard]] std::vector<at::Tensor> key_gradients(const Transformer& model, const ChunkRead& chunk,
+                                                    const Progress& progress);
 
 }  // namespace kvscope::engine

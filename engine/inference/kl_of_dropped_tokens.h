@@ -22,10 +22,11 @@ struct ComparedRun {
 /// a step by the full run's attention from the query that predicts the step, in heads that dropped the token. Sums over
 /// all steps but the first and averages over query heads. A run's result is empty if a step's KL is not finite.
 /// @param answer must contain `later_keys`
-std::vector<std::vector<float>> attribute_kl_to_dropped_tokens(const Transformer& model, const RunCache& full,
-                                                               const FullReference& answer, int64_t n_context,
-                                                               std::span<const ComparedRun> runs, Progress& progress);
+[[nodiscard]] std::vector<std::vector<float>> attribute_kl_to_dropped_tokens(
+    const Transformer& model, const RunCache& full, const FullReference& answer, int64_t n_context,
+    std::span<const ComparedRun> runs, Progress& progress);
 
-at::Tensor copy_keys_from_position(const Transformer& model, const RunCache& cache, int layer, int64_t first);
+[[nodiscard]] at::Tensor copy_keys_from_position(const Transformer& model, const RunCache& cache, int layer,
+                                                 int64_t first);
 
 }  // namespace kvscope::engine

@@ -30,14 +30,14 @@ struct MergedLayer {
     uint64_t n_keys = 0;               ///< number of merged keys in all heads and chunks, including repeated merges
     uint64_t n_outside = 0;            ///< number of these keys that policies::Merges::n_outside counts
 
-    int64_t size() const { return static_cast<int64_t>(positions.size()); }
-    bool has_merged() const;
+    [[nodiscard]] int64_t size() const { return static_cast<int64_t>(positions.size()); }
+    [[nodiscard]] bool has_merged() const;
 
     /// Returns the entries' places for RoPE, (n). The last entry is at its last token; every other entry's place is the
     /// next entry's place minus the next entry's mass. Equals `positions` unless a mass was limited.
-    std::vector<int64_t> places() const;
+    [[nodiscard]] std::vector<int64_t> places() const;
 
-    int64_t n_tokens(size_t entry) const {
+    [[nodiscard]] int64_t n_tokens(size_t entry) const {
         return entry == 0 ? int64_t{positions[0]} + 1 : int64_t{positions[entry]} - int64_t{positions[entry - 1]};
     }
 
@@ -48,7 +48,7 @@ struct MergedLayer {
     void append(int64_t first, int64_t n);
 
     /// Returns the keys (G, capacity, d). The first at.size() keys are rotated to the positions `at`.
-    at::Tensor rotated(const Transformer& model, std::span<const int64_t> at) const;
+    [[nodiscard]] at::Tensor rotated(const Transformer& model, std::span<const int64_t> at) const;
 };
 
 /// Relative 2-norm errors of the merged keys and values, one number per KV head (G). Keys are compared before RoPE.
@@ -56,10 +56,11 @@ struct MergedLayer {
 struct MergeErrors {
     std::vector<float> keys, values;
 };
-MergeErrors merge_errors(const MergedLayer& layer);
+[[nodiscard]] MergeErrors merge_errors(const MergedLayer& layer);
 
-policies::Selection selection_of_merged_layer(const Transformer& model, int64_t n_tokens, const MergedLayer& layer);
+[[nodiscard]] policies::Selection selection_of_merged_layer(const Transformer& model, int64_t n_tokens,
+                                                            const MergedLayer& layer);
 
-DenseLayer to_dense_layer(const Transformer& model, const MergedLayer& layer);
+[[nodiscard]] DenseLayer to_dense_layer(const Transformer& model, const MergedLayer& layer);
 
 }  // namespace kvscope::engine

@@ -23,8 +23,8 @@ struct LookAhead {
 
 /// Decodes all drafts as one batch, each for its own number of tokens (at least one), ignoring end-of-text tokens.
 /// If a draft's logits contain NaN, its result contains an error and the others continue.
-std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* const> drafts,
-                                  std::span<const int64_t> n_tokens, int64_t position,
-                                  std::span<const float> last_logits, Progress& progress);
+[[nodiscard]] std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* const> drafts,
+                                                std::span<const int64_t> n_tokens, int64_t position,
+                                                std::span<const float> last_logits, Progress& progress);
 
 }  // namespace kvscope::engine

@@ -20,7 +20,7 @@ struct PromptAttention {
 
 /// Computes causal attention for queries, keys and values (…, (H + 2G) d) after RoPE.
 /// @returns (n, H d) before the output projection; undefined if `sums_alone` is set
-at::Tensor compute_causal_attention(const Transformer& model, int layer, const at::Tensor& qkv, const DenseLayer& dense,
-                                    const PromptAttention& tokens);
+[[nodiscard]] at::Tensor compute_causal_attention(const Transformer& model, int layer, const at::Tensor& qkv,
+                                                  const DenseLayer& dense, const PromptAttention& tokens);
 
 }  // namespace kvscope::engine

@@ -31,19 +31,21 @@ class PrefillObservations {
     /// Adds the next layer. Copies its observations and shares its cache.
     void add_layer(policies::LayerObservations& observed, const DenseLayer& dense);
 
-    const policies::ModelShape& shape() const { return shape_; }
-    int64_t n_tokens() const { return static_cast<int64_t>(token_ids_.size()); }
-    std::span<const int32_t> token_ids() const { return token_ids_; }
+    [[nodiscard]] const policies::ModelShape& shape() const { return shape_; }
+    [[nodiscard]] int64_t n_tokens() const { return static_cast<int64_t>(token_ids_.size()); }
+    [[nodiscard]] std::span<const int32_t> token_ids() const { return token_ids_; }
     /// Number of observed queries, the largest window that a policy can use.
-    int n_window() const;
+    [[nodiscard]] int n_window() const;
     /// Number of queries over which window_attention() averages.
-    int window() const { return window_; }
+    [[nodiscard]] int window() const { return window_; }
     /// Returns the window attention, (L, H, N), as in `full/window_attention`.
-    std::span<const float> window_attention() const { return window_attention_; }
+    [[nodiscard]] std::span<const float> window_attention() const { return window_attention_; }
 
     /// Returns why a policy cannot use these observations; empty if the policy can. Does not check the budget.
-    std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const;
-    bool serves(const policies::PolicySpec& spec, int64_t budget) const { return obstacle(spec, budget).empty(); }
+    [[nodiscard]] std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const;
+    [[nodiscard]] bool serves(const policies::PolicySpec& spec, int64_t budget) const {
+        return obstacle(spec, budget).empty();
+    }
 
     /// Returns the entries that a run of this policy would select, for all layers. Thread-safe, one call at a time.
     /// @param budget entries per KV head and layer; ignored by `full`
@@ -55,9 +57,10 @@ class PrefillObservations {
  private:
     void decide(const policies::PolicySpec& spec, policies::Policy& policy, size_t layer,
                 policies::Selection& selection) const;
-    std::vector<policies::Selection> select_in_order(const policies::PolicySpec& spec, policies::Policy& policy) const;
-    policies::RunContext context(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
-                                 std::optional<double> share) const;
+    [[nodiscard]] std::vector<policies::Selection> select_in_order(const policies::PolicySpec& spec,
+                                                                   policies::Policy& policy) const;
+    [[nodiscard]] policies::RunContext context(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
+                                               std::optional<double> share) const;
 
     policies::ModelShape shape_;
     std::string model_fingerprint_;

@@ -16,7 +16,7 @@ namespace kvscope::engine {
 inline constexpr int64_t similarity_tokens = 256;
 
 /// Returns min(n, most) positions in [0, n), at the centers of equal intervals.
-std::vector<int64_t> evenly_spaced_tokens(int64_t n, int64_t most);
+[[nodiscard]] std::vector<int64_t> evenly_spaced_tokens(int64_t n, int64_t most);
 
 /// Measures a prompt's queries, keys and values before RoPE, layer by layer and chunk by chunk. Cosines with a zero
 /// vector are 0. Results do not depend on the number of threads.
@@ -43,7 +43,7 @@ class ProjectionMeasures {
         std::vector<float>*adjacent, *modes;
     };
 
-    std::array<Projection, 3> projections() const;
+    [[nodiscard]] std::array<Projection, 3> projections() const;
     void keep_sample(const at::Tensor& qkv);
     void compare_heads(const std::vector<float>& sample, std::vector<float>& similarities) const;
     void compare_layers(const std::vector<std::vector<float>>& samples, std::vector<float>& similarities) const;

@@ -27,9 +27,9 @@ struct Prompt {
     std::time_t rendered_at = 0;          ///< current time for the template
 
     /// Returns the user's message: the context, then a blank line and the question, if any.
-    std::string content() const { return question.empty() ? context : context + "\n\n" + question; }
+    [[nodiscard]] std::string content() const { return question.empty() ? context : context + "\n\n" + question; }
 
-    int64_t n_visible() const { return query_aware ? static_cast<int64_t>(ids.size()) : n_context; }
+    [[nodiscard]] int64_t n_visible() const { return query_aware ? static_cast<int64_t>(ids.size()) : n_context; }
 };
 
 struct PromptOptions {
@@ -52,18 +52,19 @@ void require_token_embeddings(const Model& model, std::span<const int32_t> ids, 
 
 /// Applies the template and tokenizes the whole text. The question begins with its first token, even if the context
 /// ends in the same token. @throws UsageError, naming the origin, for a prompt that cannot be used
-Prompt tokenize_prompt(const Model& model, std::string_view context, std::string_view question,
-                       const PromptOptions& options);
+[[nodiscard]] Prompt tokenize_prompt(const Model& model, std::string_view context, std::string_view question,
+                                     const PromptOptions& options);
 
-checkpoint::Encoding encode_like_prompt(const Model& model, const Prompt& prompt, std::string_view text);
+[[nodiscard]] checkpoint::Encoding encode_like_prompt(const Model& model, const Prompt& prompt, std::string_view text);
 
 /// Returns a sentence for each kind of remark: control tokens in the user's text, and characters without a token.
 /// A remark on several prompts names the first one.
-std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const Prompt> prompts, bool parse_special);
+[[nodiscard]] std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const Prompt> prompts,
+                                                         bool parse_special);
 
 /// Returns a trace's prompt with its recorded token ids. Sets `context` only if the model's template, at the recorded
 /// time, turns this context into exactly the recorded text.
 /// @throws UsageError if another model made the trace, or the prompt does not exist or does not fit
-Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new);
+[[nodiscard]] Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new);
 
 }  // namespace kvscope::engine

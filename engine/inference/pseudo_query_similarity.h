@@ -27,12 +27,12 @@ class PseudoQuerySimilarity {
     PseudoQuerySimilarity(const Transformer& model, std::span<const int32_t> prompt, std::span<const int32_t> end_ids,
                           int64_t n_answer, Progress& progress);
 
-    int64_t n_prompt() const { return n_prompt_; }
-    const std::vector<int32_t>& answer() const { return answer_; }
+    [[nodiscard]] int64_t n_prompt() const { return n_prompt_; }
+    [[nodiscard]] const std::vector<int32_t>& answer() const { return answer_; }
 
     /// Returns a result for each tail, which is read after the prompt in one pass as in DapQ.
     /// @throws UsageError if a tail is not as long as the answer or has a negative position
-    std::vector<QuerySimilarity> similarity(std::span<const Tail> tails, Progress& progress);
+    [[nodiscard]] std::vector<QuerySimilarity> similarity(std::span<const Tail> tails, Progress& progress);
 
  private:
     struct Queries {

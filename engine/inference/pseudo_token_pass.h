@@ -22,7 +22,7 @@ class PseudoTokenPass {
  public:
     PseudoTokenPass(const Transformer& model, std::span<const Tail> tails);
 
-    int64_t capacity() const { return capacity_; }
+    [[nodiscard]] int64_t capacity() const { return capacity_; }
 
     struct Projections {
         at::Tensor plain;  ///< (n, H d) queries before RoPE
@@ -31,7 +31,7 @@ class PseudoTokenPass {
 
     /// Computes one layer for one tail. Call it for the layers in order. The tail's tokens attend to the prompt's
     /// entries and to the tail's earlier tokens. The next tail overwrites this tail's entries.
-    Projections run_layer(int layer, size_t tail, DenseLayer& dense, int64_t n_tokens);
+    [[nodiscard]] Projections run_layer(int layer, size_t tail, DenseLayer& dense, int64_t n_tokens);
 
  private:
     const Transformer& model_;

@@ -28,6 +28,6 @@ struct PseudoSource {
 };
 
 /// Draws n tails, each as long as the answer. @throws UsageError if the phrase is needed and empty
-std::vector<Tail> draw_pseudo_tokens(const PseudoTokens& tokens, const PseudoSource& source, int n);
+[[nodiscard]] std::vector<Tail> draw_pseudo_tokens(const PseudoTokens& tokens, const PseudoSource& source, int n);
 
 }  // namespace kvscope::engine

@@ -15,7 +15,7 @@ struct SamplingOptions {
     uint64_t seed = 0;
 };
 
-SamplingOptions sampling_of(const RunOptions& options);
+[[nodiscard]] SamplingOptions sampling_of(const RunOptions& options);
 
 /// Draws tokens from logits. Each run has its own sampler with the same seed.
 class Sampler {
@@ -23,7 +23,7 @@ class Sampler {
     explicit Sampler(const SamplingOptions& options);
 
     /// Draws a token; with temperature 0, the lowest id among the largest logits. @throws RunError for NaN
-    int32_t next(std::span<const float> logits);
+    [[nodiscard]] int32_t next(std::span<const float> logits);
 
  private:
     SamplingOptions options_;

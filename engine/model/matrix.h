@@ -24,32 +24,32 @@ class Matrix {
     Matrix() = default;
     Matrix(int64_t columns, kernels::DType type) : columns_(columns), type_(type) {}
 
-    static Matrix of(const at::Tensor& numbers);
+    [[nodiscard]] static Matrix of(const at::Tensor& numbers);
 
     /// Copies the matrix from the processor to a device. Converts formats that the device cannot read.
-    Matrix on(const ComputeDevice& device) const;
+    [[nodiscard]] Matrix on(const ComputeDevice& device) const;
 
     /// Appends uninitialized rows in the processor's memory and returns them.
-    at::Tensor add_rows(kernels::WeightFormat format, int64_t rows);
+    [[nodiscard]] at::Tensor add_rows(kernels::WeightFormat format, int64_t rows);
 
-    bool defined() const { return !parts_.empty(); }
-    int64_t rows() const { return rows_; }
-    int64_t columns() const { return columns_; }
-    kernels::DType type() const { return type_; }
-    const ComputeDevice& device() const { return device_; }
-    const std::vector<Part>& parts() const { return parts_; }
-    int64_t n_bytes() const;
+    [[nodiscard]] bool defined() const { return !parts_.empty(); }
+    [[nodiscard]] int64_t rows() const { return rows_; }
+    [[nodiscard]] int64_t columns() const { return columns_; }
+    [[nodiscard]] kernels::DType type() const { return type_; }
+    [[nodiscard]] const ComputeDevice& device() const { return device_; }
+    [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
+    [[nodiscard]] int64_t n_bytes() const;
 
     /// Returns rows [first, first + n) in the model's type, (n, columns). Copies only if necessary.
-    at::Tensor numbers(int64_t first, int64_t n) const;
-    at::Tensor numbers() const { return numbers(0, rows_); }
+    [[nodiscard]] at::Tensor numbers(int64_t first, int64_t n) const;
+    [[nodiscard]] at::Tensor numbers() const { return numbers(0, rows_); }
 
-    at::Tensor pick(std::span<const int32_t> ids) const;
+    [[nodiscard]] at::Tensor pick(std::span<const int32_t> ids) const;
 
  private:
     /// Returns the part that contains a row, and the row's index in the part.
-    std::pair<const Part*, int64_t> place_of(int64_t row) const;
-    bool is_plain(const Part& part) const { return part.format == kernels::weight_format_of(type_); }
+    [[nodiscard]] std::pair<const Part*, int64_t> place_of(int64_t row) const;
+    [[nodiscard]] bool is_plain(const Part& part) const { return part.format == kernels::weight_format_of(type_); }
 
     int64_t rows_ = 0, columns_ = 0;
     kernels::DType type_ = kernels::DType::f32;
@@ -59,6 +59,7 @@ class Matrix {
 
 /// Returns x W^T + bias, (n, out), in the given type (f32 or the type of x). A row's result depends neither on other
 /// rows nor on the number of threads. @param x (n, in) of the matrix's type @param bias (out) f32, or undefined
-at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias, at::ScalarType type);
+[[nodiscard]] at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias,
+                                 at::ScalarType type);
 
 }  // namespace kvscope::engine

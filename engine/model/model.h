@@ -19,37 +19,39 @@
 
 namespace kvscope::engine {
 
-trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, const std::string& fingerprint);
+[[nodiscard]] trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config,
+                                                      const std::string& fingerprint);
 
 class Model {
  public:
     /// Reads a model's files.
     /// @param before_weights called before the weights are read, with a model that has no weights; may throw to stop
     /// @throws checkpoint::CheckpointError for unusable files; RunError if the weights do not fit in memory
-    static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
-                      const ComputeDevice& device = {}, const std::function<void(const Model&)>& before_weights = {});
+    [[nodiscard]] static Model open(const std::filesystem::path& path, kernels::DType dtype, Progress& progress,
+                                    const ComputeDevice& device = {},
+                                    const std::function<void(const Model&)>& before_weights = {});
 
-    const checkpoint::Checkpoint& checkpoint() const { return *checkpoint_; }
-    const checkpoint::Tokenizer& tokenizer() const { return *tokenizer_; }
-    const std::optional<checkpoint::ChatTemplate>& chat_template() const { return chat_template_; }
-    const checkpoint::ModelConfig& config() const { return checkpoint_->config(); }
-    bool is_loaded() const { return transformer_ != nullptr; }
-    const Transformer& transformer() const { return *transformer_; }
-    kernels::DType dtype() const { return dtype_; }
-    const ComputeDevice& device() const { return device_; }
+    [[nodiscard]] const checkpoint::Checkpoint& checkpoint() const { return *checkpoint_; }
+    [[nodiscard]] const checkpoint::Tokenizer& tokenizer() const { return *tokenizer_; }
+    [[nodiscard]] const std::optional<checkpoint::ChatTemplate>& chat_template() const { return chat_template_; }
+    [[nodiscard]] const checkpoint::ModelConfig& config() const { return checkpoint_->config(); }
+    [[nodiscard]] bool is_loaded() const { return transformer_ != nullptr; }
+    [[nodiscard]] const Transformer& transformer() const { return *transformer_; }
+    [[nodiscard]] kernels::DType dtype() const { return dtype_; }
+    [[nodiscard]] const ComputeDevice& device() const { return device_; }
     const std::string& fingerprint() const;
     /// Results that policies compute from the weights. All policies share them.
-    const std::shared_ptr<policies::ModelMemo>& memo() const { return memo_; }
+    [[nodiscard]] const std::shared_ptr<policies::ModelMemo>& memo() const { return memo_; }
 
     /// Ids that end generation, in ascending order. They come from the configuration and the tokenizer.
-    const std::vector<int32_t>& end_ids() const { return end_ids_; }
-    std::span<const int32_t> stop_ids(bool ignore_eos) const {
+    [[nodiscard]] const std::vector<int32_t>& end_ids() const { return end_ids_; }
+    [[nodiscard]] std::span<const int32_t> stop_ids(bool ignore_eos) const {
         return ignore_eos ? std::span<const int32_t>() : std::span<const int32_t>(end_ids_);
     }
 
-    std::string answer_text(std::span<const int32_t> ids) const;
+    [[nodiscard]] std::string answer_text(std::span<const int32_t> ids) const;
 
-    trace::ModelAttributes attributes() const;
+    [[nodiscard]] trace::ModelAttributes attributes() const;
 
  private:
     std::unique_ptr<checkpoint::Checkpoint> checkpoint_;

@@ -33,43 +33,45 @@ class Operations {
  public:
     virtual ~Operations() = default;
 
-    virtual at::ScalarType activations(kernels::DType model) const = 0;
+    [[nodiscard]] virtual at::ScalarType activations(kernels::DType model) const = 0;
 
     /// Returns x / sqrt(mean(x^2) + eps) * weight for each row of x, (n, dim) f32. weight: (dim) f32
-    virtual at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, float eps, kernels::DType model) const = 0;
+    [[nodiscard]] virtual at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, float eps,
+                                          kernels::DType model) const = 0;
 
     /// Normalizes `heads` vectors in each row of x in place, from column `first` on.
     virtual void norm_heads(at::Tensor& x, int64_t first, int64_t heads, const at::Tensor& weight, float eps) const = 0;
 
     /// Adds delta to residual, (n, dim) f32, and returns the normalized sum.
-    virtual at::Tensor add_norm(at::Tensor& residual, const at::Tensor& delta, const at::Tensor& weight,
-                                float eps) const = 0;
+    [[nodiscard]] virtual at::Tensor add_norm(at::Tensor& residual, const at::Tensor& delta, const at::Tensor& weight,
+                                              float eps) const = 0;
 
     virtual void add(at::Tensor& residual, const at::Tensor& delta) const = 0;
 
     /// Returns x W^T + bias, (n, out). x: (n, in); weight: (out, in); bias: (out) f32 or undefined
-    virtual at::Tensor product(const at::Tensor& x, const Matrix& weight, const at::Tensor& bias) const = 0;
+    [[nodiscard]] virtual at::Tensor product(const at::Tensor& x, const Matrix& weight,
+                                             const at::Tensor& bias) const = 0;
 
     /// Returns x W^T in f32 for any type of activations.
-    virtual at::Tensor logits(const at::Tensor& x, const Matrix& weight) const = 0;
+    [[nodiscard]] virtual at::Tensor logits(const at::Tensor& x, const Matrix& weight) const = 0;
 
     /// Rotates the first `heads` vectors in each row of x (kernels/rope.h).
     virtual void rotate(at::Tensor& x, int64_t heads, const Rotation& rotation) const = 0;
 
     /// Returns silu(gate) * up, (n, inner), for rows (n, 2 inner) with the gate first.
-    virtual at::Tensor swiglu(const at::Tensor& gate_up) const = 0;
+    [[nodiscard]] virtual at::Tensor swiglu(const at::Tensor& gate_up) const = 0;
 
     virtual void attend(std::span<AttentionRead> reads) const = 0;
 };
 
-const Operations& kernel_operations();
+[[nodiscard]] const Operations& kernel_operations();
 /// Returns the operations of `kernels/` on a device, except attention, which uses the backend directly.
-std::shared_ptr<const Operations> kernel_operations(const kernels::Backend& backend);
+[[nodiscard]] std::shared_ptr<const Operations> kernel_operations(const kernels::Backend& backend);
 
 /// Returns f32 operations with gradients with respect to x and to keys and values in caches, but not to weights.
 /// Results depend neither on other rows nor on the number of threads.
-const Operations& differentiable_operations();
+[[nodiscard]] const Operations& differentiable_operations();
 /// Returns x y^T of two f32 arrays, (n, d) and (m, d), with gradients for both.
-at::Tensor differentiable_product(const at::Tensor& x, const at::Tensor& y);
+[[nodiscard]] at::Tensor differentiable_product(const at::Tensor& x, const at::Tensor& y);
 
 }  // namespace kvscope::engine

@@ -23,17 +23,17 @@ class RotationTable {
     /// @param limit first position that is not stored, because larger positions are rare
     RotationTable(std::vector<double> inverse_frequencies, double factor, int64_t limit, at::Device place = at::kCPU);
 
-    std::shared_ptr<const RotationTable> on(at::Device place) const {
+    [[nodiscard]] std::shared_ptr<const RotationTable> on(at::Device place) const {
         return std::make_shared<const RotationTable>(inverse_frequencies_, factor_, limit_, place);
     }
 
     /// Returns rotations by positions, which may be negative. Do not write to the tensors: the table may share them.
-    Rotation rotation(std::span<const int64_t> positions) const;
+    [[nodiscard]] Rotation rotation(std::span<const int64_t> positions) const;
 
  private:
-    Rotation computed(std::span<const int64_t> positions) const;
-    Rotation there(Rotation rotation) const;
-    Rotation grow(int64_t n) const;
+    [[nodiscard]] Rotation computed(std::span<const int64_t> positions) const;
+    [[nodiscard]] Rotation there(Rotation rotation) const;
+    [[nodiscard]] Rotation grow(int64_t n) const;
 
     std::vector<double> inverse_frequencies_;
     double factor_;

@@ -17,7 +17,7 @@
 
 namespace kvscope::engine {
 
-policies::ModelShape shape_of(const checkpoint::ModelConfig& config);
+[[nodiscard]] policies::ModelShape shape_of(const checkpoint::ModelConfig& config);
 
 /// A decoder-only transformer of the Llama kind without attention, which prefill and decoding add. Activations have the
 /// model's type, the residual stream is f32, and rows are tokens. Constant after construction and thread-safe.
@@ -25,43 +25,47 @@ class Transformer {
  public:
     Transformer(checkpoint::ModelConfig config, Weights weights, kernels::DType dtype);
 
-    Transformer on(const ComputeDevice& device) const;
-    const ComputeDevice& device() const { return device_; }
-    const kernels::Backend& backend() const { return *device_.backend; }
+    [[nodiscard]] Transformer on(const ComputeDevice& device) const;
+    [[nodiscard]] const ComputeDevice& device() const { return device_; }
+    [[nodiscard]] const kernels::Backend& backend() const { return *device_.backend; }
     /// Returns the model on the processor, valid as long as this model or a copy exists.
-    const Transformer& on_processor() const { return host_ ? *host_ : *this; }
+    [[nodiscard]] const Transformer& on_processor() const { return host_ ? *host_ : *this; }
 
     /// Returns the model on the processor with other operations and the same weights.
-    Transformer computed_with(const Operations& operations) const;
-    const Operations& operations() const { return *operations_; }
+    [[nodiscard]] Transformer computed_with(const Operations& operations) const;
+    [[nodiscard]] const Operations& operations() const { return *operations_; }
 
-    const checkpoint::ModelConfig& config() const { return config_; }
-    const Weights& weights() const { return weights_; }
-    kernels::DType dtype() const { return dtype_; }
-    at::ScalarType scalar_type() const;
-    at::TensorOptions options() const { return at::TensorOptions().dtype(scalar_type()).device(device_.place); }
-    policies::ModelShape shape() const;
-    float attention_scale() const;
+    [[nodiscard]] const checkpoint::ModelConfig& config() const { return config_; }
+    [[nodiscard]] const Weights& weights() const { return weights_; }
+    [[nodiscard]] kernels::DType dtype() const { return dtype_; }
+    [[nodiscard]] at::ScalarType scalar_type() const;
+    [[nodiscard]] at::TensorOptions options() const {
+        return at::TensorOptions().dtype(scalar_type()).device(device_.place);
+    }
+    [[nodiscard]] policies::ModelShape shape() const;
+    [[nodiscard]] float attention_scale() const;
 
     /// Returns the residual stream (n, hidden) f32 of token ids. @throws UsageError for an id outside the vocabulary
-    at::Tensor embed(std::span<const int32_t> ids) const;
+    [[nodiscard]] at::Tensor embed(std::span<const int32_t> ids) const;
 
     /// Returns queries, keys and values before RoPE, normalized if the model does so: (n, (H + 2G) d).
-    at::Tensor project(int layer, const at::Tensor& residual) const;
+    [[nodiscard]] at::Tensor project(int layer, const at::Tensor& residual) const;
 
     /// Projects the normalized residual without biases and without query and key norms. Returns (n, (H + 2G) d).
-    at::Tensor project_plainly(int layer, const at::Tensor& residual) const;
+    [[nodiscard]] at::Tensor project_plainly(int layer, const at::Tensor& residual) const;
     /// Whether project() and project_plainly() agree, because the layer has neither biases nor norms.
-    bool is_projected_plainly(int layer) const;
+    [[nodiscard]] bool is_projected_plainly(int layer) const;
 
     /// Cosines and sines for rotate(). Do not write to them.
     using Rotation = engine::Rotation;
-    Rotation rotation(std::span<const int64_t> positions) const { return rotations_->rotation(positions); }
+    [[nodiscard]] Rotation rotation(std::span<const int64_t> positions) const {
+        return rotations_->rotation(positions);
+    }
 
     /// Returns rotations by differences of positions, for vectors that are already rotated.
-    Rotation turn(std::span<const int64_t> differences) const { return turns_->rotation(differences); }
+    [[nodiscard]] Rotation turn(std::span<const int64_t> differences) const { return turns_->rotation(differences); }
     /// Factor by which a rotation scales vectors (YaRN).
-    float attention_factor() const { return config_.rope_attention_factor(); }
+    [[nodiscard]] float attention_factor() const { return config_.rope_attention_factor(); }
 
     /// Rotates the queries and keys in `qkv` (n, (H + 2G) d) in place.
     void rotate(at::Tensor& qkv, const Rotation& rotation) const;
@@ -70,12 +74,12 @@ class Transformer {
     void finish_layer(int layer, const at::Tensor& attention, at::Tensor& residual) const;
 
     /// Returns logits (n, vocabulary) f32 for rows of the residual stream, in the processor's memory.
-    at::Tensor logits(const at::Tensor& residual) const;
+    [[nodiscard]] at::Tensor logits(const at::Tensor& residual) const;
     /// Returns logits in memory that the next call reuses.
-    at::Tensor logits(const at::Tensor& residual, HostBuffer& room) const;
+    [[nodiscard]] at::Tensor logits(const at::Tensor& residual, HostBuffer& room) const;
 
  private:
-    at::Tensor logits_there(const at::Tensor& residual) const;
+    [[nodiscard]] at::Tensor logits_there(const at::Tensor& residual) const;
 
     checkpoint::ModelConfig config_;
     Weights weights_;

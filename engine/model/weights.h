@@ -33,10 +33,10 @@ struct Weights {
     Matrix head;            ///< (vocabulary, hidden); the embedding itself if both are tied
     std::vector<LayerWeights> layers;
 
-    Weights on(const ComputeDevice& device) const;
+    [[nodiscard]] Weights on(const ComputeDevice& device) const;
 };
 
 /// @throws exceptions of `checkpoint` for damaged files
-Weights load_weights(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress);
+[[nodiscard]] Weights load_weights(const checkpoint::Checkpoint& checkpoint, kernels::DType dtype, Progress& progress);
 
 }  // namespace kvscope::engine

@@ -7,10 +7,10 @@
 namespace kvscope::engine {
 
 /// Returns N for "cuda:N" and 0 for "cuda"; nullopt for other names.
-std::optional<int> card_number(std::string_view name);
+[[nodiscard]] std::optional<int> card_number(std::string_view name);
 
 /// Whether the name has the form of a device: "cpu", "auto", "cuda", "cuda:0", …
-bool is_device_name(std::string_view name);
+[[nodiscard]] bool is_device_name(std::string_view name);
 
 struct DeviceChoice {
     std::string name;  ///< such as "cpu", "auto" or "cuda:0"

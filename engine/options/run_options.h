@@ -32,7 +32,7 @@ struct RunOptions {
     bool query_aware = true;
     bool use_template = true;
     bool parse_special = true;
-    bool operator==(const RunOptions&) const = default;
+    [[nodiscard]] bool operator==(const RunOptions&) const = default;
 };
 
 /// Declaration of one option, for the command line, the app's form, recipes and copied commands.
@@ -63,28 +63,28 @@ struct RunOption {
     bool of_any_model = false;  ///< whether all commands that run a model have the option, not only `run`
     bool always_named = false;  ///< whether copied commands contain the option even with its default value
 
-    std::string text(const RunOptions& options) const;
-    bool is_default(const RunOptions& options) const;
+    [[nodiscard]] std::string text(const RunOptions& options) const;
+    [[nodiscard]] bool is_default(const RunOptions& options) const;
     void reset(RunOptions& options) const;
     /// Returns a sentence that says why the value is not allowed; empty if the value is allowed.
-    std::string problem(const RunOptions& options) const;
+    [[nodiscard]] std::string problem(const RunOptions& options) const;
     /// Reads the option from a JSON object. A missing value or a value of another type changes nothing.
     void read(const nlohmann::json& object, RunOptions& options) const;
 };
 
-const std::vector<RunOption>& run_options();
-const RunOption& run_option(RunOption::Member member);
+[[nodiscard]] const std::vector<RunOption>& run_options();
+[[nodiscard]] const RunOption& run_option(RunOption::Member member);
 
-std::string find_option_problem(const RunOptions& options);
+[[nodiscard]] std::string find_option_problem(const RunOptions& options);
 
 void write_options_to_recipe(const RunOptions& options, nlohmann::ordered_json& recipe);
 /// Reads the options that repeat a recipe's runs. Skips invalid values and options that belong to prompts or model.
 void read_options_from_recipe(const nlohmann::json& recipe, RunOptions& options);
 
 /// Returns the device of a recipe's runs; "cpu" if the recipe names none.
-std::string recorded_device(const nlohmann::json& recipe);
+[[nodiscard]] std::string recorded_device(const nlohmann::json& recipe);
 
 /// Returns the options of a `kvscope run` command with their values. The value of a flag is empty.
-std::vector<std::pair<std::string, std::string>> to_command_line_options(const RunOptions& options);
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> to_command_line_options(const RunOptions& options);
 
 }  // namespace kvscope::engine

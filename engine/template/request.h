@@ -34,10 +34,10 @@ struct Reply {
 
 constexpr int exit_out_of_memory = 3;
 
-std::string message_to_bytes(const Request& request);
-Request parse_request(std::string_view bytes);
+[[nodiscard]] std::string message_to_bytes(const Request& request);
+[[nodiscard]] Request parse_request(std::string_view bytes);
 
-std::string message_to_bytes(const Reply& reply);
-std::optional<Reply> parse_reply(std::string_view bytes);
+[[nodiscard]] std::string message_to_bytes(const Reply& reply);
+[[nodiscard]] std::optional<Reply> parse_reply(std::string_view bytes);
 
 }  // namespace kvscope::chat_template

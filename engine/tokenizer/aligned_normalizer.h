@@ -11,10 +11,10 @@ namespace kvscope::checkpoint {
 class AlignedNormalizer {
  public:
     virtual ~AlignedNormalizer() = default;
-    virtual AlignedText apply(const AlignedText& text) const = 0;
+    [[nodiscard]] virtual AlignedText apply(const AlignedText& text) const = 0;
 };
 
 /// Supports Sequence, BertNormalizer, Precompiled, Replace and Strip. @throws std::runtime_error for other kinds
-std::unique_ptr<AlignedNormalizer> make_aligned_normalizer(const JsonNode& node);
+[[nodiscard]] std::unique_ptr<AlignedNormalizer> make_aligned_normalizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -17,6 +17,6 @@ class AlignedPreTokenizer {
 };
 
 /// Supports Sequence, BertPreTokenizer, WhitespaceSplit and Metaspace. @throws std::runtime_error for other kinds
-std::unique_ptr<AlignedPreTokenizer> make_aligned_pre_tokenizer(const JsonNode& node);
+[[nodiscard]] std::unique_ptr<AlignedPreTokenizer> make_aligned_pre_tokenizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

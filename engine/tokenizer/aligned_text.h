@@ -16,8 +16,8 @@ struct AlignedCharacter {
 using AlignedText = std::vector<AlignedCharacter>;
 
 /// @param utf8 valid UTF-8, shorter than 4 GiB
-AlignedText make_aligned_text(std::string_view utf8);
+[[nodiscard]] AlignedText make_aligned_text(std::string_view utf8);
 
-std::string aligned_text_to_utf8(std::span<const AlignedCharacter> text);
+[[nodiscard]] std::string aligned_text_to_utf8(std::span<const AlignedCharacter> text);
 
 }  // namespace kvscope::checkpoint

@@ -29,7 +29,7 @@ class Bpe {
     /// @param merges in order of rank @throws std::runtime_error if a merge names a token outside the vocabulary
     Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options);
 
-    std::optional<int32_t> id_of(std::string_view token) const;
+    [[nodiscard]] std::optional<int32_t> id_of(std::string_view token) const;
 
     /// Encodes the words of one text and caches them. The text must outlive the encoder.
     class Encoder {
@@ -51,7 +51,7 @@ class Bpe {
             uint32_t rank;
             int32_t left;
             int32_t merged;
-            bool operator<(const Candidate& other) const {
+            [[nodiscard]] bool operator<(const Candidate& other) const {
                 return rank != other.rank ? rank > other.rank : left > other.left;
             }
         };
@@ -73,7 +73,7 @@ class Bpe {
  private:
     struct Hash {
         using is_transparent = void;
-        size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+        [[nodiscard]] size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
 
     /// Hash table from a pair of ids to the merge's rank and result. Encoding needs several look-ups per character.
@@ -86,14 +86,14 @@ class Bpe {
         };
         explicit MergeTable(size_t count);
         void set(int32_t left, int32_t right, uint32_t rank, int32_t merged);
-        const Entry* find(int32_t left, int32_t right) const;
+        [[nodiscard]] const Entry* find(int32_t left, int32_t right) const;
 
      private:
         static constexpr uint64_t empty = ~uint64_t{0};
-        static uint64_t pair_of(int32_t left, int32_t right) {
+        [[nodiscard]] static uint64_t pair_of(int32_t left, int32_t right) {
             return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
         }
-        size_t slot_of(uint64_t pair) const { return (pair * 0x9E3779B97F4A7C15u) >> shift_; }
+        [[nodiscard]] size_t slot_of(uint64_t pair) const { return (pair * 0x9E3779B97F4A7C15u) >> shift_; }
 
         std::vector<Entry> entries_;
         int shift_;

@@ -15,13 +15,13 @@ class Charsmap {
     explicit Charsmap(std::string_view blob);
 
     /// Returns the replacement of the shortest rule at the start of `text`, or nullopt.
-    std::optional<std::string_view> find(std::string_view text) const;
+    [[nodiscard]] std::optional<std::string_view> find(std::string_view text) const;
 
  private:
     std::vector<uint32_t> units_;
     std::string replacements_;
 };
 
-std::string decode_base64(std::string_view text);
+[[nodiscard]] std::string decode_base64(std::string_view text);
 
 }  // namespace kvscope::checkpoint

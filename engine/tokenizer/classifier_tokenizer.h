@@ -24,12 +24,14 @@ class ClassifierTokenizer {
     /// @throws std::invalid_argument for invalid UTF-8; CheckpointError if a limit of TokenizerWork is exceeded
     std::vector<TextToken> encode(std::string_view utf8) const;
 
-    std::span<const int32_t> before() const { return surrounding_.before; }
-    std::span<const int32_t> after() const { return surrounding_.after; }
+    [[nodiscard]] std::span<const int32_t> before() const { return surrounding_.before; }
+    [[nodiscard]] std::span<const int32_t> after() const { return surrounding_.after; }
 
-    const std::string& spelling(int32_t id) const { return model_->spellings().at(static_cast<size_t>(id)); }
+    [[nodiscard]] const std::string& spelling(int32_t id) const {
+        return model_->spellings().at(static_cast<size_t>(id));
+    }
     bool continues_word(int32_t id) const { return model_->continues_word(id); }
-    int64_t vocab_size() const { return static_cast<int64_t>(model_->spellings().size()); }
+    [[nodiscard]] int64_t vocab_size() const { return static_cast<int64_t>(model_->spellings().size()); }
 
  private:
     void read(const JsonNode& root);

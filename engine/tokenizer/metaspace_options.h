@@ -16,6 +16,6 @@ struct MetaspaceOptions {
     bool split = true;
 };
 
-MetaspaceOptions read_metaspace(const JsonNode& node);
+[[nodiscard]] MetaspaceOptions read_metaspace(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

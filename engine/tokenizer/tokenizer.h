@@ -19,7 +19,7 @@ struct Encoding {
     std::vector<uint32_t> ends;
 
     /// Returns the first token with a character at or after `byte`, or the number of tokens.
-    size_t first_token_from(size_t byte) const;
+    [[nodiscard]] size_t first_token_from(size_t byte) const;
 };
 
 /// A model's tokenizer with the tokens of llama.cpp (GGUF) or `tokenizers` (tokenizer.json). Immutable and thread-safe.
@@ -43,32 +43,32 @@ class Tokenizer {
 
     /// Returns a token's bytes in the middle of a text; empty for unused ids. The bytes may be a part of a character.
     /// @throws std::invalid_argument if `id` is not in [0, vocab_size)
-    virtual std::string piece(int32_t id) const = 0;
+    [[nodiscard]] virtual std::string piece(int32_t id) const = 0;
 
     /// Returns the piece as valid UTF-8 for display. Writes bytes of incomplete and control characters as ⟨E2⟩.
     std::string shown(int32_t id) const;
 
     /// Returns the highest id plus one.
-    virtual int64_t vocab_size() const = 0;
+    [[nodiscard]] virtual int64_t vocab_size() const = 0;
 
-    virtual bool is_special(int32_t id) const = 0;
+    [[nodiscard]] virtual bool is_special(int32_t id) const = 0;
 
-    virtual std::optional<int32_t> id_of(std::string_view token) const = 0;
+    [[nodiscard]] virtual std::optional<int32_t> id_of(std::string_view token) const = 0;
 
-    virtual std::optional<int32_t> bos() const = 0;
-    virtual std::optional<int32_t> eos() const = 0;
+    [[nodiscard]] virtual std::optional<int32_t> bos() const = 0;
+    [[nodiscard]] virtual std::optional<int32_t> eos() const = 0;
 
     /// Returns the ids that end generation in ascending order.
-    virtual std::span<const int32_t> end_of_generation() const = 0;
+    [[nodiscard]] virtual std::span<const int32_t> end_of_generation() const = 0;
 
-    virtual std::string description() const = 0;
+    [[nodiscard]] virtual std::string description() const = 0;
 
  protected:
-    virtual std::vector<int32_t> tokenize(std::string_view utf8, bool add_special, bool parse_special,
-                                          std::vector<uint32_t>* ends) const = 0;
+    [[nodiscard]] virtual std::vector<int32_t> tokenize(std::string_view utf8, bool add_special, bool parse_special,
+                                                        std::vector<uint32_t>* ends) const = 0;
 
     /// Returns the end of each byte's character.
-    static std::vector<uint32_t> ends_of_characters(std::string_view utf8);
+    [[nodiscard]] static std::vector<uint32_t> ends_of_characters(std::string_view utf8);
 };
 
 /// Opens the tokenizer of a GGUF file or a directory. A .safetensors or tokenizer.json file stands for its directory.

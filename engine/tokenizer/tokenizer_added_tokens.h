@@ -35,7 +35,7 @@ class AddedTokenFinder {
     struct Node {
         int32_t token = -1;  // index into tokens_ of the pattern that ends here
     };
-    static uint64_t edge(uint32_t node, char byte) {
+    [[nodiscard]] static uint64_t edge(uint32_t node, char byte) {
         return static_cast<uint64_t>(node) << 8 | static_cast<uint8_t>(byte);
     }
 

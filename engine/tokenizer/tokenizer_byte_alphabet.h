@@ -9,11 +9,11 @@ namespace kvscope::checkpoint {
 /// GPT-2's alphabet, which writes each byte as a printable character (space is Ġ).
 class ByteAlphabet {
  public:
-    static const ByteAlphabet& instance();
+    [[nodiscard]] static const ByteAlphabet& instance();
 
-    const std::string& spell(char byte) const { return characters_[static_cast<uint8_t>(byte)]; }
+    [[nodiscard]] const std::string& spell(char byte) const { return characters_[static_cast<uint8_t>(byte)]; }
 
-    int byte_of(char32_t character) const { return character < bytes_.size() ? bytes_[character] : -1; }
+    [[nodiscard]] int byte_of(char32_t character) const { return character < bytes_.size() ? bytes_[character] : -1; }
 
  private:
     ByteAlphabet();

@@ -5,12 +5,12 @@
 
 namespace kvscope::checkpoint {
 
-size_t offset_of_previous_character(std::string_view text, size_t end);
+[[nodiscard]] size_t offset_of_previous_character(std::string_view text, size_t end);
 
 /// Whether the first character of a text belongs to Unicode's \w.
-bool starts_with_word(std::string_view text);
-bool ends_with_word(std::string_view text);
+[[nodiscard]] bool starts_with_word(std::string_view text);
+[[nodiscard]] bool ends_with_word(std::string_view text);
 
-bool has_digit(std::string_view text);
+[[nodiscard]] bool has_digit(std::string_view text);
 
 }  // namespace kvscope::checkpoint

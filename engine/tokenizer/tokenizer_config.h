@@ -25,10 +25,10 @@ struct TokenizerConfig {
     std::vector<NamedToken> tokens;                     ///< in the order in which they are added
     nlohmann::json whole = nlohmann::json::object();    ///< contents of tokenizer_config.json
 
-    static TokenizerConfig read(const std::filesystem::path& directory);
+    [[nodiscard]] static TokenizerConfig read(const std::filesystem::path& directory);
 };
 
 /// Returns a token's content and flags, with the defaults of `tokenizers`, but not its id.
-AddedToken read_token_flags(const JsonNode& node);
+[[nodiscard]] AddedToken read_token_flags(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -15,12 +15,12 @@ class Decoder {
     virtual ~Decoder() = default;
 
     /// Rewrites consecutive tokens. The results together form the text.
-    virtual std::vector<std::string> apply(std::vector<std::string> tokens) const = 0;
+    [[nodiscard]] virtual std::vector<std::string> apply(std::vector<std::string> tokens) const = 0;
 
-    virtual std::string piece(std::string_view token) const = 0;
+    [[nodiscard]] virtual std::string piece(std::string_view token) const = 0;
 };
 
 /// Supports Sequence, ByteLevel, ByteFallback, Metaspace, Replace, Strip, Fuse. @throws std::runtime_error for others
-std::unique_ptr<Decoder> make_decoder(const JsonNode& node);
+[[nodiscard]] std::unique_ptr<Decoder> make_decoder(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

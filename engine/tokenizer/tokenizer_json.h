@@ -8,6 +8,6 @@
 namespace kvscope::checkpoint {
 
 /// Opens a tokenizer.json with a BPE model. @throws CheckpointError with the file and the field
-std::unique_ptr<Tokenizer> open_json_tokenizer(const std::filesystem::path& directory);
+[[nodiscard]] std::unique_ptr<Tokenizer> open_json_tokenizer(const std::filesystem::path& directory);
 
 }  // namespace kvscope::checkpoint

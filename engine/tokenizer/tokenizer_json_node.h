@@ -13,21 +13,21 @@ class JsonNode {
  public:
     JsonNode(const nlohmann::json& value, std::string where) : JsonNode(value, std::move(where), 0) {}
 
-    const nlohmann::json& json() const { return *value_; }
-    const std::string& where() const { return where_; }
+    [[nodiscard]] const nlohmann::json& json() const { return *value_; }
+    [[nodiscard]] const std::string& where() const { return where_; }
 
-    JsonNode at(std::string_view key) const;
+    [[nodiscard]] JsonNode at(std::string_view key) const;
 
-    std::optional<JsonNode> find(std::string_view key) const;
+    [[nodiscard]] std::optional<JsonNode> find(std::string_view key) const;
 
-    size_t size() const;
-    JsonNode operator[](size_t index) const;
+    [[nodiscard]] size_t size() const;
+    [[nodiscard]] JsonNode operator[](size_t index) const;
 
     const std::string& text() const;
-    int64_t integer() const;
+    [[nodiscard]] int64_t integer() const;
 
-    bool boolean_or(std::string_view key, bool otherwise) const;
-    std::string text_or(std::string_view key, std::string_view otherwise) const;
+    [[nodiscard]] bool boolean_or(std::string_view key, bool otherwise) const;
+    [[nodiscard]] std::string text_or(std::string_view key, std::string_view otherwise) const;
 
     void require_object() const;
     void require_array() const;

@@ -11,10 +11,10 @@ namespace kvscope::checkpoint {
 class Normalizer {
  public:
     virtual ~Normalizer() = default;
-    virtual TracedText apply(TracedView text) const = 0;
+    [[nodiscard]] virtual TracedText apply(TracedView text) const = 0;
 };
 
 /// Supports Sequence, NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip. @throws std::runtime_error for others
-std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
+[[nodiscard]] std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

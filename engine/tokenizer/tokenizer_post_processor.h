@@ -14,6 +14,6 @@ struct Surrounding {
 /// Supports Sequence, TemplateProcessing and ByteLevel. @throws std::runtime_error for other kinds
 void read_post_processor(const JsonNode& node, Surrounding& out);
 
-int32_t read_token_id(const JsonNode& node);
+[[nodiscard]] int32_t read_token_id(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -21,7 +21,7 @@ struct Piece : TracedView {
 class TextArena {
  public:
     /// @throws CheckpointError if all texts together exceed the limit of TokenizerWork
-    TracedView keep(TracedText text) {
+    [[nodiscard]] TracedView keep(TracedText text) {
         TokenizerWork::require_length(bytes_ += text.size());
         return texts_.emplace_back(std::move(text)).view();
     }
@@ -40,6 +40,6 @@ class PreTokenizer {
 };
 
 /// Supports Sequence, Split, Digits, ByteLevel and Metaspace. @throws std::runtime_error for other kinds
-std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node);
+[[nodiscard]] std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

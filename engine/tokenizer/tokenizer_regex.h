@@ -21,12 +21,12 @@ struct Span {
 /// A regular expression for Oniguruma (Ruby syntax) that PCRE2 runs. Different syntax is translated or refused.
 class Regex {
  public:
-    static Regex from_oniguruma(std::string_view pattern);
+    [[nodiscard]] static Regex from_oniguruma(std::string_view pattern);
 
-    static Regex literal(std::string_view text);
+    [[nodiscard]] static Regex literal(std::string_view text);
 
     /// Cuts valid UTF-8 into matches and gaps. As in Oniguruma, there are no empty matches directly after a match.
-    std::vector<Span> cut(std::string_view text) const;
+    [[nodiscard]] std::vector<Span> cut(std::string_view text) const;
 
  private:
     explicit Regex(const std::string& pcre_pattern);
@@ -38,6 +38,6 @@ class Regex {
 };
 
 /// Returns the pattern {"Regex": …} or {"String": …} of a Split or Replace. @throws std::runtime_error
-Regex regex_of(const JsonNode& pattern);
+[[nodiscard]] Regex regex_of(const JsonNode& pattern);
 
 }  // namespace kvscope::checkpoint

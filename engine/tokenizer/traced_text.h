@@ -13,10 +13,10 @@ struct TracedView {
     std::string_view text;
     const uint32_t* ends = nullptr;
 
-    TracedView part(size_t begin, size_t end) const {
+    [[nodiscard]] TracedView part(size_t begin, size_t end) const {
         return {text.substr(begin, end - begin), ends ? ends + begin : nullptr};
     }
-    uint32_t end_of(size_t at) const { return ends ? ends[at] : 0; }
+    [[nodiscard]] uint32_t end_of(size_t at) const { return ends ? ends[at] : 0; }
 };
 
 class TracedText {
@@ -35,9 +35,9 @@ class TracedText {
         text_.reserve(bytes);
         if (is_traced_) ends_.reserve(bytes);
     }
-    size_t size() const { return text_.size(); }
+    [[nodiscard]] size_t size() const { return text_.size(); }
     /// Valid until this object is changed or moved.
-    TracedView view() const { return {text_, is_traced_ ? ends_.data() : nullptr}; }
+    [[nodiscard]] TracedView view() const { return {text_, is_traced_ ? ends_.data() : nullptr}; }
 
  private:
     std::string text_;

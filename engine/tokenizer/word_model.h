@@ -23,17 +23,17 @@ class WordModel {
 
     virtual void encode(const AlignedText& word, std::vector<TextToken>& out) const = 0;
 
-    virtual const std::vector<std::string>& spellings() const = 0;
+    [[nodiscard]] virtual const std::vector<std::string>& spellings() const = 0;
 
-    virtual bool continues_word(int32_t id) const = 0;
+    [[nodiscard]] virtual bool continues_word(int32_t id) const = 0;
 
-    virtual std::string_view name() const = 0;
+    [[nodiscard]] virtual std::string_view name() const = 0;
 };
 
 /// WordPiece takes the longest matching token from the left, repeatedly. If no token matches, the word becomes unknown.
-std::unique_ptr<WordModel> make_word_piece(const JsonNode& node);
+[[nodiscard]] std::unique_ptr<WordModel> make_word_piece(const JsonNode& node);
 
 /// Unigram maximizes the sum of log probabilities. Consecutive characters without a token become one unknown token.
-std::unique_ptr<WordModel> make_unigram(const JsonNode& node);
+[[nodiscard]] std::unique_ptr<WordModel> make_unigram(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint
