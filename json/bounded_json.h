@@ -12,13 +12,13 @@ namespace kvscope::bounded_json {
 constexpr size_t deepest = 256;
 
 /// Returns the position at which the text nests deeper than `deepest`, or the text's length if it never does.
-size_t too_deep_at(std::string_view text);
+[[nodiscard]] size_t too_deep_at(std::string_view text);
 
 /// Returns the text with NaN, Infinity and -Infinity replaced by strings, or an empty text if it contains none of them.
-std::string with_constants_as_texts(std::string_view text);
+[[nodiscard]] std::string with_constants_as_texts(std::string_view text);
 
 /// Returns the number that a string from with_constants_as_texts() stands for; nullopt for other strings.
-std::optional<double> parse_non_finite(std::string_view text);
+[[nodiscard]] std::optional<double> parse_non_finite(std::string_view text);
 
 /// Replaces all strings from with_constants_as_texts() in a value, at any depth, by the numbers.
 template <class Json>
@@ -33,7 +33,7 @@ void restore_constants(Json& value) {
 /// Parses a text with a depth of at most `deepest`. Accepts NaN, Infinity and -Infinity, as Python's json module does.
 /// @throws nlohmann::json::exception if the text is not JSON
 template <class Json = nlohmann::json>
-Json parse(std::string_view text) {
+[[nodiscard]] Json parse(std::string_view text) {
     try {
         return Json::parse(text);
     } catch (const nlohmann::json::parse_error&) {
@@ -47,7 +47,7 @@ Json parse(std::string_view text) {
 
 /// Returns the value, or a discarded value if the text is not JSON or nests too deep.
 template <class Json = nlohmann::json>
-Json parse_or_discard(std::string_view text) {
+[[nodiscard]] Json parse_or_discard(std::string_view text) {
     if (too_deep_at(text) < text.size()) return Json(nlohmann::json::value_t::discarded);
     try {
         return parse<Json>(text);
