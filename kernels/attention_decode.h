@@ -19,7 +19,7 @@ class DecodeEntries {
     virtual void read_keys(int64_t begin, int64_t end, float* keys) const = 0;
 
     /// Returns the number of floats that sum_values() needs as scratch for `n_queries` queries.
-    virtual size_t scratch_floats(int n_queries) const = 0;
+    [[nodiscard]] virtual size_t scratch_floats(int n_queries) const = 0;
 
     virtual void sum_values(int64_t begin, int64_t end, const float* weights, int n_queries, float* scratch,
                             float* out) const = 0;

@@ -27,13 +27,13 @@ class Backend {
  public:
     virtual ~Backend() = default;
 
-    virtual std::string name() const = 0;
-    virtual bool is_processor() const = 0;
+    [[nodiscard]] virtual std::string name() const = 0;
+    [[nodiscard]] virtual bool is_processor() const = 0;
     /// Returns the largest number of rows for which linear() gives each row the same bits as a call with only this row.
-    virtual int64_t rows_alike() const { return std::numeric_limits<int64_t>::max(); }
+    [[nodiscard]] virtual int64_t rows_alike() const { return std::numeric_limits<int64_t>::max(); }
 
     /// Throws std::runtime_error if memory is insufficient.
-    virtual void* allocate(size_t bytes) const = 0;
+    [[nodiscard]] virtual void* allocate(size_t bytes) const = 0;
     virtual void release(void* data) const noexcept = 0;
     /// upload() copies from host memory, download() to host memory.
     virtual void upload(void* to, const void* from, size_t bytes) const = 0;
@@ -43,10 +43,10 @@ class Backend {
     virtual void wait() const {}
 
     /// Mutex for several calls in a row that calls of other threads must not interrupt.
-    std::mutex& turns() const { return turns_; }
+    [[nodiscard]] std::mutex& turns() const { return turns_; }
 
     /// Whether `linear` and `embed` accept weights in this format.
-    virtual bool reads(WeightFormat format) const = 0;
+    [[nodiscard]] virtual bool reads(WeightFormat format) const = 0;
 
     // The following functions work like the free functions of the same names.
 
@@ -69,7 +69,7 @@ class Backend {
     mutable std::mutex turns_;
 };
 
-const Backend& cpu_backend();
+[[nodiscard]] const Backend& cpu_backend();
 
 class DeviceArray {
  public:
@@ -81,7 +81,7 @@ class DeviceArray {
     DeviceArray(const DeviceArray&) = delete;
     DeviceArray& operator=(const DeviceArray&) = delete;
 
-    void* data() const { return data_; }
+    [[nodiscard]] void* data() const { return data_; }
 
  private:
     const Backend& backend_;

@@ -11,11 +11,13 @@ struct bf16 {
 };
 static_assert(sizeof(bf16) == 2);
 
-constexpr float to_float(bf16 value) { return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16); }
-constexpr float to_float(float value) { return value; }
+[[nodiscard]] constexpr float to_float(bf16 value) {
+    return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
+}
+[[nodiscard]] constexpr float to_float(float value) { return value; }
 
 /// Rounds to nearest, ties to even. NaN becomes a quiet NaN.
-constexpr bf16 bf16_from_float(float value) {
+[[nodiscard]] constexpr bf16 bf16_from_float(float value) {
     const uint32_t bits = std::bit_cast<uint32_t>(value);
     if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<uint16_t>((bits >> 16) | 0x0040u)};
     return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
@@ -26,7 +28,7 @@ struct half {
     uint16_t bits;
 };
 
-constexpr float to_float(half value) {
+[[nodiscard]] constexpr float to_float(half value) {
     const uint32_t sign = (value.bits & 0x8000u) << 16, magnitude = value.bits & 0x7fffu;
     // The shifted exponent is 112 too small; infinity and NaN need another 112.
     const uint32_t shifted = (magnitude << 13) + (112u << 23) + (magnitude >= 0x7c00u ? 112u << 23 : 0u);
@@ -35,13 +37,13 @@ constexpr float to_float(half value) {
 }
 
 template <class T>
-constexpr T from_float(float value);
+[[nodiscard]] constexpr T from_float(float value);
 template <>
-constexpr float from_float<float>(float value) {
+[[nodiscard]] constexpr float from_float<float>(float value) {
     return value;
 }
 template <>
-constexpr bf16 from_float<bf16>(float value) {
+[[nodiscard]] constexpr bf16 from_float<bf16>(float value) {
     return bf16_from_float(value);
 }
 

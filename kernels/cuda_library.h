@@ -17,9 +17,9 @@ struct Failed : std::runtime_error {
 };
 
 /// Returns why the CUDA kernels are not available, in words for the user, or an empty string if they are. Checked once.
-const std::string& unavailable_reason();
+[[nodiscard]] const std::string& unavailable_reason();
 
-inline bool available() { return unavailable_reason().empty(); }
+[[nodiscard]] inline bool available() { return unavailable_reason().empty(); }
 
 /// Returns an exported function of libkvscope_cuda.so (see kernels/cuda/abi.h). The first call opens the library in
 /// KVSCOPE_CUDA_LIBRARY_DIR, or else in the program's folder, ../lib/kvscope, ../lib, or the linker's search path.
@@ -34,7 +34,7 @@ class DeviceMemory {
     DeviceMemory(const DeviceMemory&) = delete;
     DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-    void* data() const { return data_; }
+    [[nodiscard]] void* data() const { return data_; }
     void copy_from(const void* host, size_t bytes);
     void copy_to(void* host, size_t bytes) const;
 

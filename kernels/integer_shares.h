@@ -11,6 +11,7 @@ namespace kvscope::kernels {
 /// their weights are zero. The sum is exactly `total`.
 /// Throws std::invalid_argument for a negative total; weights that are negative, infinite or NaN, or all zero with a
 /// total above 0; and caps with a sum below the total.
-std::vector<int64_t> integer_shares(std::span<const double> weights, int64_t total, std::span<const int64_t> caps = {});
+[[nodiscard]] std::vector<int64_t> integer_shares(std::span<const double> weights, int64_t total,
+                                                  std::span<const int64_t> caps = {});
 
 }  // namespace kvscope::kernels

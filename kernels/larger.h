@@ -4,7 +4,7 @@ namespace kvscope::kernels {
 
 /// Returns the larger number, or NaN if either is NaN. std::max may drop a NaN.
 template <class T>
-constexpr T larger(T a, T b) {
+[[nodiscard]] constexpr T larger(T a, T b) {
     return !(a >= b) && a == a ? b : a;
 }
 

@@ -14,8 +14,8 @@ class NanScore : public std::runtime_error {
 };
 
 /// Returns the position of the first NaN among n values, or -1.
-int64_t find_nan(const float* values, int64_t n);
-int64_t find_nan(const double* values, int64_t n);
+[[nodiscard]] int64_t find_nan(const float* values, int64_t n);
+[[nodiscard]] int64_t find_nan(const double* values, int64_t n);
 
 /// Writes the indices of the k largest of n scores to `indices` (k), ascending. Ties go to the lower index; -0 equals
 /// +0. Throws NanScore if any score is NaN, std::invalid_argument unless 0 <= k <= n.

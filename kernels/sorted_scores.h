@@ -15,10 +15,10 @@ class SortedScores {
     /// Sorts each row of scores (n_rows, n), NaN last. The scores must stay unchanged during the ranking's lifetime.
     SortedScores(const Score* scores, int64_t n_rows, int64_t n);
 
-    int64_t n_rows() const { return n_rows_; }
-    int64_t n() const { return n_; }
+    [[nodiscard]] int64_t n_rows() const { return n_rows_; }
+    [[nodiscard]] int64_t n() const { return n_; }
 
-    int64_t find_nan(int64_t row, int64_t n_prefix) const;
+    [[nodiscard]] int64_t find_nan(int64_t row, int64_t n_prefix) const;
 
     /// Like select_topk() on a row's first n_prefix scores.
     void select(int64_t row, int64_t n_prefix, int64_t k, uint32_t* indices) const;
@@ -27,10 +27,10 @@ class SortedScores {
     void count(int64_t n_prefix, int64_t k, int64_t* counts) const;
 
     /// Whether in each row exactly the first n_prefix scores are numbers.
-    bool ends_at(int64_t n_prefix) const;
+    [[nodiscard]] bool ends_at(int64_t n_prefix) const;
 
  private:
-    const uint32_t* order(int64_t row) const { return order_.data() + row * n_; }
+    [[nodiscard]] const uint32_t* order(int64_t row) const { return order_.data() + row * n_; }
 
     const Score* scores_;
     int64_t n_rows_;

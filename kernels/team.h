@@ -8,7 +8,7 @@ namespace kvscope::kernels {
 inline constexpr int kMostThreads = 1024;
 
 /// Returns how many threads the caller's loops use. Default: one per processor, or OMP_NUM_THREADS if lower.
-int threads();
+[[nodiscard]] int threads();
 void set_threads(int n);
 
 /// Sets the number of threads during its lifetime, through the given getter and setter.

@@ -9,12 +9,12 @@ enum class DType { f32, bf16, f16 };
 
 enum class Device { cpu, cuda };
 
-constexpr size_t size_of(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
+[[nodiscard]] constexpr size_t size_of(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
 
-constexpr const char* name_of(DType dtype) {
+[[nodiscard]] constexpr const char* name_of(DType dtype) {
     return dtype == DType::f32 ? "f32" : dtype == DType::bf16 ? "bf16" : "f16";
 }
 
-constexpr const char* name_of(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
+[[nodiscard]] constexpr const char* name_of(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
 
 }  // namespace kvscope::kernels

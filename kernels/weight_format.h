@@ -15,7 +15,7 @@ struct WeightBlock {
     size_t bytes = 0;  ///< bytes per block
 };
 
-constexpr WeightBlock block_size_of_format(WeightFormat format) {
+[[nodiscard]] constexpr WeightBlock block_size_of_format(WeightFormat format) {
     switch (format) {
         case WeightFormat::f32:
             return {1, 4};
@@ -47,12 +47,12 @@ constexpr WeightBlock block_size_of_format(WeightFormat format) {
 }
 
 /// Returns the bytes of a row of n weights. n must be a multiple of the block size.
-constexpr size_t row_bytes(WeightFormat format, int64_t n) {
+[[nodiscard]] constexpr size_t row_bytes(WeightFormat format, int64_t n) {
     const WeightBlock block = block_size_of_format(format);
     return static_cast<size_t>(n / block.n) * block.bytes;
 }
 
-constexpr WeightFormat weight_format_of(DType dtype) {
+[[nodiscard]] constexpr WeightFormat weight_format_of(DType dtype) {
     return dtype == DType::f32 ? WeightFormat::f32 : dtype == DType::bf16 ? WeightFormat::bf16 : WeightFormat::f16;
 }
 

@@ -18,7 +18,7 @@ struct AdjacentOuterProductsBody {
     static constexpr int kRows = 4;                ///< rows of a register tile of sums
     static constexpr int kVecs = W == 16 ? 4 : 2;  ///< vectors of a tile's row
 
-    static size_t scratch_bytes(int64_t d) {
+    [[nodiscard]] static size_t scratch_bytes(int64_t d) {
         const int64_t width = padded(d);
         return static_cast<size_t>((2 * kCentres + 1 + kCentres + width) * width) * sizeof(float);
     }
@@ -31,7 +31,7 @@ struct AdjacentOuterProductsBody {
     }
 
  private:
-    static int64_t padded(int64_t d) { return (d + W - 1) / W * W; }
+    [[nodiscard]] static int64_t padded(int64_t d) { return (d + W - 1) / W * W; }
 
     template <class T>
     static void add_head(const AdjacentOuterProducts& problem, int64_t head, float* scratch) {
@@ -69,8 +69,8 @@ struct AdjacentOuterProductsBody {
             for (int64_t b = 0; b < d; ++b) out[a * d + b] += static_cast<double>(sums[a * width + b]);
     }
 
-    static vec load(const float* p) { return Simd::load(p); }
-    static vec load(const bf16* p) { return Simd::load_bf16(p); }
+    [[nodiscard]] static vec load(const float* p) { return Simd::load(p); }
+    [[nodiscard]] static vec load(const bf16* p) { return Simd::load_bf16(p); }
 
     template <class T>
     static void unit(const T* from, int64_t d, int64_t width, float* to) {

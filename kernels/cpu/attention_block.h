@@ -51,7 +51,7 @@ struct AttentionBlockKernel {
 };
 
 /// Returns the first key that a query of the block sees. It never decreases from query to query.
-inline int64_t first_visible_key(const AttentionBlock& block, int64_t query = 0) {
+[[nodiscard]] inline int64_t first_visible_key(const AttentionBlock& block, int64_t query = 0) {
     if (block.first_keys != nullptr) return block.first_keys[query];
     const int64_t first = block.sliding_window > 0 ? block.q_position + query - block.sliding_window + 1 : 0;
     return first > 0 ? first : 0;

@@ -16,9 +16,11 @@ struct F32Products {
     using operand = typename Simd::vec;
     static constexpr int per_step = 1;
     static constexpr bool wants_packed_bf16 = false;
-    static operand load(const elem* p) { return Simd::load(p); }
-    static operand broadcast(const elem* p) { return Simd::set1(*p); }
-    static typename Simd::vec mac(typename Simd::vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
+    [[nodiscard]] static operand load(const elem* p) { return Simd::load(p); }
+    [[nodiscard]] static operand broadcast(const elem* p) { return Simd::set1(*p); }
+    [[nodiscard]] static typename Simd::vec mac(typename Simd::vec acc, operand a, operand b) {
+        return Simd::fma(a, b, acc);
+    }
 };
 
 /// Flash attention with one query per lane, so that the softmax needs no horizontal operations and only values are
@@ -41,22 +43,22 @@ struct AttentionBlockBody {
     static constexpr float kLowest = -1e20f;                 ///< running maximum before the first key
     static constexpr size_t kWeightBytes = size_t{4} << 20;  ///< bytes of one lane group's kept weights
 
-    static int queries_per_block(int group) {
+    [[nodiscard]] static int queries_per_block(int group) {
         int parts = 1;
         while (group * parts % 3 != 0 || group * parts < 3 * kLaneGroups) ++parts;
         return parts * W;
     }
 
-    static int fewest_queries(int group) { return group % 3 == 0 ? W : 3 * W; }
+    [[nodiscard]] static int fewest_queries(int group) { return group % 3 == 0 ? W : 3 * W; }
 
-    static constexpr size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
+    [[nodiscard]] static constexpr size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-    static int64_t panels(int64_t n_keys) { return (n_keys + kPanel - 1) / kPanel + 1; }
+    [[nodiscard]] static int64_t panels(int64_t n_keys) { return (n_keys + kPanel - 1) / kPanel + 1; }
 
     /// Number of keys of the longest prompt whose weights are kept.
     static constexpr int64_t kMostKept =
         (static_cast<int64_t>(kWeightBytes / (kPanel * L * sizeof(float))) - 1) * kPanel;
-    static bool keeps_weights(int64_t n_keys) { return n_keys <= kMostKept; }
+    [[nodiscard]] static bool keeps_weights(int64_t n_keys) { return n_keys <= kMostKept; }
 
     struct Layout {
         int64_t n_groups, steps;
@@ -85,7 +87,7 @@ struct AttentionBlockBody {
         }
     };
 
-    static size_t scratch_bytes(int group, int head_dim, int64_t n_keys, bool columns) {
+    [[nodiscard]] static size_t scratch_bytes(int group, int head_dim, int64_t n_keys, bool columns) {
         const int64_t groups = (static_cast<int64_t>(queries_per_block(group) / W) * group + 2) / 3;
         const size_t all = Layout(groups, head_dim, n_keys, columns).total;
         if (!columns || keeps_weights(n_keys)) return all;
@@ -108,27 +110,29 @@ struct AttentionBlockBody {
         int64_t n_vectors;
         int64_t values_packed = 0;  ///< first key whose values are not packed
 
-        float* at(size_t place) const { return reinterpret_cast<float*>(scratch + place); }
-        elem* q(int64_t g) const { return reinterpret_cast<elem*>(scratch + layout.q) + g * layout.steps * L; }
-        float* o(int64_t g) const { return at(layout.o) + g * block.head_dim * L; }
-        float* m(int64_t g) const { return at(layout.m) + g * L; }
-        float* l(int64_t g) const { return at(layout.l) + g * L; }
-        float* maxima() const { return at(layout.maxima); }
+        [[nodiscard]] float* at(size_t place) const { return reinterpret_cast<float*>(scratch + place); }
+        [[nodiscard]] elem* q(int64_t g) const {
+            return reinterpret_cast<elem*>(scratch + layout.q) + g * layout.steps * L;
+        }
+        [[nodiscard]] float* o(int64_t g) const { return at(layout.o) + g * block.head_dim * L; }
+        [[nodiscard]] float* m(int64_t g) const { return at(layout.m) + g * L; }
+        [[nodiscard]] float* l(int64_t g) const { return at(layout.l) + g * L; }
+        [[nodiscard]] float* maxima() const { return at(layout.maxima); }
 
-        Vector vector(int64_t index) const {
+        [[nodiscard]] Vector vector(int64_t index) const {
             if (index >= n_vectors) return {0, 0, 0};
             const int64_t first = index / block.group * W;
             const int64_t left = block.n_queries - first;
             return {static_cast<int>(index % block.group), first, left < W ? left : W};
         }
-        int64_t first_query(int64_t g) const { return vector(3 * g).first; }
-        int64_t last_query(int64_t g) const {
+        [[nodiscard]] int64_t first_query(int64_t g) const { return vector(3 * g).first; }
+        [[nodiscard]] int64_t last_query(int64_t g) const {
             const int64_t index = 3 * g + 2 < n_vectors ? 3 * g + 2 : n_vectors - 1;
             const Vector last = vector(index);
             return last.first + last.count - 1;
         }
-        int64_t key_begin(int64_t g) const { return first_visible_key(block, first_query(g)); }
-        int64_t key_end(int64_t g) const {
+        [[nodiscard]] int64_t key_begin(int64_t g) const { return first_visible_key(block, first_query(g)); }
+        [[nodiscard]] int64_t key_end(int64_t g) const {
             const int64_t end = block.q_position + last_query(g) + 1;
             return end < block.key_end ? end : block.key_end;
         }
@@ -155,7 +159,7 @@ struct AttentionBlockBody {
             for (int64_t g = 0; g < n_groups; ++g) write_output(state, g);
     }
 
-    static float element(const void* data, DType dtype, int64_t index) {
+    [[nodiscard]] static float element(const void* data, DType dtype, int64_t index) {
         return dtype == DType::f32 ? static_cast<const float*>(data)[index]
                                    : to_float(static_cast<const bf16*>(data)[index]);
     }
@@ -198,7 +202,7 @@ struct AttentionBlockBody {
         for (; i < count; ++i) to[i] = to_float(from[i]);
     }
 
-    static Panel key_panel(const State& state, int64_t begin, int64_t count) {
+    [[nodiscard]] static Panel key_panel(const State& state, int64_t begin, int64_t count) {
         const AttentionBlock& block = state.block;
         const int64_t d = block.head_dim;
         if constexpr (Products::wants_packed_bf16) {
@@ -211,11 +215,11 @@ struct AttentionBlockBody {
         }
     }
 
-    static bool keeps_panels(const State& state) {
+    [[nodiscard]] static bool keeps_panels(const State& state) {
         return state.block.column_sums != nullptr && keeps_weights(state.block.key_end);
     }
 
-    static Panel value_panel(State& state, int64_t begin, int64_t count) {
+    [[nodiscard]] static Panel value_panel(State& state, int64_t begin, int64_t count) {
         const AttentionBlock& block = state.block;
         const int64_t d = block.head_dim;
         if (block.kv_dtype == DType::f32 && !Products::wants_packed_bf16)
@@ -250,7 +254,7 @@ struct AttentionBlockBody {
         }
     }
 
-    static float* weights_of(const State& state, int64_t panel) {
+    [[nodiscard]] static float* weights_of(const State& state, int64_t panel) {
         return state.at(state.layout.weights) + (keeps_panels(state) ? panel * L : 0);
     }
 
@@ -315,7 +319,7 @@ struct AttentionBlockBody {
         int64_t free_begin, free_end;  ///< keys that every lane sees
     };
 
-    static Visible visible(const State& state, int64_t g, int64_t panel) {
+    [[nodiscard]] static Visible visible(const State& state, int64_t g, int64_t panel) {
         const AttentionBlock& block = state.block;
         Visible result;
         const int64_t last = state.last_query(g);
@@ -397,7 +401,7 @@ struct AttentionBlockBody {
     }
 
     template <bool counted>
-    [[gnu::always_inline]] static inline vec add_counted(vec sum, vec p, const float* n, int64_t key) {
+    [[nodiscard]] [[gnu::always_inline]] static inline vec add_counted(vec sum, vec p, const float* n, int64_t key) {
         if constexpr (counted)
             return Simd::fma(p, Simd::set1(n[key]), sum);
         else
@@ -463,7 +467,7 @@ struct AttentionBlockBody {
     }
 
     /// Returns 1 / l per lane, 0 if the lane saw no key, NaN if l is NaN.
-    static vec inverse_total(const State& state, int64_t g, int part) {
+    [[nodiscard]] static vec inverse_total(const State& state, int64_t g, int part) {
         const vec l = Simd::load(state.l(g) + part * W);
         const vec one = Simd::set1(1.0f);
         return Simd::select_between(Simd::zero(), l, Simd::set1(-1.0f), Simd::set1(1e-30f), Simd::div(one, l));

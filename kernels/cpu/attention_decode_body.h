@@ -13,9 +13,9 @@ struct F32Rows {
     using vec = typename Simd::vec;
     using operand = vec;
     static constexpr int kStep = Simd::W;
-    static operand load(const T* p) { return Simd::load(p); }
-    static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
-    static vec load_narrow(const T* p) { return Simd::load(p); }
+    [[nodiscard]] static operand load(const T* p) { return Simd::load(p); }
+    [[nodiscard]] static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
+    [[nodiscard]] static vec load_narrow(const T* p) { return Simd::load(p); }
 
     /// Loads 2 W columns as two vectors, in an order that store_columns() undoes.
     static void load_columns(const T* p, vec (&x)[2]) {
@@ -37,13 +37,15 @@ struct Bf16Rows {
         vec even, odd;
     };
     static constexpr int kStep = 2 * Simd::W;
-    static operand load(const T* p) {
+    [[nodiscard]] static operand load(const T* p) {
         operand x;
         Simd::load_bf16_halves(p, x.even, x.odd);
         return x;
     }
-    static vec mac(vec acc, operand a, operand b) { return Simd::fma(a.odd, b.odd, Simd::fma(a.even, b.even, acc)); }
-    static vec load_narrow(const T* p) { return Simd::load_bf16(p); }
+    [[nodiscard]] static vec mac(vec acc, operand a, operand b) {
+        return Simd::fma(a.odd, b.odd, Simd::fma(a.even, b.even, acc));
+    }
+    [[nodiscard]] static vec load_narrow(const T* p) { return Simd::load_bf16(p); }
 
     static void load_columns(const T* p, vec (&x)[2]) { Simd::load_bf16_halves(p, x[0], x[1]); }
     static void store_columns(float* p, const vec (&x)[2]) {
@@ -208,7 +210,7 @@ struct AttentionDecodeBody {
         const T* data;
         int64_t stride;
         int d;
-        [[gnu::always_inline]] const T* operator[](int64_t entry) const { return data + entry * stride; }
+        [[nodiscard]] [[gnu::always_inline]] const T* operator[](int64_t entry) const { return data + entry * stride; }
     };
 
     /// Computes weights[i][j] = q_i . k_j, padded with kNothing to a multiple of W.

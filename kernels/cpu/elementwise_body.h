@@ -72,7 +72,7 @@ struct ElementwiseBody {
     static constexpr float kLowest = -1e30f;  ///< replaces minus infinity, which exp2() does not support
 
     /// Loads the next W of `left` values and replaces missing values by `filler`.
-    static vec some(const float* p, int64_t left, float filler) {
+    [[nodiscard]] static vec some(const float* p, int64_t left, float filler) {
         if (left >= W) return Simd::load(p);
         float values[W];
         for (int i = 0; i < W; ++i) values[i] = i < left ? p[i] : filler;
@@ -81,7 +81,7 @@ struct ElementwiseBody {
 
     /// Returns the sum of term(c) for c = 0, W, 2 W, ... below n, in f32 within 64 W elements and in f64 across them.
     template <class Term>
-    static double sum_of(int64_t n, const Term& term) {
+    [[nodiscard]] static double sum_of(int64_t n, const Term& term) {
         double total = 0;
         for (int64_t begin = 0; begin < n; begin += 64 * W) {
             const int64_t end = begin + 64 * W < n ? begin + 64 * W : n;
@@ -113,7 +113,7 @@ struct ElementwiseBody {
         for (; c < n; ++c) out[c] = in[c] - largest - log_total;
     }
 
-    static float divergence(const float* log_p, const float* log_q, int64_t n) {
+    [[nodiscard]] static float divergence(const float* log_p, const float* log_q, int64_t n) {
         const vec scale = Simd::set1(kLog2E), lowest = Simd::set1(kLowest);
         return static_cast<float>(sum_of(n, [&](int64_t c) {
             // 0 ln 0 = 0 requires finite logarithms.
@@ -123,8 +123,8 @@ struct ElementwiseBody {
         }));
     }
 
-    static vec load(const float* p) { return Simd::load(p); }
-    static vec load(const bf16* p) { return Simd::load_bf16(p); }
+    [[nodiscard]] static vec load(const float* p) { return Simd::load(p); }
+    [[nodiscard]] static vec load(const bf16* p) { return Simd::load_bf16(p); }
     static void store(float* p, vec x) { Simd::store(p, x); }
     static void store(bf16* p, vec x) { Simd::store_bf16(p, x); }
 
@@ -187,7 +187,7 @@ struct ElementwiseBody {
     }
 
     /// Computes silu(x) = x / (1 + 2^(-x log2 e)) times `up`. Limits the exponent to keep the power finite in f32.
-    static vec silu_times(vec x, vec up) {
+    [[nodiscard]] static vec silu_times(vec x, vec up) {
         const vec exponent = Simd::max(Simd::mul(x, Simd::set1(1.4426950408889634f)), Simd::set1(-126.0f));
         const vec one = Simd::set1(1.0f);
         return Simd::mul(Simd::div(x, Simd::add(one, Simd::exp2(Simd::sub(Simd::zero(), exponent)))), up);

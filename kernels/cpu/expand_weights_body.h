@@ -133,11 +133,11 @@ struct ExpandWeightsBody {
             std::memcpy(to, &bits, sizeof bits);
         }
         /// Returns the factor of group `at` or of one of its halves. Group 0 begins the block that contains `begin`.
-        vec factor(int64_t at, bool last = false) const {
+        [[nodiscard]] vec factor(int64_t at, bool last = false) const {
             const int64_t i = F::scales_sixteens ? 2 * at + last : at;
             return Simd::set1(factors[kBlock.n == kGroup ? i * kHalves : i]);
         }
-        vec offset(int64_t at, bool last = false) const {
+        [[nodiscard]] vec offset(int64_t at, bool last = false) const {
             const int64_t i = F::scales_sixteens ? 2 * at + last : at;
             return Simd::set1(kBlock.n == kGroup ? factors[i * kHalves + 1] : offsets[i]);
         }
@@ -186,8 +186,8 @@ struct ExpandWeightsBody {
         }
 
      private:
-        [[gnu::always_inline]] inline Group<F> group_of(int row, size_t ahead, size_t byte, int part,
-                                                        int64_t group) const {
+        [[nodiscard]] [[gnu::always_inline]] inline Group<F> group_of(int row, size_t ahead, size_t byte, int part,
+                                                                      int64_t group) const {
             __builtin_prefetch(rows[row] + byte + ahead + (kBlock.n > kGroup ? part * 64 : 0));
             return {rows[row] + byte, part, &scales[row], group};
         }
@@ -245,13 +245,13 @@ struct ExpandWeightsBody {
     typedef uint16_t words __attribute__((vector_size(16 * Simd::byte_copies)));
     static_assert(sizeof(bytes) == 16 * Simd::byte_copies && sizeof(words) == sizeof(bytes));
 
-    static float half_at(const uint8_t* p) {
+    [[nodiscard]] static float half_at(const uint8_t* p) {
         uint16_t bits;
         std::memcpy(&bits, p, sizeof bits);
         return Simd::from_half(bits);
     }
-    static float factor_at(const uint8_t* p) { return half_at(p) * Simd::byte_factor; }
-    [[gnu::always_inline]] static inline bytes load(const void* p) {
+    [[nodiscard]] static float factor_at(const uint8_t* p) { return half_at(p) * Simd::byte_factor; }
+    [[nodiscard]] [[gnu::always_inline]] static inline bytes load(const void* p) {
         if constexpr (Simd::byte_copies == 1) {
             bytes x;
             std::memcpy(&x, p, sizeof x);
@@ -260,7 +260,7 @@ struct ExpandWeightsBody {
             return reinterpret_cast<bytes>(Simd::load_bytes(p));
         }
     }
-    [[gnu::always_inline]] static inline bytes of_two(uint64_t a, uint64_t b) {
+    [[nodiscard]] [[gnu::always_inline]] static inline bytes of_two(uint64_t a, uint64_t b) {
         if constexpr (Simd::byte_copies == 1) {
             typedef uint64_t longs __attribute__((vector_size(16)));
             const longs both = {a, b};
@@ -269,14 +269,14 @@ struct ExpandWeightsBody {
             return reinterpret_cast<bytes>(Simd::bytes_of(a, b));
         }
     }
-    static uint32_t four_at(const uint8_t* p) {
+    [[nodiscard]] static uint32_t four_at(const uint8_t* p) {
         uint32_t x;
         std::memcpy(&x, p, sizeof x);
         return x;
     }
     /// Shifts each byte right by `shift` and applies the mask, which must remove bits of the neighboring byte.
-    static bytes bits_of(bytes x, int shift, uint8_t mask) { return (bytes)((words)x >> shift) & mask; }
-    static bytes raised(bytes x, int shift) { return (bytes)((words)x << shift); }
+    [[nodiscard]] static bytes bits_of(bytes x, int shift, uint8_t mask) { return (bytes)((words)x >> shift) & mask; }
+    [[nodiscard]] static bytes raised(bytes x, int shift) { return (bytes)((words)x << shift); }
     static void multiplied(bytes x, float by, float* out) {
 #pragma GCC unroll 4
         for (int i = 0; i < 16; i += Simd::W)
@@ -318,7 +318,7 @@ struct ExpandWeightsBody {
     };
     struct q4_0 : Format<WeightFormat::q4_0, false, false, -8, 16> {
         template <class S>
-        static auto indices(const uint8_t* p, int) {
+        [[nodiscard]] static auto indices(const uint8_t* p, int) {
             return S::halves_of(p + 2);
         }
         static void read(const uint8_t* p, int, bytes (&q)[2]) {
@@ -330,15 +330,15 @@ struct ExpandWeightsBody {
     using WithMinimum = Format<which, true, false, 0, n>;
     struct q4_1 : WithMinimum<WeightFormat::q4_1, 16> {
         template <class S>
-        static auto indices(const uint8_t* p, int) {
+        [[nodiscard]] static auto indices(const uint8_t* p, int) {
             return S::halves_of(p + 4);
         }
-        static const uint8_t* nibbles_at(const uint8_t* p) { return p + 4; }
+        [[nodiscard]] static const uint8_t* nibbles_at(const uint8_t* p) { return p + 4; }
         static void read(const uint8_t* p, int, bytes (&q)[2]) { nibbles(nibbles_at(p), q); }
     };
     struct q5_0 : Format<WeightFormat::q5_0, false, false, -16, 32> {
         template <class S>
-        static auto indices(const uint8_t* p, int) {
+        [[nodiscard]] static auto indices(const uint8_t* p, int) {
             return S::with_fifth(S::halves_of(p + 6), four_at(p + 2));
         }
         static void read(const uint8_t* p, int, bytes (&q)[2]) {
@@ -348,7 +348,7 @@ struct ExpandWeightsBody {
     };
     struct q5_1 : WithMinimum<WeightFormat::q5_1, 32> {
         template <class S>
-        static auto indices(const uint8_t* p, int) {
+        [[nodiscard]] static auto indices(const uint8_t* p, int) {
             return S::with_fifth(S::halves_of(p + 8), four_at(p + 4));
         }
         static void read(const uint8_t* p, int, bytes (&q)[2]) { fives(p + 8, p + 4, q); }
@@ -403,7 +403,7 @@ struct ExpandWeightsBody {
     };
     struct q4_k : WithSixBits<WeightFormat::q4_k, 16> {
         template <class S>
-        static auto indices(const uint8_t* p, int part) {
+        [[nodiscard]] static auto indices(const uint8_t* p, int part) {
             return S::bytes_of(p + 16 + part / 2 * 32, part % 2 * 4);
         }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
@@ -413,7 +413,7 @@ struct ExpandWeightsBody {
     };
     struct q5_k : WithSixBits<WeightFormat::q5_k, 32> {
         template <class S>
-        static auto indices(const uint8_t* p, int part) {
+        [[nodiscard]] static auto indices(const uint8_t* p, int part) {
             return S::with_fifth(S::bytes_of(p + 48 + part / 2 * 32, part % 2 * 4), S::bit_of(p + 16, part));
         }
         static void read(const uint8_t* p, int part, bytes (&q)[2]) {
@@ -441,14 +441,14 @@ struct ExpandWeightsBody {
     static void store(bf16* to, vec x) { Simd::store_bf16(to, x); }
     /// Returns the group's weights for the W integers `first`, `first` + 1, ...
     template <int first, class F>
-    [[gnu::always_inline]] static inline vec numbers(const Group<F>& group) {
+    [[nodiscard]] [[gnu::always_inline]] static inline vec numbers(const Group<F>& group) {
         const vec x = Simd::template times_counted<first>(group.scales->factor(group.at));
         return F::has_offset ? Simd::add(Simd::rounded(x), group.scales->offset(group.at)) : x;
     }
 
     /// Returns W weights. The product is exact (17-bit factor, 5-bit integer), so fma rounds like separate operations.
     template <class F>
-    [[gnu::always_inline]] static inline vec scaled(vec integers, const Group<F>& group, bool last) {
+    [[nodiscard]] [[gnu::always_inline]] static inline vec scaled(vec integers, const Group<F>& group, bool last) {
         const vec factor = group.scales->factor(group.at, last);
         if constexpr (F::has_offset)
             return Simd::fma(integers, factor, group.scales->offset(group.at, last));
@@ -456,12 +456,13 @@ struct ExpandWeightsBody {
             return Simd::mul(integers, factor);
     }
     template <class F>
-    [[gnu::always_inline]] static inline vec scaled(const bytes (&q)[2], int first, const Group<F>& group) {
+    [[nodiscard]] [[gnu::always_inline]] static inline vec scaled(const bytes (&q)[2], int first,
+                                                                  const Group<F>& group) {
         return scaled(Simd::from_bytes(q[first / 16], first % 16), group, first >= 16);
     }
 
     template <class F>
-    [[gnu::always_inline]] static inline auto numbers_of_one(const Group<F>& group) {
+    [[nodiscard]] [[gnu::always_inline]] static inline auto numbers_of_one(const Group<F>& group) {
         if constexpr (F::n_numbers == 32) {
             const auto table = Simd::table_of(numbers<F::lowest>(group), numbers<F::lowest + 16>(group));
             return Simd::look_up(F::template indices<Simd>(group.block, group.part), table);

@@ -13,7 +13,7 @@ namespace kvscope::kernels {
 
 /// Returns the kernels of a level without bf16 instructions. Runs at compile time, as the processor may lack the level.
 template <class Simd>
-constexpr LevelKernels kernels_of_level() {
+[[nodiscard]] constexpr LevelKernels kernels_of_level() {
     using Block = AttentionBlockBody<Simd, F32Products<Simd>>;
     using Elementwise = ElementwiseBody<Simd>;
     using Stored = StoredNumberProductsBody<Simd>;

@@ -54,7 +54,7 @@ struct LevelKernels {
     void (*decode_bf16)(WeightFormat format, const void* row, int64_t begin, int64_t count, bf16* out);
 };
 
-const LevelKernels& level_kernels();
+[[nodiscard]] const LevelKernels& level_kernels();
 
 namespace generic {
 extern const LevelKernels kKernels;
@@ -66,7 +66,7 @@ namespace avx512 {
 extern const LevelKernels kKernels;
 }
 namespace avx512_bf16 {
-LevelKernels make_kernels();
+[[nodiscard]] LevelKernels make_kernels();
 }  // namespace avx512_bf16
 
 }  // namespace kvscope::kernels

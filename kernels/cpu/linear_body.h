@@ -10,7 +10,7 @@ namespace kvscope::kernels {
 ///       W sums = 0; for each operand: sums += x . w, lane by lane
 ///       result += the sums, added across lanes in a fixed tree
 template <class Simd, class Factors>
-constexpr LinearKernel make_linear_kernel() {
+[[nodiscard]] constexpr LinearKernel make_linear_kernel() {
     using Layout = LinearLayout<Simd, Factors>;
     using Direct = LinearDirect<Simd, Factors>;
     using Panel = LinearPanel<Simd, Factors>;

@@ -23,7 +23,7 @@ struct LinearDirect {
     static constexpr int64_t kPieceBytes = 16384;  ///< bytes of x in a piece, plus up to one step of 256 elements
     static constexpr int64_t kWaiting = kHasPieces ? Simd::W : 0;  ///< floats of a sum that is kept between pieces
 
-    static size_t decoded_bytes(int64_t in) {
+    [[nodiscard]] static size_t decoded_bytes(int64_t in) {
         return static_cast<size_t>(Tile::kStretch * Layout::block_elements(in)) * sizeof(T);
     }
 
@@ -37,14 +37,14 @@ struct LinearDirect {
     }
 
  private:
-    static bool multiply_stored(const LinearTask& task, int64_t begin, int64_t count) {
+    [[nodiscard]] static bool multiply_stored(const LinearTask& task, int64_t begin, int64_t count) {
         if constexpr (kReadsStored)
             return task.decoded != nullptr && LinearStored<Simd, Factors>::multiply(task, begin, count);
         else
             return false;
     }
 
-    static int64_t piece_elements(const LinearTask& task, int64_t count) {
+    [[nodiscard]] static int64_t piece_elements(const LinearTask& task, int64_t count) {
         if constexpr (!kHasPieces) return count;
         const int64_t rows = task.tiles.begin(task.end_tile) - task.tiles.begin(task.first_tile);
         return kPieceBytes / (rows * static_cast<int64_t>(sizeof(elem))) / 256 * 256 + 256;
@@ -91,7 +91,7 @@ struct LinearDirect {
         }
     }
 
-    static const T* decode(const LinearTask& task, const Piece& piece) {
+    [[nodiscard]] static const T* decode(const LinearTask& task, const Piece& piece) {
         T* decoded = static_cast<T*>(task.decoded);
         const int64_t stride = Layout::block_elements(task.in);
         for (int64_t o = piece.output; o < piece.end; o += 4) {

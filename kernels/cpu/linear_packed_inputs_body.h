@@ -12,12 +12,12 @@ struct PackedF32 {
     using vec = typename Simd::vec;
     using operand = vec;
     static constexpr int kPart = Simd::W;  ///< elements of an operand
-    static operand load_packed(const elem* p) { return Simd::load(p); }
+    [[nodiscard]] static operand load_packed(const elem* p) { return Simd::load(p); }
     static void store_packed(elem* p, operand x) { Simd::store(p, x); }
-    static operand everywhere(const elem* p) { return Simd::set1(*p); }
-    static vec bits(operand x) { return x; }
-    static operand of_bits(vec x) { return x; }
-    static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
+    [[nodiscard]] static operand everywhere(const elem* p) { return Simd::set1(*p); }
+    [[nodiscard]] static vec bits(operand x) { return x; }
+    [[nodiscard]] static operand of_bits(vec x) { return x; }
+    [[nodiscard]] static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
 };
 
 template <class Simd>
@@ -26,7 +26,7 @@ struct F32Factors : PackedF32<Simd> {
     static constexpr int kStep = Simd::W;  ///< elements of `in` per step
     static constexpr int kParts = 1;       ///< operands per step
     template <int part>
-    static auto load(const T* p) {
+    [[nodiscard]] static auto load(const T* p) {
         return Simd::load(p);
     }
 };
@@ -37,7 +37,7 @@ struct WidenedFactors : PackedF32<Simd> {
     static constexpr int kStep = 2 * Simd::W;
     static constexpr int kParts = 2;
     template <int part>
-    static auto load(const T* p) {
+    [[nodiscard]] static auto load(const T* p) {
         typename Simd::vec even, odd;
         Simd::load_bf16_halves(p, even, odd);
         return part == 0 ? even : odd;
@@ -53,12 +53,12 @@ struct LinearLayout {
     static_assert(kParts * kPart == kStep);                 // so that each packed element is one element of `in`
     static constexpr int64_t kBlock = 4096 / sizeof(elem);  ///< largest number of elements of `in` in a block
 
-    static int64_t steps(int64_t count) { return (count + kStep - 1) / kStep; }
+    [[nodiscard]] static int64_t steps(int64_t count) { return (count + kStep - 1) / kStep; }
     /// Returns the number of packed elements of a row of x: whole steps, with zeros after `in` elements.
-    static int64_t packed_elems(int64_t in) { return steps(in) * kStep; }
+    [[nodiscard]] static int64_t packed_elems(int64_t in) { return steps(in) * kStep; }
 
     /// Returns the number of elements per block. Blocks are nearly equal and consist of whole steps and groups of 32.
-    static int64_t block_elements(int64_t in) {
+    [[nodiscard]] static int64_t block_elements(int64_t in) {
         constexpr int64_t together = kStep > 32 ? kStep : 32;
         const int64_t n_blocks = (in + kBlock - 1) / kBlock;
         return ((in + n_blocks - 1) / n_blocks + together - 1) / together * together;

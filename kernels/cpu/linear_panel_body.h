@@ -27,10 +27,12 @@ struct LinearPanel {
     static constexpr int kGroup = R * W;  ///< outputs per group
     static_assert(kLinearPanel % kGroup == 0);
 
-    static size_t panel_bytes(int64_t in) {
+    [[nodiscard]] static size_t panel_bytes(int64_t in) {
         return static_cast<size_t>(kLinearPanel * Layout::block_elements(in)) * sizeof(elem);
     }
-    static size_t decoded_bytes(int64_t in) { return static_cast<size_t>(W * Layout::block_elements(in)) * sizeof(T); }
+    [[nodiscard]] static size_t decoded_bytes(int64_t in) {
+        return static_cast<size_t>(W * Layout::block_elements(in)) * sizeof(T);
+    }
 
     static void multiply(const LinearTask& task) {
         const int64_t block = Layout::block_elements(task.in);

@@ -23,7 +23,7 @@ struct LinearOutput {
     }
 
  private:
-    static vec bias(const LinearTask& task, int64_t output, int64_t left) {
+    [[nodiscard]] static vec bias(const LinearTask& task, int64_t output, int64_t left) {
         if (task.bias == nullptr) return Simd::zero();
         if (left >= W) return Simd::load(task.bias + output);
         float values[W] = {};

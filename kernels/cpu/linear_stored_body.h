@@ -20,7 +20,7 @@ struct LinearStored {
     static_assert(Factors::kParts == 1 && (!kIsPairs || Blocks::kHasPairs));
 
     /// Adds products with weights [begin, begin + count). Returns false if the format has no blocks or x too many rows.
-    static bool multiply(const LinearTask& task, int64_t begin, int64_t count) {
+    [[nodiscard]] static bool multiply(const LinearTask& task, int64_t begin, int64_t count) {
         if (task.end_tile - task.first_tile > 1 || task.tiles.rows(task.first_tile) > kRows) return false;
         return Blocks::with_blocks(task.format,
                                    [&](auto format) { multiply_format<decltype(format)>(task, begin, count); });
@@ -43,7 +43,7 @@ struct LinearStored {
 
     /// Number of outputs processed together. In f32, registers must also hold a group's integers and scales.
     template <int M>
-    static constexpr int outputs_beside() {
+    [[nodiscard]] static constexpr int outputs_beside() {
         if constexpr (kIsPairs) return Tile::template outputs_beside<M>();
         if (M == 1 && Simd::direct_registers > 16) return 6;
         return M <= 2 ? 4 : M == 3 ? 3 : 2;

@@ -15,8 +15,8 @@ inline constexpr int64_t kLinearTileResult = (kLinearTileRows + 1) * kLinearPane
 /// Splits rows of x into tiles of nearly equal size, e.g. 17 rows in two tiles as 8 and 9.
 struct LinearTiles {
     int64_t n_rows = 0, n_tiles = 0;
-    int64_t begin(int64_t tile) const { return n_rows * tile / n_tiles; }
-    int64_t rows(int64_t tile) const { return begin(tile + 1) - begin(tile); }
+    [[nodiscard]] int64_t begin(int64_t tile) const { return n_rows * tile / n_tiles; }
+    [[nodiscard]] int64_t rows(int64_t tile) const { return begin(tile + 1) - begin(tile); }
 };
 
 struct LinearTask {

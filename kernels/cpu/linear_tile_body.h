@@ -25,7 +25,7 @@ struct LinearTile {
 
     /// Returns R, the number of outputs whose sums fit into registers. For one row of x, a larger R overlaps additions.
     template <int M>
-    static constexpr int outputs_beside() {
+    [[nodiscard]] static constexpr int outputs_beside() {
         constexpr int fitting = (Simd::direct_registers - 1) / (M + 1);
         constexpr int R = fitting >= Simd::direct_outputs ? Simd::direct_outputs : fitting >= 4 ? 4 : fitting;
         static_assert(kStretch % R == 0);
@@ -34,7 +34,7 @@ struct LinearTile {
 
     /// Returns the prefetch distance in bytes, a multiple of R rows, so that prefetches serve later groups of rows.
     template <int R>
-    static size_t bytes_ahead(size_t row_bytes) {
+    [[nodiscard]] static size_t bytes_ahead(size_t row_bytes) {
         constexpr size_t kAhead = 4096;
         return (kAhead + R * row_bytes - 1) / (R * row_bytes) * (R * row_bytes);
     }
@@ -103,10 +103,10 @@ struct LinearTile {
     }
 
     /// Returns the stride of a tile's results (outputs, stride). The results of one output are contiguous.
-    static constexpr int apart(int64_t n_rows) {
+    [[nodiscard]] static constexpr int apart(int64_t n_rows) {
         return n_rows == 1 ? 1 : n_rows == 2 ? 2 : n_rows <= 4 ? 4 : n_rows <= 8 ? 8 : kLinearTileRows;
     }
-    static float* result_of(const LinearTask& task, int64_t tile) {
+    [[nodiscard]] static float* result_of(const LinearTask& task, int64_t tile) {
         return task.result + (tile - task.first_tile) * kLinearTileResult;
     }
 

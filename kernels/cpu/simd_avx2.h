@@ -20,13 +20,13 @@ struct SimdAvx2 {
     static constexpr int direct_outputs = 6;
     static constexpr int direct_registers = 16;
 
-    static int lane_of_pass(int pass) { return pass; }
+    [[nodiscard]] static int lane_of_pass(int pass) { return pass; }
 
-    static vec zero() { return _mm256_setzero_ps(); }
-    static vec set1(float x) { return _mm256_set1_ps(x); }
-    static vec load(const float* p) { return _mm256_loadu_ps(p); }
+    [[nodiscard]] static vec zero() { return _mm256_setzero_ps(); }
+    [[nodiscard]] static vec set1(float x) { return _mm256_set1_ps(x); }
+    [[nodiscard]] static vec load(const float* p) { return _mm256_loadu_ps(p); }
     static void store(float* p, vec x) { _mm256_storeu_ps(p, x); }
-    static vec load_bf16(const bf16* p) {
+    [[nodiscard]] static vec load_bf16(const bf16* p) {
         const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
         return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
     }
@@ -47,15 +47,15 @@ struct SimdAvx2 {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
     }
     static constexpr int byte_copies = 2;  ///< a copy in each half, because shuffles stay within a half
-    static __m256i load_bytes(const void* p) {
+    [[nodiscard]] static __m256i load_bytes(const void* p) {
         return _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p)));
     }
-    static __m256i bytes_of(uint64_t a, uint64_t b) {
+    [[nodiscard]] static __m256i bytes_of(uint64_t a, uint64_t b) {
         const auto low = static_cast<long long>(a), high = static_cast<long long>(b);
         return _mm256_set_epi64x(high, low, high, low);
     }
     template <class Bytes>
-    static vec from_bytes(Bytes x, int first) {
+    [[nodiscard]] static vec from_bytes(Bytes x, int first) {
         // Moves each byte to the top of its 32-bit number, so that the sign is kept.
         const __m256i upper = _mm256_setr_epi32(0x00808080, 0x01808080, 0x02808080, 0x03808080, 0x04808080, 0x05808080,
                                                 0x06808080, 0x07808080);
@@ -70,28 +70,28 @@ struct SimdAvx2 {
             x[i + 2] = _mm256_cvtepi32_ps(_mm256_srli_epi32(both, 4));
         }
     }
-    static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
+    [[nodiscard]] static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
     static void from_sixteen_halves(const uint16_t* p, float* out) {
         for (int i = 0; i < 16; i += W)
             store(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + i))));
     }
-    static vec rounded(vec x) {
+    [[nodiscard]] static vec rounded(vec x) {
         asm("" : "+x"(x));
         return x;
     }
-    static vec add(vec a, vec b) { return _mm256_add_ps(a, b); }
-    static vec sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
-    static vec mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
-    static vec div(vec a, vec b) { return _mm256_div_ps(a, b); }
-    static vec fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
-    static vec max(vec a, vec b) { return _mm256_max_ps(a, b); }
+    [[nodiscard]] static vec add(vec a, vec b) { return _mm256_add_ps(a, b); }
+    [[nodiscard]] static vec sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
+    [[nodiscard]] static vec mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
+    [[nodiscard]] static vec div(vec a, vec b) { return _mm256_div_ps(a, b); }
+    [[nodiscard]] static vec fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
+    [[nodiscard]] static vec max(vec a, vec b) { return _mm256_max_ps(a, b); }
 
-    static vec select_between(vec x, vec key, vec low, vec high, vec otherwise) {
+    [[nodiscard]] static vec select_between(vec x, vec key, vec low, vec high, vec otherwise) {
         const vec inside = _mm256_and_ps(_mm256_cmp_ps(key, low, _CMP_GE_OQ), _mm256_cmp_ps(key, high, _CMP_LE_OQ));
         return _mm256_blendv_ps(otherwise, x, inside);
     }
 
-    static vec exp2(vec x) {
+    [[nodiscard]] static vec exp2(vec x) {
         const vec clamped = max(set1(-126.0f), x);
         const vec magic = set1(0x1.8p23f + 127.0f);
         const vec rounded = add(clamped, magic);
@@ -108,12 +108,12 @@ struct SimdAvx2 {
         return _mm256_and_ps(mul(p, power), _mm256_cmp_ps(x, set1(-126.0f), _CMP_NLT_UQ));
     }
 
-    static float sum(vec x) {
+    [[nodiscard]] static float sum(vec x) {
         __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
         half = _mm_add_ps(half, _mm_movehl_ps(half, half));
         return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
     }
-    static float maximum(vec x) {
+    [[nodiscard]] static float maximum(vec x) {
         __m128 half = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
         half = _mm_max_ps(half, _mm_movehl_ps(half, half));
         return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
@@ -136,8 +136,10 @@ struct SimdAvx2 {
         }
     }
 
-    static vec fold(vec a, vec b, vec c, vec d) { return _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d)); }
-    static vec join_folded(const vec (&x)[W / 4]) {
+    [[nodiscard]] static vec fold(vec a, vec b, vec c, vec d) {
+        return _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+    }
+    [[nodiscard]] static vec join_folded(const vec (&x)[W / 4]) {
         return add(_mm256_permute2f128_ps(x[0], x[1], 0x20), _mm256_permute2f128_ps(x[0], x[1], 0x31));
     }
 };

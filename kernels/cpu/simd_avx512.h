@@ -19,13 +19,13 @@ struct SimdAvx512 {
     static constexpr int direct_registers = 29;
 
     /// Returns the lane of a pass. The first and third of every four lanes are added before the second and fourth.
-    static int lane_of_pass(int pass) { return (pass & ~3) | (pass & 1) << 1 | (pass & 2) >> 1; }
+    [[nodiscard]] static int lane_of_pass(int pass) { return (pass & ~3) | (pass & 1) << 1 | (pass & 2) >> 1; }
 
-    static vec zero() { return _mm512_setzero_ps(); }
-    static vec set1(float x) { return _mm512_set1_ps(x); }
-    static vec load(const float* p) { return _mm512_loadu_ps(p); }
+    [[nodiscard]] static vec zero() { return _mm512_setzero_ps(); }
+    [[nodiscard]] static vec set1(float x) { return _mm512_set1_ps(x); }
+    [[nodiscard]] static vec load(const float* p) { return _mm512_loadu_ps(p); }
     static void store(float* p, vec x) { _mm512_storeu_ps(p, x); }
-    static vec load_bf16(const bf16* p) {
+    [[nodiscard]] static vec load_bf16(const bf16* p) {
         const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
     }
@@ -43,34 +43,34 @@ struct SimdAvx512 {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_srli_epi32(chosen, 16)));
     }
     template <class Bytes>
-    static vec from_bytes(Bytes x, int) {
+    [[nodiscard]] static vec from_bytes(Bytes x, int) {
         return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(reinterpret_cast<__m128i>(x)));
     }
     static constexpr int byte_copies = 1;
     static constexpr float byte_factor = 1;
-    static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
+    [[nodiscard]] static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
     static void from_sixteen_halves(const uint16_t* p, float* out) {
         store(out, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
     }
-    static vec rounded(vec x) {
+    [[nodiscard]] static vec rounded(vec x) {
         asm("" : "+v"(x));
         return x;
     }
-    static vec add(vec a, vec b) { return _mm512_add_ps(a, b); }
-    static vec sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
-    static vec mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
-    static vec div(vec a, vec b) { return _mm512_div_ps(a, b); }
-    static vec fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
-    static vec max(vec a, vec b) { return _mm512_max_ps(a, b); }
+    [[nodiscard]] static vec add(vec a, vec b) { return _mm512_add_ps(a, b); }
+    [[nodiscard]] static vec sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
+    [[nodiscard]] static vec mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
+    [[nodiscard]] static vec div(vec a, vec b) { return _mm512_div_ps(a, b); }
+    [[nodiscard]] static vec fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+    [[nodiscard]] static vec max(vec a, vec b) { return _mm512_max_ps(a, b); }
 
-    static vec select_between(vec x, vec key, vec low, vec high, vec otherwise) {
+    [[nodiscard]] static vec select_between(vec x, vec key, vec low, vec high, vec otherwise) {
         const __mmask16 inside =
             _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(key, low, _CMP_GE_OQ), key, high, _CMP_LE_OQ);
         return _mm512_mask_mov_ps(otherwise, inside, x);
     }
 
     /// Looks up powers of 2^(1/16) in a table in one register, so that a cubic polynomial suffices for the remainder.
-    static vec exp2(vec x) {
+    [[nodiscard]] static vec exp2(vec x) {
         // At -127 the exponent's field is empty, so smaller values become 0. The clamp also keeps the compiler from
         // fusing a product in x with the additions below. This order of arguments keeps NaN.
         const vec clamped = max(set1(-127.0f), x);
@@ -90,8 +90,8 @@ struct SimdAvx512 {
         return fma(mul(power, r), q, power);
     }
 
-    static float sum(vec x) { return _mm512_reduce_add_ps(x); }
-    static float maximum(vec x) { return _mm512_reduce_max_ps(x); }
+    [[nodiscard]] static float sum(vec x) { return _mm512_reduce_add_ps(x); }
+    [[nodiscard]] static float maximum(vec x) { return _mm512_reduce_max_ps(x); }
 
     static void transpose(vec (&x)[W]) {
         vec a[W], b[W];
@@ -115,12 +115,12 @@ struct SimdAvx512 {
         }
     }
 
-    static vec fold(vec a, vec b, vec c, vec d) {
+    [[nodiscard]] static vec fold(vec a, vec b, vec c, vec d) {
         const vec ab = add(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
         const vec cd = add(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
         return add(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
     }
-    static vec join_folded(const vec (&x)[W / 4]) {
+    [[nodiscard]] static vec join_folded(const vec (&x)[W / 4]) {
         const vec low = add(_mm512_shuffle_f32x4(x[0], x[1], 0x88), _mm512_shuffle_f32x4(x[0], x[1], 0xdd));
         const vec high = add(_mm512_shuffle_f32x4(x[2], x[3], 0x88), _mm512_shuffle_f32x4(x[2], x[3], 0xdd));
         return add(_mm512_shuffle_f32x4(low, high, 0x88), _mm512_shuffle_f32x4(low, high, 0xdd));

@@ -20,13 +20,15 @@ struct SimdGeneric {
     static constexpr int direct_registers = 16;  ///< registers for sums, weights and one row of x in that tile
 
     /// Returns the lane whose elements LinearPanel sums in a pass. fold() and join_folded() add in the same order.
-    static int lane_of_pass(int pass) { return pass; }
+    [[nodiscard]] static int lane_of_pass(int pass) { return pass; }
 
-    static vec zero() { return vec{}; }
-    static vec set1(float x) { return vec{x, x, x, x}; }
-    static vec load(const float* p) { return *reinterpret_cast<const unaligned*>(p); }
+    [[nodiscard]] static vec zero() { return vec{}; }
+    [[nodiscard]] static vec set1(float x) { return vec{x, x, x, x}; }
+    [[nodiscard]] static vec load(const float* p) { return *reinterpret_cast<const unaligned*>(p); }
     static void store(float* p, vec x) { *reinterpret_cast<unaligned*>(p) = x; }
-    static vec load_bf16(const bf16* p) { return vec{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])}; }
+    [[nodiscard]] static vec load_bf16(const bf16* p) {
+        return vec{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])};
+    }
     static void load_bf16_halves(const bf16* p, vec& even, vec& odd) {
         even = vec{to_float(p[0]), to_float(p[2]), to_float(p[4]), to_float(p[6])};
         odd = vec{to_float(p[1]), to_float(p[3]), to_float(p[5]), to_float(p[7])};
@@ -36,37 +38,37 @@ struct SimdGeneric {
     }
     /// Returns the W signed bytes from `first` on, divided by byte_factor. x contains byte_copies copies of 16 bytes.
     template <class Bytes>
-    static vec from_bytes(Bytes x, int first) {
+    [[nodiscard]] static vec from_bytes(Bytes x, int first) {
         vec values;
         for (int i = 0; i < W; ++i) values[i] = static_cast<float>(static_cast<int8_t>(x[first + i]));
         return values;
     }
     static constexpr int byte_copies = 1;
     static constexpr float byte_factor = 1;
-    static float from_half(uint16_t bits) { return to_float(half{bits}); }
+    [[nodiscard]] static float from_half(uint16_t bits) { return to_float(half{bits}); }
     static void from_sixteen_halves(const uint16_t* p, float* out) {
         for (int i = 0; i < 16; ++i) out[i] = from_half(p[i]);
     }
     /// Returns x. Prevents the compiler from fusing a product with a following addition.
-    static vec rounded(vec x) {
+    [[nodiscard]] static vec rounded(vec x) {
         asm volatile("" : "+m"(x));
         return x;
     }
-    static vec add(vec a, vec b) { return a + b; }
-    static vec sub(vec a, vec b) { return a - b; }
-    static vec mul(vec a, vec b) { return a * b; }
-    static vec div(vec a, vec b) { return a / b; }
-    static vec fma(vec a, vec b, vec c) { return a * b + c; }
+    [[nodiscard]] static vec add(vec a, vec b) { return a + b; }
+    [[nodiscard]] static vec sub(vec a, vec b) { return a - b; }
+    [[nodiscard]] static vec mul(vec a, vec b) { return a * b; }
+    [[nodiscard]] static vec div(vec a, vec b) { return a / b; }
+    [[nodiscard]] static vec fma(vec a, vec b, vec c) { return a * b + c; }
     /// Returns the larger number per lane, or b if either is NaN. A NaN in `a` is lost here, but not in sums of exp2().
-    static vec max(vec a, vec b) { return a > b ? a : b; }
+    [[nodiscard]] static vec max(vec a, vec b) { return a > b ? a : b; }
 
     /// Returns x in lanes with low <= key <= high, else `otherwise`.
-    static vec select_between(vec x, vec key, vec low, vec high, vec otherwise) {
+    [[nodiscard]] static vec select_between(vec x, vec key, vec low, vec high, vec otherwise) {
         return ((key >= low) & (key <= high)) ? x : otherwise;
     }
 
     /// Returns 2^x with a relative error below 2e-7, 0 below 2^-126, NaN for NaN. Requires x <= 127.
-    static vec exp2(vec x) {
+    [[nodiscard]] static vec exp2(vec x) {
         const vec clamped = max(set1(-126.0f), x);
         const vec magic = set1(0x1.8p23f + 127.0f);
         const vec rounded = clamped + magic;
@@ -83,8 +85,8 @@ struct SimdGeneric {
         return x < -126.0f ? zero() : p * power;
     }
 
-    static float sum(vec x) { return (x[0] + x[1]) + (x[2] + x[3]); }
-    static float maximum(vec x) {
+    [[nodiscard]] static float sum(vec x) { return (x[0] + x[1]) + (x[2] + x[3]); }
+    [[nodiscard]] static float maximum(vec x) {
         const float a = x[0] > x[1] ? x[0] : x[1], b = x[2] > x[3] ? x[2] : x[3];
         return a > b ? a : b;
     }
@@ -99,13 +101,13 @@ struct SimdGeneric {
     }
 
     /// First step of summing each of several vectors: folds four vectors into one. join_folded() is the second step.
-    static vec fold(vec a, vec b, vec c, vec d) {
+    [[nodiscard]] static vec fold(vec a, vec b, vec c, vec d) {
         vec x[4] = {a, b, c, d};
         transpose(x);
         return (x[0] + x[1]) + (x[2] + x[3]);
     }
     /// Returns a vector with the sums of the W vectors that fold() received, four at a time.
-    static vec join_folded(const vec (&x)[W / 4]) { return x[0]; }
+    [[nodiscard]] static vec join_folded(const vec (&x)[W / 4]) { return x[0]; }
 };
 
 }  // namespace kvscope::kernels

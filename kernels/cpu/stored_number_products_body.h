@@ -30,8 +30,8 @@ struct StoredNumberProductsBody {
     }
 
  private:
-    static vec load(const float* p) { return Simd::load(p); }
-    static vec load(const bf16* p) { return Simd::load_bf16(p); }
+    [[nodiscard]] static vec load(const float* p) { return Simd::load(p); }
+    [[nodiscard]] static vec load(const bf16* p) { return Simd::load_bf16(p); }
 
     /// out(r, c) += sum over k of factors[r * row_step + k * step] * row_k[c], where rows are `stride` apart.
     template <class Factor, class T>

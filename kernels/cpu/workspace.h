@@ -10,7 +10,7 @@ namespace kvscope::kernels {
 /// 64-byte aligned memory that grows on demand and is kept between calls. Growing discards its contents.
 class Workspace {
  public:
-    void* reserve(size_t bytes) {
+    [[nodiscard]] void* reserve(size_t bytes) {
         if (bytes > size_) {
             data_.reset();
             size_ = 0;

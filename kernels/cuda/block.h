@@ -161,7 +161,7 @@ class HostBlock {
             static_assert(std::is_trivially_copyable_v<T>);
             std::memset(static_cast<void*>(values_.data()), 0xff, values_.size() * sizeof(T));
         }
-        T& operator[](int t) { return values_[static_cast<size_t>(t)]; }
+        [[nodiscard]] T& operator[](int t) { return values_[static_cast<size_t>(t)]; }
 
      private:
         std::vector<T> values_;
@@ -198,7 +198,7 @@ class HostBlock {
         }
     }
 
-    bool is_last(int* arrived, int n) { return ++*arrived == n; }
+    [[nodiscard]] bool is_last(int* arrived, int n) { return ++*arrived == n; }
 
     template <bool transposed, class Registers, class Address>
     void load_matrices(const Registers& to, const Address& address) {

@@ -57,11 +57,11 @@ struct CopyPlan {
     }
 
  private:
-    static size_t padded_bytes(const RowCopy& copy) {
+    [[nodiscard]] static size_t padded_bytes(const RowCopy& copy) {
         return (static_cast<size_t>(copy.n_rows) * copy.row_bytes + 15) / 16 * 16;
     }
 
-    static bool overlaps(const RowCopy& copy) {
+    [[nodiscard]] static bool overlaps(const RowCopy& copy) {
         if (copy.n_rows == 0) return false;
         const auto n = static_cast<size_t>(copy.n_rows);
         const size_t last = copy.rows ? *std::max_element(copy.rows, copy.rows + copy.n_rows) : n - 1;

@@ -21,7 +21,9 @@ struct DecodePlan {
         int64_t n_blocks = 0;
     };
 
-    static int matrix_width(int head_dim) { return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : kDecodeMostDim; }
+    [[nodiscard]] static int matrix_width(int head_dim) {
+        return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : kDecodeMostDim;
+    }
 
     std::vector<DecodePart> parts;
     std::array<Passes, kQueries.size()> of_kinds;
@@ -62,7 +64,7 @@ struct DecodePlan {
     }
 
  private:
-    static std::string reason_against(std::span<const DecodeRow> rows, size_t i, int head_dim) {
+    [[nodiscard]] static std::string reason_against(std::span<const DecodeRow> rows, size_t i, int head_dim) {
         const DecodeRow& row = rows[i];
         const int key_dim = row.key_dim ? row.key_dim : head_dim;
         if (row.entries) return "entries that are computed when they are read are not supported on the device";

@@ -150,7 +150,7 @@ struct RowCopyPart {
         rows_of_block =
             max_of_two<int64_t>(1, static_cast<int64_t>(kBytesOfBlock / max_of_two<size_t>(1, of.row_bytes)));
     }
-    int64_t n_blocks() const { return divide_rounding_up(copy.n_rows, rows_of_block); }
+    [[nodiscard]] int64_t n_blocks() const { return divide_rounding_up(copy.n_rows, rows_of_block); }
 };
 
 template <class Unit, class Block>

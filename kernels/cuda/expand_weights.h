@@ -64,18 +64,20 @@ KVSCOPE_HOST_DEVICE Weights scale_and_offset(const Eight& q, int zero, const Sca
     return x;
 }
 
-constexpr bool is_unquantized(WeightFormat format) {
+[[nodiscard]] constexpr bool is_unquantized(WeightFormat format) {
     return format == WeightFormat::f32 || format == WeightFormat::bf16 || format == WeightFormat::f16;
 }
 
 /// Whether a format with blocks of 32 weights has an offset (small_block_has_offset) or a separate fifth bit
 /// (has_fifth).
-constexpr bool small_block_has_offset(WeightFormat format) {
+[[nodiscard]] constexpr bool small_block_has_offset(WeightFormat format) {
     return format == WeightFormat::q4_1 || format == WeightFormat::q5_1;
 }
-constexpr bool has_fifth(WeightFormat format) { return format == WeightFormat::q5_0 || format == WeightFormat::q5_1; }
+[[nodiscard]] constexpr bool has_fifth(WeightFormat format) {
+    return format == WeightFormat::q5_0 || format == WeightFormat::q5_1;
+}
 
-constexpr int words_of_eight_weights(WeightFormat format) {
+[[nodiscard]] constexpr int words_of_eight_weights(WeightFormat format) {
     if (is_unquantized(format)) return format == WeightFormat::f32 ? 8 : 4;
     return block_size_of_format(format).n == 32 ? (has_fifth(format) ? 4 : 3) : 6;
 }
@@ -239,7 +241,7 @@ KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
 }
 
 /// Whether a thread can hold 32 loaded weights. False for blocks of 256 whose bits are in several places.
-constexpr bool can_load_block_parts(WeightFormat format) {
+[[nodiscard]] constexpr bool can_load_block_parts(WeightFormat format) {
     return !is_unquantized(format) &&
            (block_size_of_format(format).n == 32 || format == WeightFormat::q2_k || format == WeightFormat::q4_k);
 }

@@ -10,7 +10,7 @@
 
 namespace kvscope::kernels::cuda {
 
-inline bool succeeded(cudaError_t status, const char* what, char* error, size_t error_size) {
+[[nodiscard]] inline bool succeeded(cudaError_t status, const char* what, char* error, size_t error_size) {
     if (status == cudaSuccess) return true;
     cudaGetLastError();  // clears the error, which the next launch would otherwise report
     std::snprintf(error, error_size, "%s: %s (%s)", what, cudaGetErrorString(status), cudaGetErrorName(status));

@@ -21,18 +21,18 @@ struct Call {
     char* error;
     size_t error_size;
 
-    cudaStream_t queue() const { return static_cast<cudaStream_t>(stream); }
+    [[nodiscard]] cudaStream_t queue() const { return static_cast<cudaStream_t>(stream); }
 
-    bool refuse(const char* kernel, const char* why) const {
+    [[nodiscard]] bool refuse(const char* kernel, const char* why) const {
         std::snprintf(error, error_size, "%s: %s", kernel, why);
         return false;
     }
 
     /// Creates the staging for at most `host_bytes` of host data. The workspace must also have room for these data.
-    Staging staging(size_t host_bytes) const { return {host_bytes, queue()}; }
-    Staging staging() const { return staging(workspace_bytes); }
+    [[nodiscard]] Staging staging(size_t host_bytes) const { return {host_bytes, queue()}; }
+    [[nodiscard]] Staging staging() const { return staging(workspace_bytes); }
 
-    bool fits(const char* kernel, const Workspace& layout) const {
+    [[nodiscard]] bool fits(const char* kernel, const Workspace& layout) const {
         if (layout.bytes() > workspace_bytes) return refuse(kernel, "the workspace is too small");
         if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
             return refuse(kernel, "the workspace is not aligned to 256 bytes");
@@ -40,7 +40,7 @@ struct Call {
     }
 
     /// Like fits(), but also copies the host's data to its place in the layout.
-    bool upload(const char* kernel, const Workspace& layout, Staging& staging) const {
+    [[nodiscard]] bool upload(const char* kernel, const Workspace& layout, Staging& staging) const {
         if (!fits(kernel, layout)) return false;
         if (layout.host().empty()) return true;
         return staging.send(kernel, layout.host_copy_or_device(), layout.host().data(), layout.host().size(), error,
@@ -49,17 +49,19 @@ struct Call {
 
     /// Lets a kernel use dynamic shared memory of the size of Shared, even above the default limit.
     template <class Shared, class Kernel>
-    bool opted_in(const char* name, Kernel* kernel) const {
+    [[nodiscard]] bool opted_in(const char* name, Kernel* kernel) const {
         static_assert(sizeof(Shared) <= kMostShared);
         return succeeded(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                               cudaFuncAttributeMaxDynamicSharedMemorySize, int{sizeof(Shared)}),
                          name, error, error_size);
     }
 
-    bool launched(const char* kernel) const { return succeeded(cudaGetLastError(), kernel, error, error_size); }
+    [[nodiscard]] bool launched(const char* kernel) const {
+        return succeeded(cudaGetLastError(), kernel, error, error_size);
+    }
 
     template <class Body>
-    bool guarded(const char* kernel, const Body& body) const {
+    [[nodiscard]] bool guarded(const char* kernel, const Body& body) const {
         try {
             return body();
         } catch (const std::exception& thrown) {
@@ -70,6 +72,6 @@ struct Call {
 
 inline constexpr int64_t kMostBlocks = 0x7fffffff;
 
-inline unsigned to_grid_size(int64_t n_blocks) { return static_cast<unsigned>(n_blocks); }
+[[nodiscard]] inline unsigned to_grid_size(int64_t n_blocks) { return static_cast<unsigned>(n_blocks); }
 
 }  // namespace kvscope::kernels::cuda

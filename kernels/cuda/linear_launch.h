@@ -10,7 +10,7 @@ namespace kvscope::kernels::cuda {
 void launch_linear_with_f32_inputs(WeightFormat format, const LinearProblem& problem, cudaStream_t stream);
 void launch_linear_with_bf16_inputs(WeightFormat format, const LinearProblem& problem, cudaStream_t stream);
 
-inline dim3 linear_blocks(const LinearProblem& p, int rows, int outputs) {
+[[nodiscard]] inline dim3 linear_blocks(const LinearProblem& p, int rows, int outputs) {
     return {static_cast<unsigned>(divide_rounding_up(p.out, outputs)),
             static_cast<unsigned>(divide_rounding_up(p.n_rows, rows))};
 }

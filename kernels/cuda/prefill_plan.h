@@ -18,9 +18,11 @@ struct PrefillPlan {
     int64_t n_blocks = 0, n_column_blocks = 0;
     size_t n_sums = 0;
 
-    static int padded(int head_dim) { return head_dim <= 64 ? 64 : head_dim <= 96 ? 96 : head_dim <= 128 ? 128 : 256; }
+    [[nodiscard]] static int padded(int head_dim) {
+        return head_dim <= 64 ? 64 : head_dim <= 96 ? 96 : head_dim <= 128 ? 128 : 256;
+    }
 
-    static std::string reason_against(const PrefillAttention& p) {
+    [[nodiscard]] static std::string reason_against(const PrefillAttention& p) {
         if (p.dtype != DType::f32 && p.dtype != DType::bf16) return "the type is neither f32 nor bf16";
         if (p.n_kv_heads < 1 || p.n_heads < 1 || p.n_heads % p.n_kv_heads != 0)
             return "the number of query heads is not a multiple of the number of KV heads";

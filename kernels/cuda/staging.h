@@ -17,10 +17,11 @@ class Staging {
     Staging(size_t most_bytes, cudaStream_t stream);
 
     /// Returns device memory for the data, or nullptr if none is free. No earlier call still reads the memory.
-    char* place() const { return place_; }
+    [[nodiscard]] char* place() const { return place_; }
 
     /// Copies to place(), or, in the stream's order, to any other device memory.
-    bool send(const char* kernel, char* to, const char* from, size_t bytes, char* error, size_t error_size);
+    [[nodiscard]] bool send(const char* kernel, char* to, const char* from, size_t bytes, char* error,
+                            size_t error_size);
 
  private:
     cudaStream_t stream_;

@@ -289,7 +289,7 @@ KVSCOPE_DEVICE void wait_for_copies() {
 
 /// Whether vectors of `width` elements, `stride` apart, can be read 16 bytes at a time.
 template <class T>
-inline bool is_aligned(const void* data, int64_t stride, int64_t width) {
+[[nodiscard]] inline bool is_aligned(const void* data, int64_t stride, int64_t width) {
     return reinterpret_cast<uintptr_t>(data) % 16 == 0 && stride % kPerLoad<T> == 0 && width % kPerLoad<T> == 0;
 }
 

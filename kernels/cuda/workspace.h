@@ -11,7 +11,7 @@ namespace kvscope::kernels::cuda {
 
 inline constexpr size_t kWorkspaceAlignment = 256;
 
-constexpr size_t aligned_bytes(size_t bytes) {
+[[nodiscard]] constexpr size_t aligned_bytes(size_t bytes) {
     return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
@@ -23,14 +23,14 @@ class Workspace {
         : has_memory_(true), device_(static_cast<char*>(device)), host_copy_(host_copy) {}
 
     template <class T>
-    T* place(size_t n) {
+    [[nodiscard]] T* place(size_t n) {
         T* at = reinterpret_cast<T*>(device_ + bytes_);
         bytes_ += aligned_bytes(n * sizeof(T));
         return at;
     }
 
     template <class T>
-    T* place(std::span<const T> contents) {
+    [[nodiscard]] T* place(std::span<const T> contents) {
         if (host_bytes_ == 0) host_begin_ = bytes_;
         const size_t begin = bytes_ - host_begin_;
         T* at = place<T>(contents.size());
@@ -41,11 +41,11 @@ class Workspace {
         return host_copy_ ? reinterpret_cast<T*>(host_copy_ + begin) : at;
     }
 
-    size_t bytes() const { return bytes_; }
-    size_t host_bytes() const { return host_bytes_; }
+    [[nodiscard]] size_t bytes() const { return bytes_; }
+    [[nodiscard]] size_t host_bytes() const { return host_bytes_; }
 
-    std::span<const char> host() const { return host_; }
-    char* host_copy_or_device() const { return host_copy_ ? host_copy_ : device_ + host_begin_; }
+    [[nodiscard]] std::span<const char> host() const { return host_; }
+    [[nodiscard]] char* host_copy_or_device() const { return host_copy_ ? host_copy_ : device_ + host_begin_; }
 
  private:
     bool has_memory_ = false;
