@@ -14,15 +14,15 @@ class AdaptivePolicy : public SnapKvFamily {
         : SnapKvFamily(values), alpha_(values.real("alpha")), normalize_(values.boolean("normalize")) {}
 
  protected:
-    bool leaves_scores() const override { return !normalize_; }
-    Scores<float> finished(int layer, Scores<float> scores) const override {
+    [[nodiscard]] bool leaves_scores() const override { return !normalize_; }
+    [[nodiscard]] Scores<float> finished(int layer, Scores<float> scores) const override {
         if (!normalize_) return scores;
         std::vector<float> weighed = scores.vector();
         weigh_by_concentration(weighed.data(), rows(), n_prefix(), n_tokens(), layer_budget(layer));
         return weighed;
     }
 
-    std::vector<int64_t> head_budgets(int layer, const Scores<float>& scores) const override {
+    [[nodiscard]] std::vector<int64_t> head_budgets(int layer, const Scores<float>& scores) const override {
         return adaptive_budgets(scores, rows(), n_prefix(), n_tokens(), layer_budget(layer), alpha_);
     }
 
@@ -31,7 +31,7 @@ class AdaptivePolicy : public SnapKvFamily {
     bool normalize_;
 };
 
-inline Parameter normalize_parameter() {
+[[nodiscard]] inline Parameter normalize_parameter() {
     Parameter parameter = boolean_parameter(
         "normalize", false,
         "Whether each head's scores are first multiplied by a factor: the sum of the head's c largest scores "

@@ -12,13 +12,13 @@ class AttentionSumPolicy : public ScoringPolicy {
  public:
     explicit AttentionSumPolicy(const ParameterValues& values);
 
-    Needs needs() const override;
+    [[nodiscard]] Needs needs() const override;
 
  protected:
-    std::vector<float> score(LayerObservations& observations) override;
-    std::string shared_as() const override;
+    [[nodiscard]] std::vector<float> score(LayerObservations& observations) override;
+    [[nodiscard]] std::string shared_as() const override;
 
-    kernels::HeadReduction reduction() const { return reduction_; }
+    [[nodiscard]] kernels::HeadReduction reduction() const { return reduction_; }
 
  private:
     kernels::HeadReduction reduction_;

@@ -27,7 +27,7 @@ struct Budget {
     std::string text() const;
 
     /// Returns the budget for labels and messages, with rounded shares: "128", "20 %".
-    std::string label() const;
+    [[nodiscard]] std::string label() const;
 
     /// Returns a text such as "128 of 2000 entries kept (6.4 %), 1872 removed (93.6 %)".
     /// @param needed PolicySpec::needed_share, added as ", 94.5 % including extra data (5.5 % saved)"
@@ -35,14 +35,14 @@ struct Budget {
     std::string describe(int64_t n_tokens, BudgetOf of = BudgetOf::entries, std::optional<double> needed = {},
                          const std::function<std::string(int64_t)>& count_text = {}) const;
 
-    bool operator==(const Budget&) const = default;
+    [[nodiscard]] bool operator==(const Budget&) const = default;
 };
 
 /// Returns a share in percent with at most four digits: "20 %", "16.67 %".
-std::string share_label(double share);
+[[nodiscard]] std::string share_label(double share);
 
 /// Reads "128" as a count, and "0.2" or "20%" as the kept share. @throws BudgetError for other texts and for zero.
-Budget parse_budget(std::string_view text);
+[[nodiscard]] Budget parse_budget(std::string_view text);
 
 /// Reads a list of budgets and ranges without repetitions: "64,128", "64-512*2" (64 128 256 512), "64-256+64",
 /// "0.1-0.5+0.1". @throws BudgetError as parse_budget() does, and for invalid ranges.

@@ -7,21 +7,21 @@
 
 namespace kvscope::policies {
 
-Parameter window_parameter(int64_t fallback);
-Parameter pooling_parameter(std::string fallback);
-Parameter kernel_parameter();
-Parameter reduce_parameter();
-Parameter granularity_parameter();
-Parameter key_positions_parameter();
-Parameter lambda_parameter(double fallback);
-Parameter alpha_parameter(double fallback);
-Parameter beta_parameter();
-Parameter schedule_parameter();
-Parameter rolling_parameter();
+[[nodiscard]] Parameter window_parameter(int64_t fallback);
+[[nodiscard]] Parameter pooling_parameter(std::string fallback);
+[[nodiscard]] Parameter kernel_parameter();
+[[nodiscard]] Parameter reduce_parameter();
+[[nodiscard]] Parameter granularity_parameter();
+[[nodiscard]] Parameter key_positions_parameter();
+[[nodiscard]] Parameter lambda_parameter(double fallback);
+[[nodiscard]] Parameter alpha_parameter(double fallback);
+[[nodiscard]] Parameter beta_parameter();
+[[nodiscard]] Parameter schedule_parameter();
+[[nodiscard]] Parameter rolling_parameter();
 
-kernels::Pooling pooling_of(const ParameterValues& values);
-kernels::HeadReduction reduction_of(const ParameterValues& values);
-Granularity granularity_of(const ParameterValues& values);
-Positions key_positions_of(const ParameterValues& values);
+[[nodiscard]] kernels::Pooling pooling_of(const ParameterValues& values);
+[[nodiscard]] kernels::HeadReduction reduction_of(const ParameterValues& values);
+[[nodiscard]] Granularity granularity_of(const ParameterValues& values);
+[[nodiscard]] Positions key_positions_of(const ParameterValues& values);
 
 }  // namespace kvscope::policies

@@ -12,7 +12,7 @@ class DecidableLayers {
  public:
     /// Returns the range [first, end) of layers for which the policy can decide once `layer` has been observed.
     /// @throws std::logic_error if the layers are not in order or `decided_at` returns an impossible layer
-    std::pair<int, int> after(const Policy& policy, int layer, int n_layers);
+    [[nodiscard]] std::pair<int, int> after(const Policy& policy, int layer, int n_layers);
 
  private:
     std::vector<int> decided_at_;  // results for the observed layers

@@ -14,11 +14,13 @@ class DecodeStepEntries {
     DecodeStepEntries(const RunContext& context, const StepObservations& step, std::span<const uint32_t> positions)
         : positions_(positions), question_from_(context.n_tokens), question_to_(step.position - step.step) {}
 
-    uint32_t size() const { return static_cast<uint32_t>(positions_.size()); }
-    int64_t position(uint32_t i) const { return positions_[i]; }
-    bool is_question(uint32_t i) const { return position(i) >= question_from_ && position(i) < question_to_; }
+    [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(positions_.size()); }
+    [[nodiscard]] int64_t position(uint32_t i) const { return positions_[i]; }
+    [[nodiscard]] bool is_question(uint32_t i) const {
+        return position(i) >= question_from_ && position(i) < question_to_;
+    }
 
-    int64_t n_counted() const {
+    [[nodiscard]] int64_t n_counted() const {
         if (question_from_ >= question_to_) return size();
         int64_t counted = 0;
         for (uint32_t i = 0; i < size(); ++i) counted += !is_question(i);

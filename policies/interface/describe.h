@@ -8,9 +8,9 @@
 namespace kvscope::policies {
 
 /// Returns a parameter's accepted values: "on or off", "max, avg or none", "integer, odd, at least 1".
-std::string accepted_values(const Parameter& parameter);
+[[nodiscard]] std::string accepted_values(const Parameter& parameter);
 
 /// Returns the page docs/policies.md, the output of `kvscope policies --format md`.
-std::string policies_markdown(const std::vector<Definition>& definitions);
+[[nodiscard]] std::string policies_markdown(const std::vector<Definition>& definitions);
 
 }  // namespace kvscope::policies

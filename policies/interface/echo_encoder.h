@@ -20,8 +20,8 @@ class EchoEncoder {
     /// Returns the storage of tokens [first, end) for each head, and adds shared blocks to `layer`. The layers of a
     /// group must be stored in ascending order and with the same tokens.
     /// @param view (G, n, d) keys before RoPE, or values
-    std::vector<StoredVectors> store(int layer_index, const EntriesView& view, int64_t first, int64_t end,
-                                     StoredLayer& layer);
+    [[nodiscard]] std::vector<StoredVectors> store(int layer_index, const EntriesView& view, int64_t first, int64_t end,
+                                                   StoredLayer& layer);
 
  private:
     /// For each head, the d columns of a map that rebuild the head. Columns of numbers that the layer stores are 0.
@@ -30,10 +30,11 @@ class EchoEncoder {
         std::vector<std::shared_ptr<const Matrix>> of_local;  ///< (D_local, d); empty if D_local = 0
     };
 
-    HeadMaps columns(const Matrix& map) const;
-    std::shared_ptr<const StoredBlock> stored_block_of(const EntriesView& view, int64_t first, int64_t end,
-                                                       int width) const;
-    StoredVectors vectors(int head, const std::shared_ptr<const StoredBlock>& own, const HeadMaps* maps) const;
+    [[nodiscard]] HeadMaps columns(const Matrix& map) const;
+    [[nodiscard]] std::shared_ptr<const StoredBlock> stored_block_of(const EntriesView& view, int64_t first,
+                                                                     int64_t end, int width) const;
+    [[nodiscard]] StoredVectors vectors(int head, const std::shared_ptr<const StoredBlock>& own,
+                                        const HeadMaps* maps) const;
 
     EchoLayout layout_;
     std::map<int, HeadMaps> maps_;
@@ -42,12 +43,13 @@ class EchoEncoder {
 };
 
 /// Whether the layer's group has a rebuilt layer, so that the layer stores tokens in parts.
-bool is_layer_stored_in_parts(const EchoLayout& layout, int layer);
+[[nodiscard]] bool is_layer_stored_in_parts(const EchoLayout& layout, int layer);
 
 /// Returns the share of the full cache's bytes that a long prompt needs, or 1 if the maps cannot be read.
-double cache_share_with_echo_maps(const std::string& path);
+[[nodiscard]] double cache_share_with_echo_maps(const std::string& path);
 
 /// Reads the maps for a run's model. @throws EchoMapsError if they are missing or made for another model
-EchoMaps read_echo_maps_for_model(const std::string& policy, const std::string& path, const RunContext& context);
+[[nodiscard]] EchoMaps read_echo_maps_for_model(const std::string& policy, const std::string& path,
+                                                const RunContext& context);
 
 }  // namespace kvscope::policies

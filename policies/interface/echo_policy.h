@@ -14,11 +14,11 @@ namespace kvscope::policies {
 class EchoPolicy : public Policy {
  public:
     void begin(const RunContext& context) final;
-    bool stores_parts() const final { return end_ > first_ && layout_.ratio() < 1.0; }
-    bool stores_while_decoding() const final { return layout_.ratio() < 1.0; }
-    bool decides_in_order() const final { return true; }
-    std::optional<WholeTokens> whole_tokens(int layer) const final;
-    StorageSwitching switching() const final { return switching_; }
+    [[nodiscard]] bool stores_parts() const final { return end_ > first_ && layout_.ratio() < 1.0; }
+    [[nodiscard]] bool stores_while_decoding() const final { return layout_.ratio() < 1.0; }
+    [[nodiscard]] bool decides_in_order() const final { return true; }
+    [[nodiscard]] std::optional<WholeTokens> whole_tokens(int layer) const final;
+    [[nodiscard]] StorageSwitching switching() const final { return switching_; }
 
  protected:
     /// @param values of `maps`, `sinks`, `recent` and storage_switching_parameters()
@@ -26,15 +26,16 @@ class EchoPolicy : public Policy {
 
     virtual void take(const EchoMaps& maps) = 0;
     /// Whether the layer stores parts of keys or values.
-    virtual bool describes(int layer) const = 0;
+    [[nodiscard]] virtual bool describes(int layer) const = 0;
     /// Returns the storage of the tokens at `positions`. Their entries start at index `first` of the views.
-    virtual StoredLayer described(int layer, const std::vector<uint32_t>& positions,
-                                  const EntriesView& keys_before_rope, const EntriesView& values, int64_t first) = 0;
+    [[nodiscard]] virtual StoredLayer described(int layer, const std::vector<uint32_t>& positions,
+                                                const EntriesView& keys_before_rope, const EntriesView& values,
+                                                int64_t first) = 0;
 
     /// Selects all tokens in each head, with described() storage for tokens that are not exact.
-    Selection all_tokens(LayerObservations& observations);
+    [[nodiscard]] Selection all_tokens(LayerObservations& observations);
 
-    const EchoLayout& layout() const { return layout_; }
+    [[nodiscard]] const EchoLayout& layout() const { return layout_; }
 
  private:
     std::string name_, path_;
@@ -46,6 +47,6 @@ class EchoPolicy : public Policy {
     int64_t first_ = 0, end_ = 0;  ///< range of prompt tokens that are not exact
 };
 
-double echo_needed_share(const ParameterValues& values, double asked, const CacheSize& size);
+[[nodiscard]] double echo_needed_share(const ParameterValues& values, double asked, const CacheSize& size);
 
 }  // namespace kvscope::policies

@@ -16,14 +16,15 @@ struct UnreadPrompt {
 };
 
 /// Returns the first text parameter, which names the policy's file. Returns nullptr if the policy needs no file.
-const Parameter* find_file_parameter(const PolicySpec& spec);
+[[nodiscard]] const Parameter* find_file_parameter(const PolicySpec& spec);
 
 /// Returns the error message of Policy::begin or Policy::plan for this budget, or an empty text. Does not throw.
-std::string infeasible_budget_reason(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt);
+[[nodiscard]] std::string infeasible_budget_reason(const PolicySpec& spec, const Budget& budget,
+                                                   const UnreadPrompt& prompt);
 
 /// Returns the smallest accepted count above `refused`, or nullopt if there is none or the budget is in bytes.
-std::optional<int64_t> find_smallest_feasible_count(const PolicySpec& spec, int64_t refused,
-                                                    const UnreadPrompt& prompt);
+[[nodiscard]] std::optional<int64_t> find_smallest_feasible_count(const PolicySpec& spec, int64_t refused,
+                                                                  const UnreadPrompt& prompt);
 
 /// @throws ParameterError if the model has no layer with the number plan.filter_layer
 void require_filter_layer(const PassPlan& plan, const ModelShape& shape);

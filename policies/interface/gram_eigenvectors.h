@@ -14,6 +14,6 @@ struct Directions {
 };
 
 /// Returns the leading eigenvectors of a symmetric matrix (n, n). @throws ScoreError if a number is not finite
-Directions leading_eigenvectors(std::span<const double> matrix, int n, int rank);
+[[nodiscard]] Directions leading_eigenvectors(std::span<const double> matrix, int n, int rank);
 
 }  // namespace kvscope::policies

@@ -16,7 +16,7 @@ class LookaheadPolicy : public SnapKvFamily {
     explicit LookaheadPolicy(const ParameterValues& values)
         : SnapKvFamily(values), lookahead_(values.integer("lookahead")) {}
 
-    PassPlan plan(const RunContext&) const override {
+    [[nodiscard]] PassPlan plan(const RunContext&) const override {
         PassPlan plan;
         plan.lookahead = lookahead_;
         return plan;
@@ -26,15 +26,17 @@ class LookaheadPolicy : public SnapKvFamily {
         if (observations.n_appended() == 0) return SnapKvFamily::gather(observations);  // called before draft()
         gathered_ = scores_of(observations);
     }
-    Selection draft(LayerObservations& observations) override { return SnapKvFamily::select(observations); }
-    Selection select(LayerObservations& observations) final {
+    [[nodiscard]] Selection draft(LayerObservations& observations) override {
+        return SnapKvFamily::select(observations);
+    }
+    [[nodiscard]] Selection select(LayerObservations& observations) final {
         Scores<float> scores = gathered_ ? *std::exchange(gathered_, std::nullopt) : scores_of(observations);
         return select_pooled(observations.layer, std::move(scores));
     }
 
  protected:
     /// Returns pooled() scores from the queries of the generated tokens.
-    virtual Scores<float> scores_of(LayerObservations& observations) const = 0;
+    [[nodiscard]] virtual Scores<float> scores_of(LayerObservations& observations) const = 0;
 
  private:
     int64_t lookahead_;
@@ -42,7 +44,7 @@ class LookaheadPolicy : public SnapKvFamily {
 };
 
 template <class P>
-Definition lookahead_q_cache_definition(std::string name, std::string title, std::string summary) {
+[[nodiscard]] Definition lookahead_q_cache_definition(std::string name, std::string title, std::string summary) {
     return {
         .name = std::move(name),
         .title = std::move(title),

@@ -18,7 +18,7 @@ class Memo {
     /// Returns the stored value, or computes and stores it.
     /// @param key identifies the value and everything that it depends on; starts with the policy's name
     template <class T>
-    std::shared_ptr<const T> get(const std::string& key, const std::function<T()>& make) {
+    [[nodiscard]] std::shared_ptr<const T> get(const std::string& key, const std::function<T()>& make) {
         const auto entry = entry_of({typeid(T), key});
         const std::lock_guard lock(entry->mutex);
         if (!entry->value) entry->value = std::make_shared<const T>(make());
@@ -41,7 +41,7 @@ class Memo {
     };
     using Key = std::pair<std::type_index, std::string>;
 
-    std::shared_ptr<Entry> entry_of(const Key& key) {
+    [[nodiscard]] std::shared_ptr<Entry> entry_of(const Key& key) {
         const std::lock_guard lock(mutex_);
         auto& entry = entries_[key];
         if (!entry) entry = std::make_shared<Entry>();

@@ -31,7 +31,7 @@ struct MergeObservations {
     /// layer has merged entries since the gradient was computed, or if the chunk has no loss.
     std::span<const float> key_gradients;
 
-    bool may_merge(int64_t first) const { return first + 1 < whole_begin || first >= whole_end; }
+    [[nodiscard]] bool may_merge(int64_t first) const { return first + 1 < whole_begin || first >= whole_end; }
 };
 
 /// Pairs of neighboring entries to merge. A merged entry has summed values, summed masses and the later position.

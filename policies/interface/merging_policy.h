@@ -10,18 +10,18 @@ namespace kvscope::policies {
 /// Base of policies that merge neighboring entries with little attention. A derived policy computes the merged keys.
 class MergingPolicy : public Policy {
  public:
-    Needs needs() const override;
+    [[nodiscard]] Needs needs() const override;
 
     /// @throws BudgetError if merging is needed and the budget leaves no entries after the sinks.
     void begin(const RunContext& context) override;
-    PassPlan plan(const RunContext& context) const override;
-    Selection select(LayerObservations&) override;
-    bool stores_parts() const override { return true; }
+    [[nodiscard]] PassPlan plan(const RunContext& context) const override;
+    [[nodiscard]] Selection select(LayerObservations&) override;
+    [[nodiscard]] bool stores_parts() const override { return true; }
 
     /// Merges the pairs with the lowest (A_i + A_{i+1}) (n_i + n_{i+1}) / exp(i / gamma), without overlap. A_i is the
     /// attention on entry i over all heads and queries, n_i its tokens (1 if `size_factor` is off), and i counts from 1
     /// after the sinks. @throws ScoreError if an attention is NaN.
-    Merges merge(const MergeObservations& observations, int64_t n_merges) override;
+    [[nodiscard]] Merges merge(const MergeObservations& observations, int64_t n_merges) override;
 
  protected:
     explicit MergingPolicy(const ParameterValues& values);
@@ -29,9 +29,9 @@ class MergingPolicy : public Policy {
     /// Computes `keys` and `n_outside` of `merges`.
     virtual void merge_keys(const MergeObservations& observations, Merges& merges) = 0;
 
-    int64_t sinks() const { return sinks_; }
-    std::optional<int64_t> cap() const { return cap_; }
-    const RunContext& context() const { return context_; }
+    [[nodiscard]] int64_t sinks() const { return sinks_; }
+    [[nodiscard]] std::optional<int64_t> cap() const { return cap_; }
+    [[nodiscard]] const RunContext& context() const { return context_; }
 
  private:
     std::optional<int64_t> chunk_;
@@ -43,6 +43,6 @@ class MergingPolicy : public Policy {
     RunContext context_;
 };
 
-std::vector<Parameter> merging_parameters();
+[[nodiscard]] std::vector<Parameter> merging_parameters();
 
 }  // namespace kvscope::policies

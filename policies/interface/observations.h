@@ -21,7 +21,7 @@ struct ModelShape {
     int n_heads = 0;
     int n_kv_heads = 0;
     int head_dim = 0;
-    int group() const { return n_heads / n_kv_heads; }
+    [[nodiscard]] int group() const { return n_heads / n_kv_heads; }
 };
 
 /// Whether entries are chosen and stored per KV head, or per query head with K and V repeated.
@@ -39,8 +39,8 @@ struct EntriesView {
     const kernels::Backend* device = nullptr;  ///< device that holds the data; nullptr for the processor
     const void* device_data = nullptr;         ///< address on `device`
 
-    const kernels::Backend& backend() const { return device ? *device : kernels::cpu_backend(); }
-    const void* place() const { return device ? device_data : data; }
+    [[nodiscard]] const kernels::Backend& backend() const { return device ? *device : kernels::cpu_backend(); }
+    [[nodiscard]] const void* place() const { return device ? device_data : data; }
 };
 
 struct HeadRows {
@@ -90,9 +90,9 @@ class LayerObservations {
                       EntriesView all_keys = {});
     /// Frees all data about the appended tokens. Otherwise, an equal number of new tokens reuses the memory.
     void forget_appended();
-    std::span<const float> appended_queries() const { return appended_queries_; }
-    const EntriesView& appended_keys() const { return appended_keys_; }
-    int n_appended() const { return n_appended_; }
+    [[nodiscard]] std::span<const float> appended_queries() const { return appended_queries_; }
+    [[nodiscard]] const EntriesView& appended_keys() const { return appended_keys_; }
+    [[nodiscard]] int n_appended() const { return n_appended_; }
 
     /// Returns the mean of softmax(q k / sqrt d) over the appended queries, for the prompt's keys (H, N). The softmax
     /// also covers the appended keys that a query sees. Valid until the next set_appended().
@@ -103,13 +103,13 @@ class LayerObservations {
         std::vector<int> window_peaks{};
         bool appended_attention = false;
     };
-    Asked asked();
+    [[nodiscard]] Asked asked();
     /// Computes attentions before runs request them. `of_another` lists the requests to another layer.
     void work_out(const Asked& of_another);
 
     /// Returns a value that several runs share (Memo::get). The value must not depend on the budget or on other layers.
     template <class T>
-    std::shared_ptr<const T> shared(const std::string& key, const std::function<T()>& make) {
+    [[nodiscard]] std::shared_ptr<const T> shared(const std::string& key, const std::function<T()>& make) {
         return shared_.get(key, make);
     }
 
@@ -122,10 +122,10 @@ class LayerObservations {
         uint64_t asked = 0;  ///< sequence number of the latest request
     };
 
-    EntriesView joined_keys();
-    int observed_window(int window) const;
+    [[nodiscard]] EntriesView joined_keys();
+    [[nodiscard]] int observed_window(int window) const;
     /// Returns the kernel's input for the last w prompt queries and all keys. Leaves the output unset.
-    kernels::WindowAttention problem_of(int64_t w) const;
+    [[nodiscard]] kernels::WindowAttention problem_of(int64_t w) const;
     using Kernel = void (kernels::Backend::*)(const kernels::WindowAttention&) const;
     static void run(Kernel kernel, const kernels::Backend& backend, const kernels::WindowAttention& problem,
                     size_t mean_size);

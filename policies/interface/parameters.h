@@ -15,11 +15,11 @@ namespace kvscope::policies {
 
 enum class ParameterKind { integer, real, choice, boolean, text };
 
-std::string_view parameter_kind_name(ParameterKind kind);
+[[nodiscard]] std::string_view parameter_kind_name(ParameterKind kind);
 
 /// Placeholder for a value that is computed later, such as h2o's `recent` from the budget. Written as `auto`.
 struct Automatic {
-    bool operator==(const Automatic&) const = default;
+    [[nodiscard]] bool operator==(const Automatic&) const = default;
 };
 
 using ParameterValue = std::variant<Automatic, int64_t, double, bool, std::string>;
@@ -32,8 +32,9 @@ struct Range {
     bool high_open = false;
     bool odd = false;
 
-    bool contains(double value) const;
-    std::string text() const;  ///< "in [0, 0.5]", "at least 1", "odd, at least 1"; empty if any number is allowed
+    [[nodiscard]] bool contains(double value) const;
+    [[nodiscard]] std::string text()
+        const;  ///< "in [0, 0.5]", "at least 1", "odd, at least 1"; empty if any number is allowed
 };
 
 /// Declaration of a policy's parameter, for the command line, forms, help, documentation and traces.
@@ -55,27 +56,30 @@ struct Parameter {
     bool binds_scores_to_budget = false;
 
     /// Reads a value from the command line. Booleans: on|off, true|false, yes|no, 1|0. @throws ParameterError
-    ParameterValue parse(std::string_view text) const;
+    [[nodiscard]] ParameterValue parse(std::string_view text) const;
 
     /// Returns a valid value, with integers converted to reals and choices spelled as declared. @throws ParameterError
-    ParameterValue checked(ParameterValue value) const;
+    [[nodiscard]] ParameterValue checked(ParameterValue value) const;
 };
 
-Parameter integer_parameter(std::string name, int64_t fallback, Range range, std::string help);
-Parameter automatic_integer_parameter(std::string name, std::string automatic, Range range, std::string help);
-Parameter automatic_real_parameter(std::string name, std::string automatic, Range range, std::string help);
-Parameter real_parameter(std::string name, double fallback, Range range, std::string help);
-Parameter choice_parameter(std::string name, std::vector<std::string> choices, std::string fallback, std::string help);
-Parameter boolean_parameter(std::string name, bool fallback, std::string help);
-Parameter text_parameter(std::string name, std::string fallback, std::string help);
+[[nodiscard]] Parameter integer_parameter(std::string name, int64_t fallback, Range range, std::string help);
+[[nodiscard]] Parameter automatic_integer_parameter(std::string name, std::string automatic, Range range,
+                                                    std::string help);
+[[nodiscard]] Parameter automatic_real_parameter(std::string name, std::string automatic, Range range,
+                                                 std::string help);
+[[nodiscard]] Parameter real_parameter(std::string name, double fallback, Range range, std::string help);
+[[nodiscard]] Parameter choice_parameter(std::string name, std::vector<std::string> choices, std::string fallback,
+                                         std::string help);
+[[nodiscard]] Parameter boolean_parameter(std::string name, bool fallback, std::string help);
+[[nodiscard]] Parameter text_parameter(std::string name, std::string fallback, std::string help);
 
-Parameter mark_as_after_scoring(Parameter parameter);
+[[nodiscard]] Parameter mark_as_after_scoring(Parameter parameter);
 
 /// Returns a value as the command line accepts it: "0.45", "on", "auto", "max". Reals have the shortest exact form.
-std::string to_text(const ParameterValue& value);
+[[nodiscard]] std::string to_text(const ParameterValue& value);
 
 /// Returns nullopt if the value is not a number (`auto`, a choice, a boolean or a text).
-std::optional<double> numeric_value(const ParameterValue& value);
+[[nodiscard]] std::optional<double> numeric_value(const ParameterValue& value);
 
 /// Values of all declared parameters of one policy.
 class ParameterValues {
@@ -89,32 +93,32 @@ class ParameterValues {
     /// Sets a real or integer parameter. If the parameter is an integer, the fractional part of `number` is dropped.
     void set_number(std::string_view name, double number);
 
-    const std::vector<Parameter>& declared() const { return declared_; }
-    bool has(std::string_view name) const;
-    const ParameterValue& value(std::string_view name) const;
-    bool is_default(std::string_view name) const;
+    [[nodiscard]] const std::vector<Parameter>& declared() const { return declared_; }
+    [[nodiscard]] bool has(std::string_view name) const;
+    [[nodiscard]] const ParameterValue& value(std::string_view name) const;
+    [[nodiscard]] bool is_default(std::string_view name) const;
 
     /// @throws std::logic_error if the policy does not declare this parameter with this type
-    int64_t integer(std::string_view name) const;
-    std::optional<int64_t> automatic_integer(std::string_view name) const;  ///< nullopt for `auto`
-    double real(std::string_view name) const;
-    std::optional<double> automatic_real(std::string_view name) const;  ///< nullopt for `auto`
-    bool boolean(std::string_view name) const;
-    const std::string& text(std::string_view name) const;  ///< also returns choices
+    [[nodiscard]] int64_t integer(std::string_view name) const;
+    [[nodiscard]] std::optional<int64_t> automatic_integer(std::string_view name) const;  ///< nullopt for `auto`
+    [[nodiscard]] double real(std::string_view name) const;
+    [[nodiscard]] std::optional<double> automatic_real(std::string_view name) const;  ///< nullopt for `auto`
+    [[nodiscard]] bool boolean(std::string_view name) const;
+    [[nodiscard]] const std::string& text(std::string_view name) const;  ///< also returns choices
 
     /// Returns all parameters, defaults included, as a JSON object for a trace's `parameters_json`.
-    std::string to_json() const;
+    [[nodiscard]] std::string to_json() const;
     /// Reads the output of to_json(), with defaults for missing parameters. @throws ParameterError
     static ParameterValues from_json(std::vector<Parameter> declared, std::string_view json);
 
     /// Returns the values that differ from the defaults: "window=8,lambda=0.45".
     std::string text_of_changes() const;
 
-    bool operator==(const ParameterValues& other) const;
+    [[nodiscard]] bool operator==(const ParameterValues& other) const;
 
  private:
-    size_t index(std::string_view name) const;
-    const Parameter& parameter(std::string_view name) const;
+    [[nodiscard]] size_t index(std::string_view name) const;
+    [[nodiscard]] const Parameter& parameter(std::string_view name) const;
 
     std::vector<Parameter> declared_;
     std::vector<ParameterValue> values_;

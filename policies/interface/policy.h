@@ -46,12 +46,12 @@ struct RunContext {
 
     /// Returns a value that depends on the model's weights alone, from `memo` if a model is loaded.
     template <class T>
-    std::shared_ptr<const T> of_weights(const std::string& key, const std::function<T()>& make) const {
+    [[nodiscard]] std::shared_ptr<const T> of_weights(const std::string& key, const std::function<T()>& make) const {
         return memo ? memo->get(key, make) : std::make_shared<const T>(make());
     }
 
     /// Returns the budget in bytes as a share of the full cache, at most 1.
-    double share_of_bytes() const;
+    [[nodiscard]] double share_of_bytes() const;
 };
 
 /// Data that the prefill must collect for a policy. Runs share the collected data.
@@ -157,14 +157,14 @@ class Policy {
  public:
     virtual ~Policy() = default;
 
-    virtual Needs needs() const = 0;
+    [[nodiscard]] virtual Needs needs() const = 0;
 
-    virtual PassPlan plan(const RunContext&) const { return {}; }
+    [[nodiscard]] virtual PassPlan plan(const RunContext&) const { return {}; }
 
     /// Computes the layers' budgets. @throws BudgetError if the policy cannot use the budget
     virtual void begin(const RunContext& context) = 0;
 
-    virtual bool prepares() const { return false; }
+    [[nodiscard]] virtual bool prepares() const { return false; }
     /// Computes data that depend on a layer's weights alone, before a prompt is read. @throws ScoreError
     virtual void prepare(int /*layer*/) {}
 
@@ -173,57 +173,57 @@ class Policy {
 
     /// Returns the layer whose observation triggers the decision for `layer`: the same or a later one, in ascending
     /// order. Until then, the layer's full cache is kept. Returning a later layer requires `decides_in_order`.
-    virtual int decided_at(int layer) const { return layer; }
+    [[nodiscard]] virtual int decided_at(int layer) const { return layer; }
 
     /// Whether `gather` collects all data, so that `select` and `draft` may run on any thread without a device.
-    virtual bool gathers() const { return false; }
+    [[nodiscard]] virtual bool gathers() const { return false; }
     /// Computes data that runs share or that need a device. Called for one run at a time, before `select` or `draft`.
     virtual void gather(LayerObservations&) {}
 
     /// Selects the entries that the layer keeps. For B >= N, keeps all and still returns scores. @throws ScoreError
-    virtual Selection select(LayerObservations&) = 0;
+    [[nodiscard]] virtual Selection select(LayerObservations&) = 0;
 
-    virtual Selection draft(LayerObservations&);
+    [[nodiscard]] virtual Selection draft(LayerObservations&);
 
     /// Chooses 1 to `n_merges` pairs of neighboring entries to merge. The engine repeats the call for further merges.
-    virtual Merges merge(const MergeObservations&, int64_t n_merges);
+    [[nodiscard]] virtual Merges merge(const MergeObservations&, int64_t n_merges);
 
     /// Whether a layer's decision depends on earlier layers.
-    virtual bool decides_in_order() const { return false; }
+    [[nodiscard]] virtual bool decides_in_order() const { return false; }
 
     /// Repeats the decision of `select` from recorded scores, if the policy uses scores.
     /// @throws ScoreError for invalid scores; std::logic_error if the decision needs more than scores
-    virtual Selection select_from_scores(int layer, LayerScores scores);
+    [[nodiscard]] virtual Selection select_from_scores(int layer, LayerScores scores);
 
     /// Whether `Selection::stored` is set for some layer.
-    virtual bool stores_parts() const { return false; }
+    [[nodiscard]] virtual bool stores_parts() const { return false; }
 
     /// Whether evicted values are added to the values of kept entries.
-    virtual bool merges_values() const { return false; }
+    [[nodiscard]] virtual bool merges_values() const { return false; }
     /// Adds evicted values to `values` (kept entries, d) of one row.
     virtual void merge_values(LayerObservations&, const Selection&, int /*row*/, std::span<float> /*values*/) {}
 
-    virtual bool acts_while_decoding() const { return false; }
+    [[nodiscard]] virtual bool acts_while_decoding() const { return false; }
     /// Chooses the entries to drop after a decode step. Step 0 resets the state for a new answer.
-    virtual StepEvictions step(const StepObservations&) { return {}; }
+    [[nodiscard]] virtual StepEvictions step(const StepObservations&) { return {}; }
 
     /// Whether `store` stores decoded tokens that leave the range of `whole_tokens`.
-    virtual bool stores_while_decoding() const { return false; }
+    [[nodiscard]] virtual bool stores_while_decoding() const { return false; }
     /// Returns the tokens that a layer stores whole, or nullopt for all tokens. Called after attention at each step.
-    virtual std::optional<WholeTokens> whole_tokens(int /*layer*/) const { return WholeTokens{}; }
-    virtual StorageSwitching switching() const { return {}; }
+    [[nodiscard]] virtual std::optional<WholeTokens> whole_tokens(int /*layer*/) const { return WholeTokens{}; }
+    [[nodiscard]] virtual StorageSwitching switching() const { return {}; }
     /// Returns the partial storage of tokens that were whole. Every call must return the same layout.
-    virtual StoredLayer store(const ReducedTokens&);
+    [[nodiscard]] virtual StoredLayer store(const ReducedTokens&);
 
     /// Returns how often `merge` is called during decoding. Requires `chunk` in the plan.
-    virtual DecodeMerging decode_merging() const { return {}; }
+    [[nodiscard]] virtual DecodeMerging decode_merging() const { return {}; }
 
-    bool changes_while_decoding() const {
+    [[nodiscard]] bool changes_while_decoding() const {
         return acts_while_decoding() || stores_while_decoding() || decode_merging().every > 0;
     }
 
     /// Whether kept keys keep their positions (prompt) or are rotated again to consecutive positions (cache).
-    virtual Positions positions() const { return Positions::prompt; }
+    [[nodiscard]] virtual Positions positions() const { return Positions::prompt; }
 };
 
 struct CacheSize {

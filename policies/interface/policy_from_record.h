@@ -11,10 +11,10 @@
 namespace kvscope::policies {
 
 /// Returns the policy of a recorded run. @throws ParameterError if this version has no such policy or parameters
-PolicySpec policy_from_record(std::string_view name, std::string_view parameters_json);
+[[nodiscard]] PolicySpec policy_from_record(std::string_view name, std::string_view parameters_json);
 
 /// Returns the budget that reproduces a recorded run, or nullopt if the parameters determine it.
-std::optional<Budget> recorded_budget(const PolicySpec& spec, int64_t budget, double budget_fraction);
+[[nodiscard]] std::optional<Budget> recorded_budget(const PolicySpec& spec, int64_t budget, double budget_fraction);
 
 /// Sets the parameter `switches` to the recorded steps. Returns whether `spec` was changed.
 /// @param n_ids length of the recorded answer, which has n_ids - 1 steps

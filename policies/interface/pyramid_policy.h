@@ -16,7 +16,7 @@ class PyramidPolicy : public Family {
         : Family(values), beta_(values.real("beta")), reference_(values.text("schedule") == "reference") {}
 
  protected:
-    std::vector<int64_t> layer_budgets(int64_t c) const override {
+    [[nodiscard]] std::vector<int64_t> layer_budgets(int64_t c) const override {
         return pyramid_budgets(this->context().shape.n_layers, c, this->n_prefix(), beta_, reference_);
     }
 

@@ -45,7 +45,9 @@ class RunningEntryAverages {
         n_chunks_ = std::move(n_chunks);
     }
 
-    std::span<const float> of(size_t entry) const { return std::span(numbers_).subspan(entry * width_, width_); }
+    [[nodiscard]] std::span<const float> of(size_t entry) const {
+        return std::span(numbers_).subspan(entry * width_, width_);
+    }
 
  private:
     size_t width_;

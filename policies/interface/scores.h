@@ -27,13 +27,13 @@ class Scores {
     }
     Scores(std::initializer_list<T> values) : Scores(std::vector<T>(values)) {}
 
-    size_t size() const { return vector().size(); }
-    bool empty() const { return vector().empty(); }
-    const T* data() const { return vector().data(); }
-    auto begin() const { return vector().begin(); }
-    auto end() const { return vector().end(); }
-    const T& operator[](size_t i) const { return vector()[i]; }
-    const std::vector<T>& vector() const {
+    [[nodiscard]] size_t size() const { return vector().size(); }
+    [[nodiscard]] bool empty() const { return vector().empty(); }
+    [[nodiscard]] const T* data() const { return vector().data(); }
+    [[nodiscard]] auto begin() const { return vector().begin(); }
+    [[nodiscard]] auto end() const { return vector().end(); }
+    [[nodiscard]] const T& operator[](size_t i) const { return vector()[i]; }
+    [[nodiscard]] const std::vector<T>& vector() const {
         static const std::vector<T> none;
         return held_ ? *held_->values : none;
     }
@@ -45,12 +45,12 @@ class Scores {
         *this = std::vector<T>(first, last);
     }
 
-    bool operator==(const Scores& other) const { return vector() == other.vector(); }
+    [[nodiscard]] bool operator==(const Scores& other) const { return vector() == other.vector(); }
 
-    Values values() const { return held_ ? held_->values : nullptr; }
+    [[nodiscard]] Values values() const { return held_ ? held_->values : nullptr; }
 
     /// Returns the ranking of each row of n scores, or nullptr on the first request, because one selection is faster.
-    const kernels::SortedScores<T>* ranking(int64_t n) const {
+    [[nodiscard]] const kernels::SortedScores<T>* ranking(int64_t n) const {
         if (!are_rows_of(n)) return nullptr;
         const std::lock_guard lock(held_->mutex);
         if (held_->was_asked && !held_->was_announced) rank(n);
@@ -64,7 +64,7 @@ class Scores {
         if (held_->was_announced) rank(n);
         held_->was_announced = true;
     }
-    const kernels::SortedScores<T>* known_ranking(int64_t n) const {
+    [[nodiscard]] const kernels::SortedScores<T>* known_ranking(int64_t n) const {
         if (!held_) return nullptr;
         const std::lock_guard lock(held_->mutex);
         return known(n);
@@ -80,14 +80,14 @@ class Scores {
         std::unique_ptr<const kernels::SortedScores<T>> ranking;
     };
 
-    bool are_rows_of(int64_t n) const { return held_ && n >= 1 && size() % static_cast<size_t>(n) == 0; }
+    [[nodiscard]] bool are_rows_of(int64_t n) const { return held_ && n >= 1 && size() % static_cast<size_t>(n) == 0; }
 
     void rank(int64_t n) const {
         if (held_->ranking) return;
         held_->ranking = std::make_unique<kernels::SortedScores<T>>(data(), static_cast<int64_t>(size()) / n, n);
     }
 
-    const kernels::SortedScores<T>* known(int64_t n) const {
+    [[nodiscard]] const kernels::SortedScores<T>* known(int64_t n) const {
         return held_->ranking && held_->ranking->n() == n ? held_->ranking.get() : nullptr;
     }
 

@@ -13,28 +13,28 @@ namespace kvscope::policies {
 class ScoringPolicy : public Policy {
  public:
     void begin(const RunContext& context) override;
-    bool gathers() const override { return true; }
+    [[nodiscard]] bool gathers() const override { return true; }
     void gather(LayerObservations& observations) override;
-    Selection select(LayerObservations& observations) override;
-    Selection select_from_scores(int layer, LayerScores scores) override;
-    Positions positions() const override { return positions_; }
+    [[nodiscard]] Selection select(LayerObservations& observations) override;
+    [[nodiscard]] Selection select_from_scores(int layer, LayerScores scores) override;
+    [[nodiscard]] Positions positions() const override { return positions_; }
 
  protected:
     explicit ScoringPolicy(const ParameterValues& values);
 
     /// Returns scores (R, N) of all positions. Entries with the highest scores are kept.
-    virtual std::vector<float> score(LayerObservations& observations) = 0;
+    [[nodiscard]] virtual std::vector<float> score(LayerObservations& observations) = 0;
 
     /// Returns the key under which runs share their scores, or an empty text if they share no scores. The key contains
     /// the policy's name and all parameters that affect the scores, but not the budget.
-    virtual std::string shared_as() const { return {}; }
+    [[nodiscard]] virtual std::string shared_as() const { return {}; }
 
-    const RunContext& context() const { return context_; }
-    Granularity granularity() const { return granularity_; }
-    int64_t recent() const { return recent_; }
+    [[nodiscard]] const RunContext& context() const { return context_; }
+    [[nodiscard]] Granularity granularity() const { return granularity_; }
+    [[nodiscard]] int64_t recent() const { return recent_; }
 
  private:
-    Scores<float> scores_of(LayerObservations& observations);
+    [[nodiscard]] Scores<float> scores_of(LayerObservations& observations);
 
     ParameterValues values_;
     Granularity granularity_;
@@ -44,9 +44,9 @@ class ScoringPolicy : public Policy {
     std::optional<Scores<float>> gathered_;
 };
 
-Parameter recent_parameter();
+[[nodiscard]] Parameter recent_parameter();
 
 /// Returns the number of last entries that are always kept, or 0 if `recent` is not declared.
-int64_t recent_entries(const ParameterValues& values, int64_t budget);
+[[nodiscard]] int64_t recent_entries(const ParameterValues& values, int64_t budget);
 
 }  // namespace kvscope::policies

@@ -17,17 +17,17 @@ class SeededRandom {
     }
 
     /// Returns a uniform number in [0, 1).
-    double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+    [[nodiscard]] double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
     /// Returns a uniform integer from 0 to n - 1.
-    int64_t below(int64_t n) { return static_cast<int64_t>(unit() * static_cast<double>(n)); }
+    [[nodiscard]] int64_t below(int64_t n) { return static_cast<int64_t>(unit() * static_cast<double>(n)); }
 
  private:
     uint64_t state_;
 };
 
 /// Returns a generator with a separate sequence for each layer and row.
-inline SeededRandom row_random(uint64_t seed, int layer, int row) {
+[[nodiscard]] inline SeededRandom row_random(uint64_t seed, int layer, int row) {
     SeededRandom of_layer(seed ^ (static_cast<uint64_t>(layer) << 32 | static_cast<uint32_t>(row)));
     return SeededRandom(of_layer.next());
 }

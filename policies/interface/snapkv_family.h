@@ -12,24 +12,24 @@ class SnapKvFamily : public WindowPolicy {
  public:
     explicit SnapKvFamily(const ParameterValues& values);
 
-    bool gathers() const override { return true; }
+    [[nodiscard]] bool gathers() const override { return true; }
     void gather(LayerObservations& observations) override;
-    Selection select(LayerObservations& observations) override;
-    Selection select_from_scores(int layer, LayerScores scores) override;
+    [[nodiscard]] Selection select(LayerObservations& observations) override;
+    [[nodiscard]] Selection select_from_scores(int layer, LayerScores scores) override;
 
  protected:
-    HeadRows window_attention(LayerObservations& observations) const;
+    [[nodiscard]] HeadRows window_attention(LayerObservations& observations) const;
 
-    Selection select_pooled(int layer, Scores<float> scores);
+    [[nodiscard]] Selection select_pooled(int layer, Scores<float> scores);
 
     /// Reduces and pools a mean attention (H, N). Returns scores (R, N) with NaN after the prefix.
-    Scores<float> pooled(int layer, const HeadRows& attention) const;
+    [[nodiscard]] Scores<float> pooled(int layer, const HeadRows& attention) const;
 
-    virtual Scores<float> finished(int /*layer*/, Scores<float> scores) const { return scores; }
-    virtual bool leaves_scores() const { return true; }
+    [[nodiscard]] virtual Scores<float> finished(int /*layer*/, Scores<float> scores) const { return scores; }
+    [[nodiscard]] virtual bool leaves_scores() const { return true; }
 
     /// Returns each row's number of prefix entries. Their sum over the model must equal that of layer_budgets().
-    virtual std::vector<int64_t> head_budgets(int layer, const Scores<float>& scores) const;
+    [[nodiscard]] virtual std::vector<int64_t> head_budgets(int layer, const Scores<float>& scores) const;
 
  private:
     std::shared_ptr<const Scores<float>> shared_scores(LayerObservations& observations) const;
@@ -40,6 +40,6 @@ class SnapKvFamily : public WindowPolicy {
     int64_t kernel_;
 };
 
-std::vector<Parameter> snapkv_family_parameters(std::vector<Parameter> own = {});
+[[nodiscard]] std::vector<Parameter> snapkv_family_parameters(std::vector<Parameter> own = {});
 
 }  // namespace kvscope::policies

@@ -39,7 +39,7 @@ class StorageRecorder {
     }
 
  private:
-    static bool come_first(const StoredSummary& summary) {
+    [[nodiscard]] static bool come_first(const StoredSummary& summary) {
         const size_t n_rows = summary.n_stored.size();
         size_t first = 0;
         for (size_t row = 0; row < n_rows; ++row) {

@@ -14,16 +14,16 @@ struct StorageSwitching {
     bool begins_full = false;      ///< whether keys and values are whole at the end of the prompt
     std::vector<int64_t> steps{};  ///< ascending; the cache changes after the attention of each of these steps
 
-    bool is_full_at(int64_t step) const;
+    [[nodiscard]] bool is_full_at(int64_t step) const;
 
     /// Adds a change after the step and removes all later ones.
     void change_at(int64_t step);
-    StorageSwitching until(int64_t n_steps) const;
+    [[nodiscard]] StorageSwitching until(int64_t n_steps) const;
 
-    friend bool operator==(const StorageSwitching&, const StorageSwitching&) = default;
+    [[nodiscard]] friend bool operator==(const StorageSwitching&, const StorageSwitching&) = default;
 };
 
-std::vector<Parameter> storage_switching_parameters();
+[[nodiscard]] std::vector<Parameter> storage_switching_parameters();
 
 StorageSwitching parse_storage_switching(std::string_view form, const std::string& switches);
 

@@ -16,7 +16,7 @@ struct Matrix {
     std::vector<float> numbers;  ///< shape (n_rows, n_columns)
     /// Whether the matrix was computed from the prompt and its bytes count as part of the cache.
     bool is_of_prompt = false;
-    size_t prompt_bytes() const { return is_of_prompt ? numbers.size() * sizeof(float) : 0; }
+    [[nodiscard]] size_t prompt_bytes() const { return is_of_prompt ? numbers.size() * sizeof(float) : 0; }
 };
 
 /// Numbers of n entries, stored once for several heads or layers, or for keys and values.
@@ -81,14 +81,14 @@ struct StoredBytes {
     size_t channels = 0;  ///< subsets of key or value channels, with the channel indices
     size_t mapped = 0;    ///< numbers that maps expand to keys or values, and maps computed from the prompt
     size_t masses = 0;
-    size_t total() const { return whole + channels + mapped + masses; }
+    [[nodiscard]] size_t total() const { return whole + channels + mapped + masses; }
 };
 
 /// Splits bytes that a layer stores once among its rows, and returns one row's part. Parts differ by at most one byte.
-size_t row_share_of_layer_bytes(size_t bytes, size_t row, size_t n_rows);
+[[nodiscard]] size_t row_share_of_layer_bytes(size_t bytes, size_t row, size_t n_rows);
 
 /// Returns the bytes of each row (R), including the row's share of data that the layer stores once.
-std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element);
+[[nodiscard]] std::vector<size_t> row_bytes_of(const Selection& selection, int head_dim, size_t element);
 
 /// A layer's storage as the trace records it, for R rows and N tokens. Arrays of entries are sorted by row.
 struct StoredSummary {
@@ -107,7 +107,7 @@ struct StoredSummary {
 };
 
 /// Summarizes a valid selection. @throws SelectionError if `token_entry` does not have N tokens.
-StoredSummary summarize_storage(std::string_view policy, int layer, const ModelShape& shape, int64_t n_tokens,
-                                const Selection& selection, size_t element);
+[[nodiscard]] StoredSummary summarize_storage(std::string_view policy, int layer, const ModelShape& shape,
+                                              int64_t n_tokens, const Selection& selection, size_t element);
 
 }  // namespace kvscope::policies

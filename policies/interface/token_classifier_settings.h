@@ -12,7 +12,7 @@ struct TokenClassifierSettings {
     bool keep_digits = false;  ///< whether tokens with a digit get probability 1
     std::vector<std::string> force_tokens;  ///< texts whose tokens get probability 1
 
-    bool operator==(const TokenClassifierSettings&) const = default;
+    [[nodiscard]] bool operator==(const TokenClassifierSettings&) const = default;
 };
 
 }  // namespace kvscope::policies

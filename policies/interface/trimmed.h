@@ -4,7 +4,7 @@
 
 namespace kvscope::policies {
 
-inline std::string_view trimmed(std::string_view text) {
+[[nodiscard]] inline std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kSpace = " \t\r\n";
     const size_t first = text.find_first_not_of(kSpace);
     if (first == std::string_view::npos) return {};

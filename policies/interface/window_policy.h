@@ -13,21 +13,21 @@ class WindowPolicy : public Policy {
  public:
     explicit WindowPolicy(const ParameterValues& values);
 
-    Needs needs() const override;
+    [[nodiscard]] Needs needs() const override;
     void begin(const RunContext& context) override;
-    Positions positions() const override { return positions_; }
+    [[nodiscard]] Positions positions() const override { return positions_; }
 
  protected:
     /// Returns each layer's number of prefix entries per row, at most N - w. The sum over layers is L (B - w).
-    virtual std::vector<int64_t> layer_budgets(int64_t c) const;
+    [[nodiscard]] virtual std::vector<int64_t> layer_budgets(int64_t c) const;
 
-    const RunContext& context() const { return context_; }
-    Granularity granularity() const { return granularity_; }
-    int window() const { return window_; }
-    int rows() const { return rows_; }
-    int64_t n_tokens() const { return context_.n_tokens; }
-    int64_t n_prefix() const { return n_prefix_; }  ///< N - w, or 0 if the window covers the prompt
-    int64_t layer_budget(int layer) const { return layer_budgets_.at(static_cast<size_t>(layer)); }
+    [[nodiscard]] const RunContext& context() const { return context_; }
+    [[nodiscard]] Granularity granularity() const { return granularity_; }
+    [[nodiscard]] int window() const { return window_; }
+    [[nodiscard]] int rows() const { return rows_; }
+    [[nodiscard]] int64_t n_tokens() const { return context_.n_tokens; }
+    [[nodiscard]] int64_t n_prefix() const { return n_prefix_; }  ///< N - w, or 0 if the window covers the prompt
+    [[nodiscard]] int64_t layer_budget(int layer) const { return layer_budgets_.at(static_cast<size_t>(layer)); }
 
  private:
     int window_;
