@@ -7,6 +7,6 @@
 namespace kvscope::trace {
 
 /// Returns the number of tokens in a run's answer, end of text included, or 0 if no answer is recorded.
-std::int64_t answer_length(const Reader& reader, int prompt, int run);
+[[nodiscard]] std::int64_t answer_length(const Reader& reader, int prompt, int run);
 
 }  // namespace kvscope::trace

@@ -26,7 +26,7 @@ struct ChunkLayout {
 class PackedChunk {
  public:
     /// Returns an uninitialized buffer of `bytes` bytes.
-    unsigned char* make_room(std::size_t bytes);
+    [[nodiscard]] unsigned char* make_room(std::size_t bytes);
     void set_size(std::size_t bytes) { size_ = bytes; }
     [[nodiscard]] std::span<const unsigned char> bytes() const { return {room_.get(), size_}; }
 
@@ -59,16 +59,16 @@ class ChunkUnpacker {
     ChunkUnpacker(const ChunkUnpacker&) = delete;
     ChunkUnpacker& operator=(const ChunkUnpacker&) = delete;
 
-    bool check(const ChunkLayout& layout, std::span<const unsigned char> packed);
+    [[nodiscard]] bool check(const ChunkLayout& layout, std::span<const unsigned char> packed);
     /// Unpacks a chunk and copies its elements to their places in `values`. Returns false if the chunk is damaged.
-    bool unpack(const ChunkLayout& layout, std::size_t number, std::span<const unsigned char> packed,
-                unsigned char* values);
+    [[nodiscard]] bool unpack(const ChunkLayout& layout, std::size_t number, std::span<const unsigned char> packed,
+                              unsigned char* values);
 
  private:
     libdeflate_decompressor* decompressor_;
     std::vector<unsigned char> chunk_, elements_;
 };
 
-std::size_t most_packed_bytes(const ChunkLayout& layout);
+[[nodiscard]] std::size_t most_packed_bytes(const ChunkLayout& layout);
 
 }  // namespace kvscope::trace

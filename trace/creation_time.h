@@ -8,9 +8,9 @@
 namespace kvscope::trace {
 
 /// Parses the attribute `created_utc`. Returns nullopt if the text is not a valid time.
-std::optional<std::time_t> time_of_utc(const std::string& text);
+[[nodiscard]] std::optional<std::time_t> time_of_utc(const std::string& text);
 
 /// Returns `created_utc` of the output's .part folder or, without a folder, of the output. nullopt if unreadable.
-std::optional<std::time_t> creation_time(const std::filesystem::path& output);
+[[nodiscard]] std::optional<std::time_t> creation_time(const std::filesystem::path& output);
 
 }  // namespace kvscope::trace

@@ -73,8 +73,10 @@ class Extents {
     }
 
  private:
-    static std::vector<std::size_t> empty() { return {}; }
-    static std::size_t size(std::int64_t value) { return value < 0 ? 0 : static_cast<std::size_t>(value); }
+    [[nodiscard]] static std::vector<std::size_t> empty() { return {}; }
+    [[nodiscard]] static std::size_t size(std::int64_t value) {
+        return value < 0 ? 0 : static_cast<std::size_t>(value);
+    }
 
     const ModelAttributes* model_;
     const PromptAttributes* prompt_ = nullptr;

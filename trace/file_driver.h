@@ -20,9 +20,9 @@ struct DriverFile {
 };
 
 /// Returns a driver class without `open`, `close`, `read` and `write`. HDF5's own drivers have smaller numbers.
-H5FD_class_t make_file_driver_class(const char* name, int number);
+[[nodiscard]] H5FD_class_t make_file_driver_class(const char* name, int number);
 
 /// Reads `size` bytes. Returns 0, or errno on failure. Bytes past the file's end read as 0, as in HDF5's own driver.
-int read_bytes_at_address(int descriptor, haddr_t address, std::size_t size, void* buffer);
+[[nodiscard]] int read_bytes_at_address(int descriptor, haddr_t address, std::size_t size, void* buffer);
 
 }  // namespace kvscope::trace

@@ -40,7 +40,7 @@ class Source {
     std::map<std::string, std::vector<GroupPlace>> results;  ///< result tables by task
 
     /// Returns an open file. The last few files that were used stay open.
-    const h5::Handle& open(const std::filesystem::path& file);
+    [[nodiscard]] const h5::Handle& open(const std::filesystem::path& file);
 
  private:
     void find_in_file();
@@ -50,6 +50,6 @@ class Source {
     std::deque<std::pair<std::filesystem::path, h5::Handle>> open_files_;
 };
 
-std::optional<std::string> read_root_text_attribute(hid_t file, const std::string& name);
+[[nodiscard]] std::optional<std::string> read_root_text_attribute(hid_t file, const std::string& name);
 
 }  // namespace kvscope::trace

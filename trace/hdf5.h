@@ -78,14 +78,14 @@ template <class Result>
 Result checked(Result result, const std::string& action);
 
 /// Whether an object exists and is not hidden by damage. Throws Failure if the system cannot read the file.
-bool exists(hid_t location, const std::string& path);
-bool is_group(hid_t location, const std::string& path);
-Handle open_group(hid_t location, const std::string& path);
+[[nodiscard]] bool exists(hid_t location, const std::string& path);
+[[nodiscard]] bool is_group(hid_t location, const std::string& path);
+[[nodiscard]] Handle open_group(hid_t location, const std::string& path);
 Handle create_group(hid_t location, const std::string& path);
 /// Returns the names in a group. Numeric names are in numeric order.
-std::vector<std::string> members(hid_t location, const std::string& path);
+[[nodiscard]] std::vector<std::string> members(hid_t location, const std::string& path);
 /// Returns an object's address in its file. Two names with one address are the same object.
-std::uint64_t address(hid_t location, const std::string& path);
+[[nodiscard]] std::uint64_t address(hid_t location, const std::string& path);
 
 /// Value and type of an attribute.
 struct Value {
@@ -98,8 +98,8 @@ struct Value {
     std::vector<double> reals;           ///< also filled for integers
 };
 
-std::optional<Value> read_attribute(hid_t object, const std::string& name);
-std::vector<std::string> attribute_names(hid_t object);
+[[nodiscard]] std::optional<Value> read_attribute(hid_t object, const std::string& name);
+[[nodiscard]] std::vector<std::string> attribute_names(hid_t object);
 
 /// Texts are stored as UTF-8 of variable length, which h5py returns as str.
 void write_attribute(hid_t object, const std::string& name, const std::string& value);
@@ -117,10 +117,10 @@ struct DataSetInfo {
     std::uint64_t stored_bytes = 0;
 };
 
-Handle open_data_set(hid_t location, const std::string& path);
-DataSetInfo data_set_info(hid_t data_set);
-std::string type_name(hid_t type);
-const char* type_name(schema::Type type);
+[[nodiscard]] Handle open_data_set(hid_t location, const std::string& path);
+[[nodiscard]] DataSetInfo data_set_info(hid_t data_set);
+[[nodiscard]] std::string type_name(hid_t type);
+[[nodiscard]] const char* type_name(schema::Type type);
 
 /// Throws Failure if the data set's shape is damaged, i.e. too large for the stored bytes.
 void require_plausible_shape(const DataSetInfo& found);
@@ -129,18 +129,18 @@ void require_block_inside(const Block& block, std::span<const std::size_t> shape
 /// Reads the data set or one block. Throws Failure, or std::out_of_range for a block outside the data set.
 template <class T>
 std::vector<T> read_data_set(hid_t data_set, const Block* block = nullptr);
-std::vector<std::string> read_texts(hid_t data_set);
+[[nodiscard]] std::vector<std::string> read_texts(hid_t data_set);
 
 /// Writes a chunked, shuffled and deflated data set. Chunks hold about a megabyte and never span two layers.
 template <class T>
 void write_data_set(hid_t location, const std::string& path, std::span<const T> values,
                     std::span<const std::size_t> shape);
 void write_texts(hid_t location, const std::string& path, const std::vector<std::string>& values);
-Handle creation_properties(std::span<const std::size_t> shape, std::size_t element_size);
+[[nodiscard]] Handle creation_properties(std::span<const std::size_t> shape, std::size_t element_size);
 template <class T>
-hid_t native_type();
+[[nodiscard]] hid_t native_type();
 /// Returns a UTF-8 text type of `length` bytes padded with NUL, or of variable length if `length` is 0.
-Handle text_type(std::size_t length);
-bool is_plausible_size(std::uint64_t bytes, std::uint64_t stored_bytes);
+[[nodiscard]] Handle text_type(std::size_t length);
+[[nodiscard]] bool is_plausible_size(std::uint64_t bytes, std::uint64_t stored_bytes);
 
 }  // namespace kvscope::trace::h5

@@ -12,9 +12,9 @@
 namespace kvscope::trace {
 
 /// Opens a file for reading. Takes no file lock, so network file systems work. Throws h5::Failure.
-h5::Handle open_input_file(const std::filesystem::path& path);
+[[nodiscard]] h5::Handle open_input_file(const std::filesystem::path& path);
 
 /// Whether a global heap collection obeys the HDF5 file format (III.E). `collection` starts at the signature.
-bool is_sound_global_heap(std::span<const unsigned char> collection);
+[[nodiscard]] bool is_sound_global_heap(std::span<const unsigned char> collection);
 
 }  // namespace kvscope::trace

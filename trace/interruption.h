@@ -7,7 +7,7 @@ namespace kvscope::trace {
 
 /// Thrown by a read after a stop request for the thread's work. Not a TraceError, because the trace is sound.
 struct Interrupted : std::exception {
-    const char* what() const noexcept override { return "the work was stopped"; }
+    [[nodiscard]] const char* what() const noexcept override { return "the work was stopped"; }
 };
 
 /// While this object exists, reads of traces on the same thread throw Interrupted after a stop request.

@@ -17,10 +17,10 @@ struct FileIdentity {
     ino_t inode = 0;
     off_t bytes = 0;
     std::int64_t modified_ns = 0;
-    bool operator==(const FileIdentity&) const = default;
+    [[nodiscard]] bool operator==(const FileIdentity&) const = default;
 };
 /// Returns the identity of the file at `path` after links are resolved, or nullopt if there is no file.
-std::optional<FileIdentity> read_file_identity(const std::filesystem::path& path);
+[[nodiscard]] std::optional<FileIdentity> read_file_identity(const std::filesystem::path& path);
 
 /// Joins the parts in `folder` into one file, syncs it, and renames it to `output` with complete = 1. The caller holds
 /// the folder's lock but no h5::Guard. `replaced` is the identity that the file at `output` had when the caller began.

@@ -20,11 +20,11 @@
 
 namespace kvscope::trace {
 
-std::string place_name(const GroupPlace& place);
+[[nodiscard]] std::string place_name(const GroupPlace& place);
 
 /// Turns an HDF5 failure into DamagedTrace or ReadFailed with the name of the place.
 template <class Action>
-auto with_place_in_errors(const GroupPlace& place, Action action) -> decltype(action()) {
+[[nodiscard]] auto with_place_in_errors(const GroupPlace& place, Action action) -> decltype(action()) {
     throw_if_interrupted();
     try {
         return action();
@@ -41,7 +41,7 @@ class OpenTraceFiles {
         std::vector<RunAttributes> runs;
     };
 
-    static std::shared_ptr<const OpenTraceFiles> open(const std::filesystem::path& path);
+    [[nodiscard]] static std::shared_ptr<const OpenTraceFiles> open(const std::filesystem::path& path);
 
     [[nodiscard]] const Source& source() const { return source_; }
     [[nodiscard]] bool has_model() const { return model_.has_value(); }
@@ -55,7 +55,7 @@ class OpenTraceFiles {
 
     /// Returns action(open data set). Throws DamagedTrace if the data set is missing or has another shape.
     template <class Action>
-    auto with_data_set(Place place, const schema::DataSet& data_set, Action action) const {
+    [[nodiscard]] auto with_data_set(Place place, const schema::DataSet& data_set, Action action) const {
         const h5::Guard guard;
         const GroupPlace here = find_data_set(place, data_set);
         return with_place_in_errors(here, [&] {
@@ -73,17 +73,17 @@ class OpenTraceFiles {
     explicit OpenTraceFiles(const std::filesystem::path& path);
 
     template <class Load>
-    auto load(const GroupPlace& place, Load load_attributes);
-    const GroupPlace* find(Place place, const schema::DataSet& data_set) const;
-    const GroupPlace* find_among_runs(Place place, const schema::DataSet& data_set) const;
-    bool lies_in(const GroupPlace& place, const schema::DataSet& data_set) const;
-    GroupPlace find_data_set(Place place, const schema::DataSet& data_set) const;
-    Extents extents(Place place) const;
+    [[nodiscard]] auto load(const GroupPlace& place, Load load_attributes);
+    [[nodiscard]] const GroupPlace* find(Place place, const schema::DataSet& data_set) const;
+    [[nodiscard]] const GroupPlace* find_among_runs(Place place, const schema::DataSet& data_set) const;
+    [[nodiscard]] bool lies_in(const GroupPlace& place, const schema::DataSet& data_set) const;
+    [[nodiscard]] GroupPlace find_data_set(Place place, const schema::DataSet& data_set) const;
+    [[nodiscard]] Extents extents(Place place) const;
     void require_shape(Place place, const schema::DataSet& data_set, const std::vector<std::size_t>& found,
                        const std::string& where) const;
-    std::shared_ptr<const Kept> read_kept(int prompt, int run) const;
+    [[nodiscard]] std::shared_ptr<const Kept> read_kept(int prompt, int run) const;
     void read_storage(Place place, Kept& kept) const;
-    std::shared_ptr<const Kept> cached_kept(int prompt, int run) const;
+    [[nodiscard]] std::shared_ptr<const Kept> cached_kept(int prompt, int run) const;
 
     mutable Source source_;
     std::optional<ModelAttributes> model_;

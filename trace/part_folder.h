@@ -28,22 +28,22 @@ namespace kvscope::trace {
 inline constexpr std::string_view answers_name = "answers.json";
 
 /// Returns the path of an output after links are resolved.
-std::filesystem::path resolve_output_links(const std::filesystem::path& output);
+[[nodiscard]] std::filesystem::path resolve_output_links(const std::filesystem::path& output);
 
 /// Returns "t.h5.part" for "t.h5". All links to a file have the same folder, so one lock covers all writers.
-std::filesystem::path part_folder_of(const std::filesystem::path& output);
+[[nodiscard]] std::filesystem::path part_folder_of(const std::filesystem::path& output);
 
 /// Returns the joined trace, or nullopt if none exists. `folder` may be gone. Throws like read_folder_record().
-std::optional<std::filesystem::path> find_joined_trace(const std::filesystem::path& folder);
+[[nodiscard]] std::optional<std::filesystem::path> find_joined_trace(const std::filesystem::path& folder);
 
-std::string part_file_name_of_base_trace();
-std::string part_file_name_of_model();
-std::string part_file_name_of_prompt(int prompt);
-std::string part_file_name_of_run(int prompt, int run);
-std::string part_file_name_of_results(std::string_view task, int batch);
+[[nodiscard]] std::string part_file_name_of_base_trace();
+[[nodiscard]] std::string part_file_name_of_model();
+[[nodiscard]] std::string part_file_name_of_prompt(int prompt);
+[[nodiscard]] std::string part_file_name_of_run(int prompt, int run);
+[[nodiscard]] std::string part_file_name_of_results(std::string_view task, int batch);
 
 /// Returns the file that holds a run: the run's own part, or the trace that the folder extends.
-std::filesystem::path file_of_run(const std::filesystem::path& folder, int prompt, int run);
+[[nodiscard]] std::filesystem::path file_of_run(const std::filesystem::path& folder, int prompt, int run);
 
 /// The finished parts in a folder, found by file name. Excludes the contents of the trace that the folder extends.
 struct Parts {
@@ -54,24 +54,24 @@ struct Parts {
 
     [[nodiscard]] bool empty() const { return !model && prompts.empty() && runs.empty() && results.empty(); }
 };
-Parts list_parts(const std::filesystem::path& folder);
+[[nodiscard]] Parts list_parts(const std::filesystem::path& folder);
 
 /// Opens a part for reading. Requires an h5::Guard. Throws ReadFailed if the part cannot be read now; TruncatedTrace,
 /// DamagedTrace or NotATrace if its contents are damaged.
-h5::Handle open_part(const std::filesystem::path& part);
+[[nodiscard]] h5::Handle open_part(const std::filesystem::path& part);
 /// Renames a damaged part, e.g. to "run-0-2.damaged-1". Returns a message for the user. Throws WriteFailed.
-std::string set_damaged_part_aside(const std::filesystem::path& part, const std::string& reason);
-bool is_damaged_part_set_aside(const std::filesystem::path& file);
+[[nodiscard]] std::string set_damaged_part_aside(const std::filesystem::path& part, const std::string& reason);
+[[nodiscard]] bool is_damaged_part_set_aside(const std::filesystem::path& file);
 
 /// Reads trace.json. Returns nullopt without such a file. Throws NotATrace, ReadFailed, TraceTooNew, DamagedTrace.
-std::optional<RootAttributes> read_folder_record(const std::filesystem::path& folder);
+[[nodiscard]] std::optional<RootAttributes> read_folder_record(const std::filesystem::path& folder);
 void write_folder_record(const std::filesystem::path& folder, const RootAttributes& root);
 
 /// Makes `trace` the base of the folder, as a hard link or, if links fail, as a copy. Throws WriteFailed.
 void link_or_copy_base_trace(const std::filesystem::path& folder, const std::filesystem::path& trace);
 
 /// Returns the name of an item in the folder that no writer creates, or "" if there is no such item.
-std::string foreign_entry(const std::filesystem::path& folder);
+[[nodiscard]] std::string foreign_entry(const std::filesystem::path& folder);
 /// Removes the temporary files that a crash left. The caller must hold the folder's lock.
 void remove_temporary_files(const std::filesystem::path& folder);
 /// Removes the folder. Deletes trace.json last, so that a folder is still recognized after an interrupted removal.

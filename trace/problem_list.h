@@ -23,7 +23,7 @@ class Problems {
     void warning(std::string path, std::string expected, std::string found) {
         list_.push_back({Problem::Severity::warning, std::move(path), std::move(expected), std::move(found)});
     }
-    std::vector<Problem> take() { return std::move(list_); }
+    [[nodiscard]] std::vector<Problem> take() { return std::move(list_); }
 
  private:
     std::vector<Problem> list_;
@@ -36,8 +36,9 @@ void check_attributes(hid_t object, const std::string& path, std::span<const sch
                       Problems& problems);
 
 /// Checks each data set of the list and returns the sound ones. Data sets in `excused` may be missing.
-Sound check_data_sets(hid_t file, const std::string& group, std::span<const schema::DataSet* const> data_sets,
-                      const Extents& extents, const Sound& excused, Problems& problems);
+[[nodiscard]] Sound check_data_sets(hid_t file, const std::string& group,
+                                    std::span<const schema::DataSet* const> data_sets, const Extents& extents,
+                                    const Sound& excused, Problems& problems);
 
 // These functions check values of sound data sets and report at most one problem per data set and rule.
 

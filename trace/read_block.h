@@ -32,7 +32,8 @@ struct DataSetBlock {
 /// Reads only the requested block, which starts at `first` (omitted indices are 0). In a `.part` folder, all batches of
 /// a task's results form one table. Throws the exceptions of Reader, std::invalid_argument if the data set does not
 /// exist, and std::out_of_range if `first` lies outside.
-DataSetBlock read_data_set_block(const std::filesystem::path& path, const std::string& data_set,
-                                 const std::vector<std::size_t>& first, std::size_t max_rows, std::size_t max_columns);
+[[nodiscard]] DataSetBlock read_data_set_block(const std::filesystem::path& path, const std::string& data_set,
+                                               const std::vector<std::size_t>& first, std::size_t max_rows,
+                                               std::size_t max_columns);
 
 }  // namespace kvscope::trace

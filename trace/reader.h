@@ -23,9 +23,9 @@ struct Place {
     int prompt = -1;  ///< −1 for /model
     int run = -1;     ///< −1 for the prompt itself
 
-    static Place of_model() { return {}; }
-    static Place of_prompt(int prompt) { return {prompt, -1}; }
-    static Place of_run(int prompt, int run) { return {prompt, run}; }
+    [[nodiscard]] static Place of_model() { return {}; }
+    [[nodiscard]] static Place of_prompt(int prompt) { return {prompt, -1}; }
+    [[nodiscard]] static Place of_run(int prompt, int run) { return {prompt, run}; }
 };
 
 /// A block of a data set: first index and length in each dimension.

@@ -9,10 +9,10 @@ namespace kvscope::trace {
 
 /// Whether a trace with the recipe `part` can be extended to the recipe `whole`. Both recipes must list prompts and
 /// runs. `whole` must contain all prompts of `part`, begin with the runs of `part`, and be equal otherwise.
-bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whole);
-bool can_extend_recipe_to(const std::string& part_json, const std::string& whole_json);
+[[nodiscard]] bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whole);
+[[nodiscard]] bool can_extend_recipe_to(const std::string& part_json, const std::string& whole_json);
 
 /// Returns the recipe of a complete trace or of a folder `<output>.part`, or "" if no recipe can be read.
-std::string read_recipe_of_trace(const std::filesystem::path& path);
+[[nodiscard]] std::string read_recipe_of_trace(const std::filesystem::path& path);
 
 }  // namespace kvscope::trace

@@ -47,6 +47,6 @@ void for_each_result_column(Row& row, Visit visit) {
     visit("status", row.status);
 }
 
-h5::Handle result_table_type();
+[[nodiscard]] h5::Handle result_table_type();
 
 }  // namespace kvscope::trace

@@ -61,19 +61,20 @@ struct Attribute {
     std::string_view meaning;
 };
 
-constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Need need, std::string_view meaning) {
+[[nodiscard]] constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Need need,
+                                                  std::string_view meaning) {
     return {path, type, 1, {a, Dim::any, Dim::any, Dim::any}, need, meaning};
 }
-constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Dim b, Need need,
-                                    std::string_view meaning) {
+[[nodiscard]] constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Dim b, Need need,
+                                                  std::string_view meaning) {
     return {path, type, 2, {a, b, Dim::any, Dim::any}, need, meaning};
 }
-constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Need need,
-                                    std::string_view meaning) {
+[[nodiscard]] constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Need need,
+                                                  std::string_view meaning) {
     return {path, type, 3, {a, b, c, Dim::any}, need, meaning};
 }
-constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Dim d, Need need,
-                                    std::string_view meaning) {
+[[nodiscard]] constexpr DataSet describe_data_set(std::string_view path, Type type, Dim a, Dim b, Dim c, Dim d,
+                                                  Need need, std::string_view meaning) {
     return {path, type, 4, {a, b, c, d}, need, meaning};
 }
 

@@ -20,7 +20,7 @@ class SharedScores {
     /// Registers an existing part. `source` is the run whose part stores the scores, or nullopt if the run's part does.
     void add_part(int prompt, int run, std::optional<int> source);
     /// Unregisters and returns the runs of a prompt whose scores are in a missing part. These runs must be made again.
-    std::set<int> forget_orphans(int prompt, const std::set<int>& runs);
+    [[nodiscard]] std::set<int> forget_orphans(int prompt, const std::set<int>& runs);
 
     /// 128-bit hash of all score bytes.
     using Digest = std::pair<std::uint64_t, std::uint64_t>;
@@ -33,7 +33,7 @@ class SharedScores {
     /// Finds a registered run with the same scores. `source` is nullopt if there is no such run, or if other runs share
     /// the scores of `run`. Requires an h5::Guard. Throws std::invalid_argument if the record changes such shared
     /// scores.
-    Found find(int prompt, int run, const RunRecord& record);
+    [[nodiscard]] Found find(int prompt, int run, const RunRecord& record);
     void written(int prompt, int run, const Found& found);
 
  private:
@@ -42,8 +42,8 @@ class SharedScores {
         std::set<int> borrowers;
     };
 
-    Digest read_digest(int prompt, int run) const;
-    bool holds(int prompt, int run, Holder& holder, const Digest& wanted) const;
+    [[nodiscard]] Digest read_digest(int prompt, int run) const;
+    [[nodiscard]] bool holds(int prompt, int run, Holder& holder, const Digest& wanted) const;
 
     std::filesystem::path folder_;
     std::map<int, std::map<int, Holder>> holders_;  ///< runs with scores, by prompt and run

@@ -8,12 +8,12 @@
 namespace kvscope::trace {
 
 /// Returns valid UTF-8 for HDF5: an invalid byte (e.g. of a cut character) becomes U+FFFD, and NUL becomes U+2400.
-std::string storable_text(std::string_view text);
+[[nodiscard]] std::string storable_text(std::string_view text);
 
 /// Returns the beginning of a file's text for a message: in quotation marks, control characters as visible symbols.
-std::string quoted_text(std::string_view text);
+[[nodiscard]] std::string quoted_text(std::string_view text);
 
 /// Formats a time, e.g. "2025-01-31T12:00:00Z".
-std::string utc_text(std::time_t time);
+[[nodiscard]] std::string utc_text(std::time_t time);
 
 }  // namespace kvscope::trace

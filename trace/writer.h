@@ -24,7 +24,7 @@ enum class OutputState {
 };
 
 /// Returns the state of an output path. Compares recipes as JSON. Throws std::invalid_argument for invalid JSON.
-OutputState output_state(const std::filesystem::path& path, std::string_view recipe_json);
+[[nodiscard]] OutputState output_state(const std::filesystem::path& path, std::string_view recipe_json);
 
 struct WriterOptions {
     /// Lets finish() replace any trace at the output path. An incomplete trace of the same recipe is still resumed,
@@ -41,8 +41,8 @@ struct WriterOptions {
 /// Checks whether a Writer with these arguments can start. Leaves no files and ignores locks. Returns absent, resumable
 /// or, without force, complete. Throws OutputExists, WriteFailed, ReadFailed; std::invalid_argument if the recipe is
 /// not JSON.
-OutputState check_output_state(const std::filesystem::path& path, std::string_view recipe_json,
-                               const WriterOptions& options = {});
+[[nodiscard]] OutputState check_output_state(const std::filesystem::path& path, std::string_view recipe_json,
+                                             const WriterOptions& options = {});
 
 class Writer {
  public:
