@@ -11,7 +11,7 @@
 namespace kvscope::engine::testing {
 
 /// The defaults but for this option, which has another value that it can have.
-inline RunOptions with_another_value(const RunOption& option) {
+[[nodiscard]] inline RunOptions with_another_value(const RunOption& option) {
     RunOptions options;
     std::visit(
         [&](auto member) {
@@ -33,7 +33,7 @@ inline RunOptions with_another_value(const RunOption& option) {
 }
 
 /// The option's words among those of a command; empty where they are not there.
-inline std::pair<std::string, std::string> words_of(const RunOption& option, const RunOptions& options) {
+[[nodiscard]] inline std::pair<std::string, std::string> words_of(const RunOption& option, const RunOptions& options) {
     for (const auto& words : to_command_line_options(options)) {
         const std::string flags = "," + option.flags.substr(option.flags.starts_with('!') ? 1 : 0) + ",";
         if (flags.find("," + words.first + ",") != std::string::npos) return words;

@@ -11,14 +11,14 @@ namespace kvscope::analysis::test {
 
 using Triple = std::array<double, 3>;
 
-inline Triple times(const std::array<Triple, 3>& matrix, const Triple& v) {
+[[nodiscard]] inline Triple times(const std::array<Triple, 3>& matrix, const Triple& v) {
     Triple out{};
     for (size_t i = 0; i < 3; ++i) out[i] = matrix[i][0] * v[0] + matrix[i][1] * v[1] + matrix[i][2] * v[2];
     return out;
 }
 
 /// Converts sRGB from 0 to 1 to linear light.
-inline Triple linear(const Triple& color) {
+[[nodiscard]] inline Triple linear(const Triple& color) {
     Triple out{};
     for (size_t i = 0; i < 3; ++i)
         out[i] = color[i] <= 0.04045 ? color[i] / 12.92 : std::pow((color[i] + 0.055) / 1.055, 2.4);
@@ -26,7 +26,7 @@ inline Triple linear(const Triple& color) {
 }
 
 /// Converts linear light from 0 to 1 to CIELAB under D65.
-inline Triple lab_of_light(const Triple& light) {
+[[nodiscard]] inline Triple lab_of_light(const Triple& light) {
     constexpr std::array<Triple, 3> to_xyz = {
         {{0.4124564, 0.3575761, 0.1804375}, {0.2126729, 0.7151522, 0.0721750}, {0.0193339, 0.1191920, 0.9503041}}};
     const Triple xyz = times(to_xyz, light);
@@ -41,7 +41,7 @@ inline Triple lab_of_light(const Triple& light) {
 enum class Eyes { usual, deuteranope, protanope };
 
 /// Color-blind vision by Machado, Oliveira and Fernandes (2009), severity 1.
-inline Triple seen_by(Eyes eyes, const Triple& light) {
+[[nodiscard]] inline Triple seen_by(Eyes eyes, const Triple& light) {
     if (eyes == Eyes::usual) return light;
     constexpr std::array<Triple, 3> deuteranope = {
         {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}}};
@@ -53,7 +53,7 @@ inline Triple seen_by(Eyes eyes, const Triple& light) {
 }
 
 /// CIEDE2000 of two colors in CIELAB (Sharma, Wu and Dalal 2005).
-inline double ciede2000(const Triple& one, const Triple& two) {
+[[nodiscard]] inline double ciede2000(const Triple& one, const Triple& two) {
     constexpr double pi = 3.14159265358979323846;
     const auto radians = [](double degrees) { return degrees * pi / 180; };
     const auto seventh = [](double c) { return std::sqrt(std::pow(c, 7) / (std::pow(c, 7) + std::pow(25.0, 7))); };
@@ -87,10 +87,10 @@ inline double ciede2000(const Triple& one, const Triple& two) {
 }
 
 /// Returns the distance of two sRGB colors from 0 to 1 for this kind of vision.
-inline double color_distance(const Triple& one, const Triple& two, Eyes eyes) {
+[[nodiscard]] inline double color_distance(const Triple& one, const Triple& two, Eyes eyes) {
     return ciede2000(lab_of_light(seen_by(eyes, linear(one))), lab_of_light(seen_by(eyes, linear(two))));
 }
 
-inline Triple as_triple(Rgb color) { return {color.r / 255.0, color.g / 255.0, color.b / 255.0}; }
+[[nodiscard]] inline Triple as_triple(Rgb color) { return {color.r / 255.0, color.g / 255.0, color.b / 255.0}; }
 
 }  // namespace kvscope::analysis::test

@@ -26,8 +26,8 @@ struct OwnedSets {
             offsets.push_back(indices.size());
         }
     }
-    KeptSets view() const { return {n_layers, n_rows, n_tokens, offsets, indices, entry_tokens}; }
-    bool keeps(size_t layer, size_t row, uint32_t token) const {
+    [[nodiscard]] KeptSets view() const { return {n_layers, n_rows, n_tokens, offsets, indices, entry_tokens}; }
+    [[nodiscard]] bool keeps(size_t layer, size_t row, uint32_t token) const {
         for (const uint32_t kept : view().row(layer, row)) {
             if (kept == token) return true;
         }
@@ -36,9 +36,9 @@ struct OwnedSets {
 };
 
 /// Two layers of two heads, six tokens:  layer 0: {0, 1, 5} {0, 5};  layer 1: {} {2, 5}.
-inline OwnedSets by_hand() { return {2, 2, 6, {{0, 1, 5}, {0, 5}, {}, {2, 5}}}; }
+[[nodiscard]] inline OwnedSets by_hand() { return {2, 2, 6, {{0, 1, 5}, {0, 5}, {}, {2, 5}}}; }
 
-inline OwnedSets random_sets(size_t layers, size_t rows, size_t tokens, unsigned seed) {
+[[nodiscard]] inline OwnedSets random_sets(size_t layers, size_t rows, size_t tokens, unsigned seed) {
     std::mt19937 random(seed);
     std::vector<std::vector<uint32_t>> lists;
     for (size_t i = 0; i < layers * rows; ++i) {

@@ -51,12 +51,12 @@ class PolicyTrace {
         writer.finish();
     }
 
-    std::filesystem::path path() const { return folder_ / "t.h5"; }
-    trace::Reader reader() const { return trace::Reader(path()); }
+    [[nodiscard]] std::filesystem::path path() const { return folder_ / "t.h5"; }
+    [[nodiscard]] trace::Reader reader() const { return trace::Reader(path()); }
 
  private:
-    static trace::RunRecord record(policies::test::Cache& cache, const trace::sample::Options& options,
-                                   const trace::PromptRecord& prompt, const PolicyRun& run) {
+    [[nodiscard]] static trace::RunRecord record(policies::test::Cache& cache, const trace::sample::Options& options,
+                                                 const trace::PromptRecord& prompt, const PolicyRun& run) {
         const policies::PolicySpec spec = policies::parse_policy(run.policy);
         trace::RunRecord record = trace::sample::full_run(options, prompt);
         record.policy = spec.definition->name;

@@ -15,34 +15,34 @@ class SampleTrace {
  public:
     explicit SampleTrace(const trace::sample::Options& options = {})
         : reader_((trace::sample::write(folder_ / "t.h5", options), folder_ / "t.h5")) {}
-    const trace::Reader& reader() const { return reader_; }
+    [[nodiscard]] const trace::Reader& reader() const { return reader_; }
 
  private:
     trace::sample::TemporaryFolder folder_;
     trace::Reader reader_;
 };
 
-inline Figure made(const trace::Reader& reader, const char* name, const FigureOptions& options) {
+[[nodiscard]] inline Figure made(const trace::Reader& reader, const char* name, const FigureOptions& options) {
     return figure_definition(name).make(reader, options);
 }
 
-inline Table table_of(const trace::Reader& reader, const char* name, const FigureOptions& options) {
+[[nodiscard]] inline Table table_of(const trace::Reader& reader, const char* name, const FigureOptions& options) {
     return figure_definition(name).numbers(reader, options);
 }
 
 template <class Layer>
-const Layer& layer_of(const Figure& figure, size_t panel, size_t layer = 0) {
+[[nodiscard]] const Layer& layer_of(const Figure& figure, size_t panel, size_t layer = 0) {
     return std::get<Layer>(figure.panels.at(panel).shapes.at(layer));
 }
 
 /// Returns the cell of a row by the column's name.
-inline const Cell& cell(const Table& table, size_t row, const std::string& column) {
+[[nodiscard]] inline const Cell& cell(const Table& table, size_t row, const std::string& column) {
     for (size_t i = 0; i < table.columns.size(); ++i)
         if (table.columns[i].name == column) return table.rows.at(row).cells.at(i);
     throw std::out_of_range("no column " + column);
 }
 
-inline int64_t whole(const Cell& cell) { return std::get<int64_t>(cell); }
-inline double real(const Cell& cell) { return std::get<double>(cell); }
+[[nodiscard]] inline int64_t whole(const Cell& cell) { return std::get<int64_t>(cell); }
+[[nodiscard]] inline double real(const Cell& cell) { return std::get<double>(cell); }
 
 }  // namespace kvscope::analysis::test

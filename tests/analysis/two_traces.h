@@ -17,7 +17,7 @@ struct TwoTraces {
         return SampleTrace(longer);
     }();
 
-    std::vector<TracePart> parts(const FigureOptions& options = {}) const {
+    [[nodiscard]] std::vector<TracePart> parts(const FigureOptions& options = {}) const {
         const auto styles = run_styles_of_traces({first.reader().runs(0), second.reader().runs(0)});
         return {{&first.reader(), options, "one.h5", styles[0]}, {&second.reader(), options, "two.h5", styles[1]}};
     }

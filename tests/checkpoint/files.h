@@ -13,7 +13,7 @@ namespace kvscope::checkpoint::testing {
 
 namespace fs = std::filesystem;
 
-inline fs::path data(const std::string& name) { return fs::path(KVSCOPE_TEST_DATA) / name; }
+[[nodiscard]] inline fs::path data(const std::string& name) { return fs::path(KVSCOPE_TEST_DATA) / name; }
 
 /// A folder that the destructor removes.
 class TemporaryFolder {
@@ -31,13 +31,13 @@ class TemporaryFolder {
         fs::remove_all(path_, error);
     }
     operator const fs::path&() const { return path_; }
-    fs::path operator/(const std::string& name) const { return path_ / name; }
+    [[nodiscard]] fs::path operator/(const std::string& name) const { return path_ / name; }
 
  private:
     fs::path path_;
 };
 
-inline std::string read_file(const fs::path& path) {
+[[nodiscard]] inline std::string read_file(const fs::path& path) {
     std::ifstream in(path, std::ios::binary);
     INFO(path);
     REQUIRE(in);

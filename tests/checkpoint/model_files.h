@@ -16,7 +16,7 @@ namespace kvscope::checkpoint::testing {
 
 /// Returns the message of the CheckpointError that `action` throws, or "". Other exceptions pass through.
 template <typename Action>
-std::string refusal(Action&& action) {
+[[nodiscard]] std::string refusal(Action&& action) {
     try {
         action();
     } catch (const CheckpointError& error) {
@@ -33,7 +33,7 @@ struct StoredTensor {
 using StoredTensors = std::map<std::string, StoredTensor>;
 
 /// Returns a .safetensors file as bytes.
-inline std::string safetensors_bytes(const StoredTensors& tensors) {
+[[nodiscard]] inline std::string safetensors_bytes(const StoredTensors& tensors) {
     nlohmann::ordered_json header;
     std::string body;
     header["__metadata__"] = {{"format", "pt"}};
@@ -118,7 +118,7 @@ class GgufBuilder {
         return tensor(name, shape, 0, testing::f32_tensor(shape, first).bytes);
     }
 
-    std::string bytes() const {
+    [[nodiscard]] std::string bytes() const {
         std::string all = "GGUF";
         put(all, uint32_t{3});
         put(all, n_tensors_);

@@ -22,16 +22,16 @@ class CountedMemory {
     CountedMemory(const CountedMemory&) = delete;
     CountedMemory& operator=(const CountedMemory&) = delete;
 
-    size_t now() const { return live(); }
-    size_t most() const { return peak(); }
+    [[nodiscard]] size_t now() const { return live(); }
+    [[nodiscard]] size_t most() const { return peak(); }
     void forget_most() { peak() = live().load(); }
 
  private:
-    static std::atomic<size_t>& live() {
+    [[nodiscard]] static std::atomic<size_t>& live() {
         static std::atomic<size_t> bytes{0};
         return bytes;
     }
-    static std::atomic<size_t>& peak() {
+    [[nodiscard]] static std::atomic<size_t>& peak() {
         static std::atomic<size_t> bytes{0};
         return bytes;
     }
@@ -40,7 +40,7 @@ class CountedMemory {
 
     class Allocator final : public c10::Allocator {
      public:
-        c10::DataPtr allocate(size_t n) override {
+        [[nodiscard]] c10::DataPtr allocate(size_t n) override {
             auto* block = static_cast<char*>(std::aligned_alloc(64, header + (n + 63) / 64 * 64));
             if (!block) throw std::bad_alloc();
             std::memcpy(block, &n, sizeof(n));
@@ -49,7 +49,7 @@ class CountedMemory {
             }
             return {block + header, block + header, &free, c10::Device(c10::DeviceType::CPU)};
         }
-        c10::DeleterFnPtr raw_deleter() const override { return &free; }
+        [[nodiscard]] c10::DeleterFnPtr raw_deleter() const override { return &free; }
         void copy_data(void* to, const void* from, size_t n) const override { std::memcpy(to, from, n); }
 
      private:
@@ -62,7 +62,7 @@ class CountedMemory {
         }
     };
 
-    static Allocator& allocator() {
+    [[nodiscard]] static Allocator& allocator() {
         static Allocator made;
         return made;
     }

@@ -28,32 +28,34 @@ class TemporaryFolder {
     }
     TemporaryFolder(const TemporaryFolder&) = delete;
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
     std::filesystem::path path_;
 };
 
 /// Returns the value of an environment variable, or else the value that the tests were built with.
-inline std::string value_of(const char* name, const char* built_with) {
+[[nodiscard]] inline std::string value_of(const char* name, const char* built_with) {
     const char* given = std::getenv(name);
     return given && *given ? given : built_with;
 }
 
-inline std::filesystem::path test_data(const std::string& name) {
+[[nodiscard]] inline std::filesystem::path test_data(const std::string& name) {
     return std::filesystem::path(value_of("KVSCOPE_TEST_DATA", KVSCOPE_TEST_DATA)) / name;
 }
 
-inline nlohmann::json golden(const std::string& name) { return nlohmann::json::parse(std::ifstream(test_data(name))); }
+[[nodiscard]] inline nlohmann::json golden(const std::string& name) {
+    return nlohmann::json::parse(std::ifstream(test_data(name)));
+}
 
-inline const Model& default_model_f32() {
+[[nodiscard]] inline const Model& default_model_f32() {
     static SilentProgress progress;
     static const Model model = Model::open(value_of("KVSCOPE_DEFAULT_MODEL", KVSCOPE_DEFAULT_MODEL),
                                            kernels::DType::f32, progress, engine::device_of_tests());
     return model;
 }
 
-inline const Model& tiny_model() {
+[[nodiscard]] inline const Model& tiny_model() {
     static SilentProgress progress;
     static const Model model =
         Model::open(test_data("models/llama3-gqa-sharded"), kernels::DType::f32, progress, engine::device_of_tests());
@@ -61,7 +63,7 @@ inline const Model& tiny_model() {
 }
 
 /// Returns a prompt with the given ids. Policies see the first n_context tokens; by default, all.
-inline Prompt prompt_of_ids(std::vector<int32_t> ids, int64_t n_context = -1) {
+[[nodiscard]] inline Prompt prompt_of_ids(std::vector<int32_t> ids, int64_t n_context = -1) {
     Prompt prompt;
     prompt.name = "ids";
     prompt.query_aware = n_context < 0;
@@ -73,12 +75,12 @@ inline Prompt prompt_of_ids(std::vector<int32_t> ids, int64_t n_context = -1) {
 }
 
 /// Returns a model of tests/data/models/.
-inline engine::Model small_model(const std::string& name, kernels::DType dtype) {
+[[nodiscard]] inline engine::Model small_model(const std::string& name, kernels::DType dtype) {
     engine::SilentProgress progress;
     return engine::Model::open(test_data("models/" + name), dtype, progress, engine::device_of_tests());
 }
 
-inline std::vector<int32_t> some_ids(const Model& model, int n, unsigned seed = 1) {
+[[nodiscard]] inline std::vector<int32_t> some_ids(const Model& model, int n, unsigned seed = 1) {
     std::vector<int32_t> ids;
     uint64_t state = seed;
     for (int i = 0; i < n; ++i) {
@@ -90,15 +92,15 @@ inline std::vector<int32_t> some_ids(const Model& model, int n, unsigned seed = 
 }
 
 /// Returns the budget, or for policies that keep every token a budget that they accept.
-inline std::string budget_for(const policies::Definition& definition, const std::string& budget) {
+[[nodiscard]] inline std::string budget_for(const policies::Definition& definition, const std::string& budget) {
     return definition.budget_of == policies::BudgetOf::bytes && budget != "100%" ? "0.8" : budget;
 }
 
-inline RunPlan plan(const std::string& policy, const std::string& budget) {
+[[nodiscard]] inline RunPlan plan(const std::string& policy, const std::string& budget) {
     return {policies::parse_policy(policy), policies::parse_budget(budget)};
 }
 
-inline ExperimentOptions options_of(int64_t n_new, bool compare = true, bool isolated = false) {
+[[nodiscard]] inline ExperimentOptions options_of(int64_t n_new, bool compare = true, bool isolated = false) {
     ExperimentOptions options;
     options.n_new = n_new;
     options.compare = compare;

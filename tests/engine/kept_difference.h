@@ -14,7 +14,7 @@
 namespace kvscope::engine::testing {
 
 /// Decodes positions that scripts/golden/vlq.py encoded.
-inline std::vector<uint32_t> decode_positions(const std::string& text) {
+[[nodiscard]] inline std::vector<uint32_t> decode_positions(const std::string& text) {
     static const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     std::vector<uint32_t> numbers, positions;
     uint32_t value = 0, shift = 0;
@@ -35,7 +35,7 @@ inline std::vector<uint32_t> decode_positions(const std::string& text) {
     return positions;
 }
 
-inline std::vector<std::string> words(const std::string& text) {
+[[nodiscard]] inline std::vector<std::string> words(const std::string& text) {
     std::istringstream stream(text);
     std::vector<std::string> all;
     for (std::string word; stream >> word;) all.push_back(word);
@@ -48,7 +48,7 @@ struct Difference {
 };
 
 /// @param reference with `kept` and `near` from scripts/golden/kept_sets.py
-inline Difference difference_of(const trace::Kept& kept, const nlohmann::json& reference) {
+[[nodiscard]] inline Difference difference_of(const trace::Kept& kept, const nlohmann::json& reference) {
     Difference difference;
     for (size_t layer = 0; layer < kept.n_layers; ++layer) {
         const auto rows = words(reference["kept"][layer].get<std::string>());

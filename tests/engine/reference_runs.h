@@ -13,7 +13,7 @@
 
 namespace kvscope::engine::testing {
 
-inline std::vector<float> flat_rows(const nlohmann::json& rows) {
+[[nodiscard]] inline std::vector<float> flat_rows(const nlohmann::json& rows) {
     std::vector<float> all;
     for (const auto& row : rows)
         for (const auto& value : row) all.push_back(value.get<float>());

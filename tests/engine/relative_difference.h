@@ -6,7 +6,7 @@
 namespace kvscope::engine::testing {
 
 /// |a - b| / |a|
-inline double relative_difference(const std::vector<float>& a, const std::vector<float>& b) {
+[[nodiscard]] inline double relative_difference(const std::vector<float>& a, const std::vector<float>& b) {
     double difference = 0, size = 0;
     for (size_t i = 0; i < a.size(); ++i) {
         difference += std::pow(double{a[i]} - double{b[i]}, 2);

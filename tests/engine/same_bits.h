@@ -7,7 +7,7 @@ namespace kvscope::engine::testing {
 
 /// Whether the values are bit-identical, so that NaN equals NaN.
 template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+[[nodiscard]] bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 

@@ -9,7 +9,8 @@
 namespace kvscope::engine::testing {
 
 /// Returns the full cache of a prompt and the logits after it.
-inline std::pair<RunCache, std::vector<float>> whole_cache(const Transformer& model, std::span<const int32_t> ids) {
+[[nodiscard]] inline std::pair<RunCache, std::vector<float>> whole_cache(const Transformer& model,
+                                                                         std::span<const int32_t> ids) {
     SilentProgress progress;
     PrefillRequest request;
     request.ids = ids;

@@ -16,7 +16,7 @@
 namespace kvscope::figures::test {
 
 /// Returns a figure with one map, colored from 1 to `largest`; lower values have the background color.
-inline analysis::Figure map_figure(size_t rows, size_t columns, double largest) {
+[[nodiscard]] inline analysis::Figure map_figure(size_t rows, size_t columns, double largest) {
     analysis::Figure figure;
     figure.name = "map";
     figure.title = "A map";
@@ -56,7 +56,7 @@ inline analysis::Figure map_figure(size_t rows, size_t columns, double largest) 
     return figure;
 }
 
-inline analysis::HeatMap& map_of(analysis::Figure& figure) {
+[[nodiscard]] inline analysis::HeatMap& map_of(analysis::Figure& figure) {
     return std::get<analysis::HeatMap>(figure.panels[0].shapes[0]);
 }
 
@@ -73,12 +73,12 @@ class Picture {
         REQUIRE(cairo_surface_status(surface_.get()) == CAIRO_STATUS_SUCCESS);
     }
 
-    const std::string& bytes() const { return bytes_; }
-    const FigureLayout& layout() const { return layout_; }
-    int width() const { return cairo_image_surface_get_width(surface_.get()); }
-    int height() const { return cairo_image_surface_get_height(surface_.get()); }
+    [[nodiscard]] const std::string& bytes() const { return bytes_; }
+    [[nodiscard]] const FigureLayout& layout() const { return layout_; }
+    [[nodiscard]] int width() const { return cairo_image_surface_get_width(surface_.get()); }
+    [[nodiscard]] int height() const { return cairo_image_surface_get_height(surface_.get()); }
 
-    analysis::Rgb pixel(int x, int y) const {
+    [[nodiscard]] analysis::Rgb pixel(int x, int y) const {
         REQUIRE(x >= 0);
         REQUIRE(y >= 0);
         REQUIRE(x < width());
@@ -92,16 +92,16 @@ class Picture {
     }
 
     /// Returns the color at a relative position in a box of the layout; (0, 0) is its upper left corner.
-    analysis::Rgb at(const Box& box, double x_share, double y_share) const {
+    [[nodiscard]] analysis::Rgb at(const Box& box, double x_share, double y_share) const {
         return pixel(static_cast<int>((box.x + x_share * box.width) * per_point_),
                      static_cast<int>((box.y + y_share * box.height) * per_point_));
     }
-    analysis::Rgb in_panel(double x_share, double y_share, size_t panel = 0) const {
+    [[nodiscard]] analysis::Rgb in_panel(double x_share, double y_share, size_t panel = 0) const {
         return at(layout_.panels[panel].data, x_share, y_share);
     }
 
     /// Returns the number of pixels with a color inside a box, without its edges.
-    int count(const Box& box, analysis::Rgb color) const {
+    [[nodiscard]] int count(const Box& box, analysis::Rgb color) const {
         int n = 0;
         for (int y = static_cast<int>(box.y * per_point_) + 2; y < static_cast<int>(box.bottom() * per_point_) - 2;
              ++y) {
@@ -121,7 +121,7 @@ class Picture {
         const std::string* bytes;
         size_t done;
     };
-    static cairo_status_t read(void* closure, unsigned char* data, unsigned int length) {
+    [[nodiscard]] static cairo_status_t read(void* closure, unsigned char* data, unsigned int length) {
         auto* source = static_cast<Source*>(closure);
         if (source->done + length > source->bytes->size()) return CAIRO_STATUS_READ_ERROR;
         std::memcpy(data, source->bytes->data() + source->done, length);

@@ -18,7 +18,7 @@ struct Reader {
 };
 
 /// All readers of this build, by file name.
-const std::vector<Reader>& readers();
+[[nodiscard]] const std::vector<Reader>& readers();
 
 /// Calls `action`, which may refuse its input as the program's errors do: std::runtime_error and std::invalid_argument
 /// with a message for people. Others pass, among them those of the JSON library.
@@ -28,7 +28,7 @@ void may_refuse(const std::function<void()>& action);
 void may_refuse_argument(const std::function<void()>& action);
 
 /// A folder of this process's own; files in it are written anew for each input.
-const std::filesystem::path& scratch();
+[[nodiscard]] const std::filesystem::path& scratch();
 /// Writes a file there and returns its path.
 std::filesystem::path scratch_file(const std::string& name, std::string_view bytes);
 

@@ -17,14 +17,14 @@ struct DrawnGlyph {
     ImRect whole;
     float left, right;  ///< visible part, pixels
     float top, bottom;
-    bool is_cut() const {
+    [[nodiscard]] bool is_cut() const {
         return right - left < 0.6f * whole.GetWidth() && bottom - top > 0.9f * whole.GetHeight() &&
                whole.GetWidth() > 2;
     }
 };
 
 /// Characters that a window draws, without its child windows. A character drawn in parts of several colors counts once.
-inline std::vector<DrawnGlyph> drawn_glyphs(const ImGuiWindow& window) {
+[[nodiscard]] inline std::vector<DrawnGlyph> drawn_glyphs(const ImGuiWindow& window) {
     std::vector<DrawnGlyph> all;
     const ImDrawList& list = *window.DrawList;
     for (const ImDrawCmd& command : list.CmdBuffer) {
@@ -58,7 +58,7 @@ inline std::vector<DrawnGlyph> drawn_glyphs(const ImGuiWindow& window) {
 }
 
 /// Windows of a view that are in front, including child windows.
-inline std::vector<const ImGuiWindow*> windows_of_view(const std::string& view) {
+[[nodiscard]] inline std::vector<const ImGuiWindow*> windows_of_view(const std::string& view) {
     std::vector<const ImGuiWindow*> windows;
     for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
         const std::string name = window->Name;
@@ -70,7 +70,8 @@ inline std::vector<const ImGuiWindow*> windows_of_view(const std::string& view) 
 
 /// Characters of a view that overlap or are cut off, and windows that are wider than their visible part.
 /// @param badges areas where badges cover the text
-inline std::vector<std::string> faults_of_text(const std::string& view, const std::vector<ImRect>& badges = {}) {
+[[nodiscard]] inline std::vector<std::string> faults_of_text(const std::string& view,
+                                                             const std::vector<ImRect>& badges = {}) {
     std::vector<std::string> faults;
     std::vector<DrawnGlyph> all;
     for (const ImGuiWindow* window : windows_of_view(view)) {
@@ -101,7 +102,8 @@ inline std::vector<std::string> faults_of_text(const std::string& view, const st
 }
 
 /// Items of a view whose label has this end.
-inline std::vector<ImRect> items_of_view(ImGuiTestContext& c, const std::string& view, const std::string& label_end) {
+[[nodiscard]] inline std::vector<ImRect> items_of_view(ImGuiTestContext& c, const std::string& view,
+                                                       const std::string& label_end) {
     std::vector<ImRect> found;
     ImGuiTestItemList items;
     c.GatherItems(&items, ("//" + view + "-1").c_str(), -1);
@@ -111,7 +113,7 @@ inline std::vector<ImRect> items_of_view(ImGuiTestContext& c, const std::string&
 }
 
 /// Items of a view that are narrower than their label.
-inline std::vector<std::string> cut_items(ImGuiTestContext& c, const std::string& view) {
+[[nodiscard]] inline std::vector<std::string> cut_items(ImGuiTestContext& c, const std::string& view) {
     std::vector<std::string> cut;
     ImGuiTestItemList items;
     c.GatherItems(&items, ("//" + view + "-1").c_str(), -1);

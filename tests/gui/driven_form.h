@@ -18,7 +18,7 @@ struct DrivenForm {
     trace::sample::TemporaryFolder folder;
     DrivenApp driven{options()};
 
-    static AppOptions options() {
+    [[nodiscard]] static AppOptions options() {
         AppOptions options;
         options.view = "run";
         options.traces = {small_model};
@@ -32,8 +32,8 @@ struct DrivenForm {
         driven.settle();
     }
 
-    View& view() { return *driven.app().views()[0]->view; }
-    nlohmann::json state() {
+    [[nodiscard]] View& view() { return *driven.app().views()[0]->view; }
+    [[nodiscard]] nlohmann::json state() {
         nlohmann::json now;
         view().save(now);
         return now;
@@ -46,13 +46,13 @@ struct DrivenForm {
             c.Yield(2);
         });
     }
-    bool wait_for_engine() {
+    [[nodiscard]] bool wait_for_engine() {
         return driven.draw_until([&] { return !driven.app().engine()->status().busy(); }, patience);
     }
 };
 
 /// A form with a short prompt, H2O and one budget.
-inline RunForm small_form(const fs::path& output) {
+[[nodiscard]] inline RunForm small_form(const fs::path& output) {
     RunForm form;
     for (PolicyRow& row : form.rows) row.ticked = row.spec.definition->name == "h2o";
     form.request.context =

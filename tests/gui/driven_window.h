@@ -15,7 +15,7 @@
 namespace kvscope::gui::testing {
 
 /// The only window of the test program, with Dear ImGui Test Engine; nullptr without a display.
-Window* test_window();
+[[nodiscard]] Window* test_window();
 
 /// The app in the test window, driven by labels, mouse and keyboard.
 class DrivenApp {
@@ -23,8 +23,8 @@ class DrivenApp {
     /// @param remember reads and writes the settings, whose folder the test has set
     explicit DrivenApp(AppOptions options, bool remember = false);
 
-    App& app() { return app_; }
-    Session& session() { return app_.session(); }
+    [[nodiscard]] App& app() { return app_; }
+    [[nodiscard]] Session& session() { return app_.session(); }
 
     /// Runs the steps while frames are drawn, until the steps end. A failed step fails the Catch2 test.
     void drive(const std::function<void(ImGuiTestContext&)>& steps);
@@ -36,16 +36,16 @@ class DrivenApp {
     bool draw_until(const std::function<bool()>& condition, int frames);
     Screenshot picture();
     /// All text that the visible views draw in a frame.
-    std::string shown_text();
+    [[nodiscard]] std::string shown_text();
     /// Allows exceptions from views, which otherwise fail the test.
     void allow_view_failures() { are_failures_allowed_ = true; }
     /// Whether the last frame asked to quit.
-    bool has_ended() const { return has_ended_; }
+    [[nodiscard]] bool has_ended() const { return has_ended_; }
 
     /// Sets the reference to the part of the Run view with model and prompt, which is a separate column in a wide view.
     static void refer_to_prompt_of_run(ImGuiTestContext& c);
 
-    static std::string window_of(const std::string& view) { return "//" + view + "-1"; }
+    [[nodiscard]] static std::string window_of(const std::string& view) { return "//" + view + "-1"; }
 
  private:
     void draw();

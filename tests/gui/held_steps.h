@@ -37,7 +37,7 @@ class HeldSteps {
     }
     void allow_all() { allow(std::numeric_limits<int>::max()); }
     /// Whether the engine waits after n steps.
-    bool waits_behind(int n) {
+    [[nodiscard]] bool waits_behind(int n) {
         const std::lock_guard lock(mutex_);
         return n_begun_ == n + 1 && allowed_ == n;
     }
@@ -56,7 +56,7 @@ struct AllowedAtTheEnd {
 };
 
 /// Maps for a run of EchoKV on the small model, whose cache can be made full and compressed.
-inline policies::test::EchoMapsFile maps_of_small_model() {
+[[nodiscard]] inline policies::test::EchoMapsFile maps_of_small_model() {
     return {{.n_layers = 2, .n_kv_heads = 2, .head_dim = 16, .group = 2, .local = 4},
             checkpoint::open_checkpoint(small_model)->fingerprint()};
 }
@@ -67,7 +67,7 @@ class HeldSession {
     explicit HeldSession(const std::string& name) : gui(name, [this] { steps.before_step(); }) {}
 
     /// Policy of the paused run.
-    std::string echokv() const { return "echokv:recent=9,maps=" + maps.path(); }
+    [[nodiscard]] std::string echokv() const { return "echokv:recent=9,maps=" + maps.path(); }
     /// Draws frames until the engine waits after n steps and `is_told` holds.
     void wait_after(int n, const std::function<bool()>& is_told) {
         const auto waits = [&] { return steps.waits_behind(n) && is_told(); };
@@ -100,7 +100,7 @@ class HeldWindow {
         driven.settle();
     }
 
-    EngineSession& engine() { return *driven.app().engine(); }
+    [[nodiscard]] EngineSession& engine() { return *driven.app().engine(); }
     /// Draws frames until the run waits after n steps and has reported them.
     void wait_after(int n) {
         REQUIRE(
@@ -118,7 +118,7 @@ class HeldWindow {
     DrivenApp driven;
 
  private:
-    AppOptions held(AppOptions options) {
+    [[nodiscard]] AppOptions held(AppOptions options) {
         options.traces = {small_model};
         options.before_step = [this] { steps.before_step(); };
         return options;

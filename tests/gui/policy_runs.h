@@ -5,7 +5,7 @@
 namespace kvscope::gui::testing {
 
 /// Trace of H2O, SnapKV and full, with runs decided by the policies, so that what-ifs can repeat them.
-inline analysis::test::PolicyTrace h2o_and_snapkv() {
+[[nodiscard]] inline analysis::test::PolicyTrace h2o_and_snapkv() {
     return analysis::test::PolicyTrace(
         {{"full", analysis::test::PolicyTrace::n_tokens}, {"h2o", 12}, {"snapkv:window=8", 20}});
 }

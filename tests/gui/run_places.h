@@ -5,7 +5,7 @@
 namespace kvscope::gui::testing {
 
 /// The run that is now at this position of a prompt.
-inline RunKey run_at(const Session& session, int document, int prompt, int run) {
+[[nodiscard]] inline RunKey run_at(const Session& session, int document, int prompt, int run) {
     return session.document(document)->key_of(prompt, run);
 }
 

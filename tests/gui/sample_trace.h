@@ -22,16 +22,16 @@ struct SampleTrace {
 };
 
 /// Opens the trace in the layout Explore.
-inline AppOptions explore(const std::filesystem::path& trace) {
+[[nodiscard]] inline AppOptions explore(const std::filesystem::path& trace) {
     AppOptions options;
     options.traces = {trace};
     options.layout = "explore";
     return options;
 }
-inline AppOptions explore(const SampleTrace& sample) { return explore(sample.path); }
+[[nodiscard]] inline AppOptions explore(const SampleTrace& sample) { return explore(sample.path); }
 
 /// Opens the trace in a single view.
-inline AppOptions alone(const SampleTrace& sample, const std::string& view) {
+[[nodiscard]] inline AppOptions alone(const SampleTrace& sample, const std::string& view) {
     AppOptions options = explore(sample);
     options.view = view;
     return options;

@@ -37,7 +37,7 @@ class SessionWithEngine {
     }
     ~SessionWithEngine() { fs::remove_all(folder); }
 
-    RunRequest request(std::vector<std::string> policies, const std::string& budgets) const {
+    [[nodiscard]] RunRequest request(std::vector<std::string> policies, const std::string& budgets) const {
         RunRequest wanted;
         wanted.model = fs::path(KVSCOPE_TEST_DATA) / "models" / "llama3-gqa-sharded";
         wanted.context = text;

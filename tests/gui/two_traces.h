@@ -20,7 +20,7 @@ struct TwoTraces {
         trace::sample::write(second, longer);
     }
 
-    AppOptions alone_in_the_window(const char* view, bool both = true) const {
+    [[nodiscard]] AppOptions alone_in_the_window(const char* view, bool both = true) const {
         AppOptions options;
         options.traces = {first};
         if (both) options.traces.push_back(second);

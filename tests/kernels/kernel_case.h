@@ -13,7 +13,7 @@
 /// double.
 namespace kvscope::kernels::testing {
 
-inline std::vector<SimdLevel> levels() {
+[[nodiscard]] inline std::vector<SimdLevel> levels() {
     std::vector<SimdLevel> all;
     for (const auto level : {SimdLevel::generic, SimdLevel::avx2, SimdLevel::avx512, SimdLevel::avx512_bf16})
         if (level <= supported_simd_level()) all.push_back(level);
@@ -24,7 +24,7 @@ template <class T>
 constexpr DType dtype_of = sizeof(T) == 4 ? DType::f32 : DType::bf16;
 
 template <class T>
-std::vector<T> random_values(size_t n, unsigned seed, float deviation = 1.0f) {
+[[nodiscard]] std::vector<T> random_values(size_t n, unsigned seed, float deviation = 1.0f) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal(0.0f, deviation);
     std::vector<T> values(n);
@@ -33,12 +33,12 @@ std::vector<T> random_values(size_t n, unsigned seed, float deviation = 1.0f) {
 }
 
 template <class T>
-double value(const std::vector<T>& values, int64_t index) {
+[[nodiscard]] double value(const std::vector<T>& values, int64_t index) {
     return static_cast<double>(to_float(values.at(static_cast<size_t>(index))));
 }
 
 template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+[[nodiscard]] bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     if (a.size() != b.size()) return false;
     for (size_t i = 0; i < a.size(); ++i)
         if (to_float(a[i]) != to_float(b[i])) return false;
@@ -47,7 +47,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 
 /// Fills a block's shared memory with garbage.
 template <class Shared>
-Shared& spoiled(Shared& shared) {
+[[nodiscard]] Shared& spoiled(Shared& shared) {
     std::memset(static_cast<void*>(&shared), 0xff, sizeof shared);
     return shared;
 }

@@ -25,7 +25,7 @@ class Mirror {
 
     /// Returns the device address for a pointer into one of the arrays.
     template <class T>
-    T* operator()(T* host) const {
+    [[nodiscard]] T* operator()(T* host) const {
         const auto* at = reinterpret_cast<const char*>(host);
         for (const Copy& copy : copies_)
             if (at >= copy.host && at < copy.host + copy.bytes)
@@ -33,8 +33,8 @@ class Mirror {
         REQUIRE(host == nullptr);
         return nullptr;
     }
-    const void* operator()(const void* host) const { return (*this)(static_cast<const char*>(host)); }
-    void* operator()(void* host) const { return (*this)(static_cast<char*>(host)); }
+    [[nodiscard]] const void* operator()(const void* host) const { return (*this)(static_cast<const char*>(host)); }
+    [[nodiscard]] void* operator()(void* host) const { return (*this)(static_cast<char*>(host)); }
 
     void fetch() const {
         for (const Copy& copy : copies_) copy.memory->copy_to(copy.host, copy.bytes);
@@ -50,7 +50,7 @@ class Mirror {
 };
 
 template <class Function>
-Function* device_function(const char* symbol) {
+[[nodiscard]] Function* device_function(const char* symbol) {
     return reinterpret_cast<Function*>(cuda::find_library_function(symbol));
 }
 

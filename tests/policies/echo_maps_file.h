@@ -15,7 +15,7 @@
 namespace kvscope::policies::test {
 
 /// Maps with a simple formula, as in scripts/golden/echokv.py: approximately the first layer's numbers.
-inline EchoMaps formula_maps(const EchoLayout& layout, const std::string& model_fingerprint) {
+[[nodiscard]] inline EchoMaps formula_maps(const EchoLayout& layout, const std::string& model_fingerprint) {
     EchoMaps maps;
     maps.layout = layout;
     maps.model_fingerprint = model_fingerprint;
@@ -49,14 +49,14 @@ class EchoMapsFile {
     EchoMapsFile(const EchoMapsFile&) = delete;
     EchoMapsFile& operator=(const EchoMapsFile&) = delete;
     ~EchoMapsFile() { std::filesystem::remove(path_); }
-    std::string path() const { return path_.string(); }
+    [[nodiscard]] std::string path() const { return path_.string(); }
 
  private:
     std::filesystem::path path_;
 };
 
 /// Returns the path of a file for a model of this size without a fingerprint. It is removed at exit.
-inline std::string echo_maps_for(const ModelShape& shape) {
+[[nodiscard]] inline std::string echo_maps_for(const ModelShape& shape) {
     static std::map<std::tuple<int, int, int>, std::unique_ptr<EchoMapsFile>> files;
     auto& file = files[{shape.n_layers, shape.n_kv_heads, shape.head_dim}];
     if (!file) file = std::make_unique<EchoMapsFile>(echo_layout_for_ratio(shape.n_layers > 1 ? 0.7 : 1.0, shape), "");

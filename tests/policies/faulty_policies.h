@@ -22,19 +22,19 @@ class Faulty : public KeepFirst {
         KeepFirst::begin(context);
     }
 
-    PassPlan plan(const RunContext& context) const override {
+    [[nodiscard]] PassPlan plan(const RunContext& context) const override {
         PassPlan plan;
         if (fault_ == "draft" || fault_ == "draft-out-of-range" || fault_ == "beside-draft") plan.lookahead = 2;
         if (fault_ == "filter-unsorted" || fault_ == "filter-rows") plan.filter_layer = context.shape.n_layers - 1;
         return plan;
     }
 
-    bool gathers() const override { return fault_ == "gather" || fault_.starts_with("beside-"); }
+    [[nodiscard]] bool gathers() const override { return fault_ == "gather" || fault_.starts_with("beside-"); }
     void gather(LayerObservations& observations) override {
         if (fault_ == "gather" && observations.layer == 1) throw std::runtime_error("gather: the test wants it");
     }
 
-    Selection draft(LayerObservations& observations) override {
+    [[nodiscard]] Selection draft(LayerObservations& observations) override {
         if (fault_ == "beside-draft") throw std::runtime_error("draft: the test wants it");
         if (fault_ == "draft") throw std::runtime_error("draft: the test wants it");
         Selection selection = KeepFirst::select(observations);
@@ -42,7 +42,7 @@ class Faulty : public KeepFirst {
         return selection;
     }
 
-    Selection select(LayerObservations& observations) override {
+    [[nodiscard]] Selection select(LayerObservations& observations) override {
         if ((fault_ == "select" || fault_ == "beside-select") && observations.layer == 1)
             throw std::runtime_error("select: the test wants it");
         if (fault_ == "select-in-head" && observations.layer == 1)
@@ -52,25 +52,25 @@ class Faulty : public KeepFirst {
         if (stores_parts() || fault_ == "stored-unsaid") selection.stored = stored(observations, selection);
         return damaged(std::move(selection));
     }
-    bool stores_parts() const override {
+    [[nodiscard]] bool stores_parts() const override {
         return (fault_ == "nan" || fault_.starts_with("stored-")) && fault_ != "stored-unsaid";
     }
-    Selection select_from_scores(int layer, LayerScores) override {
+    [[nodiscard]] Selection select_from_scores(int layer, LayerScores) override {
         LayerObservations observations;
         observations.layer = layer;
         observations.n_tokens = context_.n_tokens;
         return damaged(KeepFirst::select(observations));
     }
 
-    bool merges_values() const override { return fault_ == "merge"; }
+    [[nodiscard]] bool merges_values() const override { return fault_ == "merge"; }
     void merge_values(LayerObservations&, const Selection&, int, std::span<float>) override {
         throw std::runtime_error("merge: the test wants it");
     }
 
-    bool acts_while_decoding() const override {
+    [[nodiscard]] bool acts_while_decoding() const override {
         return fault_.starts_with("step") || fault_.starts_with("evict") || fault_ == "stored-acting";
     }
-    StepEvictions step(const StepObservations& observations) override {
+    [[nodiscard]] StepEvictions step(const StepObservations& observations) override {
         if (observations.step == 0 && observations.layer == 0) ++n_answers_;
         StepEvictions evictions(observations.rows.size());
         if (fault_ == "step-later" && n_answers_ > after_) throw std::runtime_error("step later: the test wants it");
@@ -86,7 +86,7 @@ class Faulty : public KeepFirst {
     }
 
  private:
-    StoredLayer stored(LayerObservations& observations, const Selection& selection) const {
+    [[nodiscard]] StoredLayer stored(LayerObservations& observations, const Selection& selection) const {
         const int d = observations.shape.head_dim;
         StoredLayer layer;
         for (size_t row = 0; row < selection.rows.size(); ++row) {
@@ -135,7 +135,7 @@ class Faulty : public KeepFirst {
         if (fault_ == "stored-map-alone") key.map = std::make_shared<Matrix>(Matrix{d, d, {}});
     }
 
-    Selection damaged(Selection selection) const {
+    [[nodiscard]] Selection damaged(Selection selection) const {
         auto& last = selection.rows.back();
         if (fault_ == "out-of-range" || fault_ == "beside-out-of-range")
             last.back() = static_cast<uint32_t>(context_.n_tokens);
@@ -155,7 +155,7 @@ class Faulty : public KeepFirst {
     int n_answers_ = 0;
 };
 
-inline const Definition& faulty_definition() {
+[[nodiscard]] inline const Definition& faulty_definition() {
     static const Definition faulty = definition<Faulty>(
         "faulty", {text_parameter("fault", "none", "Point of the failure."),
                    integer_parameter("after", 0, {.low = 0}, "Number of tokens decoded before the failure.")});
@@ -163,6 +163,8 @@ inline const Definition& faulty_definition() {
 }
 
 /// @param parameters "fault=step,after=2"
-inline PolicySpec faulty(const std::string& parameters) { return parse_parameters(faulty_definition(), parameters); }
+[[nodiscard]] inline PolicySpec faulty(const std::string& parameters) {
+    return parse_parameters(faulty_definition(), parameters);
+}
 
 }  // namespace kvscope::policies::throwaway

@@ -16,7 +16,7 @@ struct HeadWeights {
 
 /// A layer with known softmax weights: `group` query heads per KV head have the same queries. The last `n_late` queries
 /// weight the keys as `late`, earlier ones as `early`; later keys have no weight.
-inline Layer hand_layer(const std::vector<HeadWeights>& heads, int64_t n_late, int group = 1) {
+[[nodiscard]] inline Layer hand_layer(const std::vector<HeadWeights>& heads, int64_t n_late, int group = 1) {
     constexpr int d = 8;
     Layer layer;
     layer.shape.n_kv_heads = static_cast<int>(heads.size());
@@ -41,7 +41,7 @@ inline Layer hand_layer(const std::vector<HeadWeights>& heads, int64_t n_late, i
     return layer;
 }
 
-inline Cache hand_cache(std::vector<Layer> layers) {
+[[nodiscard]] inline Cache hand_cache(std::vector<Layer> layers) {
     Cache cache;
     cache.layers = std::move(layers);
     for (Layer& layer : cache.layers) layer.shape.n_layers = static_cast<int>(cache.layers.size());
@@ -52,13 +52,13 @@ inline Cache hand_cache(std::vector<Layer> layers) {
 using Rows = std::vector<std::vector<uint32_t>>;
 
 /// The rows that a policy keeps in each layer.
-inline std::vector<Rows> kept_by(const PolicySpec& spec, Cache& cache, int64_t budget) {
+[[nodiscard]] inline std::vector<Rows> kept_by(const PolicySpec& spec, Cache& cache, int64_t budget) {
     std::vector<Rows> kept;
     for (const Selection& selection : select_all(*spec.create(), cache, budget)) kept.push_back(selection.rows);
     return kept;
 }
 
-inline std::vector<Rows> kept_by(const char* policy, Cache& cache, int64_t budget) {
+[[nodiscard]] inline std::vector<Rows> kept_by(const char* policy, Cache& cache, int64_t budget) {
     return kept_by(parse_policy(policy), cache, budget);
 }
 

@@ -26,14 +26,14 @@ class ImportanceFile {
     ImportanceFile(const ImportanceFile&) = delete;
     ImportanceFile& operator=(const ImportanceFile&) = delete;
     ~ImportanceFile() { std::filesystem::remove(path_); }
-    std::string path() const { return path_.string(); }
+    [[nodiscard]] std::string path() const { return path_.string(); }
 
  private:
     std::filesystem::path path_;
 };
 
 /// Returns the path of a file for a model of this size, with some zeros. It is removed at exit.
-inline std::string importance_for(const ModelShape& shape) {
+[[nodiscard]] inline std::string importance_for(const ModelShape& shape) {
     static std::map<std::pair<int, int>, std::unique_ptr<ImportanceFile>> files;
     auto& file = files[{shape.n_layers, shape.n_heads}];
     if (!file) {
@@ -50,7 +50,7 @@ inline std::string importance_for(const ModelShape& shape) {
 }
 
 /// A policy with its defaults and the files that it requires, for a model of this size.
-inline PolicySpec usable(const Definition& definition, const ModelShape& shape) {
+[[nodiscard]] inline PolicySpec usable(const Definition& definition, const ModelShape& shape) {
     PolicySpec spec{&definition, ParameterValues(definition.parameters)};
     if (spec.values.has("importance")) spec.values.set("importance", importance_for(shape));
     if (spec.values.has("maps")) spec.values.set("maps", echo_maps_for(shape));

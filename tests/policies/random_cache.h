@@ -89,7 +89,7 @@ struct Layer {
     }
 
     /// Softmax weights of a query of head h over the first `visible` keys, by the definition.
-    std::vector<double> attention(int h, const float* query, int64_t visible) const {
+    [[nodiscard]] std::vector<double> attention(int h, const float* query, int64_t visible) const {
         const int64_t d = shape.head_dim;
         const float* of_group = keys.data() + h / shape.group() * n_tokens * d;
         std::vector<double> weights(static_cast<size_t>(visible));
@@ -111,7 +111,7 @@ struct Cache {
     std::vector<Layer> layers;
     std::vector<std::unique_ptr<LayerObservations>> observations;
 
-    RunContext context(int64_t budget) const {
+    [[nodiscard]] RunContext context(int64_t budget) const {
         RunContext context;
         context.shape = layers[0].shape;
         context.n_tokens = layers[0].n_tokens;
@@ -121,7 +121,7 @@ struct Cache {
     }
 
     /// Returns moments of the cache's own keys or values in the format of RunContext::calibration.
-    std::vector<double> moments(int layer, Projected which) const {
+    [[nodiscard]] std::vector<double> moments(int layer, Projected which) const {
         const Layer& of = layers[static_cast<size_t>(layer)];
         const auto& all = which == Projected::keys ? of.keys : of.values;
         const auto n = static_cast<size_t>(of.n_tokens), d = static_cast<size_t>(of.shape.head_dim);
@@ -151,7 +151,7 @@ struct Cache {
 
 /// Normally distributed queries and keys with features of real ones: sinks, a common component of queries, and similar
 /// heads.
-inline Cache random_cache(ModelShape shape, int64_t n_tokens, unsigned seed, int n_window = 64) {
+[[nodiscard]] inline Cache random_cache(ModelShape shape, int64_t n_tokens, unsigned seed, int n_window = 64) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
     Cache cache;
@@ -179,7 +179,7 @@ inline Cache random_cache(ModelShape shape, int64_t n_tokens, unsigned seed, int
 }
 
 /// The selections of a policy after begin(), made as by the engine.
-inline std::vector<Selection> select_all(Policy& policy, Cache& cache) {
+[[nodiscard]] inline std::vector<Selection> select_all(Policy& policy, Cache& cache) {
     std::vector<Selection> selections;
     DecidableLayers order;
     for (const auto& layer : cache.observations) {
@@ -191,7 +191,7 @@ inline std::vector<Selection> select_all(Policy& policy, Cache& cache) {
     return selections;
 }
 
-inline std::vector<Selection> select_all(Policy& policy, Cache& cache, int64_t budget) {
+[[nodiscard]] inline std::vector<Selection> select_all(Policy& policy, Cache& cache, int64_t budget) {
     policy.begin(cache.context(budget));
     return select_all(policy, cache);
 }

@@ -8,7 +8,7 @@
 namespace kvscope::policies::test {
 
 /// Number of stored numbers in a layer, counting blocks once.
-inline double numbers_of(const StoredLayer& layer, int head_dim) {
+[[nodiscard]] inline double numbers_of(const StoredLayer& layer, int head_dim) {
     double numbers = 0;
     for (const auto& block : layer.blocks) numbers += static_cast<double>(block->numbers.size());
     for (const StoredRow& row : layer.rows) {

@@ -17,19 +17,19 @@
 namespace kvscope::policies::throwaway {
 
 /// Returns element (row, j, c) of a view of f32 or bf16 entries with head size d.
-inline float element(const EntriesView& view, int row, int64_t j, int64_t c, int64_t d) {
+[[nodiscard]] inline float element(const EntriesView& view, int row, int64_t j, int64_t c, int64_t d) {
     const int64_t at = row * view.head_stride + j * d + c;
     if (view.dtype == kernels::DType::bf16) return kernels::to_float(static_cast<const kernels::bf16*>(view.data)[at]);
     return static_cast<const float*>(view.data)[at];
 }
 
-inline std::vector<uint32_t> all_of(int64_t n) {
+[[nodiscard]] inline std::vector<uint32_t> all_of(int64_t n) {
     std::vector<uint32_t> positions(static_cast<size_t>(n));
     std::iota(positions.begin(), positions.end(), 0u);
     return positions;
 }
 
-inline std::vector<uint32_t> best_of(const std::vector<float>& scores, int64_t count) {
+[[nodiscard]] inline std::vector<uint32_t> best_of(const std::vector<float>& scores, int64_t count) {
     std::vector<uint32_t> best(static_cast<size_t>(std::min<int64_t>(count, static_cast<int64_t>(scores.size()))));
     kernels::select_topk(scores.data(), static_cast<int64_t>(scores.size()), static_cast<int64_t>(best.size()),
                          best.data());
@@ -39,13 +39,13 @@ inline std::vector<uint32_t> best_of(const std::vector<float>& scores, int64_t c
 /// Keeps the first B entries of every row.
 class KeepFirst : public Policy {
  public:
-    Needs needs() const override {
+    [[nodiscard]] Needs needs() const override {
         Needs needs;
         needs.entries = true;
         return needs;
     }
     void begin(const RunContext& context) override { context_ = context; }
-    Selection select(LayerObservations& observations) override {
+    [[nodiscard]] Selection select(LayerObservations& observations) override {
         Selection selection;
         selection.rows.assign(static_cast<size_t>(context_.shape.n_kv_heads),
                               all_of(std::min(context_.budget, observations.n_tokens)));
@@ -62,7 +62,7 @@ class AppendsTokens : public KeepFirst {
  public:
     explicit AppendsTokens(const ParameterValues& values) : n_(values.integer("tokens")) {}
 
-    PassPlan plan(const RunContext& context) const override {
+    [[nodiscard]] PassPlan plan(const RunContext& context) const override {
         PassPlan plan;
         for (int64_t i = 0; i < n_; ++i) {
             plan.appended_ids.push_back(context.token_ids[static_cast<size_t>(i) % context.token_ids.size()]);
@@ -71,7 +71,7 @@ class AppendsTokens : public KeepFirst {
         return plan;
     }
 
-    Selection select(LayerObservations& observations) override {
+    [[nodiscard]] Selection select(LayerObservations& observations) override {
         const ModelShape& shape = observations.shape;
         const int64_t n = observations.n_tokens;
         Selection selection;
@@ -92,7 +92,7 @@ class AppendsTokens : public KeepFirst {
     }
 
     /// Softmax weights (N + i + 1) of appended query i over the prompt's keys and the appended ones up to its own.
-    static std::vector<double> attention(const LayerObservations& observations, int head, int64_t i) {
+    [[nodiscard]] static std::vector<double> attention(const LayerObservations& observations, int head, int64_t i) {
         const ModelShape& shape = observations.shape;
         const int64_t d = shape.head_dim, n = observations.n_tokens;
         const int group = head / shape.group();
@@ -123,19 +123,19 @@ class FiltersPrompt : public KeepFirst {
  public:
     explicit FiltersPrompt(const ParameterValues& values) : layer_(static_cast<int>(values.integer("layer"))) {}
 
-    Needs needs() const override {
+    [[nodiscard]] Needs needs() const override {
         Needs needs = KeepFirst::needs();
         needs.window_queries = 1;
         return needs;
     }
 
-    PassPlan plan(const RunContext& context) const override {
+    [[nodiscard]] PassPlan plan(const RunContext& context) const override {
         PassPlan plan;
         plan.filter_layer = std::min(layer_, context.shape.n_layers - 1);
         return plan;
     }
 
-    Selection select(LayerObservations& observations) override {
+    [[nodiscard]] Selection select(LayerObservations& observations) override {
         const ModelShape& shape = observations.shape;
         const int64_t n = observations.n_tokens, d = shape.head_dim;
         std::vector<float> scores(static_cast<size_t>(n), 0.0f);
@@ -162,20 +162,21 @@ class FiltersPrompt : public KeepFirst {
 /// Base of policies that store kept entries in parts.
 class StoresKept : public KeepFirst {
  public:
-    bool stores_parts() const override { return true; }
-    Selection select(LayerObservations& observations) final {
+    [[nodiscard]] bool stores_parts() const override { return true; }
+    [[nodiscard]] Selection select(LayerObservations& observations) final {
         Selection selection = kept(observations);
         selection.stored = described(observations, selection);
         return selection;
     }
 
  protected:
-    virtual Selection kept(LayerObservations& observations) { return KeepFirst::select(observations); }
-    virtual StoredLayer described(LayerObservations&, const Selection&) = 0;
+    [[nodiscard]] virtual Selection kept(LayerObservations& observations) { return KeepFirst::select(observations); }
+    [[nodiscard]] virtual StoredLayer described(LayerObservations&, const Selection&) = 0;
 };
 
 /// Gathers kept entries of one layer as f32 rows.
-inline std::vector<float> gathered(const EntriesView& view, int row, const std::vector<uint32_t>& kept, int64_t d) {
+[[nodiscard]] inline std::vector<float> gathered(const EntriesView& view, int row, const std::vector<uint32_t>& kept,
+                                                 int64_t d) {
     std::vector<float> out;
     for (uint32_t j : kept) {
         for (int64_t c = 0; c < d; ++c) out.push_back(element(view, row, j, c, d));
@@ -188,13 +189,13 @@ class StoresChannels : public StoresKept {
  public:
     explicit StoresChannels(const ParameterValues& values) : exact_(values.integer("exact")) {}
 
-    static std::vector<uint16_t> channels(int head_dim) {
+    [[nodiscard]] static std::vector<uint16_t> channels(int head_dim) {
         std::vector<uint16_t> channels;
         for (int c = 0; c < head_dim; c += 2) channels.push_back(static_cast<uint16_t>(c));
         return channels;
     }
 
-    StoredLayer described(LayerObservations& observations, const Selection& selection) override {
+    [[nodiscard]] StoredLayer described(LayerObservations& observations, const Selection& selection) override {
         const int d = observations.shape.head_dim;
         StoredLayer layer;
         for (const auto& kept : selection.rows) {
@@ -220,7 +221,7 @@ class StoresMapped : public StoresKept {
  public:
     explicit StoresMapped(const ParameterValues&) {}
 
-    StoredLayer described(LayerObservations& observations, const Selection& selection) override {
+    [[nodiscard]] StoredLayer described(LayerObservations& observations, const Selection& selection) override {
         const int d = observations.shape.head_dim;
         StoredLayer layer;
         for (size_t row = 0; row < selection.rows.size(); ++row) {
@@ -235,7 +236,7 @@ class StoresMapped : public StoresKept {
 
  private:
     /// Returns x_c and x_{d-1-c} as their sum (first part) and difference (second part).
-    static std::vector<StoredPart> parts(const std::vector<float>& vectors, int d) {
+    [[nodiscard]] static std::vector<StoredPart> parts(const std::vector<float>& vectors, int d) {
         const int half = d / 2;
         auto sum = std::make_shared<Matrix>(Matrix{half, d, std::vector<float>(static_cast<size_t>(half * d))});
         auto difference = std::make_shared<Matrix>(*sum);
@@ -265,13 +266,13 @@ class StoresShared : public StoresKept {
  public:
     explicit StoresShared(const ParameterValues&) {}
 
-    Needs needs() const override {
+    [[nodiscard]] Needs needs() const override {
         Needs needs = StoresKept::needs();
         needs.keys_before_rope = true;
         return needs;
     }
 
-    StoredLayer described(LayerObservations& observations, const Selection& selection) override {
+    [[nodiscard]] StoredLayer described(LayerObservations& observations, const Selection& selection) override {
         const int d = observations.shape.head_dim, heads = observations.shape.n_kv_heads;
         StoredLayer layer;
         const auto& kept = selection.rows[0];
@@ -297,8 +298,9 @@ class StoresShared : public StoresKept {
     }
 
  private:
-    static std::shared_ptr<const StoredBlock> block(const EntriesView& view, const std::vector<uint32_t>& positions,
-                                                    int heads, int d) {
+    [[nodiscard]] static std::shared_ptr<const StoredBlock> block(const EntriesView& view,
+                                                                  const std::vector<uint32_t>& positions, int heads,
+                                                                  int d) {
         auto block = std::make_shared<StoredBlock>();
         block->width = heads * d;
         for (const uint32_t position : positions)
@@ -307,7 +309,7 @@ class StoresShared : public StoresKept {
         return block;
     }
 
-    static StoredPart direction(std::vector<float> vectors, int d) {
+    [[nodiscard]] static StoredPart direction(std::vector<float> vectors, int d) {
         StoredPart part{.width = d};
         for (size_t at = 0; at < vectors.size(); at += static_cast<size_t>(d)) {
             double squares = 0;
@@ -326,7 +328,7 @@ class MergesPairs : public StoresKept {
  public:
     explicit MergesPairs(const ParameterValues&) {}
 
-    Selection kept(LayerObservations& observations) override {
+    [[nodiscard]] Selection kept(LayerObservations& observations) override {
         std::vector<uint32_t> last;
         const auto n = static_cast<uint32_t>(std::min(2 * context_.budget, observations.n_tokens));
         for (uint32_t i = 0; i < n; i += 2) last.push_back(std::min(i + 1, n - 1));
@@ -335,7 +337,7 @@ class MergesPairs : public StoresKept {
         return selection;
     }
 
-    StoredLayer described(LayerObservations& observations, const Selection& selection) override {
+    [[nodiscard]] StoredLayer described(LayerObservations& observations, const Selection& selection) override {
         const int d = observations.shape.head_dim;
         StoredLayer layer;
         for (size_t row = 0; row < selection.rows.size(); ++row) {
@@ -371,8 +373,8 @@ class MergesPairs : public StoresKept {
 class DropsLeastAttended : public KeepFirst {
  public:
     explicit DropsLeastAttended(const ParameterValues&) {}
-    bool acts_while_decoding() const override { return true; }
-    StepEvictions step(const StepObservations& observations) override {
+    [[nodiscard]] bool acts_while_decoding() const override { return true; }
+    [[nodiscard]] StepEvictions step(const StepObservations& observations) override {
         StepEvictions evictions;
         for (const StepObservations::Row& row : observations.rows) {
             evictions.emplace_back();
@@ -387,7 +389,7 @@ class DropsLeastAttended : public KeepFirst {
         return evictions;
     }
 
-    static float attention(const StepObservations::Row& row, size_t entry) {
+    [[nodiscard]] static float attention(const StepObservations::Row& row, size_t entry) {
         float sum = 0.0f;
         for (int q = 0; q < row.n_query_heads; ++q)
             sum += row.attention[static_cast<size_t>(q) * row.positions.size() + entry];
@@ -396,7 +398,7 @@ class DropsLeastAttended : public KeepFirst {
 };
 
 template <class Made>
-Definition definition(const char* name, std::vector<Parameter> parameters = {}) {
+[[nodiscard]] Definition definition(const char* name, std::vector<Parameter> parameters = {}) {
     return {.name = name,
             .title = name,
             .paper = "",
@@ -408,7 +410,7 @@ Definition definition(const char* name, std::vector<Parameter> parameters = {}) 
 }
 
 /// All these policies, with defaults for small models.
-inline const std::vector<Definition>& definitions() {
+[[nodiscard]] inline const std::vector<Definition>& definitions() {
     static const std::vector<Definition> all{
         definition<AppendsTokens>("appends-tokens",
                                   {integer_parameter("tokens", 3, {.low = 1}, "Number of appended tokens.")}),
@@ -424,7 +426,7 @@ inline const std::vector<Definition>& definitions() {
     return all;
 }
 
-inline PolicySpec spec(const char* name) {
+[[nodiscard]] inline PolicySpec spec(const char* name) {
     for (const Definition& candidate : definitions()) {
         if (candidate.name == name) return {&candidate, ParameterValues(candidate.parameters)};
     }

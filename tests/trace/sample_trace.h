@@ -37,8 +37,8 @@ namespace detail {
 class Random {
  public:
     explicit Random(std::uint32_t seed) : engine_(seed) {}
-    float next() { return static_cast<float>(engine_() >> 8) / 16777216.0F; }
-    std::vector<float> vector(std::size_t count) {
+    [[nodiscard]] float next() { return static_cast<float>(engine_() >> 8) / 16777216.0F; }
+    [[nodiscard]] std::vector<float> vector(std::size_t count) {
         std::vector<float> out(count);
         for (float& value : out) value = next();
         return out;
@@ -48,10 +48,10 @@ class Random {
     std::mt19937 engine_;
 };
 
-inline std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+[[nodiscard]] inline std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 // JSD of two distributions in nats.
-inline float jsd(const float* p, const float* q, std::size_t n) {
+[[nodiscard]] inline float jsd(const float* p, const float* q, std::size_t n) {
     double sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const double m = 0.5 * (p[i] + q[i]);
@@ -62,8 +62,8 @@ inline float jsd(const float* p, const float* q, std::size_t n) {
 }
 
 // (L, rows, rows) JSD between the rows of each layer of (L, rows, N), over the first `prefix` tokens.
-inline std::vector<float> head_jsd(const std::vector<float>& values, std::size_t layers, std::size_t rows,
-                                   std::size_t n, std::size_t prefix) {
+[[nodiscard]] inline std::vector<float> head_jsd(const std::vector<float>& values, std::size_t layers, std::size_t rows,
+                                                 std::size_t n, std::size_t prefix) {
     std::vector<float> normalised(values.size(), 0.0F);
     for (std::size_t r = 0; r < layers * rows; ++r) {
         const auto begin = values.begin() + static_cast<std::ptrdiff_t>(r * n);
@@ -84,8 +84,8 @@ inline std::vector<float> head_jsd(const std::vector<float>& values, std::size_t
 }
 
 // (L, heads, d) contributions whose sum in each head is the layer's similarity.
-inline std::vector<float> modes(Random& random, const std::vector<float>& similarities, std::int64_t heads,
-                                std::int64_t d) {
+[[nodiscard]] inline std::vector<float> modes(Random& random, const std::vector<float>& similarities,
+                                              std::int64_t heads, std::int64_t d) {
     std::vector<float> out;
     for (const float similarity : similarities) {
         for (std::int64_t head = 0; head < heads; ++head) {
@@ -98,7 +98,7 @@ inline std::vector<float> modes(Random& random, const std::vector<float>& simila
 }
 
 // (matrices, rows, rows), symmetric, in [-0.5, 0.5), diagonal 1.
-inline std::vector<float> cosines(Random& random, std::int64_t matrices, std::int64_t rows) {
+[[nodiscard]] inline std::vector<float> cosines(Random& random, std::int64_t matrices, std::int64_t rows) {
     std::vector<float> out(size(matrices * rows * rows), 1.0F);
     for (std::int64_t m = 0; m < matrices; ++m)
         for (std::int64_t a = 0; a < rows; ++a)
@@ -124,7 +124,7 @@ inline void add_projection_measures(PromptRecord& p, const Options& o) {
 
 }  // namespace detail
 
-inline ModelRecord model(const Options& o = {}) {
+[[nodiscard]] inline ModelRecord model(const Options& o = {}) {
     detail::Random random(1);
     ModelRecord m;
     m.name = "sample";
@@ -156,7 +156,7 @@ inline ModelRecord model(const Options& o = {}) {
 }
 
 /// `question` counts from 0. Prompts from 1 on share the context of prompt 0.
-inline PromptRecord prompt(const Options& o = {}, int question = 0) {
+[[nodiscard]] inline PromptRecord prompt(const Options& o = {}, int question = 0) {
     detail::Random random(2);
     const bool asked = o.n_questions > 1;
     const auto layers = detail::size(o.n_layers);
@@ -205,7 +205,7 @@ inline PromptRecord prompt(const Options& o = {}, int question = 0) {
 }
 
 /// The run of the policy `full`.
-inline RunRecord full_run(const Options& o, const PromptRecord& p) {
+[[nodiscard]] inline RunRecord full_run(const Options& o, const PromptRecord& p) {
     const auto layers = detail::size(o.n_layers);
     const auto rows = detail::size(o.n_kv_heads);
     const auto n = detail::size(p.visible_tokens());
@@ -236,8 +236,8 @@ inline RunRecord full_run(const Options& o, const PromptRecord& p) {
 }
 
 /// Keeps, in every row, the window and the best random scores, `budget` entries in total.
-inline RunRecord selecting_run(const Options& o, const PromptRecord& p, const std::string& policy,
-                               std::int64_t budget) {
+[[nodiscard]] inline RunRecord selecting_run(const Options& o, const PromptRecord& p, const std::string& policy,
+                                             std::int64_t budget) {
     detail::Random random(static_cast<std::uint32_t>(100 + budget));
     RunRecord r = full_run(o, p);
     const auto layers = detail::size(o.n_layers);
@@ -300,7 +300,7 @@ inline RunRecord selecting_run(const Options& o, const PromptRecord& p, const st
 
 /// full, two runs of snapkv, one of aperturekv (f64 scores, head_jsd), one with merged entries in isolated mode, one
 /// with dropped channels, one failed.
-inline std::vector<RunRecord> runs(const Options& o, const PromptRecord& p) {
+[[nodiscard]] inline std::vector<RunRecord> runs(const Options& o, const PromptRecord& p) {
     const auto layers = detail::size(o.n_layers);
     const auto rows = detail::size(o.n_kv_heads);
     const auto n = detail::size(p.visible_tokens());
@@ -390,7 +390,7 @@ inline void write_parts(Writer& writer, const Options& o = {}) {
 
 /// Results of a needle task with two lengths and two depths: full answers all, snapkv at 24 those of length 100, at 48
 /// all except one, aperturekv with another window none and fails in one.
-inline std::vector<ResultRow> results() {
+[[nodiscard]] inline std::vector<ResultRow> results() {
     std::vector<ResultRow> rows;
     for (const std::int64_t length : {100, 200}) {
         for (const double depth : {0.1, 0.9}) {
@@ -457,7 +457,7 @@ class TemporaryFolder {
         std::filesystem::remove_all(path_, ignored);
     }
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-    std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+    [[nodiscard]] std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
  private:
     std::filesystem::path path_;

@@ -13,13 +13,14 @@ inline constexpr unsigned cudaEventDisableTiming = 2, cudaStreamNonBlocking = 1,
 
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetLastError();
-const char* cudaGetErrorString(cudaError_t error);
-const char* cudaGetErrorName(cudaError_t error);
-cudaError_t cudaMalloc(void** memory, size_t bytes);
-cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned flags);
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event);
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
-cudaError_t cudaEventSynchronize(cudaEvent_t event);
+[[nodiscard]] const char* cudaGetErrorString(cudaError_t error);
+[[nodiscard]] const char* cudaGetErrorName(cudaError_t error);
+[[nodiscard]] cudaError_t cudaMalloc(void** memory, size_t bytes);
+[[nodiscard]] cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned flags);
+[[nodiscard]] cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                                          cudaStream_t stream);
+[[nodiscard]] cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+[[nodiscard]] cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event);
+[[nodiscard]] cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+[[nodiscard]] cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+[[nodiscard]] cudaError_t cudaEventSynchronize(cudaEvent_t event);
