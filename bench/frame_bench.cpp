@@ -58,7 +58,7 @@ uint64_t idle_frames(kvscope::gui::Window& window, kvscope::gui::App& app, doubl
             if (!settled) settled_at = window.n_frames() + 1;
             return app.frame();
         },
-        [] { return true; });
+        [&] { app.unseen_frame(); }, [] { return true; });
     clock.join();
     return window.n_frames() - settled_at;
 }
@@ -100,7 +100,7 @@ void drag_what_ifs(kvscope::gui::Window& window, kvscope::gui::App& app) {
         for (const auto& key : app.session().all_runs()) {
             const std::string policy = app.session().attributes(key).policy;
             if (policy == "full" || !policies.insert(policy).second) continue;
-            app.session().select_run(key);
+            app.session().selection.select_run(key);
             kvscope::gui::LiveWhatIf what_if;
             const auto times = drag_budget(window, app, what_if);
             fmt::print("what-if {}, {}: median {:.0f} ms until all views are redrawn, 90 % below {:.0f} ms\n", policy,
