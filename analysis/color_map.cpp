@@ -12,7 +12,7 @@ constexpr Rgb from_hex(uint32_t hex) {
 }
 
 /// Viridis by Nathaniel Smith and Stefan van der Walt (public domain, CC0).
-constexpr std::array<uint32_t, 256> kViridis = {
+constexpr std::array<uint32_t, 256> viridis_colors = {
     0x440154, 0x440256, 0x450457, 0x450559, 0x46075A, 0x46085C, 0x460A5D, 0x460B5E, 0x470D60, 0x470E61, 0x471063,
     0x471164, 0x471365, 0x481467, 0x481668, 0x481769, 0x48186A, 0x481A6C, 0x481B6D, 0x481C6E, 0x481D6F, 0x481F70,
     0x482071, 0x482173, 0x482374, 0x482475, 0x482576, 0x482677, 0x482878, 0x482979, 0x472A7A, 0x472C7A, 0x472D7B,
@@ -38,19 +38,19 @@ constexpr std::array<uint32_t, 256> kViridis = {
     0xDDE318, 0xDFE318, 0xE2E418, 0xE5E419, 0xE7E419, 0xEAE51A, 0xECE51B, 0xEFE51C, 0xF1E51D, 0xF4E61E, 0xF6E620,
     0xF8E621, 0xFBE723, 0xFDE725};
 
-constexpr size_t kAnchors = 11;  // number of given colors in a diverging map
+constexpr size_t n_anchors = 11;  // number of given colors in a diverging map
 
 /// ColorBrewer's RdBu (Cynthia Brewer) from blue to red. Other colors are interpolated linearly.
-constexpr std::array<uint32_t, kAnchors> kBlueWhiteRed = {0x053061, 0x2166AC, 0x4393C3, 0x92C5DE, 0xD1E5F0, 0xF7F7F7,
-                                                          0xFDDBC7, 0xF4A582, 0xD6604D, 0xB2182B, 0x67001F};
+constexpr std::array<uint32_t, n_anchors> blue_white_red_anchors = {
+    0x053061, 0x2166AC, 0x4393C3, 0x92C5DE, 0xD1E5F0, 0xF7F7F7, 0xFDDBC7, 0xF4A582, 0xD6604D, 0xB2182B, 0x67001F};
 /// RdBu's hues with a dark middle, for dark backgrounds.
-constexpr std::array<uint32_t, kAnchors> kBlueDarkRed = {0xB5E0FF, 0x7CC4F5, 0x4DA3DE, 0x3579AE, 0x24506F, 0x14161A,
-                                                         0x6B2F2A, 0xA8463A, 0xDB6350, 0xF58E78, 0xFFC2B3};
-constexpr size_t kDivergingSize = 251;  // odd, with 25 steps between adjacent anchors
+constexpr std::array<uint32_t, n_anchors> blue_dark_red_anchors = {
+    0xB5E0FF, 0x7CC4F5, 0x4DA3DE, 0x3579AE, 0x24506F, 0x14161A, 0x6B2F2A, 0xA8463A, 0xDB6350, 0xF58E78, 0xFFC2B3};
+constexpr size_t diverging_size = 251;  // odd, with 25 steps between adjacent anchors
 
 constexpr std::array<Rgb, 256> viridis_table(bool reversed) {
     std::array<Rgb, 256> table{};
-    for (size_t i = 0; i < table.size(); ++i) table[i] = from_hex(kViridis[reversed ? table.size() - 1 - i : i]);
+    for (size_t i = 0; i < table.size(); ++i) table[i] = from_hex(viridis_colors[reversed ? table.size() - 1 - i : i]);
     return table;
 }
 
@@ -58,11 +58,11 @@ constexpr uint8_t between(uint8_t a, uint8_t b, size_t step, size_t n_steps) {
     return static_cast<uint8_t>((a * (n_steps - step) + b * step + n_steps / 2) / n_steps);
 }
 
-constexpr std::array<Rgb, kDivergingSize> diverging_table(const std::array<uint32_t, kAnchors>& anchors) {
-    constexpr size_t n_steps = (kDivergingSize - 1) / (kAnchors - 1);
-    std::array<Rgb, kDivergingSize> table{};
+constexpr std::array<Rgb, diverging_size> diverging_table(const std::array<uint32_t, n_anchors>& anchors) {
+    constexpr size_t n_steps = (diverging_size - 1) / (n_anchors - 1);
+    std::array<Rgb, diverging_size> table{};
     for (size_t i = 0; i < table.size(); ++i) {
-        const size_t anchor = std::min(i / n_steps, kAnchors - 2);
+        const size_t anchor = std::min(i / n_steps, n_anchors - 2);
         const size_t step = i - anchor * n_steps;
         const Rgb a = from_hex(anchors[anchor]);
         const Rgb b = from_hex(anchors[anchor + 1]);
@@ -72,29 +72,29 @@ constexpr std::array<Rgb, kDivergingSize> diverging_table(const std::array<uint3
     return table;
 }
 
-constexpr std::array<Rgb, 256> kViridisTable = viridis_table(false);
-constexpr std::array<Rgb, 256> kViridisReversedTable = viridis_table(true);
-constexpr std::array<Rgb, kDivergingSize> kDivergingTable = diverging_table(kBlueWhiteRed);
-constexpr std::array<Rgb, kDivergingSize> kDarkDivergingTable = diverging_table(kBlueDarkRed);
+constexpr std::array<Rgb, 256> viridis_map = viridis_table(false);
+constexpr std::array<Rgb, 256> viridis_reversed_map = viridis_table(true);
+constexpr std::array<Rgb, diverging_size> diverging_map = diverging_table(blue_white_red_anchors);
+constexpr std::array<Rgb, diverging_size> dark_diverging_map = diverging_table(blue_dark_red_anchors);
 
-constexpr std::array<Rgb, 7> kOkabeIto = {from_hex(0xE69F00), from_hex(0x56B4E9), from_hex(0x009E73),
-                                          from_hex(0xD55E00), from_hex(0x0072B2), from_hex(0xCC79A7),
-                                          from_hex(0xF0E442)};
+constexpr std::array<Rgb, 7> okabe_ito_colors = {from_hex(0xE69F00), from_hex(0x56B4E9), from_hex(0x009E73),
+                                                 from_hex(0xD55E00), from_hex(0x0072B2), from_hex(0xCC79A7),
+                                                 from_hex(0xF0E442)};
 
 }  // namespace
 
 std::span<const Rgb> color_table(ColorMap map) {
     switch (map) {
         case ColorMap::viridis:
-            return kViridisTable;
+            return viridis_map;
         case ColorMap::viridis_reversed:
-            return kViridisReversedTable;
+            return viridis_reversed_map;
         case ColorMap::blue_white_red:
-            return kDivergingTable;
+            return diverging_map;
         case ColorMap::blue_dark_red:
-            return kDarkDivergingTable;
+            return dark_diverging_map;
     }
-    return kViridisTable;
+    return viridis_map;
 }
 
 Rgb color_at(ColorMap map, double t) {
@@ -126,6 +126,6 @@ std::string_view color_map_name(ColorMap map) {
     return "";
 }
 
-std::span<const Rgb> okabe_ito() { return kOkabeIto; }
+std::span<const Rgb> okabe_ito() { return okabe_ito_colors; }
 
 }  // namespace kvscope::analysis

@@ -8,7 +8,8 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr std::array<std::string_view, 4> kWithout = {"run", "budget", "kl_stderr_over_steps", "kl_steps"};
+constexpr std::array<std::string_view, 4> columns_without_difference = {"run", "budget", "kl_stderr_over_steps",
+                                                                        "kl_steps"};
 
 bool is_number(const Cell& cell) {
     if (const auto* real = std::get_if<double>(&cell)) return std::isfinite(*real);
@@ -24,7 +25,8 @@ double real(const Cell& cell) {
 
 bool has_meaningful_difference(const Column& column) {
     return column.type != ColumnType::text &&
-           std::find(kWithout.begin(), kWithout.end(), column.name) == kWithout.end();
+           std::find(columns_without_difference.begin(), columns_without_difference.end(), column.name) ==
+               columns_without_difference.end();
 }
 
 Column difference_column(const Column& column) {

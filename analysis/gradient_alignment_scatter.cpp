@@ -16,7 +16,7 @@ namespace {
 using trace::Place;
 namespace measured = trace::schema::prompt;
 
-constexpr std::array<const char*, 3> kVectors = {"c11", "c12", "c22"};
+constexpr std::array<const char*, 3> vector_names = {"c11", "c12", "c22"};
 
 /// Cosines of c11, c12 and c22 with the loss gradient, each (L, H).
 struct Alignment {
@@ -54,7 +54,7 @@ double largest_cosine(const Alignment& alignment, const std::vector<int>& layers
 
 Axis cosine_axis(size_t vector, double limit) {
     Axis axis;
-    axis.title = fmt::format("cos(E, {})", kVectors[vector]);
+    axis.title = fmt::format("cos(E, {})", vector_names[vector]);
     axis.min = -limit;
     axis.max = limit;
     return axis;
@@ -100,7 +100,7 @@ Figure make_gradient_alignment_figure(const trace::Reader& reader, const FigureO
     for (const auto& [x, y] : pairs) {
         Panel panel;
         (narrow ? panel.row : panel.column) = figure.panels.size();
-        panel.title = fmt::format("{} and {}", kVectors[x], kVectors[y]);
+        panel.title = fmt::format("{} and {}", vector_names[x], vector_names[y]);
         panel.x = cosine_axis(x, limit);
         panel.y = cosine_axis(y, limit);
         panel.shapes.emplace_back(diagonal(limit, x == 1 || y == 1));
@@ -123,7 +123,7 @@ Figure make_gradient_alignment_figure(const trace::Reader& reader, const FigureO
 Table alignment_numbers(const trace::Reader& reader, const FigureOptions& options, const std::vector<int>& layers) {
     const Alignment alignment = read_alignment(reader, options);
     std::vector<std::variant<SubjectKey, Column>> columns = {SubjectKey::layer, SubjectKey::head};
-    for (const char* vector : kVectors)
+    for (const char* vector : vector_names)
         columns.emplace_back(
             Column{fmt::format("cos_{}", vector), fmt::format("cos(E, {})", vector), "", ColumnType::real, 4});
     SubjectTable table(

@@ -11,7 +11,7 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr double kHeadMm = 2.6;
+constexpr double head_mm = 2.6;
 
 HeatMap heat_map(const HeadMap& of, const std::vector<int>& layers) {
     HeatMap map;
@@ -59,7 +59,7 @@ Figure head_maps_figure(const trace::Reader& reader, const FigureOptions& option
     std::vector<int> runs;
     size_t most_rows = 1;
     for (const HeadMap& map : maps) most_rows = std::max(most_rows, map.n_rows);
-    lay_out_maps(figure, maps.size(), maps.size() < 3 || is_narrow_figure(options) ? 1 : 2, most_rows, kHeadMm, 4);
+    lay_out_maps(figure, maps.size(), maps.size() < 3 || is_narrow_figure(options) ? 1 : 2, most_rows, head_mm, 4);
     figure.width_mm = figure.columns == 1 ? 84 : 174;
     figure.shared_y = std::all_of(maps.begin(), maps.end(), [&](const HeadMap& map) {
         const auto granularity = [&](int run) { return reader.run(options.prompt, run).granularity; };

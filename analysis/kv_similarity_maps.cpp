@@ -18,8 +18,8 @@ namespace {
 using trace::Place;
 namespace prompt_schema = trace::schema::prompt;
 
-constexpr size_t kMapsBesideEachOther = 8;
-constexpr std::array<const char*, 2> kNames = {"Keys", "Values"};
+constexpr size_t most_maps_in_row = 8;
+constexpr std::array<const char*, 2> part_names = {"Keys", "Values"};
 
 struct Cosines {
     size_t n = 0;
@@ -107,7 +107,7 @@ Figure make_layer_similarity(const trace::Reader& reader, const FigureOptions& o
     for (size_t part = 0; part < 2; ++part) {
         Panel& panel = figure.panels.emplace_back(panel_of(map_of(cosines, part, 0, layers), layer_axis(layers)));
         (narrow ? panel.row : panel.column) = part;
-        panel.title = kNames[part];
+        panel.title = part_names[part];
     }
     add_scale(figure);
     figure.caption =
@@ -138,7 +138,7 @@ Figure make_head_similarity_figure(const trace::Reader& reader, const FigureOpti
     Figure figure;
     figure.title = "Similarity of keys and of values between the heads of a layer";
     figure.width_mm = layers.size() <= 2 ? 84 : 174;
-    figure.columns = std::min(layers.size(), kMapsBesideEachOther);
+    figure.columns = std::min(layers.size(), most_maps_in_row);
     const size_t rows_of_part = (layers.size() + figure.columns - 1) / figure.columns;
     figure.rows = 2 * rows_of_part;
     figure.shared_x = figure.shared_y = true;
@@ -149,7 +149,7 @@ Figure make_head_similarity_figure(const trace::Reader& reader, const FigureOpti
                 panel_of(map_of(cosines, part, static_cast<size_t>(layers[i]), heads), axis));
             panel.row = part * rows_of_part + i / figure.columns;
             panel.column = i % figure.columns;
-            panel.title = fmt::format("{}, layer {}", kNames[part], layers[i]);
+            panel.title = fmt::format("{}, layer {}", part_names[part], layers[i]);
             panel.subject.layer = layers[i];
         }
     }

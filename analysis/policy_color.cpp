@@ -28,7 +28,7 @@ struct Named {
 /// Simulated annealing maximized the smallest CIEDE2000 distance between the demo's twelve policies for normal,
 /// deuteranope and protanope vision. Replacements on dark backgrounds differ by at most 14 degrees in hue. Their
 /// contrast is at least 3, and at least 2.2 for shades. Tests check the distances.
-constexpr std::array<Named, 27> kNamed = {
+constexpr std::array<Named, 27> named_colors = {
     {{"streaming-llm", {{0xff, 0x96, 0x00}, 65, 30}, {{0xff, 0xb4, 0x00}, 60, -30}},
      {"h2o", {{0x5a, 0xa5, 0xff}, 65, 45}, {{0x87, 0xb4, 0xff}, 50, -55}},
      {"snapkv", {{0x00, 0xc3, 0x96}, 70, 40}, {{0x78, 0xe1, 0xb4}, 60, -60}},
@@ -58,7 +58,7 @@ constexpr std::array<Named, 27> kNamed = {
      {"minicache", {{0x96, 0x00, 0x0f}, 60, 60}, {{0xd2, 0x0f, 0x2d}, 55, 75}}}};
 
 /// Colors of policies that are not in the list.
-constexpr std::array<Rgb, 5> kOthers = {
+constexpr std::array<Rgb, 5> other_colors = {
     {{0xc3, 0x87, 0x00}, {0x87, 0x78, 0xff}, {0xf0, 0x96, 0x96}, {0x3c, 0x3c, 0x5a}, {0x87, 0xd2, 0xc3}}};
 
 /// FNV-1a, which gives equal results on all machines.
@@ -69,7 +69,7 @@ uint64_t hash_of(std::string_view text) {
 }
 
 Shades shades_of(Rgb color) {
-    for (const Named& named : kNamed) {
+    for (const Named& named : named_colors) {
         if (named.on_paper.color == color) return named.on_paper;
     }
     return {color};
@@ -92,7 +92,7 @@ Rgb paler(Rgb color) { return paler(shades_of(color)); }
 Rgb darker(Rgb color) { return darker(shades_of(color)); }
 
 std::optional<Rgb> policy_color_on_dark(Rgb color) {
-    for (const Named& named : kNamed) {
+    for (const Named& named : named_colors) {
         if (color == named.on_paper.color) return named.on_dark.color;
         if (color == paler(named.on_paper)) return mixed(named.on_dark.color, 255, named.on_dark.white);
         if (color == darker(named.on_paper))
@@ -102,10 +102,10 @@ std::optional<Rgb> policy_color_on_dark(Rgb color) {
 }
 
 Rgb policy_color(std::string_view policy) {
-    for (const Named& named : kNamed) {
+    for (const Named& named : named_colors) {
         if (named.policy == policy) return named.on_paper.color;
     }
-    return kOthers[hash_of(policy) % kOthers.size()];
+    return other_colors[hash_of(policy) % other_colors.size()];
 }
 
 }  // namespace kvscope::analysis

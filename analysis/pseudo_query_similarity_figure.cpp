@@ -11,9 +11,9 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr double kLaneMm = 2.2;  // width for one prompt in one condition, after or before RoPE
-constexpr double kGapMm = 1.6;   // gap between conditions
-constexpr Rgb kAnyPrompt{90, 90, 90};
+constexpr double prompt_lane_mm = 2.2;    // width for one prompt in one condition, after or before RoPE
+constexpr double condition_gap_mm = 1.6;  // gap between conditions
+constexpr Rgb any_prompt_color{90, 90, 90};
 
 struct Side {
     const char* name;
@@ -23,8 +23,8 @@ struct Side {
     bool is_filled;
 };
 
-constexpr Side kSides[] = {{"after RoPE", &PseudoQueries::after_rope, Dash::solid, Marker::circle, true},
-                           {"before RoPE", &PseudoQueries::before_rope, Dash::dashed, Marker::square, false}};
+constexpr Side rope_sides[] = {{"after RoPE", &PseudoQueries::after_rope, Dash::solid, Marker::circle, true},
+                               {"before RoPE", &PseudoQueries::before_rope, Dash::dashed, Marker::square, false}};
 
 bool is_in_place(const PromptQueries& prompt, const PseudoQueries& one) {
     return one.drawn_below == 0 && one.start == prompt.n_tokens;
@@ -54,7 +54,7 @@ std::string label_of(const PromptQueries& prompt, const PseudoQueries& one) {
 LineStyle style_of(size_t prompt, size_t side, size_t n_prompts) {
     const auto colors = okabe_ito();
     const size_t color = n_prompts == 1 ? side : prompt;
-    return {colors[color % colors.size()], kSides[side].dash, kSides[side].marker, 1.0};
+    return {colors[color % colors.size()], rope_sides[side].dash, rope_sides[side].marker, 1.0};
 }
 
 void add_box(Panel& panel, const std::string& label, const std::vector<double>& values, double y, double half,
@@ -100,20 +100,20 @@ Panel conditions(std::span<const PromptQueries> prompts) {
     panel.y.min = -0.5;
     panel.y.max = static_cast<double>(first.size()) - 0.5;
     panel.y.reversed = true;
-    const double lane_mm = kLaneMm * static_cast<double>(2 * prompts.size());
-    const double lanes = lane_mm / (lane_mm + kGapMm);  // as a share of a condition's unit
+    const double lane_mm = prompt_lane_mm * static_cast<double>(2 * prompts.size());
+    const double lanes = lane_mm / (lane_mm + condition_gap_mm);  // as a share of a condition's unit
     const double lane = lanes / static_cast<double>(2 * prompts.size());
     for (size_t i = 0; i < first.size(); ++i) {
         const auto y = static_cast<double>(i);
         panel.y.ticks.push_back({y, label_of(prompts.front(), first[i])});
         for (size_t p = 0; p < prompts.size(); ++p) {
-            for (size_t side = 0; side < std::size(kSides); ++side) {
-                const auto& values = prompts[p].conditions.at(i).*kSides[side].values;
+            for (size_t side = 0; side < std::size(rope_sides); ++side) {
+                const auto& values = prompts[p].conditions.at(i).*rope_sides[side].values;
                 const double at = y - lanes / 2 + lane * (static_cast<double>(2 * p + side) + 0.5);
                 const LineStyle style = style_of(p, side, prompts.size());
-                const std::string label = fmt::format("{}, {}", prompts[p].prompt, kSides[side].name);
+                const std::string label = fmt::format("{}, {}", prompts[p].prompt, rope_sides[side].name);
                 if (values.size() > 1)
-                    add_box(panel, label, values, at, 0.36 * lane, style, kSides[side].is_filled);
+                    add_box(panel, label, values, at, 0.36 * lane, style, rope_sides[side].is_filled);
                 else
                     panel.shapes.emplace_back(Scatter{label, {values.at(0)}, {at}, style.marker, 3.6, style.color});
             }
@@ -131,13 +131,13 @@ Panel curves(std::span<const PromptQueries> prompts) {
     panel.x.whole_numbers = true;
     double farthest = 1;
     for (size_t p = 0; p < prompts.size(); ++p) {
-        for (size_t side = 0; side < std::size(kSides); ++side) {
+        for (size_t side = 0; side < std::size(rope_sides); ++side) {
             Line line;
-            line.label = fmt::format("{}, {}", prompts[p].prompt, kSides[side].name);
+            line.label = fmt::format("{}, {}", prompts[p].prompt, rope_sides[side].name);
             line.style = style_of(p, side, prompts.size());
             for (const PseudoQueries& one : prompts[p].curve) {
                 line.x.push_back(static_cast<double>(prompts[p].n_tokens - one.start));
-                line.y.push_back(mean_of(one.*kSides[side].values));
+                line.y.push_back(mean_of(one.*rope_sides[side].values));
                 farthest = std::max(farthest, line.x.back());
             }
             panel.shapes.emplace_back(std::move(line));
@@ -153,7 +153,7 @@ Axis similarity_axis(std::span<const PromptQueries> prompts) {
     for (const PromptQueries& prompt : prompts) {
         for (const auto* group : {&prompt.conditions, &prompt.curve}) {
             for (const PseudoQueries& one : *group) {
-                for (const Side& side : kSides) {
+                for (const Side& side : rope_sides) {
                     const auto& values = one.*side.values;
                     least = std::min(least, *std::min_element(values.begin(), values.end()));
                 }
@@ -177,7 +177,7 @@ std::vector<Cell> cells_of(const PromptQueries& prompt, const PseudoQueries& one
                             : fmt::format("{}–{}", one.start, one.start + prompt.n_answer - 1),
         static_cast<int64_t>(one.after_rope.size())};
     std::vector<Cell> boxes;
-    for (const Side& side : kSides) {
+    for (const Side& side : rope_sides) {
         const auto& values = one.*side.values;
         cells.emplace_back(mean_of(values));
         if (values.size() < 2) {
@@ -233,7 +233,8 @@ Figure pseudo_query_figure(std::span<const PromptQueries> prompts) {
     Panel left = conditions(prompts);
     left.x = similarity_axis(prompts);
     const auto n = static_cast<double>(left.y.ticks.size());
-    figure.panel_height_mm = std::max(42.0, n * (kGapMm + kLaneMm * static_cast<double>(2 * prompts.size())));
+    figure.panel_height_mm =
+        std::max(42.0, n * (condition_gap_mm + prompt_lane_mm * static_cast<double>(2 * prompts.size())));
     figure.width_mm = 120;
     figure.panels.push_back(std::move(left));
     if (has_curve) {
@@ -249,10 +250,10 @@ Figure pseudo_query_figure(std::span<const PromptQueries> prompts) {
         figure.legend.push_back(
             {fmt::format("{} ({} tokens)", prompts[p].prompt, prompts[p].n_tokens), LegendEntry::Symbol::line, style});
     }
-    for (size_t side = 0; side < std::size(kSides); ++side) {
+    for (size_t side = 0; side < std::size(rope_sides); ++side) {
         LineStyle style = style_of(0, side, prompts.size());
-        if (prompts.size() > 1) style.color = kAnyPrompt;
-        figure.legend.push_back({kSides[side].name, LegendEntry::Symbol::line, style});
+        if (prompts.size() > 1) style.color = any_prompt_color;
+        figure.legend.push_back({rope_sides[side].name, LegendEntry::Symbol::line, style});
     }
     return figure;
 }

@@ -16,7 +16,7 @@ namespace {
 
 using trace::RunAttributes;
 
-constexpr double kSameShare = 2e-3;  // budgets given as shares are rounded to whole entries
+constexpr double same_share_distance = 2e-3;  // budgets given as shares are rounded to whole entries
 
 bool same_policy(const RunAttributes& a, const RunAttributes& b) {
     return a.policy == b.policy && a.parameters_json == b.parameters_json;
@@ -47,7 +47,7 @@ std::vector<RunPair> pair_runs(std::span<const RunAttributes* const> a, std::spa
             return same_policy(x, y) && (same_budget(x, y) || is_full(x)) && x.granularity == y.granularity;
         },
         [](const auto& x, const auto& y) {
-            return same_policy(x, y) && std::abs(x.budget_fraction - y.budget_fraction) < kSameShare;
+            return same_policy(x, y) && std::abs(x.budget_fraction - y.budget_fraction) < same_share_distance;
         },
         [](const auto& x, const auto& y) { return x.policy == y.policy && same_asked_budget(x, y); },
         [](const auto& x, const auto& y) { return x.policy == y.policy && same_budget(x, y); }};

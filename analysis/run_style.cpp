@@ -17,12 +17,12 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr Rgb kBlack{0, 0, 0};
-constexpr Rgb kGrey{90, 90, 90};
-constexpr std::array kDashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::dash_dotted};
-constexpr size_t kShades = 3;
-constexpr size_t kAttempts = 64;  // to find a color with an unused shade
-constexpr std::array kMarkers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
+constexpr Rgb black{0, 0, 0};
+constexpr Rgb budget_legend_color{90, 90, 90};
+constexpr std::array dashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::dash_dotted};
+constexpr size_t n_shades = 3;
+constexpr size_t most_attempts = 64;  // to find a color with an unused shade
+constexpr std::array markers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
 
 template <class T>
 size_t place_of(std::vector<T>& known, const T& value) {
@@ -36,9 +36,9 @@ size_t place_of(std::vector<T>& known, const T& value) {
 std::string method(const trace::RunAttributes& run) { return run.policy + '\n' + run.parameters_json; }
 
 Rgb shade(Rgb color, size_t i) {
-    if (i % kShades == 0) return color;
-    if (i % kShades == 1) return paler(color);
-    return color == kBlack ? Rgb{76, 76, 76} : darker(color);
+    if (i % n_shades == 0) return color;
+    if (i % n_shades == 1) return paler(color);
+    return color == black ? Rgb{76, 76, 76} : darker(color);
 }
 
 /// Colors of a trace's methods. The first method of a policy has the policy's color, the next two have shades of it.
@@ -49,10 +49,10 @@ class MethodColors {
         const std::string name = method(run);
         if (const auto known = colors_.find(name); known != colors_.end()) return known->second;
         Rgb base;
-        for (size_t attempt = n_methods_[run.policy]++ / kShades, last = attempt + kAttempts;; ++attempt) {
+        for (size_t attempt = n_methods_[run.policy]++ / n_shades, last = attempt + most_attempts;; ++attempt) {
             base = policy_color(attempt == 0 ? run.policy : fmt::format("{} {}", run.policy, attempt));
             // Policies outside the list may share a color as long as it has an unused shade.
-            if (n_shades_[{base.r, base.g, base.b}] < kShades || attempt == last) break;
+            if (n_shades_[{base.r, base.g, base.b}] < n_shades || attempt == last) break;
         }
         const size_t n_alike = n_shades_[{base.r, base.g, base.b}]++;
         return colors_.emplace(name, shade(base, n_alike)).first->second;
@@ -104,13 +104,13 @@ std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
     for (const trace::RunAttributes& run : runs) {
         LineStyle style;
         if (is_full(run)) {
-            style.color = kBlack;
+            style.color = black;
             style.marker = Marker::circle;
         } else {
             const size_t budget = place_of(budgets, budget_sort_key(run));
             style.color = colors.of(run);
-            style.dash = kDashes[budget % kDashes.size()];
-            style.marker = kMarkers[budget % kMarkers.size()];
+            style.dash = dashes[budget % dashes.size()];
+            style.marker = markers[budget % markers.size()];
         }
         styles.push_back(style);
     }
@@ -211,7 +211,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
     }
     for (const auto& [size, i] : by_size) {
         LineStyle style = styles[i];
-        style.color = kGrey;
+        style.color = budget_legend_color;
         legend.push_back({budget_text(runs[i]), LegendEntry::Symbol::line, style});
     }
     return legend;

@@ -20,8 +20,8 @@ std::string as_path(const std::filesystem::path& path) {
 }  // namespace
 
 std::string shell_quoted(std::string_view word) {
-    constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-    if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
+    constexpr std::string_view unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (!word.empty() && word.find_first_not_of(unquoted) == std::string_view::npos) return std::string(word);
     std::string quoted = "'";
     for (const char c : word) {
         const auto byte = static_cast<unsigned char>(c);

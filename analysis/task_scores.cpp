@@ -60,7 +60,7 @@ double TaskGroup::budget_share() const {
 
 namespace {
 
-constexpr std::string_view kBytesOf = "bytes of ";
+constexpr std::string_view bytes_prefix = "bytes of ";
 
 /// A setting's budget as the user gave it: a number of entries, or a share if the entries differ by sample.
 struct AskedBudget {
@@ -98,7 +98,7 @@ std::string budget_text(const AskedBudget& asked, const std::vector<double>& sha
         for (const double share : shares)
             if (asked.holds(share)) return policies::share_label(share);
     if (asked.is_share()) return policies::share_label(asked.share());
-    return fmt::format("{}{}", asked.of_bytes ? kBytesOf : "", *asked.entries.begin());
+    return fmt::format("{}{}", asked.of_bytes ? bytes_prefix : "", *asked.entries.begin());
 }
 
 }  // namespace
@@ -143,8 +143,8 @@ std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace
 
 std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups) {
     const auto place_of = [](const std::string& budget) {
-        const bool of_bytes = budget.starts_with(kBytesOf);
-        const std::string_view text = std::string_view(budget).substr(of_bytes ? kBytesOf.size() : 0);
+        const bool of_bytes = budget.starts_with(bytes_prefix);
+        const std::string_view text = std::string_view(budget).substr(of_bytes ? bytes_prefix.size() : 0);
         double number = 0;
         std::from_chars(text.data(), text.data() + text.size(), number);
         return std::pair(budget.ends_with('%') ? 2 : of_bytes ? 1 : 0, number);

@@ -11,7 +11,7 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr const char* kMinus = "\u2212";
+constexpr const char* minus_sign = "\u2212";
 
 /// Returns the smallest step of 1, 2 or 5 (or 4) times a power of ten that gives at most max_ticks ticks.
 double round_step(const Axis& axis, size_t max_ticks) {
@@ -47,7 +47,7 @@ std::string label_of(double value, int decimals) {
         text = fmt::format("{:.{}f}", size, decimals);
     }
     const bool is_zero = text.find_first_not_of("0.") == std::string::npos;
-    return value < 0 && !is_zero ? kMinus + text : text;
+    return value < 0 && !is_zero ? minus_sign + text : text;
 }
 
 Ticks linear_ticks(const Axis& axis, size_t max_ticks) {

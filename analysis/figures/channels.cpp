@@ -14,8 +14,8 @@ namespace {
 
 namespace schema = trace::schema::run;
 
-constexpr double kLayerMm = 1.2;
-constexpr double kLightest = 0.3;  // lighter colors are invisible on white
+constexpr double layer_mm = 1.2;
+constexpr double lightest_color = 0.3;  // lighter colors are invisible on white
 
 struct Run {
     int index = 0;
@@ -90,7 +90,7 @@ std::string note_of(const Run& run, const std::vector<int>& layers) {
 ColorScale scale_of(const std::vector<Run>& runs, bool is_share) {
     ColorScale scale;
     scale.title = "Heads that keep the channel";
-    scale.map_begin = kLightest;
+    scale.map_begin = lightest_color;
     scale.background_label = "none";
     scale.min = 1;
     for (const Run& run : runs) scale.max = std::max(scale.max, static_cast<double>(run.n_rows));
@@ -114,7 +114,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "channels";
     figure.title = "Number of heads that keep each key channel";
-    lay_out_maps(figure, runs.size(), runs.size() < 3 || is_narrow_figure(options) ? 1 : 2, layers.size(), kLayerMm);
+    lay_out_maps(figure, runs.size(), runs.size() < 3 || is_narrow_figure(options) ? 1 : 2, layers.size(), layer_mm);
     figure.shared_y = true;
     figure.width_mm = figure.columns == 1 ? 84 : 174;
     figure.color_scales.push_back(scale_of(runs, is_share));

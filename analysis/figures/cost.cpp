@@ -15,9 +15,9 @@
 namespace kvscope::analysis::cost_file {
 namespace {
 
-constexpr double kDecades = 2;      ///< Axes over more decades are logarithmic.
-constexpr double kOneValue = 1e-4;  ///< Points with a smaller relative distance count as one value.
-constexpr double kMostEmpty = 0.5;  ///< share of an axis from zero that may be empty before the first point
+constexpr double most_linear_decades = 2;    ///< Axes over more decades are logarithmic.
+constexpr double one_value_distance = 1e-4;  ///< Points with a smaller relative distance count as one value.
+constexpr double most_empty_share = 0.5;     ///< share of an axis from zero that may be empty before the first point
 
 struct Point {
     ShownRun run;
@@ -123,15 +123,16 @@ Axis axis_of(const Column& column, const std::vector<double>& values) {
     axis.title = column.title.empty() ? column.name : column.title;
     axis.unit = column.unit;
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    if (*least > 0 && *most / *least > std::pow(10, kDecades)) {
+    if (*least > 0 && *most / *least > std::pow(10, most_linear_decades)) {
         axis.scale = Scale::logarithmic;
         axis.min = *least / 1.6;
         axis.max = *most * 1.6;
         return axis;
     }
-    const bool is_one_value = *most - *least <= kOneValue * std::max(std::abs(*least), std::abs(*most));
-    const bool is_far_from_zero = std::min(std::abs(*least), std::abs(*most)) > kMostEmpty * std::max(-*least, *most) &&
-                                  (*least > 0 || *most < 0);
+    const bool is_one_value = *most - *least <= one_value_distance * std::max(std::abs(*least), std::abs(*most));
+    const bool is_far_from_zero =
+        std::min(std::abs(*least), std::abs(*most)) > most_empty_share * std::max(-*least, *most) &&
+        (*least > 0 || *most < 0);
     const double span = is_far_from_zero ? *most - *least : std::max(*most, 0.0) - std::min(*least, 0.0);
     axis.min = is_far_from_zero || *least < 0 ? *least - 0.06 * span : 0;
     axis.max = is_far_from_zero || *most > 0 ? *most + 0.06 * span : 0;

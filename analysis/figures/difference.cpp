@@ -18,11 +18,12 @@ namespace {
 
 enum class Source { heads, classes };
 
-constexpr std::array<const char*, 4> kClassNames = {"neither", "both", "only A", "only B"};
-constexpr uint8_t kBoth = 0, kOnlyA = 1, kOnlyB = 2;  ///< ids of the map's classes; `neither` is the background
-constexpr Rgb kBothColor{0xb8, 0xb8, 0xb8};
-constexpr Rgb kOnlyAColor{0xb2, 0x18, 0x2b};
-constexpr Rgb kOnlyBColor{0x21, 0x66, 0xac};
+constexpr std::array<const char*, 4> class_names = {"neither", "both", "only A", "only B"};
+constexpr uint8_t kept_by_both = 0, kept_by_a = 1,
+                  kept_by_b = 2;  ///< ids of the map's classes; `neither` is the background
+constexpr Rgb both_color{0xb8, 0xb8, 0xb8};
+constexpr Rgb a_color{0xb2, 0x18, 0x2b};
+constexpr Rgb b_color{0x21, 0x66, 0xac};
 
 Source source_from_name(const std::string& name) {
     if (name.empty() || name == "heads") return Source::heads;
@@ -59,8 +60,8 @@ struct Pair {
 
     uint8_t kind(size_t layer, size_t token) const {
         const size_t i = layer * n_tokens + token;
-        if (a.holding[i] > 0) return b.holding[i] > 0 ? kBoth : kOnlyA;
-        return b.holding[i] > 0 ? kOnlyB : Categories::none;
+        if (a.holding[i] > 0) return b.holding[i] > 0 ? kept_by_both : kept_by_a;
+        return b.holding[i] > 0 ? kept_by_b : Categories::none;
     }
 };
 
@@ -129,7 +130,7 @@ void add_heads(Figure& figure, Panel& panel, const Pair& pair, const std::vector
 void add_classes(Figure& figure, Panel& panel, const Pair& pair, const std::vector<int>& layers) {
     Categories map;
     set_map_extent(map, layers.size(), pair.n_tokens);
-    map.classes = {{kClassNames[1], kBothColor}, {kClassNames[2], kOnlyAColor}, {kClassNames[3], kOnlyBColor}};
+    map.classes = {{class_names[1], both_color}, {class_names[2], a_color}, {class_names[3], b_color}};
     for (const int layer : layers) {
         for (size_t token = 0; token < pair.n_tokens; ++token) {
             map.ids.push_back(pair.kind(static_cast<size_t>(layer), token));
@@ -205,7 +206,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
         for (size_t token = 0; token < pair.n_tokens; ++token) {
             const uint8_t kind = pair.kind(l, token);
             if (kind == Categories::none) continue;
-            const Cell what = source == Source::classes ? Cell(std::string(kClassNames[kind + size_t{1}]))
+            const Cell what = source == Source::classes ? Cell(std::string(class_names[kind + size_t{1}]))
                                                         : Cell(pair.difference(l, token));
             SubjectPair of{{.run = pair.a.index, .layer = layer, .token = static_cast<int>(token)}, {}};
             of.b = of.a;

@@ -13,8 +13,8 @@
 namespace kvscope::analysis::head_statistics_file {
 namespace {
 
-constexpr double kHeadMm = 3.2;
-constexpr double kPanelMm = 90;
+constexpr double head_mm = 3.2;
+constexpr double most_panel_mm = 90;
 
 struct Statistics {
     std::vector<int> layers;
@@ -79,7 +79,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     figure.title = "Focus of each KV head's window attention";
     figure.rows = 2;
     figure.shared_x = true;
-    figure.panel_height_mm = std::clamp(kHeadMm * static_cast<double>(statistics.n_heads), 8.0, kPanelMm);
+    figure.panel_height_mm = std::clamp(head_mm * static_cast<double>(statistics.n_heads), 8.0, most_panel_mm);
     add_map(figure, statistics, "Standard deviation", "", &HeadStatistics::deviation);
     add_map(figure, statistics, "Entropy", "nats", &HeadStatistics::entropy);
     const trace::PromptAttributes& prompt = reader.prompt(options.prompt);

@@ -14,8 +14,8 @@
 namespace kvscope::analysis::merging_file {
 namespace {
 
-constexpr double kLayerMm = 0.7;
-constexpr double kLightest = 0.15;  // lighter colors are invisible on white
+constexpr double layer_mm = 0.7;
+constexpr double lightest_color = 0.15;  // lighter colors are invisible on white
 
 struct Run {
     int index = 0;
@@ -77,12 +77,12 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "merging";
     figure.title = "Tokens that share an entry";
-    lay_out_maps(figure, runs.size(), 1, layers.size(), kLayerMm);
+    lay_out_maps(figure, runs.size(), 1, layers.size(), layer_mm);
     figure.width_mm = 174;
 
     ColorScale scale;
     scale.title = "Tokens in the entry";
-    scale.map_begin = kLightest;
+    scale.map_begin = lightest_color;
     scale.scale = Scale::logarithmic;
     scale.min = 1;
     scale.max = 2;

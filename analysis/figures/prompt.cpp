@@ -17,15 +17,15 @@
 namespace kvscope::analysis::prompt_file {
 namespace {
 
-constexpr double kCellMm = 1.49;  // width of a character in the figures' monospaced font
-constexpr double kLineMm = 3.5;
-constexpr double kPageMm = 174;
-constexpr double kPageHeightMm = 230;  // A4 without margins and caption
-constexpr double kBelowMm = 12;        // color bar with its numbers
-constexpr double kTitleMm = 6;         // above each row of runs
-constexpr double kMarginMm = 12;       // space for the token numbers
-constexpr size_t kMostColumns = 3;
-constexpr Rgb kNotKept{150, 150, 150};
+constexpr double character_mm = 1.49;  // width of a character in the figures' monospaced font
+constexpr double line_mm = 3.5;
+constexpr double page_width_mm = 174;
+constexpr double page_height_mm = 230;   // A4 without margins and caption
+constexpr double color_bar_mm = 12;      // color bar with its numbers
+constexpr double title_mm = 6;           // above each row of runs
+constexpr double token_numbers_mm = 12;  // space for the token numbers
+constexpr size_t most_columns = 3;
+constexpr Rgb not_kept_color{150, 150, 150};
 
 /// Number of layers and number of heads that keep each token (N). Each of n tokens in an entry counts as 1/n.
 struct Counts {
@@ -70,20 +70,21 @@ std::vector<int> shown_runs(const trace::Reader& reader, const FigureOptions& op
 Arrangement arrange(const trace::Reader& reader, const FigureOptions& options) {
     std::vector<int> runs = shown_runs(reader, options);
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
-    const size_t columns = std::min(runs.size(), kMostColumns);
-    const double width_mm = options.width_mm > 0 ? options.width_mm : kPageMm;
-    const double height_mm = options.height_mm > 0 ? options.height_mm : kPageHeightMm;
+    const size_t columns = std::min(runs.size(), most_columns);
+    const double width_mm = options.width_mm > 0 ? options.width_mm : page_width_mm;
+    const double height_mm = options.height_mm > 0 ? options.height_mm : page_height_mm;
     const auto n = static_cast<double>(columns);
-    const auto characters = static_cast<size_t>(std::max((width_mm - kMarginMm - 3 * n) / n / kCellMm, 8.0));
+    const auto characters =
+        static_cast<size_t>(std::max((width_mm - token_numbers_mm - 3 * n) / n / character_mm, 8.0));
     Arrangement all{std::move(runs), n_tokens, columns, characters,
                     BrokenText(reader.token_text(options.prompt), n_tokens, characters)};
     const size_t n_lines = all.text.n_lines();
-    const double room_mm = height_mm - kBelowMm;
-    const auto most_lines = static_cast<size_t>(std::max((room_mm - kTitleMm) / kLineMm, 1.0));
+    const double room_mm = height_mm - color_bar_mm;
+    const auto most_lines = static_cast<size_t>(std::max((room_mm - title_mm) / line_mm, 1.0));
     all.pages_a_run = (n_lines + most_lines - 1) / most_lines;
     all.lines_a_page = (n_lines + all.pages_a_run - 1) / all.pages_a_run;
     if (all.pages_a_run == 1) {
-        const double row_mm = static_cast<double>(n_lines) * kLineMm + kTitleMm;
+        const double row_mm = static_cast<double>(n_lines) * line_mm + title_mm;
         all.rows_a_page = std::clamp<size_t>(static_cast<size_t>(room_mm / row_mm), 1, all.n_rows());
     }
     return all;
@@ -125,7 +126,7 @@ void count_in_one_unit(Shown& shown, const FigureOptions& options) {
 }
 
 Rgb ink_of(const ColorScale& scale, double value) {
-    if (!(value > 0)) return kNotKept;
+    if (!(value > 0)) return not_kept_color;
     return ink_on(color_at(scale.map, position_on_scale(scale, value)));
 }
 
@@ -258,8 +259,8 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
             figure.panels.push_back(std::move(panel));
         }
     }
-    figure.width_mm = kPageMm;
-    figure.panel_height_mm = kLineMm * static_cast<double>(arrangement.lines_a_page);
+    figure.width_mm = page_width_mm;
+    figure.panel_height_mm = line_mm * static_cast<double>(arrangement.lines_a_page);
     figure.caption = fmt::format(
         "The prompt's {} tokens. The background color shows how many {} keep each token. Gray tokens are not kept.",
         format_count(static_cast<int64_t>(arrangement.n_tokens)),

@@ -21,8 +21,8 @@ namespace {
 using trace::Place;
 namespace schema = trace::schema;
 
-constexpr int kLayersShown = 4;
-constexpr int kHeadsShown = 9;
+constexpr int n_layers_shown = 4;
+constexpr int n_heads_shown = 9;
 
 enum class Source { matrices, mean_by_layer };
 
@@ -47,10 +47,10 @@ Choice chosen(const trace::Reader& reader, const FigureOptions& options, Source 
     const auto n_heads = static_cast<int>(reader.model().n_heads);
     const bool all = source == Source::mean_by_layer;
     Choice choice;
-    choice.layers = options.layers.empty() ? evenly_spaced(n_layers, all ? n_layers : kLayersShown)
+    choice.layers = options.layers.empty() ? evenly_spaced(n_layers, all ? n_layers : n_layers_shown)
                                            : chosen_layers(reader, options);
     choice.heads =
-        options.heads.empty() ? evenly_spaced(n_heads, all ? n_heads : kHeadsShown) : chosen_heads(reader, options);
+        options.heads.empty() ? evenly_spaced(n_heads, all ? n_heads : n_heads_shown) : chosen_heads(reader, options);
     choice.window = reader.prompt(options.prompt).window;
     choice.n_tokens = reader.prompt(options.prompt).visible_tokens();
     return choice;

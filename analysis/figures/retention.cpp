@@ -16,10 +16,10 @@
 namespace kvscope::analysis::retention_file {
 namespace {
 
-constexpr size_t kRunsInOneColumn = 8;  // more runs need two columns to fit on a page
-constexpr double kLayerMm = 0.55;
-constexpr double kLightest = 0.3;       // lighter colors are invisible on white
-constexpr double kLightestPart = 0.12;  // for fractions of merged entries, which cover large areas
+constexpr size_t runs_in_one_column = 8;  // more runs need two columns to fit on a page
+constexpr double layer_mm = 0.55;
+constexpr double lightest_color = 0.3;             // lighter colors are invisible on white
+constexpr double lightest_color_of_merged = 0.12;  // for fractions of merged entries, which cover large areas
 
 struct Run {
     int index = 0;
@@ -43,7 +43,7 @@ std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& opt
 
 /// Returns one column per budget if all policies have equally many budgets; otherwise 1 or 2.
 size_t columns_for(const std::vector<Run>& runs, const FigureOptions& options) {
-    if (runs.size() <= kRunsInOneColumn || is_narrow_figure(options)) return 1;
+    if (runs.size() <= runs_in_one_column || is_narrow_figure(options)) return 1;
     const auto same_method = [](const Run& a, const Run& b) {
         return a.attributes.policy == b.attributes.policy &&
                a.attributes.parameters_json == b.attributes.parameters_json;
@@ -75,7 +75,7 @@ bool merges(const std::vector<Run>& runs) {
 
 ColorScale color_scale(const std::vector<Run>& runs, size_t most, bool is_share) {
     ColorScale scale;
-    scale.map_begin = kLightest;
+    scale.map_begin = lightest_color;
     scale.background_label = "none";
     if (is_share) {
         scale.title = "Share of heads that keep the token";
@@ -103,7 +103,7 @@ ColorScale merging_scale(const std::vector<Run>& runs, size_t most, bool is_shar
         least = std::min(least, of_head * smallest_positive_count(run.counts));
     }
     begin_log_scale_at(scale, least);
-    scale.map_begin = kLightestPart;
+    scale.map_begin = lightest_color_of_merged;
     return scale;
 }
 
@@ -136,7 +136,7 @@ Figure make(const trace::Reader& reader, const FigureOptions& options) {
     Figure figure;
     figure.name = "retention";
     figure.title = "Number of heads that keep each token";
-    lay_out_maps(figure, runs.size(), columns_for(runs, options), layers.size(), kLayerMm);
+    lay_out_maps(figure, runs.size(), columns_for(runs, options), layers.size(), layer_mm);
     figure.shared_y = true;
     figure.width_mm = 174;
 

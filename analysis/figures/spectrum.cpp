@@ -21,21 +21,22 @@ namespace {
 using trace::Place;
 namespace schema = trace::schema;
 
-constexpr int kLayersShown = 6;
-constexpr double kNothing = 1e-9;    // relative to the largest eigenvalue; smaller eigenvalues are rounding errors
-constexpr double kWhole = 1 - 1e-4;  // share of the eigenvalues' sum after which further ranks are not drawn
+constexpr int n_layers_shown = 6;
+constexpr double least_relative_eigenvalue =
+    1e-9;                                 // relative to the largest eigenvalue; smaller eigenvalues are rounding errors
+constexpr double drawn_share = 1 - 1e-4;  // share of the eigenvalues' sum after which further ranks are not drawn
 
 enum class Source { eigenvalues, cumulative, adjacent, contribution, layer_similarity, head_similarity, alignment };
 
-constexpr std::array<const char*, 7> kSources = {"eigenvalues",      "cumulative",      "adjacent", "contribution",
-                                                 "layer-similarity", "head-similarity", "alignment"};
+constexpr std::array<const char*, 7> source_names = {"eigenvalues",      "cumulative",      "adjacent", "contribution",
+                                                     "layer-similarity", "head-similarity", "alignment"};
 
 Source source_from_name(const std::string& name) {
     if (name.empty()) return Source::eigenvalues;
-    for (size_t i = 0; i < kSources.size(); ++i)
-        if (name == kSources[i]) return static_cast<Source>(i);
+    for (size_t i = 0; i < source_names.size(); ++i)
+        if (name == source_names[i]) return static_cast<Source>(i);
     throw FigureError(
-        fmt::format("the figure spectrum has no source '{}'; it has {}", name, fmt::join(kSources, ", ")));
+        fmt::format("the figure spectrum has no source '{}'; it has {}", name, fmt::join(source_names, ", ")));
 }
 
 bool can_inspect_as_model(Source source) { return source == Source::eigenvalues || source == Source::cumulative; }
@@ -77,7 +78,7 @@ std::array<Projection, 3> projections() {
 
 std::vector<int> shown_layers(const trace::Reader& reader, const FigureOptions& options, bool all) {
     const auto n_layers = static_cast<int>(reader.model().n_layers);
-    return options.layers.empty() && !all ? evenly_spaced(n_layers, kLayersShown) : chosen_layers(reader, options);
+    return options.layers.empty() && !all ? evenly_spaced(n_layers, n_layers_shown) : chosen_layers(reader, options);
 }
 
 void check(const trace::Reader& reader, const FigureOptions& options) {
@@ -250,11 +251,11 @@ Line line_of(const Spectrum& spectrum, const Projection& projection, Source sour
     line.label = fmt::format("layer {}", spectrum.layer);
     line.subject = spectrum.subject(projection);
     line.style.width_pt = 0.8;
-    const double least = kNothing * (spectrum.values.empty() ? 0.0 : spectrum.values.front());
+    const double least = least_relative_eigenvalue * (spectrum.values.empty() ? 0.0 : spectrum.values.front());
     for (size_t i = 0; i < spectrum.values.size(); ++i) {
         double value = spectrum.values[i];
         if (source == Source::cumulative) {
-            if (value < kWhole) last = std::max(last, i + 2);
+            if (value < drawn_share) last = std::max(last, i + 2);
             value *= 100;
         } else if (source == Source::eigenvalues && !(value > least)) {
             value = std::numeric_limits<double>::quiet_NaN();
@@ -474,7 +475,7 @@ FigureDefinition spectrum_figure() {
           "contribution: each mode's part of this cosine; layer-similarity, head-similarity: cosines of a token's keys "
           "and values between layers, or between the heads of a layer; alignment: cosines of c11, c12 and c22 with the "
           "loss gradient",
-          {kSources.begin(), kSources.end()}},
+          {source_names.begin(), source_names.end()}},
          {"layers", "default: six, evenly spaced; for adjacent and layer-similarity all"},
          {"heads",
           "query heads whose projections are shown, with the KV heads that they use; default: whole layers",

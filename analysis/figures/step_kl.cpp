@@ -18,12 +18,12 @@
 namespace kvscope::analysis::step_kl_file {
 namespace {
 
-constexpr double kFloor = 1e-6;  // nats; smaller divergences are rounding errors
-constexpr double kCurvesMm = 48;
-constexpr double kRowMm = 3;  // row height of the map below the curves; leaves space for labels
-constexpr double kLeastMapMm = 9;
-constexpr Rgb kAgree{0xe4, 0xe4, 0xe4};
-constexpr Rgb kDiffer{0xd5, 0x5e, 0x00};
+constexpr double least_divergence_nats = 1e-6;  // nats; smaller divergences are rounding errors
+constexpr double curves_height_mm = 48;
+constexpr double map_row_mm = 3;  // row height of the map below the curves; leaves space for labels
+constexpr double least_map_mm = 9;
+constexpr Rgb agreement_color{0xe4, 0xe4, 0xe4};
+constexpr Rgb disagreement_color{0xd5, 0x5e, 0x00};
 
 enum class Source { linear, logarithmic };
 
@@ -104,18 +104,19 @@ Panel curves(const Runs& all, Source source) {
         for (size_t step = 0; step < run.kl.size(); ++step) {
             const auto value = static_cast<double>(run.kl[step]);
             line.x.push_back(static_cast<double>(step));
-            line.y.push_back(source == Source::logarithmic && !std::isnan(value) ? std::max(value, kFloor) : value);
+            line.y.push_back(
+                source == Source::logarithmic && !std::isnan(value) ? std::max(value, least_divergence_nats) : value);
             if (std::isfinite(value)) largest = std::max(largest, value);
         }
         panel.shapes.emplace_back(std::move(line));
     }
     if (source == Source::logarithmic) {
         panel.y.scale = Scale::logarithmic;
-        panel.y.min = kFloor;
-        panel.y.max = std::max(largest * 1.5, kFloor * 10);
+        panel.y.min = least_divergence_nats;
+        panel.y.max = std::max(largest * 1.5, least_divergence_nats * 10);
     } else {
         panel.y.min = 0;
-        panel.y.max = std::max(largest * 1.06, kFloor);
+        panel.y.max = std::max(largest * 1.06, least_divergence_nats);
     }
     return panel;
 }
@@ -149,7 +150,8 @@ Panel class_map(const std::vector<Categories::Class>& classes, const std::vector
     return panel;
 }
 
-const std::vector<Categories::Class> agreement_classes = {{"same greedy token", kAgree}, {"another token", kDiffer}};
+const std::vector<Categories::Class> agreement_classes = {{"same greedy token", agreement_color},
+                                                          {"another token", disagreement_color}};
 
 Panel agreement(const Runs& all) {
     std::vector<MapRow> rows;
@@ -166,8 +168,8 @@ Figure two_panels(Panel curves, Panel map, size_t n_rows) {
     figure.width_mm = 174;
     figure.rows = 2;
     figure.shared_x = true;
-    figure.panel_height_mm = kCurvesMm;
-    figure.row_heights = {kCurvesMm, std::max(kRowMm * static_cast<double>(n_rows), kLeastMapMm)};
+    figure.panel_height_mm = curves_height_mm;
+    figure.row_heights = {curves_height_mm, std::max(map_row_mm * static_cast<double>(n_rows), least_map_mm)};
     figure.panels.push_back(std::move(curves));
     figure.panels.push_back(std::move(map));
     return figure;
@@ -270,14 +272,14 @@ Panel difference_curves(const std::vector<Pair>& pairs) {
         }
         panel.shapes.emplace_back(std::move(line));
     }
-    panel.y = difference_axis(measure, measure_unit, std::max(farthest, kFloor));
+    panel.y = difference_axis(measure, measure_unit, std::max(farthest, least_divergence_nats));
     panel.shapes.emplace_back(zero_line());
     return panel;
 }
 
-const std::vector<Categories::Class> difference_classes = {{"both agree with full", kAgree},
+const std::vector<Categories::Class> difference_classes = {{"both agree with full", agreement_color},
                                                            {"only A", {0x00, 0x9e, 0x73}},
-                                                           {"only B", kDiffer},
+                                                           {"only B", disagreement_color},
                                                            {"neither", {0x6e, 0x6e, 0x6e}}};
 
 Panel difference_agreement(const std::vector<Pair>& pairs) {

@@ -21,12 +21,12 @@
 namespace kvscope::analysis::task_scores_file {
 namespace {
 
-constexpr double kRowMm = 4.5;
-constexpr double kColumnMm = 24;  // width of "58.3 [45.0, 70.0]"
-constexpr double kNameMm = 42;
-constexpr double kCellMm = 6;  // cell of a map of depths
-constexpr double kCurvesMm = 60;
-constexpr size_t kMostPanels = 24;
+constexpr double row_mm = 4.5;
+constexpr double column_mm = 24;  // width of "58.3 [45.0, 70.0]"
+constexpr double name_mm = 42;
+constexpr double depth_cell_mm = 6;  // cell of a map of depths
+constexpr double curves_mm = 60;
+constexpr size_t most_panels = 24;
 
 struct Scores {
     std::string task;
@@ -134,7 +134,7 @@ Source source_from_name(const std::string& name) {
 
 /// Reduces the maps to the last budget if there are too many and no runs were chosen.
 void choose_maps(Scores& scores, const FigureOptions& options) {
-    if (!options.runs.empty() || scores.groups.size() <= kMostPanels) return;
+    if (!options.runs.empty() || scores.groups.size() <= most_panels) return;
     std::erase_if(scores.groups, [&](const TaskGroup& group) {
         return group.policy != "full" && group.budget != scores.budgets.back();
     });
@@ -153,11 +153,11 @@ void check_maps(const Scores& scores) {
         if (std::isnan(row.depth))
             throw NothingToShow("the source depths needs a task with needles, and this task has none");
     }
-    if (scores.groups.size() > kMostPanels)
+    if (scores.groups.size() > most_panels)
         throw FigureError(fmt::format(
             "{} settings and budgets are too many for one figure, which has at most {} maps; choose some runs, for "
             "example \"{} @ {}\"",
-            scores.groups.size(), kMostPanels, scores.groups.back().setting, scores.groups.back().budget));
+            scores.groups.size(), most_panels, scores.groups.back().setting, scores.groups.back().budget));
 }
 
 Scores checked_scores(const trace::Reader& reader, const FigureOptions& options) {
@@ -251,8 +251,8 @@ void make_table(Figure& figure, const Scores& scores) {
     for (auto& label : labels) panel.shapes.emplace_back(std::move(label));
     figure.panels.push_back(std::move(panel));
     figure.color_scales.push_back(per_cent());
-    figure.panel_height_mm = kRowMm * static_cast<double>(scores.settings.size());
-    figure.width_mm = std::clamp(kNameMm + kColumnMm * static_cast<double>(scores.budgets.size()), 84.0, 174.0);
+    figure.panel_height_mm = row_mm * static_cast<double>(scores.settings.size());
+    figure.width_mm = std::clamp(name_mm + column_mm * static_cast<double>(scores.budgets.size()), 84.0, 174.0);
 }
 
 double number_of(const std::string& budget) {
@@ -346,7 +346,7 @@ void make_curves(Figure& figure, const Scores& scores) {
     panel.x.max = high_end * margin;
     for (const auto& [place, budget] : ticks) panel.x.ticks.push_back({place, budget});
     figure.panels.push_back(std::move(panel));
-    figure.panel_height_mm = kCurvesMm;
+    figure.panel_height_mm = curves_mm;
     figure.width_mm = 120;
 }
 
@@ -397,7 +397,7 @@ void make_depths(Figure& figure, const Scores& scores) {
         figure.panels.push_back(std::move(panel));
     }
     figure.color_scales.push_back(per_cent());
-    figure.panel_height_mm = kCellMm * static_cast<double>(depths.size());
+    figure.panel_height_mm = depth_cell_mm * static_cast<double>(depths.size());
     figure.width_mm = figure.columns < 3 ? 84 : 174;
 }
 

@@ -12,7 +12,7 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 double percentile(const std::vector<double>& ascending, double share) {
     const double rank = share * static_cast<double>(ascending.size() - 1);
@@ -31,7 +31,7 @@ LogitDivergence logit_divergence(std::span<const float> step_kl, std::span<const
     LogitDivergence d;
     d.n_steps = step_kl.size();
     if (d.n_steps == 0) {
-        d.kl_mean = d.kl_stderr = d.kl_median = d.kl_p95 = d.kl_max = d.agreement = kNaN;
+        d.kl_mean = d.kl_stderr = d.kl_median = d.kl_p95 = d.kl_max = d.agreement = not_a_number;
         return d;
     }
     std::vector<double> kl(step_kl.begin(), step_kl.end());
@@ -40,14 +40,14 @@ LogitDivergence logit_divergence(std::span<const float> step_kl, std::span<const
     d.kl_mean = std::accumulate(kl.begin(), kl.end(), 0.0) / n;
     double squares = 0;
     for (const double value : kl) squares += (value - d.kl_mean) * (value - d.kl_mean);
-    d.kl_stderr = kl.size() < 2 ? kNaN : std::sqrt(squares / (n - 1) / n);
+    d.kl_stderr = kl.size() < 2 ? not_a_number : std::sqrt(squares / (n - 1) / n);
     if (known) {
         std::sort(kl.begin(), kl.end());
         d.kl_median = percentile(kl, 0.5);
         d.kl_p95 = percentile(kl, 0.95);
         d.kl_max = kl.back();
     } else {
-        d.kl_median = d.kl_p95 = d.kl_max = kNaN;
+        d.kl_median = d.kl_p95 = d.kl_max = not_a_number;
     }
     const auto n_agree = std::count_if(step_agreement.begin(), step_agreement.end(), [](uint8_t a) { return a != 0; });
     d.agreement = static_cast<double>(n_agree) / n;

@@ -20,7 +20,7 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr std::array<std::string_view, 6> kFormatNames = {"text", "csv", "md", "tex", "json", "jsonl"};
+constexpr std::array<std::string_view, 6> format_names = {"text", "csv", "md", "tex", "json", "jsonl"};
 
 void check_shape(const Table& table) {
     for (size_t r = 0; r < table.rows.size(); ++r) {
@@ -367,17 +367,17 @@ Table safe_for_spreadsheets(Table table) {
 TableFormat table_format_from_name(std::string_view name) {
     if (name == "markdown") return TableFormat::markdown;
     if (name == "latex") return TableFormat::latex;
-    const auto found = std::find(kFormatNames.begin(), kFormatNames.end(), name);
-    if (found == kFormatNames.end()) {
+    const auto found = std::find(format_names.begin(), format_names.end(), name);
+    if (found == format_names.end()) {
         throw std::invalid_argument(
-            fmt::format("unknown table format '{}'; known formats: {}", name, fmt::join(kFormatNames, ", ")));
+            fmt::format("unknown table format '{}'; known formats: {}", name, fmt::join(format_names, ", ")));
     }
     constexpr std::array formats = {TableFormat::text,  TableFormat::csv,  TableFormat::markdown,
                                     TableFormat::latex, TableFormat::json, TableFormat::jsonl};
-    return formats[static_cast<size_t>(found - kFormatNames.begin())];
+    return formats[static_cast<size_t>(found - format_names.begin())];
 }
 
-std::span<const std::string_view> table_format_names() { return kFormatNames; }
+std::span<const std::string_view> table_format_names() { return format_names; }
 
 std::string format_real(double value, int decimals) {
     if (std::isnan(value)) return "NaN";

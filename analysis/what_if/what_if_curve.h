@@ -13,7 +13,7 @@
 namespace kvscope::analysis {
 
 /// Value of `over` for a curve over budgets, not over a parameter.
-constexpr const char* over_budget = "budget";
+inline constexpr const char* over_budget = "budget";
 
 /// A run whose budget or one parameter is varied.
 struct CurveSource {
