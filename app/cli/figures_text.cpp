@@ -9,7 +9,7 @@
 namespace kvscope::cli {
 namespace {
 
-constexpr size_t kFlagColumns = 10;
+constexpr size_t least_flag_columns = 10;
 
 /// Breaks a text into lines that begin at column `indent`. `lead` precedes the first line.
 std::string wrapped(const std::string& text, const std::string& lead, size_t indent, size_t columns) {
@@ -24,7 +24,7 @@ std::string wrapped(const std::string& text, const std::string& lead, size_t ind
 std::string format_help_entry(const std::string& name, const std::string& summary,
                               const std::vector<analysis::FigureOption>& options, size_t columns) {
     std::string text = name + '\n' + wrapped(summary, "", 4, columns);
-    size_t flag_columns = kFlagColumns;
+    size_t flag_columns = least_flag_columns;
     for (const auto& option : options) flag_columns = std::max(flag_columns, analysis::option_flag(option).size() + 2);
     for (const auto& option : options) {
         std::string help = option.help;

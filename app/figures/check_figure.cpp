@@ -11,7 +11,7 @@ namespace {
 
 using analysis::Figure;
 
-constexpr double kLargestMm = 2000;
+constexpr double largest_mm = 2000;
 
 template <class... Arguments>
 void require(bool fine, fmt::format_string<Arguments...> message, Arguments&&... arguments) {
@@ -67,9 +67,9 @@ struct ShapeCheck {
 void check_figure(const Figure& figure) {
     require(!figure.panels.empty() && figure.rows > 0 && figure.columns > 0, "figure '{}' has no panels", figure.name);
     require(
-        figure.width_mm > 0 && figure.width_mm <= kLargestMm && figure.height_mm >= 0 && figure.height_mm <= kLargestMm,
+        figure.width_mm > 0 && figure.width_mm <= largest_mm && figure.height_mm >= 0 && figure.height_mm <= largest_mm,
         "figure '{}': size {} mm x {} mm, but each side must be above 0 and at most {} mm", figure.name,
-        figure.width_mm, figure.height_mm, kLargestMm);
+        figure.width_mm, figure.height_mm, largest_mm);
     require(figure.column_widths.empty() || figure.column_widths.size() == figure.columns,
             "figure '{}': {} column widths for {} columns", figure.name, figure.column_widths.size(), figure.columns);
     for (const double width : figure.column_widths) {

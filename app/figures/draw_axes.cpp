@@ -9,7 +9,7 @@
 namespace kvscope::figures {
 namespace {
 
-constexpr analysis::Rgb kGridLine{226, 226, 226};
+constexpr analysis::Rgb grid_line_color{226, 226, 226};
 
 analysis::LineStyle axis_line(double width_pt) {
     return {theme::ink, analysis::Dash::solid, analysis::Marker::none, width_pt};
@@ -31,7 +31,7 @@ double y_on_page(const analysis::Panel& panel, const Box& data, double y) {
 }
 
 void draw_grid_lines(const Canvas& canvas, const analysis::Panel& panel, const PanelPlace& place) {
-    set_line(canvas.cr, {kGridLine, analysis::Dash::solid, analysis::Marker::none, 0.4});
+    set_line(canvas.cr, {grid_line_color, analysis::Dash::solid, analysis::Marker::none, 0.4});
     for (const analysis::Tick& tick : place.y_ticks.ticks) {
         const double y = y_on_page(panel, place.data, tick.value);
         stroke_segment(canvas.cr, place.data.x, y, place.data.right(), y);

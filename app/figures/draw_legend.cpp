@@ -8,7 +8,7 @@
 namespace kvscope::figures {
 namespace {
 
-constexpr size_t kBarSteps = 256;
+constexpr size_t n_bar_steps = 256;
 
 void draw_patches(const Canvas& canvas, const analysis::ColorScale& scale, const Box& bar, size_t n) {
     const double width = bar.width / static_cast<double>(n);
@@ -27,9 +27,9 @@ void draw_patches(const Canvas& canvas, const analysis::ColorScale& scale, const
 }
 
 void draw_gradient(const Canvas& canvas, const analysis::ColorScale& scale, const Box& bar) {
-    Raster raster{kBarSteps, 1, {}};
-    for (size_t i = 0; i < kBarSteps; ++i) {
-        const double share = (static_cast<double>(i) + 0.5) / kBarSteps;
+    Raster raster{n_bar_steps, 1, {}};
+    for (size_t i = 0; i < n_bar_steps; ++i) {
+        const double share = (static_cast<double>(i) + 0.5) / n_bar_steps;
         raster.pixels.push_back(
             analysis::color_at(scale.map, scale.map_begin + share * (scale.map_end - scale.map_begin)));
     }

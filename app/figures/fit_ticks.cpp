@@ -14,7 +14,7 @@ namespace {
 using analysis::Axis;
 using analysis::Ticks;
 
-constexpr double kLabelGapPt = 4;
+constexpr double label_gap_pt = 4;
 
 size_t most_ticks(double length_pt, Direction direction) {
     const double n = direction == Direction::horizontal ? std::min(length_pt / 8, 5 + length_pt / 60)
@@ -29,7 +29,7 @@ bool have_room(const Axis& axis, const Ticks& ticks, double length_pt, Direction
             length_pt;
         const TextSize a = measure_text(ticks.ticks[i - 1].label, tick_text_style());
         const TextSize b = measure_text(ticks.ticks[i].label, tick_text_style());
-        const double needed = direction == Direction::horizontal ? (a.width + b.width) / 2 + kLabelGapPt
+        const double needed = direction == Direction::horizontal ? (a.width + b.width) / 2 + label_gap_pt
                                                                  : (a.height + b.height) / 2 * 0.95;
         if (distance < needed) return false;
     }

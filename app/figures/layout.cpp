@@ -19,8 +19,8 @@ using analysis::Axis;
 using analysis::Figure;
 using analysis::Panel;
 
-constexpr double kSmallestPanelPt = 4;
-constexpr size_t kMostPatches = 12;
+constexpr double smallest_panel_pt = 4;
+constexpr size_t most_patches = 12;
 
 double line_height(const TextStyle& style) { return measure_text("Ag0", style).height; }
 
@@ -312,7 +312,7 @@ class Placement {
     }
 
     void require_room(double points, const char* side, double given_mm) const {
-        if (points >= kSmallestPanelPt) return;
+        if (points >= smallest_panel_pt) return;
         throw LayoutError(
             fmt::format("figure '{}': {} mm of {} are too little for {} x {} panels with titles, labels and legend; "
                         "enlarge the figure or show fewer panels",
@@ -448,7 +448,7 @@ size_t count_color_patches(const analysis::ColorScale& scale) {
     if (!scale.whole_numbers) return 0;
     const auto values = static_cast<size_t>(std::llround(scale.max - scale.min)) + 1;
     const size_t n = values + (scale.background_label.empty() ? 0 : 1);
-    return n <= kMostPatches ? n : 0;
+    return n <= most_patches ? n : 0;
 }
 
 FigureLayout lay_out(const Figure& figure) {

@@ -10,7 +10,7 @@
 namespace kvscope::figures {
 namespace {
 
-constexpr double kRimPt = 0.25;
+constexpr double rim_pt = 0.25;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void stroke_current_path(cairo_t* cr, const analysis::LineStyle& style) {
     set_line(cr, style);
     if (analysis::wants_rim(style.color)) {
         set_color(cr, analysis::rim_of(style.color));
-        cairo_set_line_width(cr, style.width_pt + 2 * kRimPt);
+        cairo_set_line_width(cr, style.width_pt + 2 * rim_pt);
         cairo_stroke_preserve(cr);
         set_color(cr, style.color);
         cairo_set_line_width(cr, style.width_pt);
@@ -67,7 +67,7 @@ void draw_marker(cairo_t* cr, analysis::Marker marker, double x, double y, doubl
         return;
     }
     cairo_fill_preserve(cr);
-    set_line(cr, {analysis::rim_of(color), analysis::Dash::solid, analysis::Marker::none, kRimPt});
+    set_line(cr, {analysis::rim_of(color), analysis::Dash::solid, analysis::Marker::none, rim_pt});
     cairo_stroke(cr);
 }
 

@@ -13,8 +13,8 @@
 namespace kvscope::figures {
 namespace {
 
-constexpr size_t kAfterHeader = 8 + 25;  // signature and IHDR, the first chunk
-constexpr int kLargestSide = 32767;      // Cairo's limit
+constexpr size_t header_bytes = 8 + 25;  // signature and IHDR, the first chunk
+constexpr int largest_side = 32767;      // Cairo's limit
 
 constexpr std::array<uint32_t, 256> crc_table() {
     std::array<uint32_t, 256> table{};
@@ -62,11 +62,11 @@ std::string render_png(const analysis::Figure& figure, const ExportOptions& opti
     const double per_point = options.dpi / 72;
     const double width = std::ceil(layout.width * per_point - 1e-6);
     const double height = std::ceil(layout.height * per_point - 1e-6);
-    if (width > kLargestSide || height > kLargestSide) {
+    if (width > largest_side || height > largest_side) {
         throw FormatError(fmt::format(
             "a PNG of {} x {} pixels is too large: at most {} pixels per side; lower the resolution ({} dots "
             "per inch) or the size",
-            width, height, kLargestSide, options.dpi));
+            width, height, largest_side, options.dpi));
     }
     const Surface surface(
         cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(width), static_cast<int>(height)));
@@ -77,7 +77,7 @@ std::string render_png(const analysis::Figure& figure, const ExportOptions& opti
     std::string extra = resolution_chunk(options.dpi) + text_chunk("Title", valid_text(figure.title)) +
                         text_chunk("Software", options.creator) + text_chunk("Description", recipe_text(figure, "\n"));
     if (!figure.created_utc.empty()) extra += text_chunk("Creation Time", figure.created_utc);
-    bytes.insert(kAfterHeader, extra);
+    bytes.insert(header_bytes, extra);
     return bytes;
 }
 

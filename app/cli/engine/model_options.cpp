@@ -26,7 +26,7 @@ CLI::Option* ModelOptions::declare_device(CLI::App& app) {
 
 CLI::Option* ModelOptions::declare_threads(CLI::App& app) {
     return app.add_option("-t,--threads", threads_, "Number of threads (default: one per core)")
-        ->check(WholeNumber(1, kernels::kMostThreads));
+        ->check(WholeNumber(1, kernels::most_threads));
 }
 
 std::vector<CLI::Option*> ModelOptions::declare_chat_template(CLI::App& app) {

@@ -7,7 +7,7 @@
 namespace kvscope::gui {
 
 /// Factor by which one notch of the mouse wheel changes a range.
-constexpr double wheel_zoom = 0.8;
+inline constexpr double wheel_zoom = 0.8;
 
 /// Moves a range into the limits. If it is larger than the limits, returns the limits. On a logarithmic axis, the ratio
 /// of its ends is kept and all numbers must be positive.

@@ -10,7 +10,7 @@
 
 namespace kvscope::gui {
 
-constexpr float small_text = 0.87f;  ///< font size of tick labels and panel titles, relative to normal text
+inline constexpr float small_text = 0.87f;  ///< font size of tick labels and panel titles, relative to normal text
 
 [[nodiscard]] ImVec2 measure_small_text(const std::string& text);
 /// Shows `whole` as a tooltip over the shortened text `shown`. Does nothing if `whole` is empty.

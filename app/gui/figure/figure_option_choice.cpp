@@ -56,8 +56,8 @@ bool draw_source_choice(const char* view, const analysis::FigureDefinition& defi
 }
 
 bool draw_traces_choice(const char* view, const Session& session, Traces& traces) {
-    static const std::array<const char*, 3> names = {"the selected trace", "all open traces", "A − B"};
-    static const std::array<const char*, 3> meanings = {
+    constexpr std::array<const char*, 3> names = {"the selected trace", "all open traces", "A − B"};
+    constexpr std::array<const char*, 3> meanings = {
         "the trace of the selected run", "all traces side by side on one scale",
         "results of run A minus results of run B; set A and B in Runs, also in different traces"};
     const bool has_several = session.documents().size() > 1;

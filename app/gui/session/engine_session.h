@@ -78,7 +78,7 @@ struct StoppedRun {
 };
 
 /// If the spectra of a model take at most this time, the first run of the model computes them without a request.
-constexpr double little_for_spectra_seconds = 20;
+inline constexpr double little_for_spectra_seconds = 20;
 
 struct EngineStatus {
     enum class State { idle, loading, running, cancelling };

@@ -91,7 +91,7 @@ struct PromptFileError : std::runtime_error {
 };
 
 /// Largest accepted prompt file. A text of a million tokens is smaller.
-constexpr uintmax_t most_prompt_bytes = 8 << 20;
+inline constexpr uintmax_t most_prompt_bytes = 8 << 20;
 
 [[nodiscard]] bool is_text_file(const std::filesystem::path& path);
 

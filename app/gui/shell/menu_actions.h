@@ -23,7 +23,7 @@
 
 namespace kvscope::gui {
 
-constexpr ImGuiKeyChord quit_key = ImGuiMod_Ctrl | ImGuiKey_Q;
+inline constexpr ImGuiKeyChord quit_key = ImGuiMod_Ctrl | ImGuiKey_Q;
 
 struct ActionTargets {
     Actions& actions;

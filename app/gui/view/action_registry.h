@@ -65,7 +65,7 @@ class Actions {
 
 /// Returns the key that shows or hides a run: 1 to 9, Shift+1 to 9, then Ctrl+1 to 9. Returns 0 for run 28 and later.
 [[nodiscard]] ImGuiKeyChord run_visibility_key(int number);
-constexpr int n_run_keys = 27;
+inline constexpr int n_run_keys = 27;
 
 [[nodiscard]] std::string shortcut_text(ImGuiKeyChord key);
 [[nodiscard]] std::string shortcut_text(const Action& action);

@@ -181,7 +181,7 @@ class CostView : public View {
     static float width_of_labels(float widest) {
         const ImGuiTable* table = ImGui::GetCurrentTable();
         const float around = 2 * ImGui::GetStyle().CellPadding.x + table->CellSpacingX1 + table->CellSpacingX2;
-        return std::min(std::ceil((widest + kChipWidth + 0.2f) * ImGui::GetFontSize() + around),
+        return std::min(std::ceil((widest + chip_width + 0.2f) * ImGui::GetFontSize() + around),
                         0.5f * table->OuterRect.GetWidth());
     }
 
@@ -357,7 +357,7 @@ class CostView : public View {
     static void draw_label(Context& context, const RunsTable::Row& row, bool visible) {
         Session& session = context.session;
         const auto& run = session.attributes(row.run);
-        const float side = kChipWidth / 1.6f * ImGui::GetFontSize();
+        const float side = chip_width / 1.6f * ImGui::GetFontSize();
         if (!row.pinned.empty()) {
             ImGui::TextUnformatted(row.pinned.c_str());
             ImGui::SameLine();
@@ -399,7 +399,7 @@ class CostView : public View {
         return fmt::format("{}", fmt::join(lines, "\n"));
     }
 
-    static constexpr float kChipWidth = 1.04f;  ///< width of the run's marker with a gap, in font sizes
+    static constexpr float chip_width = 1.04f;  ///< width of the run's marker with a gap, in font sizes
 
     Comparison comparison_;
     MemoryChoice memory_;
