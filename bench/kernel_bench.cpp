@@ -59,14 +59,14 @@ double shortest(const std::function<void()>& call) {
 // GCC 12 warns of uninitialized operands inside its own AVX-512 intrinsics (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-constexpr int kChains = 16;
-constexpr int64_t kRounds = 1 << 20;
+constexpr int n_chains = 16;
+constexpr int64_t rounds_of_one_thread = 1 << 20;
 
 [[gnu::target("avx512f,avx512bf16"), gnu::noinline]] float bf16_products() {
-    __m512 sums[kChains];
+    __m512 sums[n_chains];
     for (auto& sum : sums) sum = _mm512_setzero_ps();
     const __m512bh x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(0x3f803f80));
-    for (int64_t i = 0; i < kRounds; ++i)
+    for (int64_t i = 0; i < rounds_of_one_thread; ++i)
 #pragma GCC unroll 16
         for (auto& sum : sums) sum = _mm512_dpbf16_ps(sum, x, x);
     float total = 0;
@@ -75,10 +75,10 @@ constexpr int64_t kRounds = 1 << 20;
 }
 
 [[gnu::target("avx512f"), gnu::noinline]] float avx512_products() {
-    __m512 sums[kChains];
+    __m512 sums[n_chains];
     for (auto& sum : sums) sum = _mm512_setzero_ps();
     const __m512 x = _mm512_set1_ps(1.0f);
-    for (int64_t i = 0; i < kRounds; ++i)
+    for (int64_t i = 0; i < rounds_of_one_thread; ++i)
 #pragma GCC unroll 16
         for (auto& sum : sums) sum = _mm512_fmadd_ps(x, x, sum);
     float total = 0;
@@ -90,7 +90,7 @@ constexpr int64_t kRounds = 1 << 20;
     __m256 sums[12];
     for (auto& sum : sums) sum = _mm256_setzero_ps();
     const __m256 x = _mm256_set1_ps(1.0f);
-    for (int64_t i = 0; i < kRounds; ++i)
+    for (int64_t i = 0; i < rounds_of_one_thread; ++i)
 #pragma GCC unroll 12
         for (auto& sum : sums) sum = _mm256_fmadd_ps(x, x, sum);
     float total = 0;
@@ -123,11 +123,11 @@ Peaks measure_peaks() {
     Peaks peaks;
 #if defined(__x86_64__)
     const SimdLevel level = supported_simd_level();
-    const double rounds = static_cast<double>(kRounds);
+    const double rounds = static_cast<double>(rounds_of_one_thread);
     if (level >= SimdLevel::avx2) peaks.f32 = on_all_threads(avx2_products, rounds * 12 * 16);
     if (level >= SimdLevel::avx512)
-        peaks.f32 = std::max(peaks.f32, on_all_threads(avx512_products, rounds * kChains * 32));
-    if (level >= SimdLevel::avx512_bf16) peaks.bf16 = on_all_threads(bf16_products, rounds * kChains * 64);
+        peaks.f32 = std::max(peaks.f32, on_all_threads(avx512_products, rounds * n_chains * 32));
+    if (level >= SimdLevel::avx512_bf16) peaks.bf16 = on_all_threads(bf16_products, rounds * n_chains * 64);
 #endif
     const std::vector<double> big(size_t{1} << 26, 1.0);  // 512 MiB, more than any cache
     volatile double sink = 0;
@@ -217,7 +217,7 @@ struct Widened : DecodeEntries {
     void sum_values(int64_t begin, int64_t end, const float* weights, int n_queries, float*,
                     float* out) const override {
         std::fill_n(out, n_queries * d, 0.0f);
-        add_weighted({dtype_of<T>, v + begin * d, d, end - begin, static_cast<int>(d)}, weights, kDecodeTile, n_queries,
+        add_weighted({dtype_of<T>, v + begin * d, d, end - begin, static_cast<int>(d)}, weights, decode_tile, n_queries,
                      out);
     }
     const T *k, *v;
