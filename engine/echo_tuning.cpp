@@ -23,7 +23,7 @@ namespace {
 using policies::EchoLayout;
 using policies::EchoMaps;
 
-constexpr const char* kTuningState = "kvscope echo tuning 1\n";
+constexpr const char* tuning_state_name = "kvscope echo tuning 1\n";
 
 struct TunedLayer {
     TunedMap keys, values;
@@ -207,7 +207,7 @@ std::vector<EchoStep> tune_echo_maps(const Model& model, EchoMaps& maps, std::sp
     EchoComparison comparison(model, maps, options);
     ResumableState::Parts parts{std::as_writable_bytes(std::span(steps))};
     comparison.add_parts(parts);
-    ResumableState state(options.state, kTuningState, what_is_tuned(model, maps, ids, options));
+    ResumableState state(options.state, tuning_state_name, what_is_tuned(model, maps, ids, options));
     const int64_t before = state.resume(parts, options.steps, "steps", progress);
     if (options.on_resumed && before > 0)
         options.on_resumed(std::span<const EchoStep>(steps).first(static_cast<size_t>(before)));
@@ -250,6 +250,6 @@ double evaluate_echo_loss(const Model& model, const EchoMaps& maps, std::span<co
     return sum / static_cast<double>(n);
 }
 
-void refuse_foreign_state_file(const std::filesystem::path& path) { ResumableState(path, kTuningState, {}); }
+void refuse_foreign_state_file(const std::filesystem::path& path) { ResumableState(path, tuning_state_name, {}); }
 
 }  // namespace kvscope::engine

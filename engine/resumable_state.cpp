@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kKeepEvery = std::chrono::seconds(60);
+constexpr auto keeping_interval = std::chrono::seconds(60);
 
 void write_text(std::ostream& out, const std::string& text) {
     const uint64_t length = text.size();
@@ -62,7 +62,7 @@ int64_t ResumableState::resume(const Parts& parts, int64_t n_steps, std::string_
 }
 
 void ResumableState::keep_each_minute(const Parts& parts, int64_t done, Progress& progress) {
-    if (Clock::now() - kept_ > kKeepEvery) keep(parts, done, progress);
+    if (Clock::now() - kept_ > keeping_interval) keep(parts, done, progress);
 }
 
 void ResumableState::keep(const Parts& parts, int64_t done, Progress& progress) {

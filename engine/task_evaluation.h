@@ -15,7 +15,7 @@
 namespace kvscope::engine {
 
 /// Number of samples for each length and depth in one round. Seeds continue from round to round.
-constexpr int samples_of_a_round = 3;
+inline constexpr int samples_of_a_round = 3;
 
 /// A prompt of a task and the text that a correct answer contains.
 struct TaskSample {

@@ -7,7 +7,7 @@
 namespace kvscope::engine {
 namespace {
 
-constexpr int64_t kTile = 128;  // entries that are reconstructed together
+constexpr int64_t tile_entries = 128;  // entries that are reconstructed together
 
 class TokensByEntry {
  public:
@@ -72,7 +72,7 @@ StorageError measure_storage_error(const RunCache& cache, int layer, int row, st
     const auto stored = cache.stored(layer, row);
     const TokensByEntry tokens(token_entry, static_cast<size_t>(cache.n_entries(layer, row)));
     Sums of_keys, of_values;
-    std::vector<float> tile_keys(kTile * d), tile_values(kTile * d), own(d);
+    std::vector<float> tile_keys(tile_entries * d), tile_values(tile_entries * d), own(d);
     const auto add = [&](const policies::EntriesView& view, int64_t token, std::span<const float> found, float share,
                          Sums& sums) {
         policies::read_entry(view, head, token, head_dim, own.data());
@@ -81,8 +81,8 @@ StorageError measure_storage_error(const RunCache& cache, int layer, int row, st
     const std::vector<size_t> places = places_of(stored, cache.positions(layer, row));
     size_t next = 0;
     for (const auto& entries : stored) {
-        for (int64_t begin = 0; begin < entries->size(); begin += kTile) {
-            const int64_t end = std::min(begin + kTile, entries->size());
+        for (int64_t begin = 0; begin < entries->size(); begin += tile_entries) {
+            const int64_t end = std::min(begin + tile_entries, entries->size());
             entries->read(begin, end, tile_keys.data(), tile_values.data());
             for (int64_t i = begin; i < end; ++i) {
                 const size_t at = static_cast<size_t>(i - begin) * d;

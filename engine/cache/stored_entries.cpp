@@ -193,7 +193,7 @@ void StoredVectors::read(int64_t begin, int64_t end, float* out) const {
 size_t StoredVectors::scratch_floats(int n_queries) const {
     size_t most = 0;
     for (const Part& part : parts_) {
-        const auto scaled = part.scales.empty() ? int64_t{0} : kernels::kDecodeTile;
+        const auto scaled = part.scales.empty() ? int64_t{0} : kernels::decode_tile;
         most = std::max(most, static_cast<size_t>(n_queries * (part.width + scaled)));
     }
     return most;
@@ -201,7 +201,7 @@ size_t StoredVectors::scratch_floats(int n_queries) const {
 
 void StoredVectors::add_offset(int64_t n, const float* weights, int n_queries, float* out) const {
     for (int query = 0; query < n_queries; ++query) {
-        const float* of_query = weights + query * kernels::kDecodeTile;
+        const float* of_query = weights + query * kernels::decode_tile;
         float weight = 0;
         for (int64_t i = 0; i < n; ++i) weight += of_query[i];
         for (int c = 0; c < head_dim_; ++c) out[query * head_dim_ + c] += weight * offset_[static_cast<size_t>(c)];
@@ -221,12 +221,12 @@ void StoredVectors::sum(int64_t begin, int64_t end, const float* weights, int n_
             for (int64_t i = begin; i < end; ++i) {
                 const float scale = scale_of(part, i);
                 for (int64_t query = 0; query < n_queries; ++query)
-                    to[query * kernels::kDecodeTile + i - begin] =
-                        weights[query * kernels::kDecodeTile + i - begin] * scale;
+                    to[query * kernels::decode_tile + i - begin] =
+                        weights[query * kernels::decode_tile + i - begin] * scale;
             }
         }
         std::fill_n(sums, n_queries * part.width, 0.0f);
-        kernels::add_weighted(part.numbers(begin, end), scaled, kernels::kDecodeTile, n_queries, sums);
+        kernels::add_weighted(part.numbers(begin, end), scaled, kernels::decode_tile, n_queries, sums);
         const kernels::StoredNumbers summed{.data = sums, .stride = part.width, .n = n_queries, .width = part.width};
         if (part.map) {
             kernels::add_product_with_map(summed, part.map->numbers.data(), head_dim_, out);

@@ -123,7 +123,7 @@ class CudaBackend final : public TorchBackend {
     void wait() const override {
         use();
         void* stream = nullptr;  // nullptr is the default stream
-        call<abi::Synchronize>(abi::kSynchronizeSymbol, stream);
+        call<abi::Synchronize>(abi::synchronize_symbol, stream);
     }
     int64_t rows_alike() const override { return rows_of_own_product; }
     bool reads(kernels::WeightFormat) const override { return true; }
@@ -134,11 +134,11 @@ class CudaBackend final : public TorchBackend {
     }
     void upload(void* to, const void* from, size_t bytes) const override {
         use();
-        call<abi::Copy>(abi::kCopySymbol, to, from, bytes);
+        call<abi::Copy>(abi::copy_symbol, to, from, bytes);
     }
     void download(void* to, const void* from, size_t bytes) const override {
         use();
-        call<abi::Copy>(abi::kCopySymbol, to, from, bytes);
+        call<abi::Copy>(abi::copy_symbol, to, from, bytes);
     }
 
     void embed(const kernels::Embed& problem) const override {
@@ -151,25 +151,27 @@ class CudaBackend final : public TorchBackend {
                                     .rows = problem.ids.data(),
                                     .n_rows = n,
                                     .out = problem.out};
-        const auto bytes = function<abi::LookUpRowsWorkspace>(abi::kLookUpRowsWorkspaceSymbol)(&lookup);
-        run<abi::LookUpRows>(abi::kLookUpRowsSymbol, bytes, &lookup);
+        const auto bytes = function<abi::LookUpRowsWorkspace>(abi::look_up_rows_workspace_symbol)(&lookup);
+        run<abi::LookUpRows>(abi::look_up_rows_symbol, bytes, &lookup);
         if (problem.dtype == kernels::DType::f32) return;
         at::Tensor rows = array(problem.out, {n, problem.columns}, {problem.columns, 1}, at::kFloat);
         rows.copy_(rows.to(at::kBFloat16));
     }
     void expand_weights(const kernels::ExpandWeights& problem) const override {
         if (problem.in % 8 != 0) return TorchBackend::expand_weights(problem);
-        run<abi::RunExpandWeights>(abi::kExpandWeightsSymbol, 0, &problem);
+        run<abi::RunExpandWeights>(abi::expand_weights_symbol, 0, &problem);
     }
     void linear(const kernels::Linear& problem) const override {
         if (problem.in % 8 != 0) return TorchBackend::linear(problem);
-        if (problem.n_rows <= rows_of_own_product) return run<abi::RunLinear>(abi::kLinearSymbol, 0, &problem);
+        if (problem.n_rows <= rows_of_own_product) return run<abi::RunLinear>(abi::linear_symbol, 0, &problem);
         multiply_blocks(problem);
     }
-    void rms_norm(const kernels::RmsNorm& problem) const override { run_alone(abi::kRmsNormSymbol, problem); }
-    void add_rms_norm(const kernels::AddRmsNorm& problem) const override { run_alone(abi::kAddRmsNormSymbol, problem); }
-    void swiglu(const kernels::SwiGlu& problem) const override { run_alone(abi::kSwiGluSymbol, problem); }
-    void rope(const kernels::Rope& problem) const override { run_alone(abi::kRopeSymbol, problem); }
+    void rms_norm(const kernels::RmsNorm& problem) const override { run_alone(abi::rms_norm_symbol, problem); }
+    void add_rms_norm(const kernels::AddRmsNorm& problem) const override {
+        run_alone(abi::add_rms_norm_symbol, problem);
+    }
+    void swiglu(const kernels::SwiGlu& problem) const override { run_alone(abi::swiglu_symbol, problem); }
+    void rope(const kernels::Rope& problem) const override { run_alone(abi::rope_symbol, problem); }
 
     void attention_prefill(std::span<const kernels::PrefillAttention> problems) const override {
         if (problems.empty()) return;
@@ -177,28 +179,29 @@ class CudaBackend final : public TorchBackend {
         if (first.head_dim % 8 != 0 || first.head_dim > most_head_dim) return TorchBackend::attention_prefill(problems);
         const size_t n = problems.size();
         const auto bytes =
-            function<abi::AttentionPrefillWorkspace>(abi::kAttentionPrefillWorkspaceSymbol)(problems.data(), n);
-        run<abi::AttentionPrefill>(abi::kAttentionPrefillSymbol, bytes, problems.data(), n);
+            function<abi::AttentionPrefillWorkspace>(abi::attention_prefill_workspace_symbol)(problems.data(), n);
+        run<abi::AttentionPrefill>(abi::attention_prefill_symbol, bytes, problems.data(), n);
     }
     void attention_decode(std::span<const kernels::DecodeRow> rows, int head_dim, kernels::DType dtype,
                           float scale) const override {
         if (rows.empty()) return;
         if (head_dim > most_head_dim) return TorchBackend::attention_decode(rows, head_dim, dtype, scale);
-        const auto bytes = function<abi::AttentionDecodeWorkspace>(abi::kAttentionDecodeWorkspaceSymbol)(
+        const auto bytes = function<abi::AttentionDecodeWorkspace>(abi::attention_decode_workspace_symbol)(
             rows.data(), rows.size(), head_dim, dtype);
-        run<abi::AttentionDecode>(abi::kAttentionDecodeSymbol, bytes, rows.data(), rows.size(), head_dim, dtype, scale);
+        run<abi::AttentionDecode>(abi::attention_decode_symbol, bytes, rows.data(), rows.size(), head_dim, dtype,
+                                  scale);
     }
     void window_attention(const kernels::WindowAttention& problem) const override {
-        run_window(abi::kWindowAttentionSymbol, problem);
+        run_window(abi::window_attention_symbol, problem);
     }
     void window_attention_head_max(const kernels::WindowAttention& problem) const override {
-        run_window(abi::kWindowPeakSymbol, problem);
+        run_window(abi::window_peak_symbol, problem);
     }
     void copy_rows(std::span<const kernels::RowCopy> copies) const override {
         if (copies.empty()) return;
         const size_t n = copies.size();
-        const auto bytes = function<abi::CopyRowsWorkspace>(abi::kCopyRowsWorkspaceSymbol)(copies.data(), n);
-        run<abi::CopyRows>(abi::kCopyRowsSymbol, bytes, copies.data(), n);
+        const auto bytes = function<abi::CopyRowsWorkspace>(abi::copy_rows_workspace_symbol)(copies.data(), n);
+        run<abi::CopyRows>(abi::copy_rows_symbol, bytes, copies.data(), n);
     }
     void row_errors(std::span<const kernels::RowErrors> problems) const override {
         const auto n_of = [](const kernels::RowErrors& problem) {
@@ -214,7 +217,7 @@ class CudaBackend final : public TorchBackend {
             if (n_of(problem) == 0) continue;
             kernels::RowErrors there = problem;
             there.errors = next;
-            run_alone(abi::kRowErrorsSymbol, there);
+            run_alone(abi::row_errors_symbol, there);
             next += n_of(problem);
         }
         std::vector<double> here(n);
@@ -227,7 +230,7 @@ class CudaBackend final : public TorchBackend {
     }
 
  private:
-    void use() const { call<abi::SetDevice>(abi::kSetDeviceSymbol, number_); }
+    void use() const { call<abi::SetDevice>(abi::set_device_symbol, number_); }
 
     template <class Function, class... Arguments>
     void run(const char* symbol, size_t workspace_bytes, Arguments... arguments) const {
@@ -248,7 +251,7 @@ class CudaBackend final : public TorchBackend {
         kernels::WindowAttention whole = problem;
         if (whole.scale == 0) whole.scale = 1.0f / std::sqrt(static_cast<float>(problem.head_dim));
         if (whole.query_head_stride == 0) whole.query_head_stride = int64_t{problem.window} * problem.head_dim;
-        const auto bytes = function<abi::RunWindowAttentionWorkspace>(abi::kWindowAttentionWorkspaceSymbol)(&whole);
+        const auto bytes = function<abi::RunWindowAttentionWorkspace>(abi::window_attention_workspace_symbol)(&whole);
         run<abi::RunWindowAttention>(symbol, bytes, &whole);
     }
 
@@ -307,13 +310,13 @@ class CudaBackend final : public TorchBackend {
 
 int count_cards() {
     int n = 0;
-    call<abi::CountDevices>(abi::kCountDevicesSymbol, &n);
+    call<abi::CountDevices>(abi::count_devices_symbol, &n);
     return n;
 }
 
 Card read_card_properties(int number) {
     abi::DeviceProperties found{};
-    call<abi::DescribeDevice>(abi::kDescribeDeviceSymbol, number, &found);
+    call<abi::DescribeDevice>(abi::describe_device_symbol, number, &found);
     return {.name = found.name,
             .total_bytes = found.total_bytes,
             .free_bytes = found.free_bytes,
@@ -333,7 +336,7 @@ const ComputeDevice& open_cuda_device(int number) {
     static std::map<int, ComputeDevice>& opened = *new std::map<int, ComputeDevice>;
     const std::lock_guard lock(mutex);
     if (const auto known = opened.find(number); known != opened.end()) return known->second;
-    kernels::cuda::find_library_function(abi::kSetDeviceSymbol);  // throws if kvscope's own library is missing
+    kernels::cuda::find_library_function(abi::set_device_symbol);  // throws if kvscope's own library is missing
     open_torch();
     const auto* backend = new CudaBackend(number);  // never destroyed
     return opened[number] = {at::Device(at::kCUDA, static_cast<int8_t>(number)), backend};

@@ -12,7 +12,7 @@
 namespace kvscope::engine {
 namespace {
 
-constexpr int64_t kLogitRows = 64;  // rows of logits in memory at one time
+constexpr int64_t logit_rows_at_once = 64;  // rows of logits in memory at one time
 
 at::Tensor by_token(const at::Tensor& entries) {
     return entries.transpose(0, 1).reshape({entries.size(1), entries.size(0) * entries.size(2)});
@@ -72,9 +72,9 @@ at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> i
                             const Progress& progress) {
     const int64_t n = residual.size(0) - 1;
     at::Tensor gradient = at::zeros_like(residual);
-    for (int64_t begin = 0; begin < n; begin += kLogitRows) {
+    for (int64_t begin = 0; begin < n; begin += logit_rows_at_once) {
         if (progress.cancelled()) throw Cancelled();
-        const int64_t rows = std::min(kLogitRows, n - begin);
+        const int64_t rows = std::min(logit_rows_at_once, n - begin);
         at::Tensor next = at::empty({rows, 1}, at::kLong);
         for (int64_t i = 0; i < rows; ++i) next.data_ptr<int64_t>()[i] = ids[static_cast<size_t>(begin + i + 1)];
         at::Tensor x = residual.narrow(0, begin, rows).detach();

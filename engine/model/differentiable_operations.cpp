@@ -13,7 +13,7 @@
 namespace kvscope::engine {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 4096;  // rows of a weight that are converted to f32 at a time
+constexpr int64_t rows_at_once = 4096;  // rows of a weight that are converted to f32 at a time
 
 template <class Body>
 void over_rows(int64_t n_rows, const Body& body) {
@@ -28,8 +28,8 @@ at::Tensor transposed(const at::Tensor& matrix) { return matrix.to(at::kFloat).t
 /// Multiplies in blocks of W's rows, to avoid a full f32 copy of a large vocabulary's weights.
 at::Tensor times(const at::Tensor& y, const Matrix& weight) {
     at::Tensor sum;
-    for (int64_t row = 0; row < weight.rows(); row += kRowsAtOnce) {
-        const int64_t n = std::min(kRowsAtOnce, weight.rows() - row);
+    for (int64_t row = 0; row < weight.rows(); row += rows_at_once) {
+        const int64_t n = std::min(rows_at_once, weight.rows() - row);
         const at::Tensor part = engine::product(y.narrow(1, row, n).contiguous(), transposed(weight.numbers(row, n)));
         sum = sum.defined() ? sum.add_(part) : part;
     }
@@ -38,8 +38,8 @@ at::Tensor times(const at::Tensor& y, const Matrix& weight) {
 
 at::Tensor times_transposed(const at::Tensor& x, const Matrix& weight) {
     std::vector<at::Tensor> parts;
-    for (int64_t row = 0; row < weight.rows(); row += kRowsAtOnce) {
-        const at::Tensor part = weight.numbers(row, std::min(kRowsAtOnce, weight.rows() - row));
+    for (int64_t row = 0; row < weight.rows(); row += rows_at_once) {
+        const at::Tensor part = weight.numbers(row, std::min(rows_at_once, weight.rows() - row));
         parts.push_back(engine::product(x, part.to(at::kFloat).contiguous()));
     }
     return parts.size() == 1 ? parts[0] : at::cat(parts, 1);

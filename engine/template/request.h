@@ -32,7 +32,7 @@ struct Reply {
     std::string text;
 };
 
-constexpr int exit_out_of_memory = 3;
+inline constexpr int exit_out_of_memory = 3;
 
 [[nodiscard]] std::string message_to_bytes(const Request& request);
 [[nodiscard]] Request parse_request(std::string_view bytes);
