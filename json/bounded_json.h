@@ -9,7 +9,7 @@
 /// JSON from outside the program, with limited depth because nlohmann::json handles values recursively.
 namespace kvscope::bounded_json {
 
-constexpr size_t deepest = 256;
+inline constexpr size_t deepest = 256;
 
 /// Returns the position at which the text nests deeper than `deepest`, or the text's length if it never does.
 [[nodiscard]] size_t too_deep_at(std::string_view text);
