@@ -13,7 +13,7 @@ class DecodeEntries {
  public:
     virtual ~DecodeEntries() = default;
 
-    // Threads may call these functions at the same time, for at most kDecodeTile entries each. They must not throw.
+    // Threads may call these functions at the same time, for at most decode_tile entries each. They must not throw.
 
     /// Writes the entries' keys (end - begin, key_dim).
     virtual void read_keys(int64_t begin, int64_t end, float* keys) const = 0;
@@ -26,7 +26,7 @@ class DecodeEntries {
 };
 
 /// Largest number of entries computed in one call, which bounds the scratch of each thread.
-inline constexpr int64_t kDecodeTile = 128;
+inline constexpr int64_t decode_tile = 128;
 
 /// The query heads of one KV head of one run at one decode step. Each query sees all entries.
 struct DecodeRow {

@@ -10,7 +10,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr std::array kLevels = {SimdLevel::generic, SimdLevel::avx2, SimdLevel::avx512, SimdLevel::avx512_bf16};
+constexpr std::array simd_levels = {SimdLevel::generic, SimdLevel::avx2, SimdLevel::avx512, SimdLevel::avx512_bf16};
 
 SimdLevel detect() {
 #if defined(__x86_64__)
@@ -36,7 +36,7 @@ void require_supported(SimdLevel level, const std::string& wanted_by = {}) {
 SimdLevel chosen() {
     const char* wanted = std::getenv("KVSCOPE_SIMD");
     if (wanted == nullptr || *wanted == '\0') return supported_simd_level();
-    for (const SimdLevel level : kLevels)
+    for (const SimdLevel level : simd_levels)
         if (std::string_view(wanted) == name_of(level)) {
             require_supported(level, std::string("KVSCOPE_SIMD is '") + wanted + "': ");
             return level;

@@ -14,20 +14,20 @@ namespace kvscope::kernels::cuda {
 
 namespace {
 
-constexpr const char* kFile = "libkvscope_cuda.so";
+constexpr const char* library_file = "libkvscope_cuda.so";
 
 using Message = std::array<char, 512>;
 
 std::vector<std::string> candidates() {
     if (const char* folder = std::getenv("KVSCOPE_CUDA_LIBRARY_DIR"); folder && *folder)
-        return {std::string(folder) + "/" + kFile};
+        return {std::string(folder) + "/" + library_file};
     std::vector<std::string> paths;
     std::error_code error;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
     if (!error)
         for (const char* folder : {"", "../lib/kvscope", "../lib"})
-            paths.push_back((program.parent_path() / folder / kFile).lexically_normal());
-    paths.emplace_back(kFile);  // searched in the program's run path and the system folders
+            paths.push_back((program.parent_path() / folder / library_file).lexically_normal());
+    paths.emplace_back(library_file);  // searched in the program's run path and the system folders
     return paths;
 }
 
@@ -62,17 +62,17 @@ struct Library {
             }
             tried += "\n  " + path + " in the dynamic linker's search path";
         }
-        reason = std::string(kFile) +
+        reason = std::string(library_file) +
                  " was not found. Build it with nvcc (cmake preset cuda), or, if it is in another folder, set "
                  "KVSCOPE_CUDA_LIBRARY_DIR to that folder. Searched for:" +
                  tried;
     }
 
     std::string probe() const {
-        const auto version = reinterpret_cast<abi::Version*>(dlsym(handle, abi::kVersionSymbol));
-        const auto probe = reinterpret_cast<abi::Probe*>(dlsym(handle, abi::kProbeSymbol));
-        if (!version || !probe || version() != abi::kVersion)
-            return std::string(kFile) + " belongs to another version of kvscope; build it again";
+        const auto version = reinterpret_cast<abi::Version*>(dlsym(handle, abi::version_symbol));
+        const auto probe = reinterpret_cast<abi::Probe*>(dlsym(handle, abi::probe_symbol));
+        if (!version || !probe || version() != abi::abi_version)
+            return std::string(library_file) + " belongs to another version of kvscope; build it again";
         Message message{};
         if (!probe(message.data(), message.size()))
             return std::string("no usable GPU: ") + message.data() + ". Check nvidia-smi";
@@ -102,26 +102,26 @@ void* find_library_function(const char* name) {
     if (!available()) throw Unavailable("the device cuda is not available: " + unavailable_reason());
     void* found = dlsym(library().handle, name);
     if (!found)
-        throw Unavailable(std::string("the device cuda is not available: ") + kFile + " has no " + name +
+        throw Unavailable(std::string("the device cuda is not available: ") + library_file + " has no " + name +
                           "; build it again");
     return found;
 }
 
 DeviceMemory::DeviceMemory(size_t bytes) {
     Message message{};
-    require(function<abi::Allocate>(abi::kAllocateSymbol)(&data_, bytes, message.data(), message.size()), message);
+    require(function<abi::Allocate>(abi::allocate_symbol)(&data_, bytes, message.data(), message.size()), message);
 }
 
-DeviceMemory::~DeviceMemory() { function<abi::Release>(abi::kReleaseSymbol)(data_); }
+DeviceMemory::~DeviceMemory() { function<abi::Release>(abi::release_symbol)(data_); }
 
 void DeviceMemory::copy_from(const void* host, size_t bytes) {
     Message message{};
-    require(function<abi::Copy>(abi::kCopySymbol)(data_, host, bytes, message.data(), message.size()), message);
+    require(function<abi::Copy>(abi::copy_symbol)(data_, host, bytes, message.data(), message.size()), message);
 }
 
 void DeviceMemory::copy_to(void* host, size_t bytes) const {
     Message message{};
-    require(function<abi::Copy>(abi::kCopySymbol)(host, data_, bytes, message.data(), message.size()), message);
+    require(function<abi::Copy>(abi::copy_symbol)(host, data_, bytes, message.data(), message.size()), message);
 }
 
 }  // namespace kvscope::kernels::cuda

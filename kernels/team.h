@@ -5,7 +5,7 @@
 
 namespace kvscope::kernels {
 
-inline constexpr int kMostThreads = 1024;
+inline constexpr int most_threads = 1024;
 
 /// Returns how many threads the caller's loops use. Default: one per processor, or OMP_NUM_THREADS if lower.
 [[nodiscard]] int threads();

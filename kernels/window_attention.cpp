@@ -39,9 +39,9 @@ Function* function(const char* name) {
 
 void on_cuda(const WindowAttention& problem) {
     using namespace cuda;
-    const auto bytes_for = function<abi::RunWindowAttentionWorkspace>(abi::kWindowAttentionWorkspaceSymbol);
-    const auto run = function<abi::RunWindowAttention>(abi::kWindowAttentionSymbol);
-    const auto wait = function<abi::Synchronize>(abi::kSynchronizeSymbol);
+    const auto bytes_for = function<abi::RunWindowAttentionWorkspace>(abi::window_attention_workspace_symbol);
+    const auto run = function<abi::RunWindowAttention>(abi::window_attention_symbol);
+    const auto wait = function<abi::Synchronize>(abi::synchronize_symbol);
     const size_t bytes = bytes_for(&problem);
     const DeviceMemory workspace(bytes);
     std::array<char, 512> message{};

@@ -24,41 +24,41 @@ struct F32Products {
 };
 
 /// Flash attention with one query per lane, so that the softmax needs no horizontal operations and only values are
-/// packed. A lane group has three vectors of W lanes; a vector holds W consecutive queries of one head. For each panel
+/// packed. A lane group has three vectors; each holds `lanes` consecutive queries of one head. For each panel
 /// of keys:
 ///   S (keys x lanes) = K Q^T      register tiles of tile_rows keys x 3 vectors
 ///   P = exp2(S c - m)             m: running maximum per lane, c = scale log2 e
 ///   O (d x lanes) = O 2^(m' - m) + V^T P
-/// Panels begin at multiples of kPanel, so that results do not depend on how a chunk is split.
+/// Panels begin at multiples of panel_keys, so that results do not depend on how a chunk is split.
 template <class Simd, class Products>
 struct AttentionBlockBody {
     using vec = typename Simd::vec;
     using elem = typename Products::elem;
-    static constexpr int W = Simd::W;
-    static constexpr int R = Simd::tile_rows;
-    static constexpr int L = 3 * W;  ///< lanes of a group
-    static constexpr int64_t kPanel = 256;
-    static constexpr int kLaneGroups = 4;                    ///< lane groups per block, which share packed panels
-    static constexpr float kMasked = -1e30f;                 ///< logit of a key that a query does not see
-    static constexpr float kLowest = -1e20f;                 ///< running maximum before the first key
-    static constexpr size_t kWeightBytes = size_t{4} << 20;  ///< bytes of one lane group's kept weights
+    static constexpr int lanes = Simd::lanes;
+    static constexpr int tile_rows = Simd::tile_rows;
+    static constexpr int group_lanes = 3 * lanes;  ///< lanes of a group
+    static constexpr int64_t panel_keys = 256;
+    static constexpr int lane_groups = 4;                         ///< lane groups per block, which share packed panels
+    static constexpr float masked_logit = -1e30f;                 ///< logit of a key that a query does not see
+    static constexpr float lowest_maximum = -1e20f;               ///< running maximum before the first key
+    static constexpr size_t kept_weight_bytes = size_t{4} << 20;  ///< bytes of one lane group's kept weights
 
     [[nodiscard]] static int queries_per_block(int group) {
         int parts = 1;
-        while (group * parts % 3 != 0 || group * parts < 3 * kLaneGroups) ++parts;
-        return parts * W;
+        while (group * parts % 3 != 0 || group * parts < 3 * lane_groups) ++parts;
+        return parts * lanes;
     }
 
-    [[nodiscard]] static int fewest_queries(int group) { return group % 3 == 0 ? W : 3 * W; }
+    [[nodiscard]] static int fewest_queries(int group) { return group % 3 == 0 ? lanes : 3 * lanes; }
 
     [[nodiscard]] static constexpr size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-    [[nodiscard]] static int64_t panels(int64_t n_keys) { return (n_keys + kPanel - 1) / kPanel + 1; }
+    [[nodiscard]] static int64_t panels(int64_t n_keys) { return (n_keys + panel_keys - 1) / panel_keys + 1; }
 
     /// Number of keys of the longest prompt whose weights are kept.
-    static constexpr int64_t kMostKept =
-        (static_cast<int64_t>(kWeightBytes / (kPanel * L * sizeof(float))) - 1) * kPanel;
-    [[nodiscard]] static bool keeps_weights(int64_t n_keys) { return n_keys <= kMostKept; }
+    static constexpr int64_t most_kept_keys =
+        (static_cast<int64_t>(kept_weight_bytes / (panel_keys * group_lanes * sizeof(float))) - 1) * panel_keys;
+    [[nodiscard]] static bool keeps_weights(int64_t n_keys) { return n_keys <= most_kept_keys; }
 
     struct Layout {
         int64_t n_groups, steps;
@@ -72,35 +72,35 @@ struct AttentionBlockBody {
                 at += align(count * sizeof(float));
                 return begin;
             };
-            q = place(static_cast<size_t>(groups * steps * L));
-            o = place(static_cast<size_t>(groups * head_dim * L));
-            m = place(static_cast<size_t>(groups * L));
-            l = place(static_cast<size_t>(groups * L));
-            maxima = place(L);
-            references = place(columns ? static_cast<size_t>(panels(n_keys) * L) : 0);
-            k_panel = place(static_cast<size_t>(kPanel * head_dim));
+            q = place(static_cast<size_t>(groups * steps * group_lanes));
+            o = place(static_cast<size_t>(groups * head_dim * group_lanes));
+            m = place(static_cast<size_t>(groups * group_lanes));
+            l = place(static_cast<size_t>(groups * group_lanes));
+            maxima = place(group_lanes);
+            references = place(columns ? static_cast<size_t>(panels(n_keys) * group_lanes) : 0);
+            k_panel = place(static_cast<size_t>(panel_keys * head_dim));
             const bool whole = columns && keeps_weights(n_keys);
-            v_panel = place(static_cast<size_t>((whole ? panels(n_keys) : 1) * kPanel * head_dim));
-            weights = place(static_cast<size_t>((whole ? panels(n_keys) : 1) * kPanel * L));
-            p = place(static_cast<size_t>(kPanel * L));
+            v_panel = place(static_cast<size_t>((whole ? panels(n_keys) : 1) * panel_keys * head_dim));
+            weights = place(static_cast<size_t>((whole ? panels(n_keys) : 1) * panel_keys * group_lanes));
+            p = place(static_cast<size_t>(panel_keys * group_lanes));
             total = at;
         }
     };
 
     [[nodiscard]] static size_t scratch_bytes(int group, int head_dim, int64_t n_keys, bool columns) {
-        const int64_t groups = (static_cast<int64_t>(queries_per_block(group) / W) * group + 2) / 3;
+        const int64_t groups = (static_cast<int64_t>(queries_per_block(group) / lanes) * group + 2) / 3;
         const size_t all = Layout(groups, head_dim, n_keys, columns).total;
         if (!columns || keeps_weights(n_keys)) return all;
         // A shorter block that keeps its weights can need more scratch than a longer block that does not.
-        const size_t kept = Layout(groups, head_dim, kMostKept, columns).total;
+        const size_t kept = Layout(groups, head_dim, most_kept_keys, columns).total;
         return kept > all ? kept : all;
     }
 
-    /// A vector of W queries of one head. Heads vary fastest within a block.
+    /// A vector of `lanes` queries of one head. Heads vary fastest within a block.
     struct Vector {
         int head;
         int64_t first;  ///< first query, relative to the block
-        int64_t count;  ///< 0 ... W; 0 for padding vectors of a lane group
+        int64_t count;  ///< 0 ... lanes; 0 for padding vectors of a lane group
     };
 
     struct State {
@@ -112,18 +112,18 @@ struct AttentionBlockBody {
 
         [[nodiscard]] float* at(size_t place) const { return reinterpret_cast<float*>(scratch + place); }
         [[nodiscard]] elem* q(int64_t g) const {
-            return reinterpret_cast<elem*>(scratch + layout.q) + g * layout.steps * L;
+            return reinterpret_cast<elem*>(scratch + layout.q) + g * layout.steps * group_lanes;
         }
-        [[nodiscard]] float* o(int64_t g) const { return at(layout.o) + g * block.head_dim * L; }
-        [[nodiscard]] float* m(int64_t g) const { return at(layout.m) + g * L; }
-        [[nodiscard]] float* l(int64_t g) const { return at(layout.l) + g * L; }
+        [[nodiscard]] float* o(int64_t g) const { return at(layout.o) + g * block.head_dim * group_lanes; }
+        [[nodiscard]] float* m(int64_t g) const { return at(layout.m) + g * group_lanes; }
+        [[nodiscard]] float* l(int64_t g) const { return at(layout.l) + g * group_lanes; }
         [[nodiscard]] float* maxima() const { return at(layout.maxima); }
 
         [[nodiscard]] Vector vector(int64_t index) const {
             if (index >= n_vectors) return {0, 0, 0};
-            const int64_t first = index / block.group * W;
+            const int64_t first = index / block.group * lanes;
             const int64_t left = block.n_queries - first;
-            return {static_cast<int>(index % block.group), first, left < W ? left : W};
+            return {static_cast<int>(index % block.group), first, left < lanes ? left : lanes};
         }
         [[nodiscard]] int64_t first_query(int64_t g) const { return vector(3 * g).first; }
         [[nodiscard]] int64_t last_query(int64_t g) const {
@@ -139,7 +139,7 @@ struct AttentionBlockBody {
     };
 
     static void compute(const AttentionBlock& block, void* scratch) {
-        const int64_t n_vectors = (block.n_queries + W - 1) / W * block.group;
+        const int64_t n_vectors = (block.n_queries + lanes - 1) / lanes * block.group;
         const int64_t n_groups = (n_vectors + 2) / 3;
         State state{block, Layout(n_groups, block.head_dim, block.key_end, block.column_sums != nullptr),
                     static_cast<char*>(scratch), n_vectors};
@@ -167,28 +167,28 @@ struct AttentionBlockBody {
     static void begin_group(const State& state, int64_t g) {
         const AttentionBlock& block = state.block;
         elem* q = state.q(g);
-        for (int64_t i = 0; i < state.layout.steps * L; ++i) q[i] = 0;
+        for (int64_t i = 0; i < state.layout.steps * group_lanes; ++i) q[i] = 0;
         for (int part = 0; part < 3; ++part) {
             const Vector vector = state.vector(3 * g + part);
             for (int64_t i = 0; i < vector.count; ++i) {
                 const int64_t from = (vector.first + i) * block.q_token_stride + vector.head * block.q_head_stride;
-                elem* to = q + part * W + i;
+                elem* to = q + part * lanes + i;
                 if constexpr (Products::wants_packed_bf16) {
                     const bf16* row = static_cast<const bf16*>(block.q) + from;
                     for (int64_t s = 0; s < state.layout.steps; ++s)
-                        to[s * L] = row[2 * s].bits | static_cast<uint32_t>(row[2 * s + 1].bits) << 16;
+                        to[s * group_lanes] = row[2 * s].bits | static_cast<uint32_t>(row[2 * s + 1].bits) << 16;
                 } else {
                     for (int64_t s = 0; s < state.layout.steps; ++s)
-                        to[s * L] = element(block.q, block.q_dtype, from + s);
+                        to[s * group_lanes] = element(block.q, block.q_dtype, from + s);
                 }
             }
         }
-        for (int64_t i = 0; i < L; ++i) {
-            state.m(g)[i] = kLowest;
+        for (int64_t i = 0; i < group_lanes; ++i) {
+            state.m(g)[i] = lowest_maximum;
             state.l(g)[i] = 0;
         }
         if (block.out != nullptr)
-            for (int64_t i = 0; i < block.head_dim * L; ++i) state.o(g)[i] = 0;
+            for (int64_t i = 0; i < block.head_dim * group_lanes; ++i) state.o(g)[i] = 0;
     }
 
     struct Panel {
@@ -198,7 +198,7 @@ struct AttentionBlockBody {
 
     static void widen(const bf16* from, float* to, int64_t count) {
         int64_t i = 0;
-        for (; i + W <= count; i += W) Simd::store(to + i, Simd::load_bf16(from + i));
+        for (; i + lanes <= count; i += lanes) Simd::store(to + i, Simd::load_bf16(from + i));
         for (; i < count; ++i) to[i] = to_float(from[i]);
     }
 
@@ -228,7 +228,7 @@ struct AttentionBlockBody {
         if (keeps_panels(state)) {
             panel += begin / Products::per_step * d;
             if (begin < state.values_packed) return {panel, d};
-            count = block.key_end - begin < kPanel ? block.key_end - begin : kPanel;
+            count = block.key_end - begin < panel_keys ? block.key_end - begin : panel_keys;
             state.values_packed = begin + count;
         }
         const bf16* from = static_cast<const bf16*>(block.v) + begin * d;
@@ -241,21 +241,21 @@ struct AttentionBlockBody {
 
     static void attend(State& state, int64_t from, int64_t to) {
         const int64_t begin = state.key_begin(from), end = state.key_end(to - 1);
-        for (int64_t panel = begin / kPanel * kPanel; panel < end; panel += kPanel) {
-            const int64_t panel_end = panel + kPanel < end ? panel + kPanel : end;
+        for (int64_t panel = begin / panel_keys * panel_keys; panel < end; panel += panel_keys) {
+            const int64_t panel_end = panel + panel_keys < end ? panel + panel_keys : end;
             const Panel keys = key_panel(state, panel, panel_end - panel);
             Panel values{nullptr, 0};
             if (state.block.out != nullptr) values = value_panel(state, panel, panel_end - panel);
             for (int64_t g = from; g < to; ++g) {
                 const int64_t group_end = state.key_end(g) < panel_end ? state.key_end(g) : panel_end;
-                if (group_end <= panel || panel + kPanel <= state.key_begin(g)) continue;
+                if (group_end <= panel || panel + panel_keys <= state.key_begin(g)) continue;
                 attend_panel(state, g, panel, group_end - panel, keys, values);
             }
         }
     }
 
     [[nodiscard]] static float* weights_of(const State& state, int64_t panel) {
-        return state.at(state.layout.weights) + (keeps_panels(state) ? panel * L : 0);
+        return state.at(state.layout.weights) + (keeps_panels(state) ? panel * group_lanes : 0);
     }
 
     static void attend_panel(const State& state, int64_t g, int64_t panel, int64_t n_keys, Panel keys, Panel values) {
@@ -265,12 +265,13 @@ struct AttentionBlockBody {
         const vec c = Simd::set1(state.block.scale * 1.4426950408889634f);
         vec reference[3], correction[3];
         for (int j = 0; j < 3; ++j) {
-            const vec before = Simd::load(state.m(g) + j * W);
-            reference[j] = Simd::max(before, Simd::mul(Simd::load(state.maxima() + j * W), c));
+            const vec before = Simd::load(state.m(g) + j * lanes);
+            reference[j] = Simd::max(before, Simd::mul(Simd::load(state.maxima() + j * lanes), c));
             correction[j] = Simd::exp2(Simd::sub(before, reference[j]));
-            Simd::store(state.m(g) + j * W, reference[j]);
+            Simd::store(state.m(g) + j * lanes, reference[j]);
             if (state.block.column_sums != nullptr)
-                Simd::store(state.at(state.layout.references) + panel / kPanel * L + j * W, reference[j]);
+                Simd::store(state.at(state.layout.references) + panel / panel_keys * group_lanes + j * lanes,
+                            reference[j]);
         }
 
         vec total[3];
@@ -281,7 +282,7 @@ struct AttentionBlockBody {
         else
             weigh<false>(s, n_keys, n, c, reference, p, total);
         for (int j = 0; j < 3; ++j)
-            Simd::store(state.l(g) + j * W, Simd::fma(Simd::load(state.l(g) + j * W), correction[j], total[j]));
+            Simd::store(state.l(g) + j * lanes, Simd::fma(Simd::load(state.l(g) + j * lanes), correction[j], total[j]));
 
         if (state.block.out != nullptr) {
             const elem* weights = p;
@@ -300,9 +301,9 @@ struct AttentionBlockBody {
 #pragma GCC unroll 3
             for (int j = 0; j < 3; ++j) acc[i][j] = Simd::zero();
         for (int64_t s = 0; s < steps; ++s) {
-            const typename Products::operand b0 = Products::load(b), b1 = Products::load(b + W),
-                                             b2 = Products::load(b + 2 * W);
-            b += L;
+            const typename Products::operand b0 = Products::load(b), b1 = Products::load(b + lanes),
+                                             b2 = Products::load(b + 2 * lanes);
+            b += group_lanes;
 #pragma GCC unroll 8
             for (int i = 0; i < Rows; ++i) {
                 const typename Products::operand x = Products::broadcast(a + i * a_row);
@@ -325,24 +326,24 @@ struct AttentionBlockBody {
         const int64_t last = state.last_query(g);
         result.free_begin = first_visible_key(block, last) - panel;
         result.free_end = block.q_position + state.first_query(g) + 1 - panel;
-        float high[L];
-        float low[L];
+        float high[group_lanes];
+        float low[group_lanes];
         for (int part = 0; part < 3; ++part) {
             const Vector vector = state.vector(3 * g + part);
             // Lanes without a query see nothing. Otherwise their zeros times a non-finite key would give NaN.
-            if (vector.count < W) result.free_end = 0;
-            for (int i = 0; i < W; ++i) {
+            if (vector.count < lanes) result.free_end = 0;
+            for (int i = 0; i < lanes; ++i) {
                 const bool exists = i < vector.count;
                 const int64_t query = exists ? vector.first + i : last;
                 const int64_t to = exists ? block.q_position + query - panel : -1,
                               begin = first_visible_key(block, query) - panel;
-                high[part * W + i] = static_cast<float>(to < kPanel ? (to < -1 ? -1 : to) : kPanel);
-                low[part * W + i] = static_cast<float>(begin > 0 ? (begin < kPanel ? begin : kPanel) : 0);
+                high[part * lanes + i] = static_cast<float>(to < panel_keys ? (to < -1 ? -1 : to) : panel_keys);
+                low[part * lanes + i] = static_cast<float>(begin > 0 ? (begin < panel_keys ? begin : panel_keys) : 0);
             }
         }
         for (int j = 0; j < 3; ++j) {
-            result.low[j] = Simd::load(low + j * W);
-            result.high[j] = Simd::load(high + j * W);
+            result.low[j] = Simd::load(low + j * lanes);
+            result.high[j] = Simd::load(high + j * lanes);
         }
         return result;
     }
@@ -352,9 +353,9 @@ struct AttentionBlockBody {
     [[gnu::noinline]] static void mask(const Visible& seen, int64_t key, float* s) {
         for (int i = 0; i < Rows; ++i)
             for (int j = 0; j < 3; ++j) {
-                float* at = s + i * L + j * W;
+                float* at = s + i * group_lanes + j * lanes;
                 Simd::store(at, Simd::select_between(Simd::load(at), Simd::set1(static_cast<float>(key + i)),
-                                                     seen.low[j], seen.high[j], Simd::set1(kMasked)));
+                                                     seen.low[j], seen.high[j], Simd::set1(masked_logit)));
             }
     }
 
@@ -363,18 +364,18 @@ struct AttentionBlockBody {
                                                          int64_t key, const Visible& seen, float* s, float* maxima) {
         vec acc[Rows][3];
         product<Rows>(keys + key * stride, stride, 1, q, steps, acc);
-        s += key * L;
+        s += key * group_lanes;
 #pragma GCC unroll 8
         for (int i = 0; i < Rows; ++i)
 #pragma GCC unroll 3
-            for (int j = 0; j < 3; ++j) Simd::store(s + i * L + j * W, acc[i][j]);
+            for (int j = 0; j < 3; ++j) Simd::store(s + i * group_lanes + j * lanes, acc[i][j]);
         if (key < seen.free_begin || key + Rows > seen.free_end) mask<Rows>(seen, key, s);
 #pragma GCC unroll 3
         for (int j = 0; j < 3; ++j) {
-            vec largest = Simd::load(maxima + j * W);
+            vec largest = Simd::load(maxima + j * lanes);
 #pragma GCC unroll 8
-            for (int i = 0; i < Rows; ++i) largest = Simd::max(largest, Simd::load(s + i * L + j * W));
-            Simd::store(maxima + j * W, largest);
+            for (int i = 0; i < Rows; ++i) largest = Simd::max(largest, Simd::load(s + i * group_lanes + j * lanes));
+            Simd::store(maxima + j * lanes, largest);
         }
     }
 
@@ -384,9 +385,10 @@ struct AttentionBlockBody {
         const elem* q = state.q(g);
         const int64_t steps = state.layout.steps;
         float* maxima = state.maxima();
-        for (int j = 0; j < 3; ++j) Simd::store(maxima + j * W, Simd::set1(kMasked));
+        for (int j = 0; j < 3; ++j) Simd::store(maxima + j * lanes, Simd::set1(masked_logit));
         int64_t key = 0;
-        for (; key + R <= n_keys; key += R) logit_tile<R>(keys.data, keys.stride, q, steps, key, seen, s, maxima);
+        for (; key + tile_rows <= n_keys; key += tile_rows)
+            logit_tile<tile_rows>(keys.data, keys.stride, q, steps, key, seen, s, maxima);
         for (; key < n_keys; ++key) logit_tile<1>(keys.data, keys.stride, q, steps, key, seen, s, maxima);
     }
 
@@ -421,24 +423,25 @@ struct AttentionBlockBody {
         for (; key + 2 <= n_keys; key += 2)
 #pragma GCC unroll 3
             for (int j = 0; j < 3; ++j) {
-                float* s0 = s + key * L + j * W;
+                float* s0 = s + key * group_lanes + j * lanes;
                 const vec p0 = Simd::exp2(Simd::fma(Simd::load(s0), c, minus[j]));
-                const vec p1 = Simd::exp2(Simd::fma(Simd::load(s0 + L), c, minus[j]));
+                const vec p1 = Simd::exp2(Simd::fma(Simd::load(s0 + group_lanes), c, minus[j]));
                 even[j] = add_counted<counted>(even[j], p0, n, key);
                 odd[j] = add_counted<counted>(odd[j], p1, n, key + 1);
-                if constexpr (Products::wants_packed_bf16) Products::store_pair(p + key / 2 * L + j * W, p0, p1);
+                if constexpr (Products::wants_packed_bf16)
+                    Products::store_pair(p + key / 2 * group_lanes + j * lanes, p0, p1);
                 if constexpr (in_place) {
                     Simd::store(s0, p0);
-                    Simd::store(s0 + L, p1);
+                    Simd::store(s0 + group_lanes, p1);
                 }
             }
         for (int j = 0; j < 3; ++j) {
             if (key < n_keys) {
-                float* s0 = s + key * L + j * W;
+                float* s0 = s + key * group_lanes + j * lanes;
                 const vec p0 = Simd::exp2(Simd::fma(Simd::load(s0), c, minus[j]));
                 even[j] = add_counted<counted>(even[j], p0, n, key);
                 if constexpr (Products::wants_packed_bf16)
-                    Products::store_pair(p + key / 2 * L + j * W, p0, Simd::zero());
+                    Products::store_pair(p + key / 2 * group_lanes + j * lanes, p0, Simd::zero());
                 if constexpr (in_place) Simd::store(s0, p0);
             }
             total[j] = Simd::add(even[j], odd[j]);
@@ -454,7 +457,7 @@ struct AttentionBlockBody {
         for (int i = 0; i < Rows; ++i)
 #pragma GCC unroll 3
             for (int j = 0; j < 3; ++j) {
-                float* at = o + i * L + j * W;
+                float* at = o + i * group_lanes + j * lanes;
                 Simd::store(at, Simd::fma(Simd::load(at), correction[j], acc[i][j]));
             }
     }
@@ -462,13 +465,14 @@ struct AttentionBlockBody {
     static void add_values(const elem* p, Panel values, int64_t steps, int64_t d, const vec (&correction)[3],
                            float* o) {
         int64_t c = 0;
-        for (; c + R <= d; c += R) value_tile<R>(p, values.data + c, values.stride, steps, correction, o + c * L);
-        for (; c < d; ++c) value_tile<1>(p, values.data + c, values.stride, steps, correction, o + c * L);
+        for (; c + tile_rows <= d; c += tile_rows)
+            value_tile<tile_rows>(p, values.data + c, values.stride, steps, correction, o + c * group_lanes);
+        for (; c < d; ++c) value_tile<1>(p, values.data + c, values.stride, steps, correction, o + c * group_lanes);
     }
 
     /// Returns 1 / l per lane, 0 if the lane saw no key, NaN if l is NaN.
     [[nodiscard]] static vec inverse_total(const State& state, int64_t g, int part) {
-        const vec l = Simd::load(state.l(g) + part * W);
+        const vec l = Simd::load(state.l(g) + part * lanes);
         const vec one = Simd::set1(1.0f);
         return Simd::select_between(Simd::zero(), l, Simd::set1(-1.0f), Simd::set1(1e-30f), Simd::div(one, l));
     }
@@ -487,19 +491,19 @@ struct AttentionBlockBody {
         const Vector vector = state.vector(3 * g + part);
         const vec inverse = inverse_total(state, g, part);
         const int64_t d = block.head_dim;
-        for (int64_t c = 0; c < d; c += W) {
-            const int64_t width = d - c < W ? d - c : W;
-            vec tile[W];
-            for (int64_t i = 0; i < W; ++i)
-                tile[i] =
-                    i < width ? Simd::mul(Simd::load(state.o(g) + (c + i) * L + part * W), inverse) : Simd::zero();
+        for (int64_t c = 0; c < d; c += lanes) {
+            const int64_t width = d - c < lanes ? d - c : lanes;
+            vec tile[lanes];
+            for (int64_t i = 0; i < lanes; ++i)
+                tile[i] = i < width ? Simd::mul(Simd::load(state.o(g) + (c + i) * group_lanes + part * lanes), inverse)
+                                    : Simd::zero();
             Simd::transpose(tile);
             for (int64_t i = 0; i < vector.count; ++i) {
                 T* to = out + (vector.first + i) * block.out_token_stride + vector.head * block.out_head_stride + c;
-                if (width == W) {
+                if (width == lanes) {
                     store_row(to, tile[i]);
                 } else {
-                    T row[W];
+                    T row[lanes];
                     store_row(row, tile[i]);
                     for (int64_t e = 0; e < width; ++e) to[e] = row[e];
                 }
@@ -523,30 +527,31 @@ struct AttentionBlockBody {
         const bool kept = keeps_weights(block.key_end);
         const vec c = Simd::set1(block.scale * 1.4426950408889634f);
         // Goes backwards, because the last panel is still in the second-level cache.
-        for (int64_t panel = (end - 1) / kPanel * kPanel; panel + kPanel > begin; panel -= kPanel) {
-            const int64_t n_keys = panel + kPanel < end ? kPanel : end - panel;
+        for (int64_t panel = (end - 1) / panel_keys * panel_keys; panel + panel_keys > begin; panel -= panel_keys) {
+            const int64_t n_keys = panel + panel_keys < end ? panel_keys : end - panel;
             float* weights = weights_of(state, panel);
             vec factor[3];
             for (int j = 0; j < 3; ++j) {
-                const vec final = Simd::load(state.m(g) + j * W);
+                const vec final = Simd::load(state.m(g) + j * lanes);
                 const vec then =
-                    kept ? Simd::load(state.at(state.layout.references) + panel / kPanel * L + j * W) : final;
+                    kept ? Simd::load(state.at(state.layout.references) + panel / panel_keys * group_lanes + j * lanes)
+                         : final;
                 factor[j] = Simd::mul(Simd::exp2(Simd::sub(then, final)), inverse_total(state, g, j));
             }
             if (!kept) {
                 vec unused[3], reference[3];
                 logits(state, g, panel, n_keys, key_panel(state, panel, n_keys), weights);
-                for (int j = 0; j < 3; ++j) reference[j] = Simd::load(state.m(g) + j * W);
+                for (int j = 0; j < 3; ++j) reference[j] = Simd::load(state.m(g) + j * lanes);
                 weigh<true>(weights, n_keys, nullptr, c, reference, reinterpret_cast<elem*>(state.at(state.layout.p)),
                             unused);
             }
             for (int j = 0; j < 3; ++j) {
                 const Vector vector = state.vector(3 * g + j);
                 if (vector.count == 0) continue;
-                float lanes[W];
-                for (int i = 0; i < W; ++i) lanes[i] = i < vector.count ? 1.0f : 0.0f;
-                factor[j] = Simd::mul(factor[j], Simd::load(lanes));
-                add_column_vector(weights + j * W, n_keys, factor[j],
+                float is_query[lanes];
+                for (int i = 0; i < lanes; ++i) is_query[i] = i < vector.count ? 1.0f : 0.0f;
+                factor[j] = Simd::mul(factor[j], Simd::load(is_query));
+                add_column_vector(weights + j * lanes, n_keys, factor[j],
                                   block.column_sums + vector.head * block.column_stride + panel);
             }
         }
@@ -554,18 +559,19 @@ struct AttentionBlockBody {
 
     static void add_column_vector(const float* weights, int64_t n_keys, vec factor, float* sums) {
         int64_t key = 0;
-        for (; key + W <= n_keys; key += W) {
-            vec folded[W / 4];
+        for (; key + lanes <= n_keys; key += lanes) {
+            vec folded[lanes / 4];
 #pragma GCC unroll 4
-            for (int i = 0; i < W / 4; ++i) {
-                const float* row = weights + (key + 4 * i) * L;
+            for (int i = 0; i < lanes / 4; ++i) {
+                const float* row = weights + (key + 4 * i) * group_lanes;
                 folded[i] =
-                    Simd::fold(Simd::mul(Simd::load(row), factor), Simd::mul(Simd::load(row + L), factor),
-                               Simd::mul(Simd::load(row + 2 * L), factor), Simd::mul(Simd::load(row + 3 * L), factor));
+                    Simd::fold(Simd::mul(Simd::load(row), factor), Simd::mul(Simd::load(row + group_lanes), factor),
+                               Simd::mul(Simd::load(row + 2 * group_lanes), factor),
+                               Simd::mul(Simd::load(row + 3 * group_lanes), factor));
             }
             Simd::store(sums + key, Simd::add(Simd::load(sums + key), Simd::join_folded(folded)));
         }
-        for (; key < n_keys; ++key) sums[key] += Simd::sum(Simd::mul(Simd::load(weights + key * L), factor));
+        for (; key < n_keys; ++key) sums[key] += Simd::sum(Simd::mul(Simd::load(weights + key * group_lanes), factor));
     }
 };
 

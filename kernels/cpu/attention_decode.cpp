@@ -37,7 +37,7 @@ void check(std::span<const DecodeRow> rows, size_t i, int head_dim) {
             "a row continues no other row, or a row with another number of queries");
 }
 
-int64_t segment_length(const DecodeRow& row) { return row.entries ? kDecodeTile : kDecodeSegment; }
+int64_t segment_length(const DecodeRow& row) { return row.entries ? decode_tile : segment_entries; }
 
 int64_t n_segments(const DecodeRow& row) { return (row.n_entries + segment_length(row) - 1) / segment_length(row); }
 
@@ -86,7 +86,7 @@ void finish_row(const Partials& partials, int head_dim) {
 size_t tile_floats(const DecodeRow& row, int head_dim) {
     if (!row.entries) return 0;
     const int64_t key_dim = key_dim_of(row, head_dim);
-    return static_cast<size_t>((kDecodeTile + row.n_queries) * key_dim + row.n_queries * kDecodeTile) +
+    return static_cast<size_t>((decode_tile + row.n_queries) * key_dim + row.n_queries * decode_tile) +
            row.entries->scratch_floats(row.n_queries);
 }
 
@@ -95,7 +95,7 @@ void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float 
     const DecodeRow& row = *segment.row;
     const int key_dim = key_dim_of(row, head_dim);
     const int64_t count = segment.end - segment.begin;
-    float* queries = keys + kDecodeTile * key_dim;
+    float* queries = keys + decode_tile * key_dim;
     float* weights = queries + row.n_queries * key_dim;
     row.entries->read_keys(segment.begin, segment.end, keys);
     for (int64_t query = 0; query < row.n_queries; ++query)
@@ -114,7 +114,7 @@ void attend_tile(const DecodeSegment& segment, int head_dim, DType dtype, float 
     tile.n_entries = count;
     level_kernels().decode_segment({&tile, 0, count, segment.largest, segment.total, nullptr, weights}, head_dim,
                                    DType::f32, scale);
-    row.entries->sum_values(segment.begin, segment.end, weights, row.n_queries, weights + row.n_queries * kDecodeTile,
+    row.entries->sum_values(segment.begin, segment.end, weights, row.n_queries, weights + row.n_queries * decode_tile,
                             segment.values);
 }
 
@@ -142,7 +142,7 @@ void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype
     std::vector<Partials> partials;
     std::vector<DecodeSegment> segments;
     partials.reserve(rows.size());
-    segments.reserve(static_cast<size_t>(n_entries / kDecodeTile) + rows.size());
+    segments.reserve(static_cast<size_t>(n_entries / decode_tile) + rows.size());
     for (size_t i = 0; i < rows.size();) {
         size_t n_parts = 1;
         int64_t count = n_segments(rows[i]);

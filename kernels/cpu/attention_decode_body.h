@@ -12,19 +12,19 @@ struct F32Rows {
     using T = float;
     using vec = typename Simd::vec;
     using operand = vec;
-    static constexpr int kStep = Simd::W;
+    static constexpr int step_elements = Simd::lanes;
     [[nodiscard]] static operand load(const T* p) { return Simd::load(p); }
     [[nodiscard]] static vec mac(vec acc, operand a, operand b) { return Simd::fma(a, b, acc); }
     [[nodiscard]] static vec load_narrow(const T* p) { return Simd::load(p); }
 
-    /// Loads 2 W columns as two vectors, in an order that store_columns() undoes.
+    /// Loads 2 * lanes columns as two vectors, in an order that store_columns() undoes.
     static void load_columns(const T* p, vec (&x)[2]) {
         x[0] = Simd::load(p);
-        x[1] = Simd::load(p + Simd::W);
+        x[1] = Simd::load(p + Simd::lanes);
     }
     static void store_columns(float* p, const vec (&x)[2]) {
         Simd::store(p, x[0]);
-        Simd::store(p + Simd::W, x[1]);
+        Simd::store(p + Simd::lanes, x[1]);
     }
 };
 
@@ -36,7 +36,7 @@ struct Bf16Rows {
     struct operand {
         vec even, odd;
     };
-    static constexpr int kStep = 2 * Simd::W;
+    static constexpr int step_elements = 2 * Simd::lanes;
     [[nodiscard]] static operand load(const T* p) {
         operand x;
         Simd::load_bf16_halves(p, x.even, x.odd);
@@ -49,10 +49,10 @@ struct Bf16Rows {
 
     static void load_columns(const T* p, vec (&x)[2]) { Simd::load_bf16_halves(p, x[0], x[1]); }
     static void store_columns(float* p, const vec (&x)[2]) {
-        float even[Simd::W], odd[Simd::W];
+        float even[Simd::lanes], odd[Simd::lanes];
         Simd::store(even, x[0]);
         Simd::store(odd, x[1]);
-        for (int i = 0; i < Simd::W; ++i) {
+        for (int i = 0; i < Simd::lanes; ++i) {
             p[2 * i] = even[i];
             p[2 * i + 1] = odd[i];
         }
@@ -63,9 +63,9 @@ struct Bf16Rows {
 template <class Simd, class Bf16Reader = Bf16Rows<Simd>>
 struct AttentionDecodeBody {
     using vec = typename Simd::vec;
-    static constexpr int W = Simd::W;
-    static constexpr int kQueries = W == 16 ? 4 : 2;  ///< leaves registers for 4 vectors of each query
-    static constexpr float kNothing = -1e30f;
+    static constexpr int lanes = Simd::lanes;
+    static constexpr int queries_at_once = lanes == 16 ? 4 : 2;  ///< leaves registers for 4 vectors of each query
+    static constexpr float padding_logit = -1e30f;
 
     static void segment(const DecodeSegment& segment, int head_dim, DType dtype, float scale) {
         if (dtype == DType::f32)
@@ -96,8 +96,8 @@ struct AttentionDecodeBody {
     template <class Rows, int D>
     static void of_rows(const DecodeSegment& segment, int d, float scale) {
         int query = 0;
-        for (; query + kQueries <= segment.row->n_queries; query += kQueries)
-            queries<Rows, D, kQueries>(segment, query, d, scale);
+        for (; query + queries_at_once <= segment.row->n_queries; query += queries_at_once)
+            queries<Rows, D, queries_at_once>(segment, query, d, scale);
         switch (segment.row->n_queries - query) {
             case 3:
                 queries<Rows, D, 3>(segment, query, d, scale);
@@ -121,7 +121,7 @@ struct AttentionDecodeBody {
         const int64_t count = segment.end - segment.begin;
         const T* k = static_cast<const T*>(row.k) + segment.begin * row.k_stride;
         const T* v = static_cast<const T*>(row.v) + segment.begin * row.v_stride;
-        alignas(64) float weights[Q][kDecodeSegment];
+        alignas(64) float weights[Q][segment_entries];
         logits<Rows, D, Q>(static_cast<const T*>(row.q) + first * row.q_stride, row.q_stride,
                            {k, row.k_stride, key_dim}, {v, row.v_stride, d}, count, weights);
 
@@ -139,17 +139,17 @@ struct AttentionDecodeBody {
 
         if (segment.weights) {
             for (int i = 0; i < Q; ++i)
-                for (int64_t j = 0; j < count; ++j) segment.weights[(first + i) * kDecodeTile + j] = weights[i][j];
+                for (int64_t j = 0; j < count; ++j) segment.weights[(first + i) * decode_tile + j] = weights[i][j];
             return;
         }
         float* out = segment.values + static_cast<int64_t>(first) * d;
         NextKeys<T> next = first == 0 ? NextKeys<T>(segment.next, d) : NextKeys<T>();
         int c = 0;
-        for (; c + 4 * W <= d; c += 4 * W, next = {})
+        for (; c + 4 * lanes <= d; c += 4 * lanes, next = {})
             add_values<Rows, Q, 2>(weights, v + c, row.v_stride, count, out + c, d, next);
-        for (; c + 2 * W <= d; c += 2 * W, next = {})
+        for (; c + 2 * lanes <= d; c += 2 * lanes, next = {})
             add_values<Rows, Q, 1>(weights, v + c, row.v_stride, count, out + c, d, next);
-        for (; c + W <= d; c += W) add_narrow<Rows, Q>(weights, v + c, row.v_stride, count, out + c, d);
+        for (; c + lanes <= d; c += lanes) add_narrow<Rows, Q>(weights, v + c, row.v_stride, count, out + c, d);
         for (; c < d; ++c)
             for (int i = 0; i < Q; ++i) {
                 float sum = 0;
@@ -188,20 +188,20 @@ struct AttentionDecodeBody {
 #pragma GCC unroll 4
         for (int i = 0; i < Q; ++i) acc[i] = Simd::zero();
         int c = 0;
-        for (; c + Rows::kStep <= d; c += Rows::kStep) {
+        for (; c + Rows::step_elements <= d; c += Rows::step_elements) {
             const typename Rows::operand x = Rows::load(key + c);
 #pragma GCC unroll 4
             for (int i = 0; i < Q; ++i) acc[i] = Rows::mac(acc[i], Rows::load(q + i * q_stride + c), x);
         }
-        for (; c + W <= d; c += W) {
+        for (; c + lanes <= d; c += lanes) {
             const vec x = Rows::load_narrow(key + c);
             for (int i = 0; i < Q; ++i) acc[i] = Simd::fma(Rows::load_narrow(q + i * q_stride + c), x, acc[i]);
         }
         if (c == d) return;
         for (int i = 0; i < Q; ++i) {
-            float lanes[W] = {};
-            for (int e = 0; c + e < d; ++e) lanes[e] = to_float(q[i * q_stride + c + e]) * to_float(key[c + e]);
-            acc[i] = Simd::add(acc[i], Simd::load(lanes));
+            float products[lanes] = {};
+            for (int e = 0; c + e < d; ++e) products[e] = to_float(q[i * q_stride + c + e]) * to_float(key[c + e]);
+            acc[i] = Simd::add(acc[i], Simd::load(products));
         }
     }
 
@@ -213,16 +213,16 @@ struct AttentionDecodeBody {
         [[nodiscard]] [[gnu::always_inline]] const T* operator[](int64_t entry) const { return data + entry * stride; }
     };
 
-    /// Computes weights[i][j] = q_i . k_j, padded with kNothing to a multiple of W.
+    /// Computes weights[i][j] = q_i . k_j, padded with padding_logit to a multiple of lanes.
     template <class Rows, int D, int Q>
     static void logits(const typename Rows::T* q, int64_t q_stride, const Vectors<typename Rows::T>& k,
-                       const Vectors<typename Rows::T>& v, int64_t count, float (&weights)[Q][kDecodeSegment]) {
+                       const Vectors<typename Rows::T>& v, int64_t count, float (&weights)[Q][segment_entries]) {
         const int d = D ? D : k.d;
-        constexpr int kAhead = 32;
-        for (int64_t j = 0; j < count; j += W) {
-            vec folded[Q][W / 4];
+        constexpr int entries_ahead = 32;
+        for (int64_t j = 0; j < count; j += lanes) {
+            vec folded[Q][lanes / 4];
 #pragma GCC unroll 4
-            for (int group = 0; group < W / 4; ++group) {
+            for (int group = 0; group < lanes / 4; ++group) {
                 vec acc[4][Q];
 #pragma GCC unroll 4
                 for (int e = 0; e < 4; ++e) {
@@ -230,7 +230,7 @@ struct AttentionDecodeBody {
                     const int64_t exists =
                         entry < count ? entry : count - 1;  // the repeated last entry is overwritten below
                     prefetch(v[exists], D ? D : v.d);
-                    prefetch(k[entry + kAhead < count ? entry + kAhead : count - 1], d);
+                    prefetch(k[entry + entries_ahead < count ? entry + entries_ahead : count - 1], d);
                     dot<Rows, Q>(q, q_stride, k[exists], d, acc[e]);
                 }
 #pragma GCC unroll 4
@@ -239,18 +239,18 @@ struct AttentionDecodeBody {
 #pragma GCC unroll 4
             for (int i = 0; i < Q; ++i) Simd::store(weights[i] + j, Simd::join_folded(folded[i]));
         }
-        const int64_t padded = (count + W - 1) / W * W;
+        const int64_t padded = (count + lanes - 1) / lanes * lanes;
         for (int i = 0; i < Q; ++i)
-            for (int64_t j = count; j < padded; ++j) weights[i][j] = kNothing;
+            for (int64_t j = count; j < padded; ++j) weights[i][j] = padding_logit;
     }
 
     static void weigh(float* weights, int64_t count, float c, const float* cardinality, float& largest, float& total) {
-        vec maximum = Simd::set1(kNothing);
-        for (int64_t j = 0; j < count; j += W) maximum = Simd::max(maximum, Simd::load(weights + j));
+        vec maximum = Simd::set1(padding_logit);
+        for (int64_t j = 0; j < count; j += lanes) maximum = Simd::max(maximum, Simd::load(weights + j));
         largest = Simd::maximum(maximum) * c;
         const vec factor = Simd::set1(c), reference = Simd::set1(largest);
         vec sum = Simd::zero();
-        for (int64_t j = 0; j < count; j += W) {
+        for (int64_t j = 0; j < count; j += lanes) {
             const vec p = Simd::exp2(Simd::sub(Simd::mul(Simd::load(weights + j), factor), reference));
             Simd::store(weights + j, p);
             if (cardinality == nullptr) sum = Simd::add(sum, p);
@@ -261,7 +261,7 @@ struct AttentionDecodeBody {
     }
 
     template <class Rows, int Q, int V>
-    static void add_values(const float (&weights)[Q][kDecodeSegment], const typename Rows::T* v, int64_t stride,
+    static void add_values(const float (&weights)[Q][segment_entries], const typename Rows::T* v, int64_t stride,
                            int64_t count, float* out, int d, const NextKeys<typename Rows::T>& next) {
         vec acc[Q][V][2];
 #pragma GCC unroll 4
@@ -272,7 +272,7 @@ struct AttentionDecodeBody {
             next.prefetch_entry(j);
             vec x[V][2];
 #pragma GCC unroll 4
-            for (int c = 0; c < V; ++c) Rows::load_columns(v + j * stride + c * 2 * W, x[c]);
+            for (int c = 0; c < V; ++c) Rows::load_columns(v + j * stride + c * 2 * lanes, x[c]);
 #pragma GCC unroll 4
             for (int i = 0; i < Q; ++i) {
                 const vec p = Simd::set1(weights[i][j]);
@@ -282,11 +282,11 @@ struct AttentionDecodeBody {
             }
         }
         for (int i = 0; i < Q; ++i)
-            for (int c = 0; c < V; ++c) Rows::store_columns(out + i * d + c * 2 * W, acc[i][c]);
+            for (int c = 0; c < V; ++c) Rows::store_columns(out + i * d + c * 2 * lanes, acc[i][c]);
     }
 
     template <class Rows, int Q>
-    static void add_narrow(const float (&weights)[Q][kDecodeSegment], const typename Rows::T* v, int64_t stride,
+    static void add_narrow(const float (&weights)[Q][segment_entries], const typename Rows::T* v, int64_t stride,
                            int64_t count, float* out, int d) {
         vec acc[Q];
         for (int i = 0; i < Q; ++i) acc[i] = Simd::zero();

@@ -15,8 +15,8 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr double kSmallest = std::numeric_limits<double>::min();
-constexpr int64_t kParallelWork = int64_t{1} << 16;  ///< fewer elements are not worth several threads
+constexpr double smallest_normal = std::numeric_limits<double>::min();
+constexpr int64_t least_parallel_work = int64_t{1} << 16;  ///< fewer elements are not worth several threads
 
 /// Returns condition ? a : b without a branch, because the loops below vectorize only without branches.
 KVSCOPE_INLINE double blend(bool condition, double a, double b) {
@@ -27,13 +27,13 @@ KVSCOPE_INLINE double blend(bool condition, double a, double b) {
 /// Natural logarithm of a normal x > 0 to about 1 ulp: x = 2^e m, ln m = 2 atanh((m - 1) / (m + 1)). Finite for x = 0.
 KVSCOPE_INLINE double log_of_normal(double x) {
     const uint64_t bits = std::bit_cast<uint64_t>(x);
-    constexpr uint64_t kRootHalf = std::bit_cast<uint64_t>(std::numbers::sqrt2 / 2);
-    constexpr uint64_t kBias = uint64_t{1024} << 52;
-    constexpr uint64_t kExponent = uint64_t{0xfff} << 52;
-    const uint64_t shifted = bits - kRootHalf + kBias;  // the upper bits are e + 1024
+    constexpr uint64_t root_half = std::bit_cast<uint64_t>(std::numbers::sqrt2 / 2);
+    constexpr uint64_t exponent_bias = uint64_t{1024} << 52;
+    constexpr uint64_t exponent_mask = uint64_t{0xfff} << 52;
+    const uint64_t shifted = bits - root_half + exponent_bias;  // the upper bits are e + 1024
     // Converts e to double through the mantissa of 2^52, which vectorizes on every level.
     const double e = std::bit_cast<double>((shifted >> 52) | std::bit_cast<uint64_t>(0x1p52)) - (0x1p52 + 1024.0);
-    const double m = std::bit_cast<double>(bits - ((shifted & kExponent) - kBias));
+    const double m = std::bit_cast<double>(bits - ((shifted & exponent_mask) - exponent_bias));
     const double s = (m - 1.0) / (m + 1.0);
     const double z = s * s;
     double series = 1.0 / 21;
@@ -46,8 +46,8 @@ KVSCOPE_INLINE double log_of_normal(double x) {
     series = series * z + 1.0 / 7;
     series = series * z + 1.0 / 5;
     series = series * z + 1.0 / 3;
-    constexpr double kLn2High = 0x1.62e42fefa38p-1, kLn2Low = 0x1.ef35793c7673p-45;
-    return e * kLn2High + (2.0 * s + (2.0 * s * z * series + e * kLn2Low));
+    constexpr double ln2_high = 0x1.62e42fefa38p-1, ln2_low = 0x1.ef35793c7673p-45;
+    return e * ln2_high + (2.0 * s + (2.0 * s * z * series + e * ln2_low));
 }
 
 /// p ln(p/m) + q ln(q/m) >= 0, m = (p + q) / 2. With t = (p - q) / (p + q) this is m ((1 + t) ln(1 + t) + (1 - t) ln(1
@@ -55,7 +55,7 @@ KVSCOPE_INLINE double log_of_normal(double x) {
 KVSCOPE_INLINE double jsd_term(double p, double q, double log_p, double log_q) {
     const double sum = p + q;
     const double m = 0.5 * sum;
-    const double t = (p - q) / (sum + kSmallest);  // 0 if both are 0
+    const double t = (p - q) / (sum + smallest_normal);  // 0 if both are 0
     const double z = t * t;
     double series = 1.0 / (26 * 25);
     series = series * z + 1.0 / (24 * 23);
@@ -147,7 +147,7 @@ struct Rows {
 
     Rows(const double* distributions, int64_t n_rows, int64_t length, double log_of_zero)
         : n(length), p(distributions, distributions + n_rows * length), logs(p.size()) {
-        for (double& value : p) value = value < kSmallest ? 0.0 : value;  // NaN stays NaN
+        for (double& value : p) value = value < smallest_normal ? 0.0 : value;  // NaN stays NaN
         loops().logs(p.data(), n_rows * n, log_of_zero, logs.data());
     }
     const double* row(int64_t i) const { return p.data() + i * n; }
@@ -159,7 +159,7 @@ struct Rows {
 void jsd_matrix(const double* distributions, int64_t n_rows, int64_t n, double* out) {
     const Rows rows(distributions, n_rows, n, 0.0);
     const Loops& loop = loops();
-    const int n_threads = n_rows * n_rows / 2 * n > kParallelWork ? threads() : 1;
+    const int n_threads = n_rows * n_rows / 2 * n > least_parallel_work ? threads() : 1;
     const auto divergences_of = [&](int64_t i) {
         out[i * n_rows + i] = loop.difference(rows.row(i), rows.log_row(i), rows.log_row(i), n);  // 0 or NaN
         for (int64_t j = i + 1; j < n_rows; ++j) {
@@ -173,7 +173,7 @@ void jsd_matrix(const double* distributions, int64_t n_rows, int64_t n, double* 
 }
 
 void kl_matrix(const double* distributions, int64_t n_rows, int64_t n, double* out) {
-    const Rows rows(distributions, n_rows, n, std::log(kSmallest));
+    const Rows rows(distributions, n_rows, n, std::log(smallest_normal));
     const Loops& loop = loops();
     for (int64_t i = 0; i < n_rows; ++i) {
         for (int64_t j = 0; j < n_rows; ++j) {
@@ -184,7 +184,7 @@ void kl_matrix(const double* distributions, int64_t n_rows, int64_t n, double* o
 }
 
 void cross_entropy_matrix(const double* distributions, int64_t n_rows, int64_t n, double* out) {
-    const Rows rows(distributions, n_rows, n, std::log(kSmallest));
+    const Rows rows(distributions, n_rows, n, std::log(smallest_normal));
     const Loops& loop = loops();
     for (int64_t i = 0; i < n_rows; ++i) {
         for (int64_t j = 0; j < n_rows; ++j) out[i * n_rows + j] = -loop.dot(rows.row(i), rows.log_row(j), n);

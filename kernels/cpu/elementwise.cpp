@@ -9,15 +9,16 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr int64_t kWorthThreads = 1 << 15;  ///< with fewer elements, waking other threads takes longer than the work
+constexpr int64_t least_parallel_elements =
+    1 << 15;  ///< with fewer elements, waking other threads takes longer than the work
 
 template <class Problem>
 void over_rows(void (*kernel)(const Problem&, int64_t, int64_t), const Problem& problem, int64_t n_rows,
                int64_t row_elements) {
     if (n_rows <= 0) return;
-    if (n_rows * row_elements < kWorthThreads) return kernel(problem, 0, n_rows);
-    constexpr int64_t kRows = 4;
-    over_parts(threads(), n_rows, kRows, [&](int64_t begin, int64_t end, int) { kernel(problem, begin, end); });
+    if (n_rows * row_elements < least_parallel_elements) return kernel(problem, 0, n_rows);
+    constexpr int64_t rows_together = 4;
+    over_parts(threads(), n_rows, rows_together, [&](int64_t begin, int64_t end, int) { kernel(problem, begin, end); });
 }
 
 void require(bool condition, const char* kernel, const std::string& what) {

@@ -10,7 +10,7 @@ namespace kvscope::kernels {
 template <class Simd>
 struct ElementwiseBody {
     using vec = typename Simd::vec;
-    static constexpr int W = Simd::W;
+    static constexpr int lanes = Simd::lanes;
 
     static void rms_norm(const RmsNorm& problem, int64_t row_begin, int64_t row_end) {
         with_types(problem.x_dtype, problem.out_dtype, [&](auto x_type, auto out_type) {
@@ -34,7 +34,7 @@ struct ElementwiseBody {
                 float* residual = problem.residual + row * dim;
                 if (delta != nullptr) {
                     int64_t c = 0;
-                    for (; c + W <= dim; c += W)
+                    for (; c + lanes <= dim; c += lanes)
                         Simd::store(residual + c, Simd::add(Simd::load(residual + c), load(delta + row * dim + c)));
                     for (; c < dim; ++c) residual[c] += to_float(delta[row * dim + c]);
                 }
@@ -68,28 +68,29 @@ struct ElementwiseBody {
     }
 
  private:
-    static constexpr float kLog2E = 1.4426950408889634f;
-    static constexpr float kLowest = -1e30f;  ///< replaces minus infinity, which exp2() does not support
+    static constexpr float log2_e = 1.4426950408889634f;
+    static constexpr float finite_lowest = -1e30f;  ///< replaces minus infinity, which exp2() does not support
 
-    /// Loads the next W of `left` values and replaces missing values by `filler`.
+    /// Loads the next `lanes` of `left` values and replaces missing values by `filler`.
     [[nodiscard]] static vec some(const float* p, int64_t left, float filler) {
-        if (left >= W) return Simd::load(p);
-        float values[W];
-        for (int i = 0; i < W; ++i) values[i] = i < left ? p[i] : filler;
+        if (left >= lanes) return Simd::load(p);
+        float values[lanes];
+        for (int i = 0; i < lanes; ++i) values[i] = i < left ? p[i] : filler;
         return Simd::load(values);
     }
 
-    /// Returns the sum of term(c) for c = 0, W, 2 W, ... below n, in f32 within 64 W elements and in f64 across them.
+    /// Returns the sum of term(c) for c = 0, lanes, 2 * lanes, ... below n, in f32 within
+    /// 64 vectors and in f64 across them.
     template <class Term>
     [[nodiscard]] static double sum_of(int64_t n, const Term& term) {
         double total = 0;
-        for (int64_t begin = 0; begin < n; begin += 64 * W) {
-            const int64_t end = begin + 64 * W < n ? begin + 64 * W : n;
+        for (int64_t begin = 0; begin < n; begin += 64 * lanes) {
+            const int64_t end = begin + 64 * lanes < n ? begin + 64 * lanes : n;
             vec sums[2] = {Simd::zero(), Simd::zero()};
             int64_t c = begin;
-            for (; c + W < end; c += 2 * W) {
+            for (; c + lanes < end; c += 2 * lanes) {
                 sums[0] = Simd::add(sums[0], term(c));
-                sums[1] = Simd::add(sums[1], term(c + W));
+                sums[1] = Simd::add(sums[1], term(c + lanes));
             }
             if (c < end) sums[0] = Simd::add(sums[0], term(c));
             total += static_cast<double>(Simd::sum(Simd::add(sums[0], sums[1])));
@@ -98,23 +99,24 @@ struct ElementwiseBody {
     }
 
     static void logarithms(const float* in, int64_t n, float* out) {
-        vec most = Simd::set1(kLowest);
-        for (int64_t c = 0; c < n; c += W) most = Simd::max(most, some(in + c, n - c, kLowest));
+        vec most = Simd::set1(finite_lowest);
+        for (int64_t c = 0; c < n; c += lanes) most = Simd::max(most, some(in + c, n - c, finite_lowest));
         const float largest = Simd::maximum(most);  // a NaN may be lost here, but not in the sum
-        const vec largests = Simd::set1(largest), scale = Simd::set1(kLog2E);
+        const vec largests = Simd::set1(largest), scale = Simd::set1(log2_e);
         const double total = sum_of(n, [&](int64_t c) {
-            const vec x = Simd::max(Simd::set1(kLowest), some(in + c, n - c, kLowest));
+            const vec x = Simd::max(Simd::set1(finite_lowest), some(in + c, n - c, finite_lowest));
             return Simd::exp2(Simd::mul(Simd::sub(x, largests), scale));
         });
         const auto log_total = static_cast<float>(__builtin_log(total));
         const vec logs = Simd::set1(log_total);
         int64_t c = 0;
-        for (; c + W <= n; c += W) Simd::store(out + c, Simd::sub(Simd::sub(Simd::load(in + c), largests), logs));
+        for (; c + lanes <= n; c += lanes)
+            Simd::store(out + c, Simd::sub(Simd::sub(Simd::load(in + c), largests), logs));
         for (; c < n; ++c) out[c] = in[c] - largest - log_total;
     }
 
     [[nodiscard]] static float divergence(const float* log_p, const float* log_q, int64_t n) {
-        const vec scale = Simd::set1(kLog2E), lowest = Simd::set1(kLowest);
+        const vec scale = Simd::set1(log2_e), lowest = Simd::set1(finite_lowest);
         return static_cast<float>(sum_of(n, [&](int64_t c) {
             // 0 ln 0 = 0 requires finite logarithms.
             const vec p = Simd::max(lowest, some(log_p + c, n - c, 0.0f));
@@ -140,13 +142,13 @@ struct ElementwiseBody {
     static void normalise(const X* x, const float* weight, float eps, int64_t dim, Out* out) {
         vec sums[4] = {Simd::zero(), Simd::zero(), Simd::zero(), Simd::zero()};
         int64_t c = 0;
-        for (; c + 4 * W <= dim; c += 4 * W)
+        for (; c + 4 * lanes <= dim; c += 4 * lanes)
 #pragma GCC unroll 4
             for (int i = 0; i < 4; ++i) {
-                const vec value = load(x + c + i * W);
+                const vec value = load(x + c + i * lanes);
                 sums[i] = Simd::fma(value, value, sums[i]);
             }
-        for (; c + W <= dim; c += W) {
+        for (; c + lanes <= dim; c += lanes) {
             const vec value = load(x + c);
             sums[0] = Simd::fma(value, value, sums[0]);
         }
@@ -155,7 +157,7 @@ struct ElementwiseBody {
 
         const float factor = 1.0f / __builtin_sqrtf(sum / static_cast<float>(dim) + eps);
         const vec factors = Simd::set1(factor);
-        for (c = 0; c + W <= dim; c += W)
+        for (c = 0; c + lanes <= dim; c += lanes)
             store(out + c, Simd::mul(Simd::mul(load(x + c), factors), Simd::load(weight + c)));
         for (; c < dim; ++c) out[c] = from_float<Out>(to_float(x[c]) * factor * weight[c]);
     }
@@ -171,7 +173,7 @@ struct ElementwiseBody {
                 T* low = x + token * problem.token_stride + head * head_stride;
                 T* high = low + half;
                 int c = 0;
-                for (; c + W <= half; c += W) {
+                for (; c + lanes <= half; c += lanes) {
                     const vec a = load(low + c), b = load(high + c);
                     const vec cosine = Simd::load(cosines + c), sine = Simd::load(sines + c);
                     store(low + c, Simd::sub(Simd::mul(a, cosine), Simd::mul(b, sine)));
@@ -203,9 +205,9 @@ struct ElementwiseBody {
             const T* up = static_cast<const T*>(problem.up) + row * in_stride;
             T* out = static_cast<T*>(problem.out) + row * out_stride;
             int64_t c = 0;
-            for (; c + W <= dim; c += W) store(out + c, silu_times(load(gate + c), load(up + c)));
+            for (; c + lanes <= dim; c += lanes) store(out + c, silu_times(load(gate + c), load(up + c)));
             if (c < dim) {
-                T gate_rest[W] = {}, up_rest[W] = {}, out_rest[W];
+                T gate_rest[lanes] = {}, up_rest[lanes] = {}, out_rest[lanes];
                 for (int64_t i = 0; i < dim - c; ++i) {
                     gate_rest[i] = gate[c + i];
                     up_rest[i] = up[c + i];

@@ -13,8 +13,8 @@ namespace kvscope::kernels {
 template <class Simd>
 struct ExpandWeightsBody {
     using vec = typename Simd::vec;
-    static constexpr int kGroup = 32;
-    static constexpr size_t kAhead = 2048;  ///< prefetch distance in bytes
+    static constexpr int group_weights = 32;
+    static constexpr size_t prefetch_bytes = 2048;  ///< prefetch distance in bytes
 
     template <class T>
     static void decode(WeightFormat format, const void* row, int64_t begin, int64_t count, T* out) {
@@ -31,7 +31,7 @@ struct ExpandWeightsBody {
         }
     }
 
-    /// Decodes four rows to out, out + stride, … This is faster than row by row. Requires count <= kTogether.
+    /// Decodes four rows to out, out + stride, … This is faster than row by row. Requires count <= most_together.
     template <class T>
     static void decode(WeightFormat format, const uint8_t* const (&rows)[4], int64_t begin, int64_t count, size_t ahead,
                        T* out, int64_t stride) {
@@ -81,41 +81,42 @@ struct ExpandWeightsBody {
         return true;
     }
 
-    static constexpr bool kHasPairs = requires { typename Simd::pairs; };
+    static constexpr bool has_pairs = requires { typename Simd::pairs; };
 
     /// Whether the level decodes the two numbers of a byte together.
     template <class F>
-    static constexpr bool kSharesBytes = requires(const uint8_t* p, vec (&x)[kGroup / Simd::W]) {
+    static constexpr bool shares_bytes = requires(const uint8_t* p, vec (&x)[group_weights / Simd::lanes]) {
         Simd::from_nibbles(F::nibbles_at(p), x);
     };
 
-    static constexpr int64_t kTogether = 2048;  ///< largest number of weights of a row that are processed together
+    static constexpr int64_t most_together = 2048;  ///< largest number of weights of a row that are processed together
 
     template <class F>
     struct Scales {
-        static constexpr WeightBlock kBlock = block_size_of_format(F::format);
-        static constexpr int64_t kMost = (kTogether + kBlock.n) / (F::scales_sixteens ? 16 : 32);
-        static constexpr int kHalves = F::has_offset ? 2 : 1;  ///< halves at the beginning of a block of 32
-        static constexpr float b = kSharesBytes<F> ? 1 : Simd::byte_factor, o = F::has_offset ? 1 : b;
-        alignas(64) static constexpr float kByteFactors[16] = {b, o, b, o, b, o, b, o, b, o, b, o, b, o, b, o};
+        static constexpr WeightBlock block_size = block_size_of_format(F::format);
+        static constexpr int64_t most_scales = (most_together + block_size.n) / (F::scales_sixteens ? 16 : 32);
+        static constexpr int halves_of_block = F::has_offset ? 2 : 1;  ///< halves at the beginning of a block of 32
+        static constexpr float b = shares_bytes<F> ? 1 : Simd::byte_factor, o = F::has_offset ? 1 : b;
+        alignas(64) static constexpr float byte_factors[16] = {b, o, b, o, b, o, b, o, b, o, b, o, b, o, b, o};
         /// Factors of the weights. They include byte_factor if from_bytes() divides the integers by byte_factor.
-        alignas(64) float factors[kMost * (kBlock.n == kGroup ? kHalves : 1) + 16];
-        alignas(64) float offsets[kBlock.n != kGroup && F::has_offset ? kMost + 16 : 1];
+        alignas(64) float factors[most_scales * (block_size.n == group_weights ? halves_of_block : 1) + 16];
+        alignas(64) float offsets[block_size.n != group_weights && F::has_offset ? most_scales + 16 : 1];
 
         template <int R>
         static void read(const uint8_t* const (&rows)[R], int64_t begin, int64_t count, Scales (&scales)[R]) {
-            const int64_t n = (begin + count + kBlock.n - 1) / kBlock.n - begin / kBlock.n;
-            auto byte = static_cast<size_t>(begin / kBlock.n) * kBlock.bytes;
-            if constexpr (kBlock.n == kGroup) {
-                uint16_t halves[R][(kTogether / kGroup + 1) * kHalves + 15];
-                for (int64_t i = 0; i < n; ++i, byte += kBlock.bytes)
+            const int64_t n = (begin + count + block_size.n - 1) / block_size.n - begin / block_size.n;
+            auto byte = static_cast<size_t>(begin / block_size.n) * block_size.bytes;
+            if constexpr (block_size.n == group_weights) {
+                uint16_t halves[R][(most_together / group_weights + 1) * halves_of_block + 15];
+                for (int64_t i = 0; i < n; ++i, byte += block_size.bytes)
 #pragma GCC unroll 4
-                    for (int r = 0; r < R; ++r) copy_halves(rows[r] + byte, halves[r] + i * kHalves);
+                    for (int r = 0; r < R; ++r) copy_halves(rows[r] + byte, halves[r] + i * halves_of_block);
                 for (int r = 0; r < R; ++r)
-                    for (int64_t i = 0; i < n * kHalves; i += 16) read_sixteen(halves[r] + i, scales[r].factors + i);
+                    for (int64_t i = 0; i < n * halves_of_block; i += 16)
+                        read_sixteen(halves[r] + i, scales[r].factors + i);
             } else {
-                constexpr int64_t of_block = kBlock.n / (F::scales_sixteens ? 16 : 32);
-                for (int64_t i = 0; i < n * of_block; i += of_block, byte += kBlock.bytes)
+                constexpr int64_t of_block = block_size.n / (F::scales_sixteens ? 16 : 32);
+                for (int64_t i = 0; i < n * of_block; i += of_block, byte += block_size.bytes)
                     for (int r = 0; r < R; ++r)
                         F::scales(rows[r] + byte, scales[r].factors + i, scales[r].offsets + (F::has_offset ? i : 0));
             }
@@ -123,11 +124,11 @@ struct ExpandWeightsBody {
         static void read_sixteen(const uint16_t* halves, float* out) {
             Simd::from_sixteen_halves(halves, out);
             if constexpr (b != 1)
-                for (int i = 0; i < 16; i += Simd::W)
-                    Simd::store(out + i, Simd::mul(Simd::load(out + i), Simd::load(kByteFactors + i)));
+                for (int i = 0; i < 16; i += Simd::lanes)
+                    Simd::store(out + i, Simd::mul(Simd::load(out + i), Simd::load(byte_factors + i)));
         }
         static void copy_halves(const uint8_t* from, uint16_t* to) {
-            std::conditional_t<kHalves == 1, uint16_t, uint32_t> bits;
+            std::conditional_t<halves_of_block == 1, uint16_t, uint32_t> bits;
             std::memcpy(&bits, from, sizeof bits);
             asm("" : "+r"(bits));  // a vector copy would occupy the units that decode
             std::memcpy(to, &bits, sizeof bits);
@@ -135,11 +136,11 @@ struct ExpandWeightsBody {
         /// Returns the factor of group `at` or of one of its halves. Group 0 begins the block that contains `begin`.
         [[nodiscard]] vec factor(int64_t at, bool last = false) const {
             const int64_t i = F::scales_sixteens ? 2 * at + last : at;
-            return Simd::set1(factors[kBlock.n == kGroup ? i * kHalves : i]);
+            return Simd::set1(factors[block_size.n == group_weights ? i * halves_of_block : i]);
         }
         [[nodiscard]] vec offset(int64_t at, bool last = false) const {
             const int64_t i = F::scales_sixteens ? 2 * at + last : at;
-            return Simd::set1(kBlock.n == kGroup ? factors[i * kHalves + 1] : offsets[i]);
+            return Simd::set1(block_size.n == group_weights ? factors[i * halves_of_block + 1] : offsets[i]);
         }
     };
 
@@ -155,7 +156,7 @@ struct ExpandWeightsBody {
     /// loads from the same place must wait for them.
     template <class F, int R>
     struct Stretch {
-        static constexpr WeightBlock kBlock = block_size_of_format(F::format);
+        static constexpr WeightBlock block_size = block_size_of_format(F::format);
         const uint8_t* rows[R];
         int64_t begin, count;
         Scales<F> scales[R];
@@ -188,29 +189,29 @@ struct ExpandWeightsBody {
      private:
         [[nodiscard]] [[gnu::always_inline]] inline Group<F> group_of(int row, size_t ahead, size_t byte, int part,
                                                                       int64_t group) const {
-            __builtin_prefetch(rows[row] + byte + ahead + (kBlock.n > kGroup ? part * 64 : 0));
+            __builtin_prefetch(rows[row] + byte + ahead + (block_size.n > group_weights ? part * 64 : 0));
             return {rows[row] + byte, part, &scales[row], group};
         }
         template <class Call>
         [[gnu::always_inline]] inline void walk(const Call& call) const {
-            int64_t group = begin % kBlock.n / kGroup;
+            int64_t group = begin % block_size.n / group_weights;
             int part = static_cast<int>(group);
-            auto byte = static_cast<size_t>(begin / kBlock.n) * kBlock.bytes;
-            for (int64_t i = 0; i < count; i += kGroup, ++group) {
+            auto byte = static_cast<size_t>(begin / block_size.n) * block_size.bytes;
+            for (int64_t i = 0; i < count; i += group_weights, ++group) {
                 call(i, byte, part, group);
-                if (kBlock.n == kGroup || ++part == kBlock.n / kGroup) {
+                if (block_size.n == group_weights || ++part == block_size.n / group_weights) {
                     part = 0;
-                    byte += kBlock.bytes;
+                    byte += block_size.bytes;
                 }
             }
         }
     };
 
-    /// Calls call(i, weights) for each vector i of W weights in a group.
+    /// Calls call(i, weights) for each vector i of weights in a group.
     template <class F, class Call>
     [[gnu::always_inline]] static inline void over_vectors(const Group<F>& group, const Call& call) {
-        constexpr int n = kGroup / Simd::W;
-        if constexpr (kSharesBytes<F>) {
+        constexpr int n = group_weights / Simd::lanes;
+        if constexpr (shares_bytes<F>) {
             vec integers[n];
             Simd::from_nibbles(F::nibbles_at(group.block), integers);
 #pragma GCC unroll 8
@@ -219,7 +220,7 @@ struct ExpandWeightsBody {
             bytes q[2];
             F::read(group.block, group.part, q);
 #pragma GCC unroll 8
-            for (int i = 0; i < n; ++i) call(i, scaled(q, i * Simd::W, group));
+            for (int i = 0; i < n; ++i) call(i, scaled(q, i * Simd::lanes, group));
         }
     }
 
@@ -279,7 +280,7 @@ struct ExpandWeightsBody {
     [[nodiscard]] static bytes raised(bytes x, int shift) { return (bytes)((words)x << shift); }
     static void multiplied(bytes x, float by, float* out) {
 #pragma GCC unroll 4
-        for (int i = 0; i < 16; i += Simd::W)
+        for (int i = 0; i < 16; i += Simd::lanes)
             Simd::store(out + i, Simd::mul(Simd::from_bytes(x, i), Simd::set1(by * Simd::byte_factor)));
     }
 
@@ -292,8 +293,9 @@ struct ExpandWeightsBody {
         q[1] = bits_of(x, 4, 15);
     }
     [[gnu::always_inline]] static inline void fives(const uint8_t* p, const uint8_t* high, bytes (&q)[2]) {
-        alignas(16) static constexpr uint8_t kEach[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-        const bytes each = load(kEach);
+        alignas(16) static constexpr uint8_t bits_of_byte[16] = {1, 2, 4, 8, 16, 32, 64, 128,
+                                                                 1, 2, 4, 8, 16, 32, 64, 128};
+        const bytes each = load(bits_of_byte);
         constexpr uint64_t everywhere = 0x0101010101010101;
         nibbles(p, q);
         const uint32_t all = four_at(high);
@@ -439,14 +441,15 @@ struct ExpandWeightsBody {
 
     static void store(float* to, vec x) { Simd::store(to, x); }
     static void store(bf16* to, vec x) { Simd::store_bf16(to, x); }
-    /// Returns the group's weights for the W integers `first`, `first` + 1, ...
+    /// Returns the group's weights for a vector of the integers `first`, `first` + 1, ...
     template <int first, class F>
     [[nodiscard]] [[gnu::always_inline]] static inline vec numbers(const Group<F>& group) {
         const vec x = Simd::template times_counted<first>(group.scales->factor(group.at));
         return F::has_offset ? Simd::add(Simd::rounded(x), group.scales->offset(group.at)) : x;
     }
 
-    /// Returns W weights. The product is exact (17-bit factor, 5-bit integer), so fma rounds like separate operations.
+    /// Returns a vector of weights. The product is exact (17-bit factor, 5-bit integer), so fma rounds like separate
+    /// operations.
     template <class F>
     [[nodiscard]] [[gnu::always_inline]] static inline vec scaled(vec integers, const Group<F>& group, bool last) {
         const vec factor = group.scales->factor(group.at, last);
@@ -475,23 +478,23 @@ struct ExpandWeightsBody {
 
     template <class F, class T>
     [[gnu::always_inline]] static inline void decode_group(const Group<F>& group, T* out) {
-        if constexpr (sizeof(T) == sizeof(bf16) && kHasPairs) {
+        if constexpr (sizeof(T) == sizeof(bf16) && has_pairs) {
             const Group<F> one[1] = {group};
             typename Simd::pairs pairs[1];
             numbers_of(one, pairs);
             Simd::store_pairs(out, pairs[0]);
         } else {
-            over_vectors(group, [&](int i, vec x) { store(out + i * Simd::W, x); });
+            over_vectors(group, [&](int i, vec x) { store(out + i * Simd::lanes, x); });
         }
     }
 
     template <class F, class T>
     static void groups(const uint8_t* row, int64_t begin, int64_t count, T* out) {
-        for (int64_t done = 0; done < count; done += kTogether) {
+        for (int64_t done = 0; done < count; done += most_together) {
             const uint8_t* const rows[1] = {row};
             Stretch<F, 1> stretch;
-            stretch.read(rows, begin + done, count - done < kTogether ? count - done : kTogether);
-            stretch.over_groups_of(0, kAhead,
+            stretch.read(rows, begin + done, count - done < most_together ? count - done : most_together);
+            stretch.over_groups_of(0, prefetch_bytes,
                                    [&](int64_t i, const Group<F>& group) { decode_group(group, out + done + i); });
         }
     }
@@ -501,7 +504,7 @@ struct ExpandWeightsBody {
                           int64_t stride) {
         Stretch<F, 4> stretch;
         stretch.read(rows, begin, count);
-        if constexpr (sizeof(T) == sizeof(bf16) && kHasPairs) {
+        if constexpr (sizeof(T) == sizeof(bf16) && has_pairs) {
             stretch.over_groups(ahead, [&](int64_t i, const auto& groups) {
                 typename Simd::pairs pairs[4];
                 numbers_of(groups, pairs);

@@ -7,13 +7,13 @@ namespace kvscope::kernels {
 int64_t index_of_largest(const float* values, int64_t n) {
     if (n <= 0) return -1;
     // Uses independent lanes, because in a single chain each comparison would wait for the previous one.
-    constexpr int64_t kLanes = 16;
-    float lanes[kLanes];
-    int is_nan[kLanes] = {};
-    std::fill(lanes, lanes + kLanes, values[0]);
+    constexpr int64_t n_lanes = 16;
+    float lanes[n_lanes];
+    int is_nan[n_lanes] = {};
+    std::fill(lanes, lanes + n_lanes, values[0]);
     int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-        for (int64_t lane = 0; lane < kLanes; ++lane) {
+    for (; i + n_lanes <= n; i += n_lanes) {
+        for (int64_t lane = 0; lane < n_lanes; ++lane) {
             const float value = values[i + lane];
             lanes[lane] = lanes[lane] < value ? value : lanes[lane];
             is_nan[lane] |= value != value;
@@ -23,8 +23,8 @@ int64_t index_of_largest(const float* values, int64_t n) {
         lanes[0] = lanes[0] < values[i] ? values[i] : lanes[0];
         is_nan[0] |= values[i] != values[i];
     }
-    if (std::find(is_nan, is_nan + kLanes, 1) != is_nan + kLanes) return -1;
-    return std::find(values, values + n, *std::max_element(lanes, lanes + kLanes)) - values;
+    if (std::find(is_nan, is_nan + n_lanes, 1) != is_nan + n_lanes) return -1;
+    return std::find(values, values + n, *std::max_element(lanes, lanes + n_lanes)) - values;
 }
 
 }  // namespace kvscope::kernels

@@ -9,7 +9,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr double kSame = 1e-9;  ///< quotas and fractions that differ by less count as equal
+constexpr double same_distance = 1e-9;  ///< quotas and fractions that differ by less count as equal
 
 void add_shares(std::span<const double> weights, const std::vector<size_t>& takers, int64_t total,
                 std::vector<int64_t>& shares) {
@@ -20,7 +20,7 @@ void add_shares(std::span<const double> weights, const std::vector<size_t>& take
     for (size_t t = 0; t < takers.size(); ++t) {
         const double weight = sum > 0.0 ? weights[takers[t]] / sum : 1.0 / static_cast<double>(takers.size());
         double quota = weight * static_cast<double>(total);
-        if (std::abs(quota - std::round(quota)) < kSame) quota = std::round(quota);
+        if (std::abs(quota - std::round(quota)) < same_distance) quota = std::round(quota);
         fractions[t] = quota - std::floor(quota);
         const int64_t floored = static_cast<int64_t>(quota);
         shares[takers[t]] += floored;
@@ -31,7 +31,7 @@ void add_shares(std::span<const double> weights, const std::vector<size_t>& take
         double largest = -1.0;
         for (double fraction : fractions) largest = std::max(largest, fraction);
         size_t t = 0;
-        while (fractions[t] < largest - kSame) ++t;
+        while (fractions[t] < largest - same_distance) ++t;
         ++shares[takers[t]];
         fractions[t] = -1.0;
     }

@@ -10,7 +10,7 @@
 
 namespace kvscope::kernels::avx2 {
 
-constinit const LevelKernels kKernels = kernels_of_level<SimdAvx2>();
+constinit const LevelKernels all_kernels = kernels_of_level<SimdAvx2>();
 
 }  // namespace kvscope::kernels::avx2
 #endif

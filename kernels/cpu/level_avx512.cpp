@@ -13,7 +13,7 @@
 
 namespace kvscope::kernels::avx512 {
 
-constinit const LevelKernels kKernels = kernels_of_level<SimdAvx512>();
+constinit const LevelKernels all_kernels = kernels_of_level<SimdAvx512>();
 
 }  // namespace kvscope::kernels::avx512
 #endif

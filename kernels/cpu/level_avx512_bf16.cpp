@@ -118,7 +118,7 @@ struct PairProducts {
 
 struct PairRows : Bf16Rows<Simd> {
     using operand = __m512bh;
-    static constexpr int kStep = 32;
+    static constexpr int step_elements = 32;
     static operand load(const bf16* p) { return reinterpret_cast<operand>(_mm512_loadu_si512(p)); }
     static __m512 mac(__m512 acc, operand a, operand b) { return _mm512_dpbf16_ps(acc, a, b); }
 };
@@ -127,9 +127,9 @@ struct PairFactors {
     using T = bf16;
     using elem = bf16;
     using operand = __m512bh;
-    static constexpr int kStep = 32;
-    static constexpr int kParts = 1;
-    static constexpr int kPart = 32;
+    static constexpr int step_elements = 32;
+    static constexpr int parts_of_step = 1;
+    static constexpr int part_elements = 32;
     template <int part>
     static operand load(const T* p) {
         return reinterpret_cast<operand>(_mm512_loadu_si512(p));
@@ -149,7 +149,7 @@ bool in_pairs(const AttentionBlock& block) {
 }
 
 size_t scratch_bytes(int group, int head_dim, int64_t n_keys, bool column_sums) {
-    const size_t f32 = avx512::kKernels.attention_block.scratch_bytes(group, head_dim, n_keys, column_sums);
+    const size_t f32 = avx512::all_kernels.attention_block.scratch_bytes(group, head_dim, n_keys, column_sums);
     const size_t pairs = PairBody::scratch_bytes(group, head_dim, n_keys, column_sums);
     return f32 > pairs ? f32 : pairs;
 }
@@ -158,20 +158,20 @@ void compute(const AttentionBlock& block, void* scratch) {
     if (in_pairs(block))
         PairBody::compute(block, scratch);
     else
-        avx512::kKernels.attention_block.compute(block, scratch);
+        avx512::all_kernels.attention_block.compute(block, scratch);
 }
 
 void decode_segment(const DecodeSegment& segment, int head_dim, DType dtype, float scale) {
     if (dtype == DType::bf16)
         AttentionDecodeBody<Simd, PairRows>::segment_of_bf16(segment, head_dim, scale);
     else
-        avx512::kKernels.decode_segment(segment, head_dim, dtype, scale);
+        avx512::all_kernels.decode_segment(segment, head_dim, dtype, scale);
 }
 
 }  // namespace
 
 LevelKernels make_kernels() {
-    LevelKernels all = avx512::kKernels;
+    LevelKernels all = avx512::all_kernels;
     all.attention_block = {PairBody::queries_per_block, PairBody::fewest_queries, scratch_bytes, compute};
     all.decode_segment = decode_segment;
     all.linear_bf16 = make_linear_kernel<Simd, PairFactors>();

@@ -3,6 +3,6 @@
 
 namespace kvscope::kernels::generic {
 
-constinit const LevelKernels kKernels = kernels_of_level<SimdGeneric>();
+constinit const LevelKernels all_kernels = kernels_of_level<SimdGeneric>();
 
 }  // namespace kvscope::kernels::generic

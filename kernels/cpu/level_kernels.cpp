@@ -12,14 +12,14 @@ const LevelKernels& level_kernels() {
             return kernels;
         }
         case SimdLevel::avx512:
-            return avx512::kKernels;
+            return avx512::all_kernels;
         case SimdLevel::avx2:
-            return avx2::kKernels;
+            return avx2::all_kernels;
         case SimdLevel::generic:
             break;
     }
 #endif
-    return generic::kKernels;
+    return generic::all_kernels;
 }
 
 }  // namespace kvscope::kernels

@@ -18,9 +18,9 @@
 namespace kvscope::kernels {
 
 /// Number of entries of a decode row that are processed together. Segments start at multiples of this number.
-inline constexpr int64_t kDecodeSegment = 512;
+inline constexpr int64_t segment_entries = 512;
 
-/// Entries [begin, end) of one row, at most kDecodeSegment. The results per query are the largest logit (base 2), and
+/// Entries [begin, end) of one row, at most segment_entries. The results per query are the largest logit (base 2), and
 /// the sums of n_i 2^(e_i - largest) and of 2^(e_i - largest) v_i. The row's `attention` is right up to a factor.
 struct DecodeSegment {
     const DecodeRow* row = nullptr;
@@ -28,7 +28,7 @@ struct DecodeSegment {
     float* largest = nullptr;  ///< (n_queries)
     float* total = nullptr;    ///< (n_queries)
     float* values = nullptr;   ///< (n_queries, d)
-    /// (n_queries, kDecodeTile) or nullptr. If given, receives the weights 2^(e_i - largest), and `values` is not used.
+    /// (n_queries, decode_tile) or nullptr. If given, receives the weights 2^(e_i - largest), and `values` is not used.
     float* weights = nullptr;
     const DecodeSegment* next = nullptr;  ///< the thread's next segment, whose keys are prefetched, or nullptr
 };
@@ -57,13 +57,13 @@ struct LevelKernels {
 [[nodiscard]] const LevelKernels& level_kernels();
 
 namespace generic {
-extern const LevelKernels kKernels;
+extern const LevelKernels all_kernels;
 }
 namespace avx2 {
-extern const LevelKernels kKernels;
+extern const LevelKernels all_kernels;
 }
 namespace avx512 {
-extern const LevelKernels kKernels;
+extern const LevelKernels all_kernels;
 }
 namespace avx512_bf16 {
 [[nodiscard]] LevelKernels make_kernels();

@@ -31,7 +31,7 @@ struct Share {
     bool by_panel = n_rows > (is_stored ? kernel.stored_up_to : kernel.direct_up_to);
     int threads = n_rows * problem.in * problem.out > worth_threads ? kernels::threads() : 1;
     LinearTiles tiles = in_tiles();
-    int64_t n_panels = (problem.out + kLinearPanel - 1) / kLinearPanel;
+    int64_t n_panels = (problem.out + linear_panel_outputs - 1) / linear_panel_outputs;
     int64_t n_parts = in_parts();  ///< number of parts into which the tiles are divided
 
     LinearTiles in_tiles() const {
@@ -57,7 +57,7 @@ struct Scratch {
     size_t packed, result, panel, decoded;
     explicit Scratch(const Share& share)
         : packed(aligned(static_cast<size_t>(share.n_rows) * share.kernel.packed_bytes(share.problem.in))),
-          result(aligned(static_cast<size_t>(share.tiles_of_part() * kLinearTileResult) * sizeof(float))),
+          result(aligned(static_cast<size_t>(share.tiles_of_part() * linear_tile_floats) * sizeof(float))),
           panel(share.by_panel ? aligned(share.kernel.panel_bytes(share.problem.in)) : 0),
           decoded(share.is_stored ? aligned(share.kernel.decoded_bytes(share.problem.in)) : 0) {}
     size_t of_thread() const { return (result + panel + decoded + 4095) / 4096 * 4096; }
@@ -75,7 +75,7 @@ void pack_tile(const Share& share, int64_t tile, char* packed) {
 void multiply_panel(const Share& share, int64_t panel, int64_t part, const char* packed, char* own,
                     const Scratch& scratch) {
     const Linear& problem = share.problem;
-    const int64_t y_stride = problem.y_stride ? problem.y_stride : problem.out, output = panel * kLinearPanel;
+    const int64_t y_stride = problem.y_stride ? problem.y_stride : problem.out, output = panel * linear_panel_outputs;
     const size_t weight_bytes = row_bytes(share.format, problem.in);
     LinearTask task;
     task.x = packed;
@@ -86,7 +86,7 @@ void multiply_panel(const Share& share, int64_t panel, int64_t part, const char*
     task.row_bytes = weight_bytes;
     task.format = share.format;
     task.in = problem.in;
-    task.n_outputs = std::min(kLinearPanel, problem.out - output);
+    task.n_outputs = std::min(linear_panel_outputs, problem.out - output);
     task.bias = problem.bias ? problem.bias + output : nullptr;
     task.y =
         static_cast<char*>(problem.y) + static_cast<size_t>(share.first * y_stride + output) * size_of(problem.y_dtype);

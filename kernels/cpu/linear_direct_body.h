@@ -16,15 +16,16 @@ struct LinearDirect {
     using Blocks = ExpandWeightsBody<Simd>;
     using T = typename Factors::T;
     using elem = typename Factors::elem;
-    static constexpr bool kReadsStored = Factors::kPart == 32 ? Blocks::kHasPairs : sizeof(T) == sizeof(float);
+    static constexpr bool reads_stored = Factors::part_elements == 32 ? Blocks::has_pairs : sizeof(T) == sizeof(float);
     /// Whether the product runs in pieces, because a block of a tile's rows of x exceeds the first-level cache.
-    static constexpr bool kHasPieces = Tile::kRows * Layout::kBlock * sizeof(elem) > 32768;
-    static constexpr int64_t kRowsOfPiece = 32;    ///< most rows of x in a piece
-    static constexpr int64_t kPieceBytes = 16384;  ///< bytes of x in a piece, plus up to one step of 256 elements
-    static constexpr int64_t kWaiting = kHasPieces ? Simd::W : 0;  ///< floats of a sum that is kept between pieces
+    static constexpr bool has_pieces = Tile::most_rows * Layout::most_block_elements * sizeof(elem) > 32768;
+    static constexpr int64_t most_rows_of_piece = 32;  ///< most rows of x in a piece
+    static constexpr int64_t piece_bytes = 16384;      ///< bytes of x in a piece, plus up to one step of 256 elements
+    static constexpr int64_t waiting_floats =
+        has_pieces ? Simd::lanes : 0;  ///< floats of a sum that is kept between pieces
 
     [[nodiscard]] static size_t decoded_bytes(int64_t in) {
-        return static_cast<size_t>(Tile::kStretch * Layout::block_elements(in)) * sizeof(T);
+        return static_cast<size_t>(Tile::stretch_outputs * Layout::block_elements(in)) * sizeof(T);
     }
 
     static void multiply(const LinearTask& task) {
@@ -38,25 +39,26 @@ struct LinearDirect {
 
  private:
     [[nodiscard]] static bool multiply_stored(const LinearTask& task, int64_t begin, int64_t count) {
-        if constexpr (kReadsStored)
+        if constexpr (reads_stored)
             return task.decoded != nullptr && LinearStored<Simd, Factors>::multiply(task, begin, count);
         else
             return false;
     }
 
     [[nodiscard]] static int64_t piece_elements(const LinearTask& task, int64_t count) {
-        if constexpr (!kHasPieces) return count;
+        if constexpr (!has_pieces) return count;
         const int64_t rows = task.tiles.begin(task.end_tile) - task.tiles.begin(task.first_tile);
-        return kPieceBytes / (rows * static_cast<int64_t>(sizeof(elem))) / 256 * 256 + 256;
+        return piece_bytes / (rows * static_cast<int64_t>(sizeof(elem))) / 256 * 256 + 256;
     }
 
     static void multiply_numbers(const LinearTask& task, int64_t begin, int64_t count) {
         const int64_t length = piece_elements(task, count);
-        for (int64_t stretch = 0; stretch < task.n_outputs; stretch += Tile::kStretch) {
-            alignas(64) float waiting[kHasPieces ? Tile::kStretch * kRowsOfPiece * Simd::W : 1];
+        for (int64_t stretch = 0; stretch < task.n_outputs; stretch += Tile::stretch_outputs) {
+            alignas(64) float waiting[has_pieces ? Tile::stretch_outputs * most_rows_of_piece * Simd::lanes : 1];
             Piece piece;
             piece.output = stretch;
-            piece.end = stretch + Tile::kStretch < task.n_outputs ? stretch + Tile::kStretch : task.n_outputs;
+            piece.end =
+                stretch + Tile::stretch_outputs < task.n_outputs ? stretch + Tile::stretch_outputs : task.n_outputs;
             piece.waiting = waiting;
             piece.adds = begin != 0;
             for (int64_t done = 0; done < count; done += piece.count) {
@@ -72,7 +74,7 @@ struct LinearDirect {
     struct Piece {
         int64_t output, end;   ///< first output and end of the stretch
         int64_t begin, count;  ///< first element of `in`, and number of elements
-        float* waiting;        ///< (outputs, rows, W) kept sums
+        float* waiting;        ///< (outputs, rows, lanes) kept sums
         bool first, last;      ///< whether this is the first or last piece of the block of `in`
         bool adds;             ///< whether to add to the results of earlier blocks
     };
@@ -84,10 +86,10 @@ struct LinearDirect {
         const int64_t stride = is_stored ? Layout::block_elements(task.in) : task.in;
         float* waiting = piece.waiting;
         for (int64_t tile = task.first_tile; tile < task.end_tile; ++tile) {
-            Layout::template with_count<Tile::kRows>(task.tiles.rows(tile), [&](auto m) {
+            Layout::template with_count<Tile::most_rows>(task.tiles.rows(tile), [&](auto m) {
                 multiply_tile<decltype(m)::value>(task, piece, tile, weights, stride, waiting);
             });
-            waiting += task.tiles.rows(tile) * Tile::kStretch * kWaiting;
+            waiting += task.tiles.rows(tile) * Tile::stretch_outputs * waiting_floats;
         }
     }
 
@@ -98,7 +100,7 @@ struct LinearDirect {
             const uint8_t* rows[4];
             Tile::rows_from(static_cast<const uint8_t*>(task.weight), static_cast<int64_t>(task.row_bytes), o,
                             piece.end, rows);
-            Blocks::decode(task.format, rows, piece.begin, piece.count, Tile::kStretch * task.row_bytes,
+            Blocks::decode(task.format, rows, piece.begin, piece.count, Tile::stretch_outputs * task.row_bytes,
                            decoded + (o - piece.output) * stride, stride);
         }
         return decoded;
@@ -107,25 +109,25 @@ struct LinearDirect {
     template <int M>
     static void multiply_tile(const LinearTask& task, const Piece& piece, int64_t tile, const T* weights,
                               int64_t stride, float* waiting) {
-        constexpr int R = Tile::template outputs_beside<M>();
-        const size_t ahead = task.decoded != nullptr ? 0 : Tile::template bytes_ahead<R>(task.row_bytes);
+        constexpr int outputs = Tile::template outputs_beside<M>();
+        const size_t ahead = task.decoded != nullptr ? 0 : Tile::template bytes_ahead<outputs>(task.row_bytes);
         const elem* x =
             static_cast<const elem*>(task.x) + task.tiles.begin(tile) * Layout::packed_elems(task.in) + piece.begin * M;
         float* result = Tile::result_of(task, tile);
-        for (int64_t o = piece.output; o < piece.end; o += R, waiting += M * R * kWaiting) {
-            const T* rows[R];
+        for (int64_t o = piece.output; o < piece.end; o += outputs, waiting += M * outputs * waiting_floats) {
+            const T* rows[outputs];
             Tile::rows_from(weights, stride, o - piece.output, piece.end - piece.output, rows);
-            typename Simd::vec sums[M * R];
+            typename Simd::vec sums[M * outputs];
 #pragma GCC unroll 32
-            for (int i = 0; i < M * R; ++i)
-                sums[i] = !kHasPieces || piece.first ? Simd::zero() : Simd::load(waiting + i * Simd::W);
-            Tile::template add<M, R>(x, rows, piece.count, ahead, sums);
-            if (!kHasPieces || piece.last) {
-                Tile::template leave<M, R>(sums, !piece.adds, result + o * Tile::apart(M));
+            for (int i = 0; i < M * outputs; ++i)
+                sums[i] = !has_pieces || piece.first ? Simd::zero() : Simd::load(waiting + i * Simd::lanes);
+            Tile::template add<M, outputs>(x, rows, piece.count, ahead, sums);
+            if (!has_pieces || piece.last) {
+                Tile::template leave<M, outputs>(sums, !piece.adds, result + o * Tile::apart(M));
                 continue;
             }
 #pragma GCC unroll 32
-            for (int i = 0; i < M * R; ++i) Simd::store(waiting + i * Simd::W, sums[i]);
+            for (int i = 0; i < M * outputs; ++i) Simd::store(waiting + i * Simd::lanes, sums[i]);
         }
     }
 };

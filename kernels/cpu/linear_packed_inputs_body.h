@@ -11,7 +11,7 @@ struct PackedF32 {
     using elem = float;  ///< type of packed numbers
     using vec = typename Simd::vec;
     using operand = vec;
-    static constexpr int kPart = Simd::W;  ///< elements of an operand
+    static constexpr int part_elements = Simd::lanes;  ///< elements of an operand
     [[nodiscard]] static operand load_packed(const elem* p) { return Simd::load(p); }
     static void store_packed(elem* p, operand x) { Simd::store(p, x); }
     [[nodiscard]] static operand everywhere(const elem* p) { return Simd::set1(*p); }
@@ -22,9 +22,9 @@ struct PackedF32 {
 
 template <class Simd>
 struct F32Factors : PackedF32<Simd> {
-    using T = float;                       ///< element type of the arrays
-    static constexpr int kStep = Simd::W;  ///< elements of `in` per step
-    static constexpr int kParts = 1;       ///< operands per step
+    using T = float;                                   ///< element type of the arrays
+    static constexpr int step_elements = Simd::lanes;  ///< elements of `in` per step
+    static constexpr int parts_of_step = 1;            ///< operands per step
     template <int part>
     [[nodiscard]] static auto load(const T* p) {
         return Simd::load(p);
@@ -34,8 +34,8 @@ struct F32Factors : PackedF32<Simd> {
 template <class Simd>
 struct WidenedFactors : PackedF32<Simd> {
     using T = bf16;
-    static constexpr int kStep = 2 * Simd::W;
-    static constexpr int kParts = 2;
+    static constexpr int step_elements = 2 * Simd::lanes;
+    static constexpr int parts_of_step = 2;
     template <int part>
     [[nodiscard]] static auto load(const T* p) {
         typename Simd::vec even, odd;
@@ -49,25 +49,28 @@ template <class Simd, class Factors>
 struct LinearLayout {
     using T = typename Factors::T;
     using elem = typename Factors::elem;
-    static constexpr int kStep = Factors::kStep, kParts = Factors::kParts, kPart = Factors::kPart;
-    static_assert(kParts * kPart == kStep);                 // so that each packed element is one element of `in`
-    static constexpr int64_t kBlock = 4096 / sizeof(elem);  ///< largest number of elements of `in` in a block
+    static constexpr int step_elements = Factors::step_elements, parts_of_step = Factors::parts_of_step,
+                         part_elements = Factors::part_elements;
+    static_assert(parts_of_step * part_elements ==
+                  step_elements);  // so that each packed element is one element of `in`
+    static constexpr int64_t most_block_elements =
+        4096 / sizeof(elem);  ///< largest number of elements of `in` in a block
 
-    [[nodiscard]] static int64_t steps(int64_t count) { return (count + kStep - 1) / kStep; }
+    [[nodiscard]] static int64_t steps(int64_t count) { return (count + step_elements - 1) / step_elements; }
     /// Returns the number of packed elements of a row of x: whole steps, with zeros after `in` elements.
-    [[nodiscard]] static int64_t packed_elems(int64_t in) { return steps(in) * kStep; }
+    [[nodiscard]] static int64_t packed_elems(int64_t in) { return steps(in) * step_elements; }
 
     /// Returns the number of elements per block. Blocks are nearly equal and consist of whole steps and groups of 32.
     [[nodiscard]] static int64_t block_elements(int64_t in) {
-        constexpr int64_t together = kStep > 32 ? kStep : 32;
-        const int64_t n_blocks = (in + kBlock - 1) / kBlock;
+        constexpr int64_t together = step_elements > 32 ? step_elements : 32;
+        const int64_t n_blocks = (in + most_block_elements - 1) / most_block_elements;
         return ((in + n_blocks - 1) / n_blocks + together - 1) / together * together;
     }
 
     /// The last elements of R rows, from element `from` to `in`, padded with zeros to a step.
     template <int R>
     struct Rest {
-        T data[R][kStep] = {};
+        T data[R][step_elements] = {};
         const T* at[R];
         Rest(const T* const (&rows)[R], int64_t from, int64_t in) {
             for (int r = 0; r < R; ++r) {
@@ -77,14 +80,15 @@ struct LinearLayout {
         }
     };
 
-    /// Packs the rows of x of one tile as (steps, parts, n_rows, kPart).
+    /// Packs the rows of x of one tile as (steps, parts, n_rows, part_elements).
     static void pack(const void* x, int64_t stride, int64_t n_rows, int64_t in, void* packed) {
-        const int64_t beside = n_rows * kPart;
+        const int64_t beside = n_rows * part_elements;
         for (int64_t row = 0; row < n_rows; ++row) {
             const T* const from[1] = {static_cast<const T*>(x) + row * stride};
-            elem* to = static_cast<elem*>(packed) + row * kPart;
+            elem* to = static_cast<elem*>(packed) + row * part_elements;
             int64_t i = 0;
-            for (; i + kStep <= in; i += kStep, to += kParts * beside) pack_step<0>(from[0] + i, to, beside);
+            for (; i + step_elements <= in; i += step_elements, to += parts_of_step * beside)
+                pack_step<0>(from[0] + i, to, beside);
             if (i < in) pack_step<0>(Rest<1>(from, i, in).at[0], to, beside);
         }
     }
@@ -105,7 +109,7 @@ struct LinearLayout {
     template <int part>
     static void pack_step(const T* from, elem* to, int64_t beside) {
         Factors::store_packed(to + part * beside, Factors::template load<part>(from));
-        if constexpr (part + 1 < kParts) pack_step<part + 1>(from, to, beside);
+        if constexpr (part + 1 < parts_of_step) pack_step<part + 1>(from, to, beside);
     }
 };
 

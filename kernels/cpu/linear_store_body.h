@@ -10,7 +10,7 @@ namespace kvscope::kernels {
 template <class Simd>
 struct LinearOutput {
     using vec = typename Simd::vec;
-    static constexpr int W = Simd::W;
+    static constexpr int lanes = Simd::lanes;
 
     static void write(const LinearTask& task, int64_t row, int64_t output, vec result) {
         const int64_t left = task.n_outputs - output, at = row * task.y_stride + output;
@@ -25,8 +25,8 @@ struct LinearOutput {
  private:
     [[nodiscard]] static vec bias(const LinearTask& task, int64_t output, int64_t left) {
         if (task.bias == nullptr) return Simd::zero();
-        if (left >= W) return Simd::load(task.bias + output);
-        float values[W] = {};
+        if (left >= lanes) return Simd::load(task.bias + output);
+        float values[lanes] = {};
         for (int64_t i = 0; i < left; ++i) values[i] = task.bias[output + i];
         return Simd::load(values);
     }
@@ -35,8 +35,8 @@ struct LinearOutput {
     static void store_all(bf16* to, vec x) { Simd::store_bf16(to, x); }
     template <class Y>
     static void store(Y* to, int64_t count, vec x) {
-        if (count >= W) return store_all(to, x);
-        Y values[W];
+        if (count >= lanes) return store_all(to, x);
+        Y values[lanes];
         store_all(values, x);
         for (int64_t i = 0; i < count; ++i) to[i] = values[i];
     }

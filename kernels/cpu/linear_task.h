@@ -8,9 +8,10 @@
 
 namespace kvscope::kernels {
 
-inline constexpr int64_t kLinearPanel = 48;     ///< largest number of outputs per task
-inline constexpr int64_t kLinearTileRows = 16;  ///< largest number of rows per tile
-inline constexpr int64_t kLinearTileResult = (kLinearTileRows + 1) * kLinearPanel;  ///< floats of a tile's result
+inline constexpr int64_t linear_panel_outputs = 48;  ///< largest number of outputs per task
+inline constexpr int64_t linear_tile_rows = 16;      ///< largest number of rows per tile
+inline constexpr int64_t linear_tile_floats =
+    (linear_tile_rows + 1) * linear_panel_outputs;  ///< floats of a tile's result
 
 /// Splits rows of x into tiles of nearly equal size, e.g. 17 rows in two tiles as 8 and 9.
 struct LinearTiles {
@@ -29,12 +30,12 @@ struct LinearTask {
     WeightFormat format = WeightFormat::f32;
     void* decoded = nullptr;  ///< scratch of decoded_bytes() if the format is not the type of x
     int64_t in = 0;
-    int64_t n_outputs = 0;  ///< 1 ... kLinearPanel
+    int64_t n_outputs = 0;  ///< 1 ... linear_panel_outputs
     const float* bias = nullptr;
     void* y = nullptr;  ///< (all rows, n_outputs)
     DType y_dtype = DType::f32;
     int64_t y_stride = 0;
-    float* result = nullptr;  ///< scratch (tiles of the task, kLinearTileResult)
+    float* result = nullptr;  ///< scratch (tiles of the task, linear_tile_floats)
     /// Scratch of panel_bytes() for transposed weights, or nullptr to read weights in place, with the same result.
     void* panel = nullptr;
 };

@@ -8,12 +8,12 @@ namespace kvscope::kernels {
 namespace {
 
 /// Below this number of elements (about 0.1 ms of work), waking other threads costs more than it gains.
-constexpr int64_t kWorthThreads = 1 << 17;
+constexpr int64_t least_parallel_elements = 1 << 17;
 
 }  // namespace
 
 void parallel_for(int64_t n, int64_t elements, const std::function<void(int64_t)>& body) {
-    if (n < 2 || elements < kWorthThreads) {
+    if (n < 2 || elements < least_parallel_elements) {
         for (int64_t i = 0; i < n; ++i) body(i);
         return;
     }

@@ -12,14 +12,14 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr int64_t kBlock = 512;        ///< columns whose sums fit into the first-level cache
-constexpr int64_t kColumns = 1 << 13;  ///< columns per work item
+constexpr int64_t block_columns = 512;        ///< columns whose sums fit into the first-level cache
+constexpr int64_t columns_of_item = 1 << 13;  ///< columns per work item
 
-/// Reduces at most kBlock columns of one group of rows, row by row, so that the loops over columns vectorize.
+/// Reduces at most block_columns columns of one group of rows, row by row, so that the loops over columns vectorize.
 template <class Out>
 KVSCOPE_INLINE void block_body(HeadReduction kind, const float* rows, int64_t in_stride, int64_t group, int64_t n,
                                float factor, Out* out) {
-    std::array<double, kBlock> values;
+    std::array<double, block_columns> values;
     for (int64_t j = 0; j < n; ++j) values[j] = rows[j] * factor;
     for (int64_t h = 1; h < group; ++h) {
         const float* row = rows + h * in_stride;
@@ -62,11 +62,12 @@ void block(HeadReduction kind, const float* rows, int64_t stride, int64_t group,
 template <class Out>
 void reduce(HeadReduction kind, const float* in, int64_t in_stride, int64_t n_groups, int64_t group, int64_t n,
             Out* out, int64_t out_stride, float factor) {
-    const int64_t n_turns = (n + kColumns - 1) / kColumns;
+    const int64_t n_turns = (n + columns_of_item - 1) / columns_of_item;
     parallel_for(n_groups * n_turns, n_groups * group * n, [&](int64_t i) {
-        const int64_t g = i / n_turns, begin = i % n_turns * kColumns, end = std::min(begin + kColumns, n);
-        for (int64_t j = begin; j < end; j += kBlock)
-            block(kind, in + g * group * in_stride + j, in_stride, group, std::min(kBlock, end - j), factor,
+        const int64_t g = i / n_turns, begin = i % n_turns * columns_of_item,
+                      end = std::min(begin + columns_of_item, n);
+        for (int64_t j = begin; j < end; j += block_columns)
+            block(kind, in + g * group * in_stride + j, in_stride, group, std::min(block_columns, end - j), factor,
                   out + g * out_stride + j);
     });
 }

@@ -13,9 +13,9 @@ using KeyOf = std::conditional_t<sizeof(Score) == 4, uint32_t, uint64_t>;
 template <class Score>
 [[nodiscard]] KeyOf<Score> sort_key_of_score(Score score) {
     using Key = KeyOf<Score>;
-    constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
+    constexpr Key sign_bit = Key{1} << (8 * sizeof(Key) - 1);
     const Key bits = std::bit_cast<Key>(score + Score{0});  // turns -0 into +0
-    return (bits & kSign) ? ~bits : bits | kSign;
+    return (bits & sign_bit) ? ~bits : bits | sign_bit;
 }
 
 }  // namespace kvscope::kernels

@@ -39,24 +39,25 @@ void pool_max(const T* in, int64_t n, int64_t width, T* out) {
     }
 }
 
-constexpr int64_t kNarrow = 31;  ///< up to this width, one pass per window position is faster than van Herk's method
+constexpr int64_t most_narrow_width =
+    31;  ///< up to this width, one pass per window position is faster than van Herk's method
 
 /// Whether all values are non-negative and not NaN, so that the maximum has the same bits in any order.
 template <class T>
 bool is_unsigned(const T* in, int64_t n) {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    constexpr Bits kInfinity = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+    constexpr Bits infinity_bits = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
     Bits beyond = 0;
-    for (int64_t i = 0; i < n; ++i) beyond |= static_cast<Bits>(std::bit_cast<Bits>(in[i]) > kInfinity);
+    for (int64_t i = 0; i < n; ++i) beyond |= static_cast<Bits>(std::bit_cast<Bits>(in[i]) > infinity_bits);
     return beyond == 0;
 }
 
 /// Like pool_max() for narrow windows of non-negative numbers, in loops that vectorize. `out` must not be `in`.
 template <class T>
 void pool_max_narrow(const T* in, int64_t n, int64_t width, T* out) {
-    constexpr int64_t kBlock = 2048;  // fits into the first-level cache
-    for (int64_t begin = 0; begin < n; begin += kBlock) {
-        const int64_t end = std::min(begin + kBlock, n);
+    constexpr int64_t block_positions = 2048;  // fits into the first-level cache
+    for (int64_t begin = 0; begin < n; begin += block_positions) {
+        const int64_t end = std::min(begin + block_positions, n);
         std::copy(in + begin, in + end, out + begin);
         for (int64_t step = 1; step <= width / 2; ++step) {
             for (int64_t i = begin; i < std::min(end, n - step); ++i)
@@ -89,7 +90,7 @@ void pool_any(Pooling kind, const T* in, int64_t n, int64_t width, T* out) {
         throw std::invalid_argument("pooling: the width must be odd and positive, found " + std::to_string(width));
     }
     // Beyond 2 n + 1, the width does not change the maximum, but it changes the average, which divides by `width`.
-    if (kind == Pooling::max && width <= kNarrow && in != out && is_unsigned(in, n)) {
+    if (kind == Pooling::max && width <= most_narrow_width && in != out && is_unsigned(in, n)) {
         pool_max_narrow(in, n, width, out);
     } else if (kind == Pooling::max) {
         pool_max(in, n, std::min(width, 2 * n + 1), out);

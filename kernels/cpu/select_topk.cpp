@@ -31,12 +31,12 @@ struct Cut {
     int64_t equal_taken;
 };
 
-constexpr int kDigitBits = 11;
-using Histogram = std::array<int64_t, 1 << kDigitBits>;  ///< number of keys with each digit
+constexpr int digit_bits = 11;
+using Histogram = std::array<int64_t, 1 << digit_bits>;  ///< number of keys with each digit
 
 /// Returns the largest digit such that k keys have this or a higher digit. Subtracts keys with a higher digit from k.
 int cut_digit(const Histogram& histogram, int64_t& k) {
-    int digit = (1 << kDigitBits) - 1;
+    int digit = (1 << digit_bits) - 1;
     while (histogram[digit] < k) k -= histogram[digit--];
     return digit;
 }
@@ -52,7 +52,7 @@ Histogram sum_of(const std::vector<Histogram>& histograms) {
 template <class Score>
 Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64_t row_stride, int64_t k) {
     using Key = KeyOf<Score>;
-    int shift = 8 * sizeof(Key) - kDigitBits;
+    int shift = 8 * sizeof(Key) - digit_bits;
     std::vector<Histogram> histograms(static_cast<size_t>(n_rows));
     parallel_for(n_rows, n_rows * n, [&](int64_t row) {
         Histogram& histogram = histograms[static_cast<size_t>(row)];
@@ -77,7 +77,7 @@ Cut<KeyOf<Score>> find_cut(const Score* scores, int64_t n_rows, int64_t n, int64
         }
     });
     while (shift > 0) {
-        const int bits = std::min(shift, kDigitBits);
+        const int bits = std::min(shift, digit_bits);
         shift -= bits;
         const Key mask = (Key{1} << bits) - 1;
         const int64_t n_left = std::accumulate(n_keys.begin(), n_keys.end(), int64_t{0});

@@ -11,7 +11,7 @@ namespace kvscope::kernels {
 /// SimdGeneric's operations with 8 lanes, for AVX2 with FMA. Include only after `#pragma GCC target("avx2,fma,f16c")`.
 struct SimdAvx2 {
     using vec = __m256;
-    static constexpr int W = 8;
+    static constexpr int lanes = 8;
     static constexpr int tile_rows = 4;
     static constexpr int panel_rows = 4;
     static constexpr int direct_bf16_up_to = 8, direct_f32_up_to = 24;
@@ -65,14 +65,14 @@ struct SimdAvx2 {
     static constexpr float byte_factor = 0x1p-24f;
     static void from_nibbles(const uint8_t* p, vec (&x)[4]) {
         for (int i = 0; i < 2; ++i) {
-            const __m256i both = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + i * W)));
+            const __m256i both = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + i * lanes)));
             x[i] = _mm256_cvtepi32_ps(_mm256_and_si256(both, _mm256_set1_epi32(15)));
             x[i + 2] = _mm256_cvtepi32_ps(_mm256_srli_epi32(both, 4));
         }
     }
     [[nodiscard]] static float from_half(uint16_t bits) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))); }
     static void from_sixteen_halves(const uint16_t* p, float* out) {
-        for (int i = 0; i < 16; i += W)
+        for (int i = 0; i < 16; i += lanes)
             store(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + i))));
     }
     [[nodiscard]] static vec rounded(vec x) {
@@ -119,8 +119,8 @@ struct SimdAvx2 {
         return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
     }
 
-    static void transpose(vec (&x)[W]) {
-        vec pairs[W], quads[W];
+    static void transpose(vec (&x)[lanes]) {
+        vec pairs[lanes], quads[lanes];
         for (int i = 0; i < 4; ++i) {
             pairs[2 * i] = _mm256_unpacklo_ps(x[2 * i], x[2 * i + 1]);
             pairs[2 * i + 1] = _mm256_unpackhi_ps(x[2 * i], x[2 * i + 1]);
@@ -139,7 +139,7 @@ struct SimdAvx2 {
     [[nodiscard]] static vec fold(vec a, vec b, vec c, vec d) {
         return _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
     }
-    [[nodiscard]] static vec join_folded(const vec (&x)[W / 4]) {
+    [[nodiscard]] static vec join_folded(const vec (&x)[lanes / 4]) {
         return add(_mm256_permute2f128_ps(x[0], x[1], 0x20), _mm256_permute2f128_ps(x[0], x[1], 0x31));
     }
 };

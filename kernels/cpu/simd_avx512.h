@@ -9,7 +9,7 @@ namespace kvscope::kernels {
 /// SimdGeneric's operations with 16 lanes. Include after `#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq")`.
 struct SimdAvx512 {
     using vec = __m512;
-    static constexpr int W = 16;
+    static constexpr int lanes = 16;
     static constexpr int tile_rows = 8;
     static constexpr int panel_rows = 8;
     static constexpr int direct_bf16_up_to = 26, direct_f32_up_to = 26;
@@ -93,8 +93,8 @@ struct SimdAvx512 {
     [[nodiscard]] static float sum(vec x) { return _mm512_reduce_add_ps(x); }
     [[nodiscard]] static float maximum(vec x) { return _mm512_reduce_max_ps(x); }
 
-    static void transpose(vec (&x)[W]) {
-        vec a[W], b[W];
+    static void transpose(vec (&x)[lanes]) {
+        vec a[lanes], b[lanes];
         for (int i = 0; i < 8; ++i) {
             a[2 * i] = _mm512_unpacklo_ps(x[2 * i], x[2 * i + 1]);
             a[2 * i + 1] = _mm512_unpackhi_ps(x[2 * i], x[2 * i + 1]);
@@ -120,7 +120,7 @@ struct SimdAvx512 {
         const vec cd = add(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
         return add(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
     }
-    [[nodiscard]] static vec join_folded(const vec (&x)[W / 4]) {
+    [[nodiscard]] static vec join_folded(const vec (&x)[lanes / 4]) {
         const vec low = add(_mm512_shuffle_f32x4(x[0], x[1], 0x88), _mm512_shuffle_f32x4(x[0], x[1], 0xdd));
         const vec high = add(_mm512_shuffle_f32x4(x[2], x[3], 0x88), _mm512_shuffle_f32x4(x[2], x[3], 0xdd));
         return add(_mm512_shuffle_f32x4(low, high, 0x88), _mm512_shuffle_f32x4(low, high, 0xdd));

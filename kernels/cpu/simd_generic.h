@@ -9,7 +9,7 @@ struct SimdGeneric {
     typedef float vec __attribute__((vector_size(16)));
     typedef int ivec __attribute__((vector_size(16)));
     typedef float unaligned __attribute__((vector_size(16), aligned(4), may_alias));
-    static constexpr int W = 4;
+    static constexpr int lanes = 4;
     static constexpr int tile_rows = 4;   ///< rows of a register tile, three vectors each
     static constexpr int panel_rows = 3;  ///< most rows of x in a tile of LinearPanel
     /// Largest numbers of rows for which plain weights (direct) and blocks of weights (stored) are not transposed.
@@ -34,13 +34,14 @@ struct SimdGeneric {
         odd = vec{to_float(p[1]), to_float(p[3]), to_float(p[5]), to_float(p[7])};
     }
     static void store_bf16(bf16* p, vec x) {
-        for (int i = 0; i < W; ++i) p[i] = bf16_from_float(x[i]);
+        for (int i = 0; i < lanes; ++i) p[i] = bf16_from_float(x[i]);
     }
-    /// Returns the W signed bytes from `first` on, divided by byte_factor. x contains byte_copies copies of 16 bytes.
+    /// Returns a vector of the signed bytes from `first` on, divided by byte_factor. x contains byte_copies copies of
+    /// 16 bytes.
     template <class Bytes>
     [[nodiscard]] static vec from_bytes(Bytes x, int first) {
         vec values;
-        for (int i = 0; i < W; ++i) values[i] = static_cast<float>(static_cast<int8_t>(x[first + i]));
+        for (int i = 0; i < lanes; ++i) values[i] = static_cast<float>(static_cast<int8_t>(x[first + i]));
         return values;
     }
     static constexpr int byte_copies = 1;
@@ -91,9 +92,9 @@ struct SimdGeneric {
         return a > b ? a : b;
     }
 
-    static void transpose(vec (&x)[W]) {
-        for (int i = 0; i < W; ++i)
-            for (int j = i + 1; j < W; ++j) {
+    static void transpose(vec (&x)[lanes]) {
+        for (int i = 0; i < lanes; ++i)
+            for (int j = i + 1; j < lanes; ++j) {
                 const float t = x[i][j];
                 x[i][j] = x[j][i];
                 x[j][i] = t;
@@ -106,8 +107,8 @@ struct SimdGeneric {
         transpose(x);
         return (x[0] + x[1]) + (x[2] + x[3]);
     }
-    /// Returns a vector with the sums of the W vectors that fold() received, four at a time.
-    [[nodiscard]] static vec join_folded(const vec (&x)[W / 4]) { return x[0]; }
+    /// Returns a vector with the sums of the vectors that fold() received, four at a time.
+    [[nodiscard]] static vec join_folded(const vec (&x)[lanes / 4]) { return x[0]; }
 };
 
 }  // namespace kvscope::kernels

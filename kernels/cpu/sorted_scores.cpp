@@ -14,11 +14,11 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr int kDigitBits = 11;
-constexpr int kDigits = 1 << kDigitBits;
+constexpr int digit_bits = 11;
+constexpr int n_digits = 1 << digit_bits;
 
 template <class Score>
-constexpr int kPasses = (8 * static_cast<int>(sizeof(Score)) + kDigitBits - 1) / kDigitBits;
+constexpr int n_passes = (8 * static_cast<int>(sizeof(Score)) + digit_bits - 1) / digit_bits;
 
 template <class Key>
 struct Place {
@@ -34,13 +34,13 @@ KeyOf<Score> descending_key(Score score) {
 
 template <class Key>
 void sort(std::vector<Place<Key>>& places) {
-    std::array<std::array<uint32_t, kDigits>, kPasses<Key>> counts{};
-    const auto digit = [](Key key, int pass) { return static_cast<size_t>(key >> (pass * kDigitBits)) % kDigits; };
+    std::array<std::array<uint32_t, n_digits>, n_passes<Key>> counts{};
+    const auto digit = [](Key key, int pass) { return static_cast<size_t>(key >> (pass * digit_bits)) % n_digits; };
     for (const auto& place : places) {
-        for (int pass = 0; pass < kPasses<Key>; ++pass) ++counts[static_cast<size_t>(pass)][digit(place.key, pass)];
+        for (int pass = 0; pass < n_passes<Key>; ++pass) ++counts[static_cast<size_t>(pass)][digit(place.key, pass)];
     }
     std::vector<Place<Key>> moved(places.size());
-    for (int pass = 0; pass < kPasses<Key>; ++pass) {
+    for (int pass = 0; pass < n_passes<Key>; ++pass) {
         auto& count = counts[static_cast<size_t>(pass)];
         if (std::find(count.begin(), count.end(), places.size()) != count.end()) continue;  // all digits are equal
         uint32_t begin = 0;
@@ -64,7 +64,7 @@ SortedScores<Score>::SortedScores(const Score* scores, int64_t n_rows, int64_t n
       n_(n),
       order_(static_cast<size_t>(n_rows * n)),
       n_numbers_(static_cast<size_t>(n_rows)) {
-    parallel_for(n_rows, 2 * kPasses<Score> * n_rows * n, [&](int64_t row) {
+    parallel_for(n_rows, 2 * n_passes<Score> * n_rows * n, [&](int64_t row) {
         const Score* of_row = scores + row * n;
         std::vector<Place<KeyOf<Score>>> places(static_cast<size_t>(n));
         int64_t n_numbers = 0;

@@ -7,12 +7,12 @@
 
 namespace kvscope::kernels {
 
-/// Products with the numbers that a cache stores. Registers hold f32 sums of kRows rows and 2 W columns.
+/// Products with the numbers that a cache stores. Registers hold f32 sums of tile_rows rows and 2 * lanes columns.
 template <class Simd>
 struct StoredNumberProductsBody {
     using vec = typename Simd::vec;
-    static constexpr int W = Simd::W;
-    static constexpr int kRows = 4;
+    static constexpr int lanes = Simd::lanes;
+    static constexpr int tile_rows = 4;
 
     static void add_product_with_map(const StoredNumbers& numbers, const float* map, int columns, float* out) {
         if (numbers.dtype == DType::f32)
@@ -51,13 +51,13 @@ struct StoredNumberProductsBody {
 #pragma GCC unroll 4
         for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
-            for (int v = 0; v < V; ++v) acc[i][v] = Simd::load(p.out + (r + i) * p.out_stride + c + v * W);
+            for (int v = 0; v < V; ++v) acc[i][v] = Simd::load(p.out + (r + i) * p.out_stride + c + v * lanes);
         const Factor* factors = p.factors + r * p.row_step;
         const T* row = p.rows + c;
         for (int64_t k = 0; k < p.n; ++k, factors += p.step, row += p.stride) {
             vec x[V];
 #pragma GCC unroll 2
-            for (int v = 0; v < V; ++v) x[v] = load(row + v * W);
+            for (int v = 0; v < V; ++v) x[v] = load(row + v * lanes);
 #pragma GCC unroll 4
             for (int i = 0; i < R; ++i) {
                 const vec factor = Simd::set1(to_float(factors[i * p.row_step]));
@@ -68,14 +68,14 @@ struct StoredNumberProductsBody {
 #pragma GCC unroll 4
         for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
-            for (int v = 0; v < V; ++v) Simd::store(p.out + (r + i) * p.out_stride + c + v * W, acc[i][v]);
+            for (int v = 0; v < V; ++v) Simd::store(p.out + (r + i) * p.out_stride + c + v * lanes, acc[i][v]);
     }
 
     template <int R, class Factor, class T>
     static void rows_of(const Product<Factor, T>& p, int64_t r, int64_t columns) {
         int64_t c = 0;
-        for (; c + 2 * W <= columns; c += 2 * W) tile<R, 2>(p, r, c);
-        for (; c + W <= columns; c += W) tile<R, 1>(p, r, c);
+        for (; c + 2 * lanes <= columns; c += 2 * lanes) tile<R, 2>(p, r, c);
+        for (; c + lanes <= columns; c += lanes) tile<R, 1>(p, r, c);
         for (; c < columns; ++c)
             for (int64_t i = r; i < r + R; ++i)
                 for (int64_t k = 0; k < p.n; ++k)
@@ -86,7 +86,7 @@ struct StoredNumberProductsBody {
     template <class Factor, class T>
     static void multiply(const Product<Factor, T>& p, int64_t n_rows, int64_t columns) {
         int64_t r = 0;
-        for (; r + kRows <= n_rows; r += kRows) rows_of<kRows>(p, r, columns);
+        for (; r + tile_rows <= n_rows; r += tile_rows) rows_of<tile_rows>(p, r, columns);
         switch (n_rows - r) {
             case 3:
                 return rows_of<3>(p, r, columns);

@@ -14,7 +14,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr int64_t kColumns = 1024;  ///< columns of the final sum per work item
+constexpr int64_t columns_of_item = 1024;  ///< columns of the final sum per work item
 
 void check(const WindowAttention& problem) {
     if (problem.prefix_only || problem.n_kv_heads < 1 || problem.n_heads < 1 ||
@@ -30,29 +30,29 @@ void check(const WindowAttention& problem) {
 }
 
 float largest_of(const float* values, int64_t n) {
-    constexpr int64_t kLanes = 16;  // independent comparisons, because a single chain would wait for each result
-    float lanes[kLanes];
-    std::fill(lanes, lanes + kLanes, values[0]);
+    constexpr int64_t n_lanes = 16;  // independent comparisons, because a single chain would wait for each result
+    float lanes[n_lanes];
+    std::fill(lanes, lanes + n_lanes, values[0]);
     int64_t j = 0;
-    for (; j + kLanes <= n; j += kLanes) {
-        for (int64_t lane = 0; lane < kLanes; ++lane)
+    for (; j + n_lanes <= n; j += n_lanes) {
+        for (int64_t lane = 0; lane < n_lanes; ++lane)
             lanes[lane] = lanes[lane] < values[j + lane] ? values[j + lane] : lanes[lane];
     }
     for (; j < n; ++j) lanes[0] = lanes[0] < values[j] ? values[j] : lanes[0];
-    return *std::max_element(lanes, lanes + kLanes);
+    return *std::max_element(lanes, lanes + n_lanes);
 }
 
 /// Sums each of `rows` rows of n numbers in order. Four rows alternate, because an addition waits for the previous sum.
 void sum_rows(const float* values, int64_t stride, int64_t n, int64_t rows, double* sums) {
-    constexpr int64_t kTogether = 4;
+    constexpr int64_t rows_together = 4;
     int64_t row = 0;
-    for (; row + kTogether <= rows; row += kTogether) {
+    for (; row + rows_together <= rows; row += rows_together) {
         const float* first = values + row * stride;
-        double total[kTogether] = {};
+        double total[rows_together] = {};
         for (int64_t j = 0; j < n; ++j) {
-            for (int64_t r = 0; r < kTogether; ++r) total[r] += first[r * stride + j];
+            for (int64_t r = 0; r < rows_together; ++r) total[r] += first[r * stride + j];
         }
-        std::copy_n(total, kTogether, sums + row);
+        std::copy_n(total, rows_together, sums + row);
     }
     for (; row < rows; ++row) {
         double total = 0.0;
@@ -121,7 +121,7 @@ void window_attention_head_max(const WindowAttention& problem) {
             for (int64_t i = begin; i < end; ++i) add_query(i);
         });
     }
-    over_parts(threads(), n, kColumns, [&](int64_t begin, int64_t end, int) {
+    over_parts(threads(), n, columns_of_item, [&](int64_t begin, int64_t end, int) {
         std::fill(problem.mean + begin, problem.mean + end, 0.0f);
         for (int64_t i = 0; i < w; ++i) {
             const float* of_query = most.data() + i * n;

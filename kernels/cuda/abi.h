@@ -15,7 +15,7 @@
 #include "kernels/window_attention.h"
 
 /// Exports of libkvscope_cuda.so. A function returns true, or writes the reason of a failure to `error` and returns
-/// false. Increment kVersion when a signature or a shared struct changes.
+/// false. Increment abi_version when a signature or a shared struct changes.
 ///
 /// A kernel takes the checked problem of its CPU counterpart, with arrays in device memory unless noted, and enqueues
 /// its work on `stream`, a cudaStream_t of the current device. Host memory may be reused after the call. `workspace` is
@@ -23,13 +23,13 @@
 /// the stream has finished the work. Each stream allocates 32 MiB of pinned memory and of device memory once.
 namespace kvscope::kernels::cuda::abi {
 
-inline constexpr int kVersion = 2;
+inline constexpr int abi_version = 2;
 
 using Version = int();
-inline constexpr const char* kVersionSymbol = "kvscope_cuda_version";
+inline constexpr const char* version_symbol = "kvscope_cuda_version";
 
 using Probe = bool(char* error, size_t error_size);
-inline constexpr const char* kProbeSymbol = "kvscope_cuda_probe";
+inline constexpr const char* probe_symbol = "kvscope_cuda_probe";
 
 struct DeviceProperties {
     char name[256];
@@ -41,32 +41,32 @@ struct DeviceProperties {
 };
 
 using CountDevices = bool(int* count, char* error, size_t error_size);
-inline constexpr const char* kCountDevicesSymbol = "kvscope_cuda_count_devices";
+inline constexpr const char* count_devices_symbol = "kvscope_cuda_count_devices";
 
 using DescribeDevice = bool(int device, DeviceProperties* properties, char* error, size_t error_size);
-inline constexpr const char* kDescribeDeviceSymbol = "kvscope_cuda_describe_device";
+inline constexpr const char* describe_device_symbol = "kvscope_cuda_describe_device";
 
 using SetDevice = bool(int device, char* error, size_t error_size);
-inline constexpr const char* kSetDeviceSymbol = "kvscope_cuda_set_device";
+inline constexpr const char* set_device_symbol = "kvscope_cuda_set_device";
 
 using Allocate = bool(void** device_memory, size_t bytes, char* error, size_t error_size);
-inline constexpr const char* kAllocateSymbol = "kvscope_cuda_allocate";
+inline constexpr const char* allocate_symbol = "kvscope_cuda_allocate";
 
 using Release = void(void* device_memory);
-inline constexpr const char* kReleaseSymbol = "kvscope_cuda_release";
+inline constexpr const char* release_symbol = "kvscope_cuda_release";
 
 /// Copies between host and device in either direction and waits until the copy is complete.
 using Copy = bool(void* to, const void* from, size_t bytes, char* error, size_t error_size);
-inline constexpr const char* kCopySymbol = "kvscope_cuda_copy";
+inline constexpr const char* copy_symbol = "kvscope_cuda_copy";
 
 /// Copies between host and device, or within the device, in the stream's order. Host memory that is pinned or receives
 /// the copy must stay valid until the copy is complete.
 using CopyInOrder = bool(void* to, const void* from, size_t bytes, void* stream, char* error, size_t error_size);
-inline constexpr const char* kCopyInOrderSymbol = "kvscope_cuda_copy_in_order";
+inline constexpr const char* copy_in_order_symbol = "kvscope_cuda_copy_in_order";
 
 /// Waits for all work on the stream and reports its failures.
 using Synchronize = bool(void* stream, char* error, size_t error_size);
-inline constexpr const char* kSynchronizeSymbol = "kvscope_cuda_synchronize";
+inline constexpr const char* synchronize_symbol = "kvscope_cuda_synchronize";
 
 /// A kernel for one problem in host memory, and the size of its workspace.
 template <class Problem>
@@ -85,31 +85,31 @@ using KernelsWorkspace = size_t(const Problem* problems, size_t n_problems);
 using AttentionDecode = bool(const DecodeRow* rows, size_t n_rows, int head_dim, DType dtype, float scale,
                              void* workspace, size_t workspace_bytes, void* stream, char* error, size_t error_size);
 using AttentionDecodeWorkspace = size_t(const DecodeRow* rows, size_t n_rows, int head_dim, DType dtype);
-inline constexpr const char* kAttentionDecodeSymbol = "kvscope_cuda_attention_decode";
-inline constexpr const char* kAttentionDecodeWorkspaceSymbol = "kvscope_cuda_attention_decode_workspace";
+inline constexpr const char* attention_decode_symbol = "kvscope_cuda_attention_decode";
+inline constexpr const char* attention_decode_workspace_symbol = "kvscope_cuda_attention_decode_workspace";
 
 /// All problems have one type and one head size, a multiple of 8 up to 256. q, k, v and strides are 16-byte aligned,
 /// `out` is 4-byte aligned. out_token_stride is even. `v` is required even without `out`. column_sums must not overlap.
 using AttentionPrefill = Kernels<PrefillAttention>;
 using AttentionPrefillWorkspace = KernelsWorkspace<PrefillAttention>;
-inline constexpr const char* kAttentionPrefillSymbol = "kvscope_cuda_attention_prefill";
-inline constexpr const char* kAttentionPrefillWorkspaceSymbol = "kvscope_cuda_attention_prefill_workspace";
+inline constexpr const char* attention_prefill_symbol = "kvscope_cuda_attention_prefill";
+inline constexpr const char* attention_prefill_workspace_symbol = "kvscope_cuda_attention_prefill_workspace";
 
 /// Requires non-zero scale and query_head_stride. window_attention_head_max needs the same workspace.
 using RunWindowAttention = Kernel<WindowAttention>;
 using RunWindowAttentionWorkspace = KernelWorkspace<WindowAttention>;
-inline constexpr const char* kWindowAttentionSymbol = "kvscope_cuda_window_attention";
-inline constexpr const char* kWindowPeakSymbol = "kvscope_cuda_window_peak";
-inline constexpr const char* kWindowAttentionWorkspaceSymbol = "kvscope_cuda_window_attention_workspace";
+inline constexpr const char* window_attention_symbol = "kvscope_cuda_window_attention";
+inline constexpr const char* window_peak_symbol = "kvscope_cuda_window_peak";
+inline constexpr const char* window_attention_workspace_symbol = "kvscope_cuda_window_attention_workspace";
 
 /// `in` is a multiple of 8; x, x_stride and the weight are aligned to 16 bytes. Needs no workspace. Reads the weight
 /// once per 56 rows in bf16, per 32 rows in bf16 with f32 weights, and per 8 rows in f32.
 using RunLinear = Kernel<Linear>;
-inline constexpr const char* kLinearSymbol = "kvscope_cuda_linear";
+inline constexpr const char* linear_symbol = "kvscope_cuda_linear";
 
 /// `in` is a multiple of 8, and rows are aligned to 16 bytes. Needs no workspace.
 using RunExpandWeights = Kernel<ExpandWeights>;
-inline constexpr const char* kExpandWeightsSymbol = "kvscope_cuda_expand_weights";
+inline constexpr const char* expand_weights_symbol = "kvscope_cuda_expand_weights";
 
 /// Gathers rows of a stored table as f32. `rows` are in host memory. Requires width % 8 = 0 and 16-byte alignment.
 struct RowLookup {
@@ -123,8 +123,8 @@ struct RowLookup {
 };
 using LookUpRows = Kernel<RowLookup>;
 using LookUpRowsWorkspace = KernelWorkspace<RowLookup>;
-inline constexpr const char* kLookUpRowsSymbol = "kvscope_cuda_look_up_rows";
-inline constexpr const char* kLookUpRowsWorkspaceSymbol = "kvscope_cuda_look_up_rows_workspace";
+inline constexpr const char* look_up_rows_symbol = "kvscope_cuda_look_up_rows";
+inline constexpr const char* look_up_rows_workspace_symbol = "kvscope_cuda_look_up_rows_workspace";
 
 struct AddElements {
     int64_t n = 0;
@@ -134,17 +134,17 @@ struct AddElements {
 };
 
 // The following kernels need no workspace. row_errors writes `errors` in device memory.
-inline constexpr const char* kRmsNormSymbol = "kvscope_cuda_rms_norm";         ///< Kernel<RmsNorm>
-inline constexpr const char* kAddRmsNormSymbol = "kvscope_cuda_add_rms_norm";  ///< Kernel<AddRmsNorm>
-inline constexpr const char* kAddSymbol = "kvscope_cuda_add";                  ///< Kernel<AddElements>
-inline constexpr const char* kSwiGluSymbol = "kvscope_cuda_swiglu";            ///< Kernel<SwiGlu>
-inline constexpr const char* kRopeSymbol = "kvscope_cuda_rope";                ///< Kernel<Rope>
-inline constexpr const char* kRowErrorsSymbol = "kvscope_cuda_row_errors";     ///< Kernel<RowErrors>
+inline constexpr const char* rms_norm_symbol = "kvscope_cuda_rms_norm";          ///< Kernel<RmsNorm>
+inline constexpr const char* add_rms_norm_symbol = "kvscope_cuda_add_rms_norm";  ///< Kernel<AddRmsNorm>
+inline constexpr const char* add_symbol = "kvscope_cuda_add";                    ///< Kernel<AddElements>
+inline constexpr const char* swiglu_symbol = "kvscope_cuda_swiglu";              ///< Kernel<SwiGlu>
+inline constexpr const char* rope_symbol = "kvscope_cuda_rope";                  ///< Kernel<Rope>
+inline constexpr const char* row_errors_symbol = "kvscope_cuda_row_errors";      ///< Kernel<RowErrors>
 
 /// No copy may write memory that another copy uses. A copy within one array may move entries only to lower places.
 using CopyRows = Kernels<RowCopy>;
 using CopyRowsWorkspace = KernelsWorkspace<RowCopy>;
-inline constexpr const char* kCopyRowsSymbol = "kvscope_cuda_copy_rows";
-inline constexpr const char* kCopyRowsWorkspaceSymbol = "kvscope_cuda_copy_rows_workspace";
+inline constexpr const char* copy_rows_symbol = "kvscope_cuda_copy_rows";
+inline constexpr const char* copy_rows_workspace_symbol = "kvscope_cuda_copy_rows_workspace";
 
 }  // namespace kvscope::kernels::cuda::abi

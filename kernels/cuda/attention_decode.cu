@@ -6,11 +6,11 @@ namespace kvscope::kernels::cuda {
 
 namespace {
 
-constexpr const char* kName = "attention_decode";
-using Block = DeviceBlock<kDecodeThreads>;
+constexpr const char* kernel_name = "attention_decode";
+using Block = DeviceBlock<decode_threads>;
 
 template <class T, int Q>
-__global__ __launch_bounds__(kDecodeThreads, 1) void attend_pieces(DecodeArrays arrays, const DecodePass* passes,
+__global__ __launch_bounds__(decode_threads, 1) void attend_pieces(DecodeArrays arrays, const DecodePass* passes,
                                                                    int64_t n_passes) {
     extern __shared__ uint4 memory[];
     __shared__ DecodeChain* chain;
@@ -23,12 +23,12 @@ __global__ __launch_bounds__(kDecodeThreads, 1) void attend_pieces(DecodeArrays 
 
 /// Number of blocks that must fit into a multiprocessor's registers at a time.
 template <int D, int Q>
-constexpr int kMatrixBlocks = D > 128           ? 1
+constexpr int matrix_blocks = D > 128           ? 1
                               : D > 64 && Q > 4 ? 3
                                                 : 4;
 
 template <int D, int Q>
-__global__ __launch_bounds__(kDecodeThreads, kMatrixBlocks<D, Q>) void multiply_pieces(DecodeArrays arrays,
+__global__ __launch_bounds__(decode_threads, matrix_blocks<D, Q>) void multiply_pieces(DecodeArrays arrays,
                                                                                        const DecodePass* passes,
                                                                                        int64_t n_passes) {
     __shared__ DecodeMatrixShared<D> shared;
@@ -40,7 +40,7 @@ __global__ __launch_bounds__(kDecodeThreads, kMatrixBlocks<D, Q>) void multiply_
     join_if_last<bf16>(block, arrays, chain);
 }
 
-__global__ __launch_bounds__(kDecodeThreads) void scale_weights(DecodeArrays arrays, const DecodePass* passes,
+__global__ __launch_bounds__(decode_threads) void scale_weights(DecodeArrays arrays, const DecodePass* passes,
                                                                 int64_t n_passes, int most_queries) {
     Block block;
     const DecodePass& pass = passes[item_of_block(passes, n_passes, blockIdx.x, gridDim.x)];
@@ -53,8 +53,8 @@ bool launch_pieces(const DecodePlan::Passes& all, const DecodePass* passes, cons
     using Shared = DecodeShared<T, Q>;
     if (all.n_blocks == 0) return true;
     const auto kernel = attend_pieces<T, Q>;
-    if (!call.opted_in<Shared>(kName, kernel)) return false;
-    kernel<<<to_grid_size(all.n_blocks), kDecodeThreads, sizeof(Shared), call.queue()>>>(
+    if (!call.opted_in<Shared>(kernel_name, kernel)) return false;
+    kernel<<<to_grid_size(all.n_blocks), decode_threads, sizeof(Shared), call.queue()>>>(
         arrays, passes, static_cast<int64_t>(all.passes.size()));
     return true;
 }
@@ -63,13 +63,13 @@ template <int D, int Q>
 void launch_matrices(const DecodePlan::Passes& all, const DecodePass* passes, const DecodeArrays& arrays,
                      const Call& call) {
     if (all.n_blocks == 0) return;
-    multiply_pieces<D, Q><<<to_grid_size(all.n_blocks), kDecodeThreads, 0, call.queue()>>>(
+    multiply_pieces<D, Q><<<to_grid_size(all.n_blocks), decode_threads, 0, call.queue()>>>(
         arrays, passes, static_cast<int64_t>(all.passes.size()));
 }
 
 template <int D>
 void launch_matrices(const DecodePlan& plan, const DecodePlan::Placed& placed, const Call& call) {
-    constexpr size_t kind = DecodePlan::kFirstMatrixKind;
+    constexpr size_t kind = DecodePlan::first_matrix_kind;
     launch_matrices<D, 4>(plan.of_kinds[kind], placed.passes[kind], placed.arrays, call);
     launch_matrices<D, 8>(plan.of_kinds[kind + 1], placed.passes[kind + 1], placed.arrays, call);
 }
@@ -78,16 +78,16 @@ template <class T>
 bool decode(std::span<const DecodeRow> rows, int head_dim, float scale, const Call& call) {
     std::string refused;
     const DecodePlan plan = DecodePlan::make<T>(rows, head_dim, refused);
-    if (!refused.empty()) return call.refuse(kName, refused.c_str());
+    if (!refused.empty()) return call.refuse(kernel_name, refused.c_str());
     if (plan.chains.empty()) return true;
     for (const DecodePlan::Passes& all : plan.of_kinds)
-        if (all.n_blocks > kMostBlocks) return call.refuse(kName, "too many entries");
+        if (all.n_blocks > most_blocks) return call.refuse(kernel_name, "too many entries");
     Workspace layout;
     plan.place(layout, head_dim, scale);
     Staging staging = call.staging(layout.host_bytes());
     Workspace workspace(call.workspace, staging.place());
     const DecodePlan::Placed placed = plan.place(workspace, head_dim, scale);
-    if (!call.upload(kName, workspace, staging)) return false;
+    if (!call.upload(kernel_name, workspace, staging)) return false;
     const cudaStream_t stream = call.queue();
     if (!launch_pieces<T, 1>(plan.of_kinds[0], placed.passes[0], placed.arrays, call) ||
         !launch_pieces<T, 2>(plan.of_kinds[1], placed.passes[1], placed.arrays, call) ||
@@ -104,10 +104,10 @@ bool decode(std::span<const DecodeRow> rows, int head_dim, float scale, const Ca
     for (size_t i = 0; plan.wants_attention && i < plan.of_kinds.size(); ++i) {
         const DecodePlan::Passes& all = plan.of_kinds[i];
         if (all.n_blocks == 0) continue;
-        scale_weights<<<to_grid_size(all.n_blocks), kDecodeThreads, 0, stream>>>(
-            placed.arrays, placed.passes[i], static_cast<int64_t>(all.passes.size()), DecodePlan::kQueries[i]);
+        scale_weights<<<to_grid_size(all.n_blocks), decode_threads, 0, stream>>>(
+            placed.arrays, placed.passes[i], static_cast<int64_t>(all.passes.size()), DecodePlan::queries_of_kind[i]);
     }
-    return call.launched(kName);
+    return call.launched(kernel_name);
 }
 
 template <class T>
@@ -136,9 +136,9 @@ KVSCOPE_CUDA_EXPORT bool kvscope_cuda_attention_decode(const kvscope::kernels::D
                                                        char* error, size_t error_size) {
     using namespace kvscope::kernels;
     const cuda::Call call{workspace, workspace_bytes, stream, error, error_size};
-    return call.guarded(cuda::kName, [&] {
+    return call.guarded(cuda::kernel_name, [&] {
         if (dtype == DType::f32) return cuda::decode<float>({rows, n_rows}, head_dim, scale, call);
         if (dtype == DType::bf16) return cuda::decode<bf16>({rows, n_rows}, head_dim, scale, call);
-        return call.refuse(cuda::kName, "expected f32 or bf16, found f16");
+        return call.refuse(cuda::kernel_name, "expected f32 or bf16, found f16");
     });
 }

@@ -6,12 +6,13 @@ namespace kvscope::kernels::cuda {
 
 namespace {
 
-constexpr const char* kName = "attention_prefill";
+constexpr const char* kernel_name = "attention_prefill";
 
 template <class T, int D>
-__global__ __launch_bounds__(PrefillShape<T, D>::kThreads,
-                             PrefillShape<T, D>::kBlocks) void attend_tiles(const PrefillItem* items, int64_t n_items) {
-    using Block = DeviceBlock<PrefillShape<T, D>::kThreads>;
+__global__ __launch_bounds__(PrefillShape<T, D>::block_threads,
+                             PrefillShape<T, D>::blocks_of_processor) void attend_tiles(const PrefillItem* items,
+                                                                                        int64_t n_items) {
+    using Block = DeviceBlock<PrefillShape<T, D>::block_threads>;
     extern __shared__ uint4 memory[];
     Block block;
     const PrefillItem& item = items[item_of_block(items, n_items, blockIdx.x, gridDim.x)];
@@ -19,11 +20,11 @@ __global__ __launch_bounds__(PrefillShape<T, D>::kThreads,
 }
 
 template <class T, int D>
-__global__ __launch_bounds__(PrefillShape<T, D>::kThreads,
-                             PrefillShape<T, D>::kColumnBlocks) void add_columns(const PrefillItem* items,
-                                                                                 const ColumnItem* columns,
-                                                                                 int64_t n_columns) {
-    using Block = DeviceBlock<PrefillShape<T, D>::kThreads>;
+__global__ __launch_bounds__(PrefillShape<T, D>::block_threads,
+                             PrefillShape<T, D>::column_blocks_of_processor) void add_columns(const PrefillItem* items,
+                                                                                              const ColumnItem* columns,
+                                                                                              int64_t n_columns) {
+    using Block = DeviceBlock<PrefillShape<T, D>::block_threads>;
     extern __shared__ uint4 memory[];
     Block block;
     const ColumnItem& of = columns[item_of_block(columns, n_columns, blockIdx.x, gridDim.x)];
@@ -41,23 +42,23 @@ template <class T, int D>
 bool attend(std::span<const PrefillAttention> problems, const Call& call) {
     PrefillPlan plan = plan_of<T, D>(problems);
     if (plan.items.empty()) return true;
-    if (plan.n_blocks > kMostBlocks || plan.n_column_blocks > kMostBlocks)
-        return call.refuse(kName, "too many queries");
+    if (plan.n_blocks > most_blocks || plan.n_column_blocks > most_blocks)
+        return call.refuse(kernel_name, "too many queries");
     Staging staging = call.staging();
     Workspace workspace(call.workspace, staging.place());
     const PrefillPlan::Placed placed = plan.place(workspace);
-    if (!call.upload(kName, workspace, staging)) return false;
-    constexpr int kThreads = PrefillShape<T, D>::kThreads;
+    if (!call.upload(kernel_name, workspace, staging)) return false;
+    constexpr int block_threads = PrefillShape<T, D>::block_threads;
     const auto attend_kernel = attend_tiles<T, D>;
     const auto columns_kernel = add_columns<T, D>;
-    if (!call.opted_in<PrefillShared<T, D>>(kName, attend_kernel)) return false;
-    if (!call.opted_in<ColumnShared<T, D>>(kName, columns_kernel)) return false;
-    attend_kernel<<<to_grid_size(plan.n_blocks), kThreads, sizeof(PrefillShared<T, D>), call.queue()>>>(
+    if (!call.opted_in<PrefillShared<T, D>>(kernel_name, attend_kernel)) return false;
+    if (!call.opted_in<ColumnShared<T, D>>(kernel_name, columns_kernel)) return false;
+    attend_kernel<<<to_grid_size(plan.n_blocks), block_threads, sizeof(PrefillShared<T, D>), call.queue()>>>(
         placed.items, static_cast<int64_t>(plan.items.size()));
     if (plan.n_column_blocks > 0)
-        columns_kernel<<<to_grid_size(plan.n_column_blocks), kThreads, sizeof(ColumnShared<T, D>), call.queue()>>>(
+        columns_kernel<<<to_grid_size(plan.n_column_blocks), block_threads, sizeof(ColumnShared<T, D>), call.queue()>>>(
             placed.items, placed.columns, static_cast<int64_t>(plan.columns.size()));
-    return call.launched(kName);
+    return call.launched(kernel_name);
 }
 
 template <class Body>
@@ -104,9 +105,9 @@ KVSCOPE_CUDA_EXPORT bool kvscope_cuda_attention_prefill(const kvscope::kernels::
     using namespace kvscope::kernels;
     const cuda::Call call{workspace, workspace_bytes, stream, error, error_size};
     const std::span all(problems, n_problems);
-    return call.guarded(cuda::kName, [&] {
+    return call.guarded(cuda::kernel_name, [&] {
         const std::string reason = cuda::reason_against(all);
-        if (!reason.empty()) return call.refuse(cuda::kName, reason.c_str());
+        if (!reason.empty()) return call.refuse(cuda::kernel_name, reason.c_str());
         if (all.empty()) return true;
         return cuda::of_kind(all.front(), [&]<class T, int D>() { return cuda::attend<T, D>(all, call); });
     });

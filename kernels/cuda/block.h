@@ -56,7 +56,7 @@ KVSCOPE_DEVICE Numbers<T, n> exchanged(const Numbers<T, n>& x, int step) {
 template <int n_threads>
 class DeviceBlock {
  public:
-    static constexpr int kThreads = n_threads;
+    static constexpr int block_threads = n_threads;
 
     template <class T>
     struct Own {
@@ -150,7 +150,7 @@ class DeviceBlock {
 template <int n_threads>
 class HostBlock {
  public:
-    static constexpr int kThreads = n_threads;
+    static constexpr int block_threads = n_threads;
     explicit HostBlock(bool backwards = false) : backwards_(backwards) {}
 
     template <class T>
@@ -251,7 +251,7 @@ using Own = typename Block::template Own<T>;
 /// Combines one number per thread of a block into reduced[0], pairwise in a fixed order.
 template <class Block, class T, class F>
 KVSCOPE_DEVICE void reduce_block(Block& block, T* reduced, const F& combine) {
-    for (int step = Block::kThreads / 2; step > 0; step /= 2)
+    for (int step = Block::block_threads / 2; step > 0; step /= 2)
         block.threads([&](int t) {
             if (t < step) reduced[t] = combine(reduced[t], reduced[t + step]);
         });

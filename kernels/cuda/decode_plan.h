@@ -13,8 +13,8 @@ namespace kvscope::kernels::cuda {
 /// Assigns blocks to rows. The host makes a plan, and the kernels read it.
 struct DecodePlan {
     /// Largest number of queries per pass of each kind. The last two kinds use the tensor cores.
-    static constexpr std::array<int, 6> kQueries = {1, 2, 4, 8, 4, 8};
-    static constexpr size_t kFirstMatrixKind = 4;
+    static constexpr std::array<int, 6> queries_of_kind = {1, 2, 4, 8, 4, 8};
+    static constexpr size_t first_matrix_kind = 4;
 
     struct Passes {
         std::vector<DecodePass> passes;
@@ -22,11 +22,11 @@ struct DecodePlan {
     };
 
     [[nodiscard]] static int matrix_width(int head_dim) {
-        return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : kDecodeMostDim;
+        return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : decode_most_dim;
     }
 
     std::vector<DecodePart> parts;
-    std::array<Passes, kQueries.size()> of_kinds;
+    std::array<Passes, queries_of_kind.size()> of_kinds;
     std::vector<DecodeChain> chains;
     int64_t n_states = 0;
     bool wants_attention = false;
@@ -45,7 +45,7 @@ struct DecodePlan {
 
     struct Placed {
         DecodeArrays arrays;
-        std::array<const DecodePass*, kQueries.size()> passes;
+        std::array<const DecodePass*, queries_of_kind.size()> passes;
     };
 
     Placed place(Workspace& workspace, int head_dim, float scale) const {
@@ -68,11 +68,11 @@ struct DecodePlan {
         const DecodeRow& row = rows[i];
         const int key_dim = row.key_dim ? row.key_dim : head_dim;
         if (row.entries) return "entries that are computed when they are read are not supported on the device";
-        if (head_dim < 1 || head_dim > kDecodeMostDim || key_dim < 1 || key_dim > kDecodeMostDim)
-            return "the head size is not within 1 ... " + std::to_string(kDecodeMostDim);
+        if (head_dim < 1 || head_dim > decode_most_dim || key_dim < 1 || key_dim > decode_most_dim)
+            return "the head size is not within 1 ... " + std::to_string(decode_most_dim);
         if (!row.q || !row.k || !row.v || (!row.continues && !row.out)) return "an array of a row is null";
         if (row.n_queries < 1 || row.n_entries < 1) return "a row has no queries or no entries";
-        if (row.n_entries > kDecodeMostEntries) return "a row has too many entries";
+        if (row.n_entries > decode_most_entries) return "a row has too many entries";
         if (row.continues && (i == 0 || rows[i - 1].n_queries != row.n_queries))
             return "a row continues no other row, or a row with another number of queries";
         return {};
@@ -82,7 +82,7 @@ struct DecodePlan {
     void add(const DecodeRow& row, int head_dim) {
         if (!row.continues) chains.push_back({n_states, 0, row.n_queries, row.out, row.out_stride, 0, 0});
         DecodeChain& chain = chains.back();
-        DecodePart part{row,      divide_rounding_up(row.n_entries, kDecodePiece),
+        DecodePart part{row,      divide_rounding_up(row.n_entries, decode_piece_entries),
                         n_states, static_cast<int64_t>(chains.size()) - 1,
                         false,    false};
         if (part.row.key_dim == 0) part.row.key_dim = head_dim;
@@ -91,12 +91,12 @@ struct DecodePlan {
         part.aligned_values = is_aligned<T>(row.v, row.v_stride, head_dim);
         wants_attention = wants_attention || row.attention;
         const bool has_matrices = sizeof(T) == 2 && part.aligned_keys && part.aligned_values &&
-                                  part.row.key_dim <= matrix_width(head_dim) && row.k_stride <= kDecodeMostStride &&
-                                  row.v_stride <= kDecodeMostStride &&
+                                  part.row.key_dim <= matrix_width(head_dim) && row.k_stride <= decode_most_stride &&
+                                  row.v_stride <= decode_most_stride &&
                                   is_aligned<T>(row.q, row.q_stride, part.row.key_dim);
-        for (int first = 0; first < row.n_queries; first += kDecodeMostQueries) {
-            size_t kind = has_matrices ? kFirstMatrixKind : 0;
-            while (kQueries[kind] < kDecodeMostQueries && kQueries[kind] < row.n_queries - first) ++kind;
+        for (int first = 0; first < row.n_queries; first += decode_most_queries) {
+            size_t kind = has_matrices ? first_matrix_kind : 0;
+            while (queries_of_kind[kind] < decode_most_queries && queries_of_kind[kind] < row.n_queries - first) ++kind;
             Passes& all = of_kinds[kind];
             all.passes.push_back({static_cast<int64_t>(parts.size()), first, all.n_blocks});
             all.n_blocks += part.n_pieces;

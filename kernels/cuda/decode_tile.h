@@ -6,12 +6,12 @@
 /// Decode attention, one block per piece of a row. Only the row's length determines the pieces and their order.
 namespace kvscope::kernels::cuda {
 
-inline constexpr int kDecodeThreads = 128;
-inline constexpr int kDecodePiece = 256;    ///< largest number of entries per piece
-inline constexpr int kDecodeMostDim = 256;  ///< largest number of channels of keys and values
-inline constexpr int64_t kDecodeMostEntries = 0x7fffffff;
-inline constexpr int kDecodeMostQueries = 8;         ///< largest number of queries per block
-inline constexpr int kDecodeStagedBytes = 32 << 10;  ///< bytes of values that load while keys are multiplied
+inline constexpr int decode_threads = 128;
+inline constexpr int decode_piece_entries = 256;  ///< largest number of entries per piece
+inline constexpr int decode_most_dim = 256;       ///< largest number of channels of keys and values
+inline constexpr int64_t decode_most_entries = 0x7fffffff;
+inline constexpr int decode_most_queries = 8;         ///< largest number of queries per block
+inline constexpr int decode_staged_bytes = 32 << 10;  ///< bytes of values that load while keys are multiplied
 
 /// A row with its strides filled in.
 struct DecodePart {
@@ -68,18 +68,18 @@ struct PieceOfRow {
 
 template <class T, int Q>
 struct DecodeShared {
-    float queries[Q][kDecodeMostDim];
-    float weights[kDecodePiece * Q];  ///< (entry, query)
-    float reduced[kDecodeThreads / 2 * Q * kPerLoad<T>];
-    alignas(16) T staged[kDecodeStagedBytes / sizeof(T)];  ///< (entry, channel): values of the first entries
+    float queries[Q][decode_most_dim];
+    float weights[decode_piece_entries * Q];  ///< (entry, query)
+    float reduced[decode_threads / 2 * Q * elements_per_load<T>];
+    alignas(16) T staged[decode_staged_bytes / sizeof(T)];  ///< (entry, channel): values of the first entries
 };
 
 template <class Block, class T, int Q>
 struct DecodePiece : PieceOfRow {
-    static constexpr int kLanes = 4;    ///< threads that share an entry's key
-    static constexpr int kEntries = 4;  ///< entries per thread and round
-    static constexpr int kApart = Block::kThreads / kLanes;
-    static constexpr int kPer = kPerLoad<T>;
+    static constexpr int lanes_of_entry = 4;   ///< threads that share an entry's key
+    static constexpr int entries_at_once = 4;  ///< entries per thread and round
+    static constexpr int entries_apart = Block::block_threads / lanes_of_entry;
+    static constexpr int elements_of_load = elements_per_load<T>;
     using Shared = DecodeShared<T, Q>;
 
     KVSCOPE_DEVICE DecodePiece(const DecodeArrays& all, const DecodePass& pass, int64_t block)
@@ -100,16 +100,16 @@ struct DecodePiece : PieceOfRow {
     }
 
     KVSCOPE_DEVICE int n_staged() const {
-        const int fit = kDecodeStagedBytes / static_cast<int>(sizeof(T)) / arrays.head_dim;
+        const int fit = decode_staged_bytes / static_cast<int>(sizeof(T)) / arrays.head_dim;
         return part.aligned_values ? min_of_two(count, fit) : 0;
     }
 
     KVSCOPE_DEVICE void stage_values(Block& block, Shared& shared) const {
-        const int d = arrays.head_dim, loads = d / kPer, n = n_staged();
+        const int d = arrays.head_dim, loads = d / elements_of_load, n = n_staged();
         const T* v = static_cast<const T*>(part.row.v) + int64_t{begin} * part.row.v_stride;
         block.registers([&](int t) {
-            for (int i = t; i < n * loads; i += Block::kThreads) {
-                const int entry = i / loads, c = i % loads * kPer;
+            for (int i = t; i < n * loads; i += Block::block_threads) {
+                const int entry = i / loads, c = i % loads * elements_of_load;
                 begin_copy(shared.staged + entry * d + c, v + entry * part.row.v_stride + c, true);
             }
             commit_copies();
@@ -118,10 +118,10 @@ struct DecodePiece : PieceOfRow {
 
     KVSCOPE_DEVICE void read_queries(Block& block, Shared& shared) const {
         const T* q = static_cast<const T*>(part.row.q) + first_query * part.row.q_stride;
-        const int width = static_cast<int>(divide_rounding_up(part.row.key_dim, kPer)) * kPer;
+        const int width = static_cast<int>(divide_rounding_up(part.row.key_dim, elements_of_load)) * elements_of_load;
         block.threads([&](int t) {
             for (int i = 0; i < Q; ++i)
-                for (int c = t; c < width; c += Block::kThreads) {
+                for (int c = t; c < width; c += Block::block_threads) {
                     const bool exists = i < n_queries && c < part.row.key_dim;
                     shared.queries[i][c] = exists ? to_float(q[i * part.row.q_stride + c]) : 0.0f;
                 }
@@ -130,47 +130,51 @@ struct DecodePiece : PieceOfRow {
 
     template <bool aligned>
     KVSCOPE_DEVICE void logits(Block& block, Shared& shared) const {
-        const float scale = arrays.scale * kLog2E;
-        Own<Block, Numbers<float, kEntries * Q>> sums;
-        for (int first = 0; first < count; first += kEntries * kApart) {
-            block.registers([&](int t) { multiply_keys<aligned>(shared, first + t / kLanes, t % kLanes, sums[t]); });
+        const float scale = arrays.scale * log2_e;
+        Own<Block, Numbers<float, entries_at_once * Q>> sums;
+        for (int first = 0; first < count; first += entries_at_once * entries_apart) {
+            block.registers([&](int t) {
+                multiply_keys<aligned>(shared, first + t / lanes_of_entry, t % lanes_of_entry, sums[t]);
+            });
             KVSCOPE_UNROLL
-            for (int step = kLanes / 2; step > 0; step /= 2) block.join_lanes(sums, step, Add{});
+            for (int step = lanes_of_entry / 2; step > 0; step /= 2) block.join_lanes(sums, step, Add{});
             block.registers([&](int t) {
                 KVSCOPE_UNROLL
-                for (int i = 0; i < kEntries * Q; ++i) {
-                    const int entry = first + t / kLanes + i / Q * kApart;
+                for (int i = 0; i < entries_at_once * Q; ++i) {
+                    const int entry = first + t / lanes_of_entry + i / Q * entries_apart;
                     // For Q == 1 lane 0 always writes, because ptxas would keep an indexed choice in local memory.
-                    const int writer = Q == 1 ? 0 : i % kLanes;
-                    if (t % kLanes == writer && entry < count) shared.weights[entry * Q + i % Q] = sums[t][i] * scale;
+                    const int writer = Q == 1 ? 0 : i % lanes_of_entry;
+                    if (t % lanes_of_entry == writer && entry < count)
+                        shared.weights[entry * Q + i % Q] = sums[t][i] * scale;
                 }
             });
         }
         block.threads([](int) {});
     }
 
-    /// Multiplies the queries with a lane's part of the keys of entries `first`, first + kApart, ...
+    /// Multiplies the queries with a lane's part of the keys of entries `first`, first + entries_apart, ...
     template <bool aligned>
     KVSCOPE_DEVICE void multiply_keys(const Shared& shared, int first, int lane,
-                                      Numbers<float, kEntries * Q>& sums) const {
+                                      Numbers<float, entries_at_once * Q>& sums) const {
         const DecodeRow& row = part.row;
         const T* k = static_cast<const T*>(row.k) + begin * row.k_stride;
         KVSCOPE_UNROLL
-        for (int i = 0; i < kEntries * Q; ++i) sums[i] = 0;
-        for (int c = lane * kPer; c < row.key_dim; c += kLanes * kPer) {
-            Numbers<Loaded<T>, kEntries> keys;
+        for (int i = 0; i < entries_at_once * Q; ++i) sums[i] = 0;
+        for (int c = lane * elements_of_load; c < row.key_dim; c += lanes_of_entry * elements_of_load) {
+            Numbers<Loaded<T>, entries_at_once> keys;
             KVSCOPE_UNROLL
-            for (int e = 0; e < kEntries; ++e) {
-                const int entry = min_of_two(first + e * kApart, count - 1);  // a repeated last entry is not written
+            for (int e = 0; e < entries_at_once; ++e) {
+                const int entry =
+                    min_of_two(first + e * entries_apart, count - 1);  // a repeated last entry is not written
                 keys[e] = load_elements<aligned>(k + entry * row.k_stride + c, row.key_dim - c);
             }
             KVSCOPE_UNROLL
             for (int i = 0; i < Q; ++i) {
                 KVSCOPE_UNROLL
-                for (int j = 0; j < kPer; ++j) {
+                for (int j = 0; j < elements_of_load; ++j) {
                     const float query = shared.queries[i][c + j];
                     KVSCOPE_UNROLL
-                    for (int e = 0; e < kEntries; ++e)
+                    for (int e = 0; e < entries_at_once; ++e)
                         sums[e * Q + i] = multiply_add(query, keys[e][j], sums[e * Q + i]);
                 }
             }
@@ -178,11 +182,11 @@ struct DecodePiece : PieceOfRow {
     }
 
     KVSCOPE_DEVICE void weigh(Block& block, Shared& shared) const {
-        constexpr int kWarps = Block::kThreads / 32;
+        constexpr int n_warps = Block::block_threads / 32;
         Own<Block, float> largest, total;
-        for (int first = 0; first < n_queries; first += kWarps) {
+        for (int first = 0; first < n_queries; first += n_warps) {
             block.registers([&](int t) {
-                largest[t] = kLowest;
+                largest[t] = lowest_maximum;
                 const int query = first + t / 32;
                 if (query >= n_queries) return;
                 for (int j = t % 32; j < count; j += 32)
@@ -226,13 +230,14 @@ struct DecodePiece : PieceOfRow {
     /// Sums weighted values. Each thread sums a few columns of some entries. Then the sums of all threads are added.
     template <bool aligned>
     KVSCOPE_DEVICE void sum_values(Block& block, Shared& shared) const {
-        const int d = arrays.head_dim, chunks = static_cast<int>(divide_rounding_up(d, kPer));
-        const int groups = Block::kThreads / chunks;
-        Own<Block, Numbers<float, Q * kPer>> sums;
+        const int d = arrays.head_dim, chunks = static_cast<int>(divide_rounding_up(d, elements_of_load));
+        const int groups = Block::block_threads / chunks;
+        Own<Block, Numbers<float, Q * elements_of_load>> sums;
         block.registers([&](int t) {
             KVSCOPE_UNROLL
-            for (int i = 0; i < Q * kPer; ++i) sums[t][i] = 0;
-            if (t / chunks < groups) add_values<aligned>(shared, t / chunks, groups, t % chunks * kPer, sums[t]);
+            for (int i = 0; i < Q * elements_of_load; ++i) sums[t][i] = 0;
+            if (t / chunks < groups)
+                add_values<aligned>(shared, t / chunks, groups, t % chunks * elements_of_load, sums[t]);
         });
         KVSCOPE_UNROLL_BY(1)
         for (int n = groups, half = 0; n > 1; n = half) {
@@ -241,12 +246,14 @@ struct DecodePiece : PieceOfRow {
                 const int slot = t - half * chunks;
                 if (slot < 0 || t >= n * chunks) return;
                 KVSCOPE_UNROLL
-                for (int i = 0; i < Q * kPer; ++i) shared.reduced[i * (Block::kThreads / 2) + slot] = sums[t][i];
+                for (int i = 0; i < Q * elements_of_load; ++i)
+                    shared.reduced[i * (Block::block_threads / 2) + slot] = sums[t][i];
             });
             block.threads([&](int t) {
                 if (t >= (n - half) * chunks) return;
                 KVSCOPE_UNROLL
-                for (int i = 0; i < Q * kPer; ++i) sums[t][i] += shared.reduced[i * (Block::kThreads / 2) + t];
+                for (int i = 0; i < Q * elements_of_load; ++i)
+                    sums[t][i] += shared.reduced[i * (Block::block_threads / 2) + t];
             });
         }
         block.registers([&](int t) {
@@ -254,16 +261,16 @@ struct DecodePiece : PieceOfRow {
             KVSCOPE_UNROLL
             for (int i = 0; i < Q; ++i) {
                 KVSCOPE_UNROLL
-                for (int j = 0; j < kPer; ++j)
-                    if (i < n_queries && t * kPer + j < d)
-                        arrays.values[(state + i) * d + t * kPer + j] = sums[t][i * kPer + j];
+                for (int j = 0; j < elements_of_load; ++j)
+                    if (i < n_queries && t * elements_of_load + j < d)
+                        arrays.values[(state + i) * d + t * elements_of_load + j] = sums[t][i * elements_of_load + j];
             }
         });
     }
 
     template <bool aligned>
     KVSCOPE_DEVICE void add_values(const Shared& shared, int first, int apart, int column,
-                                   Numbers<float, Q * kPer>& sums) const {
+                                   Numbers<float, Q * elements_of_load>& sums) const {
         const DecodeRow& row = part.row;
         const T* v = static_cast<const T*>(row.v) + begin * row.v_stride + column;
         const int left = arrays.head_dim - column, staged = n_staged();
@@ -271,20 +278,21 @@ struct DecodePiece : PieceOfRow {
             if (aligned && entry < staged) return load_aligned(shared.staged + entry * arrays.head_dim + column);
             return load_elements<aligned>(v + entry * row.v_stride, left);
         };
-        constexpr int kAtOnce = 4;  // loads in flight
-        for (int j = first; j < count; j += kAtOnce * apart) {
-            Numbers<Loaded<T>, kAtOnce> values;
+        constexpr int loads_in_flight = 4;  // loads in flight
+        for (int j = first; j < count; j += loads_in_flight * apart) {
+            Numbers<Loaded<T>, loads_in_flight> values;
             KVSCOPE_UNROLL
-            for (int e = 0; e < kAtOnce; ++e) values[e] = value_of(min_of_two(j + e * apart, count - 1));
+            for (int e = 0; e < loads_in_flight; ++e) values[e] = value_of(min_of_two(j + e * apart, count - 1));
             KVSCOPE_UNROLL
-            for (int e = 0; e < kAtOnce; ++e) {
+            for (int e = 0; e < loads_in_flight; ++e) {
                 if (j + e * apart >= count) continue;
                 KVSCOPE_UNROLL
                 for (int i = 0; i < Q; ++i) {
                     const float weight = shared.weights[(j + e * apart) * Q + i];
                     KVSCOPE_UNROLL
-                    for (int c = 0; c < kPer; ++c)
-                        sums[i * kPer + c] = multiply_add(weight, values[e][c], sums[i * kPer + c]);
+                    for (int c = 0; c < elements_of_load; ++c)
+                        sums[i * elements_of_load + c] =
+                            multiply_add(weight, values[e][c], sums[i * elements_of_load + c]);
                 }
             }
         }
@@ -294,10 +302,11 @@ struct DecodePiece : PieceOfRow {
 /// Joins the pieces of a chain, one warp per query. Replaces each piece's largest logit by the piece's factor.
 template <class T, class Block>
 KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const DecodeChain& chain) {
-    constexpr int kWarps = Block::kThreads / 32, kChannels = kDecodeMostDim / 32;  // kChannels: channels per thread
+    constexpr int n_warps = Block::block_threads / 32,
+                  thread_channels = decode_most_dim / 32;  // thread_channels: channels per thread
     const int64_t n = chain.n_pieces, apart = chain.n_queries;
     const int head_dim = arrays.head_dim;
-    for (int first = 0; first < chain.n_queries; first += kWarps) {
+    for (int first = 0; first < chain.n_queries; first += n_warps) {
         Own<Block, float> whole, total;
         const auto query_of = [&](int t) {
             return min_of_two(first + t / 32, chain.n_queries - 1);
@@ -307,7 +316,7 @@ KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const 
             return exp2_of(arrays.largest[state_of(t, piece)] - whole[t]);
         };
         block.registers([&](int t) {
-            whole[t] = kLowest;
+            whole[t] = lowest_maximum;
             for (int64_t s = t % 32; s < n; s += 32) whole[t] = max_of_two(whole[t], arrays.largest[state_of(t, s)]);
         });
         KVSCOPE_UNROLL
@@ -320,21 +329,21 @@ KVSCOPE_DEVICE void join_pieces(Block& block, const DecodeArrays& arrays, const 
         for (int step = 16; step > 0; step /= 2) block.join_lanes(total, step, Add{});
         block.threads([&](int t) {
             const float inverse = 1.0f / total[t];
-            Numbers<float, kChannels> sums;
+            Numbers<float, thread_channels> sums;
             KVSCOPE_UNROLL
-            for (int i = 0; i < kChannels; ++i) sums[i] = 0;
+            for (int i = 0; i < thread_channels; ++i) sums[i] = 0;
             KVSCOPE_UNROLL_BY(4)
             for (int64_t s = 0; s < n; ++s) {
                 const float factor = factor_of(t, s) * inverse;
                 const float* values = arrays.values + state_of(t, s) * head_dim + t % 32;
                 KVSCOPE_UNROLL
-                for (int i = 0; i < kChannels; ++i)
+                for (int i = 0; i < thread_channels; ++i)
                     if (i * 32 + t % 32 < head_dim) sums[i] = multiply_add(values[i * 32], factor, sums[i]);
             }
             if (first + t / 32 >= chain.n_queries) return;
             T* out = static_cast<T*>(chain.out) + query_of(t) * chain.out_stride;
             KVSCOPE_UNROLL
-            for (int i = 0; i < kChannels; ++i)
+            for (int i = 0; i < thread_channels; ++i)
                 if (i * 32 + t % 32 < head_dim) out[i * 32 + t % 32] = from_float<T>(sums[i]);
         });
         block.registers([&](int t) {
@@ -364,7 +373,7 @@ KVSCOPE_DEVICE void scale_decode_weights(Block& block, const DecodeArrays& array
         for (int query = pass.first_query; query < end; ++query) {
             const float factor = arrays.largest[part.state + piece * row.n_queries + query];
             float* weights = row.attention + query * row.attention_stride;
-            for (int64_t j = range.begin + t; j < range.end; j += Block::kThreads) weights[j] *= factor;
+            for (int64_t j = range.begin + t; j < range.end; j += Block::block_threads) weights[j] *= factor;
         }
     });
 }

@@ -9,7 +9,7 @@ __global__ void nothing() {}
 
 }  // namespace
 
-KVSCOPE_CUDA_EXPORT int kvscope_cuda_version() { return kvscope::kernels::cuda::abi::kVersion; }
+KVSCOPE_CUDA_EXPORT int kvscope_cuda_version() { return kvscope::kernels::cuda::abi::abi_version; }
 
 KVSCOPE_CUDA_EXPORT bool kvscope_cuda_probe(char* error, size_t error_size) {
     int count = 0;

@@ -7,40 +7,40 @@ namespace kvscope::kernels::cuda {
 
 namespace {
 
-using Block = DeviceBlock<kElementThreads>;
+using Block = DeviceBlock<element_threads>;
 
 template <class X, class Delta, class Out>
-__global__ __launch_bounds__(kElementThreads, 1) void normalise(RmsNorm p, X* x, const Delta* delta) {
-    __shared__ float reduced[kElementThreads / 32];
+__global__ __launch_bounds__(element_threads, 1) void normalise(RmsNorm p, X* x, const Delta* delta) {
+    __shared__ float reduced[element_threads / 32];
     Block block;
     Norm<Block, X, Delta, Out>{p, x, delta}.run(block, blockIdx.x, reduced);
 }
 
 template <class Delta>
-__global__ __launch_bounds__(kElementThreads, 1) void add_all(int64_t n, float* residual, const Delta* delta) {
+__global__ __launch_bounds__(element_threads, 1) void add_all(int64_t n, float* residual, const Delta* delta) {
     Block block;
     add_elements(block, blockIdx.x, n, residual, delta);
 }
 
 template <class T>
-__global__ __launch_bounds__(kElementThreads, 1) void activate_rows(SwiGlu p) {
+__global__ __launch_bounds__(element_threads, 1) void activate_rows(SwiGlu p) {
     Block block;
     apply_swiglu<T>(block, blockIdx.x, p);
 }
 
 template <class T>
-__global__ __launch_bounds__(kElementThreads, 1) void rotate_tokens(Rope p) {
+__global__ __launch_bounds__(element_threads, 1) void rotate_tokens(Rope p) {
     Block block;
     rotate_token_vectors<T>(block, blockIdx.x, p);
 }
 
-__global__ __launch_bounds__(kElementThreads, 1) void copy_parts(const RowCopyPart* parts, int64_t n_parts) {
+__global__ __launch_bounds__(element_threads, 1) void copy_parts(const RowCopyPart* parts, int64_t n_parts) {
     Block block;
     copy_rows_by_thread_block(block, parts[item_of_block(parts, n_parts, blockIdx.x, gridDim.x)], blockIdx.x);
 }
 
 template <class T>
-__global__ __launch_bounds__(kElementThreads, 1) void vector_errors(RowErrors p) {
+__global__ __launch_bounds__(element_threads, 1) void vector_errors(RowErrors p) {
     Block block;
     compute_relative_errors<T>(block, blockIdx.x, p);
 }
@@ -57,7 +57,7 @@ bool is_ours(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; 
 
 template <class Body>
 bool launch(const char* name, int64_t n_blocks, const Call& call, const Body& body) {
-    if (n_blocks > kMostBlocks) return call.refuse(name, "too many rows");
+    if (n_blocks > most_blocks) return call.refuse(name, "too many rows");
     if (n_blocks > 0) body(to_grid_size(n_blocks));
     return call.launched(name);
 }
@@ -67,25 +67,25 @@ int64_t norm_blocks(int64_t n_vectors, int64_t dim) {
 }
 
 bool run(const RmsNorm& problem, const Call& call) {
-    constexpr const char* kName = "rms_norm";
+    constexpr const char* kernel_name = "rms_norm";
     RmsNorm p = problem;
-    if (!is_ours(p.x_dtype) || !is_ours(p.out_dtype)) return call.refuse(kName, "expected f32 or bf16");
+    if (!is_ours(p.x_dtype) || !is_ours(p.out_dtype)) return call.refuse(kernel_name, "expected f32 or bf16");
     if (p.x_stride == 0) p.x_stride = p.heads * p.dim;
     if (p.out_stride == 0) p.out_stride = p.heads * p.dim;
-    return launch(kName, norm_blocks(p.n_rows * p.heads, p.dim), call, [&](unsigned blocks) {
+    return launch(kernel_name, norm_blocks(p.n_rows * p.heads, p.dim), call, [&](unsigned blocks) {
         with_type(p.x_dtype, [&]<class X>(X) {
             with_type(p.out_dtype, [&]<class Out>(Out) {
                 X* x = static_cast<X*>(const_cast<void*>(p.x));  // written only if delta is added
-                normalise<X, float, Out><<<blocks, kElementThreads, 0, call.queue()>>>(p, x, nullptr);
+                normalise<X, float, Out><<<blocks, element_threads, 0, call.queue()>>>(p, x, nullptr);
             });
         });
     });
 }
 
 bool run(const AddRmsNorm& problem, const Call& call) {
-    constexpr const char* kName = "add_rms_norm";
+    constexpr const char* kernel_name = "add_rms_norm";
     const AddRmsNorm& a = problem;
-    if (!is_ours(a.delta_dtype) || !is_ours(a.out_dtype)) return call.refuse(kName, "expected f32 or bf16");
+    if (!is_ours(a.delta_dtype) || !is_ours(a.out_dtype)) return call.refuse(kernel_name, "expected f32 or bf16");
     const RmsNorm p{.n_rows = a.n_rows,
                     .dim = a.dim,
                     .eps = a.eps,
@@ -95,66 +95,67 @@ bool run(const AddRmsNorm& problem, const Call& call) {
                     .out = a.out,
                     .out_dtype = a.out_dtype,
                     .out_stride = a.dim};
-    return launch(kName, norm_blocks(a.n_rows, a.dim), call, [&](unsigned blocks) {
+    return launch(kernel_name, norm_blocks(a.n_rows, a.dim), call, [&](unsigned blocks) {
         with_type(a.delta_dtype, [&]<class Delta>(Delta) {
             with_type(a.out_dtype, [&]<class Out>(Out) {
                 normalise<float, Delta, Out>
-                    <<<blocks, kElementThreads, 0, call.queue()>>>(p, a.residual, static_cast<const Delta*>(a.delta));
+                    <<<blocks, element_threads, 0, call.queue()>>>(p, a.residual, static_cast<const Delta*>(a.delta));
             });
         });
     });
 }
 
 bool run(const abi::AddElements& p, const Call& call) {
-    constexpr const char* kName = "add";
-    if (!is_ours(p.delta_dtype)) return call.refuse(kName, "expected f32 or bf16");
-    return launch(kName, divide_rounding_up(p.n, kElementsOfBlock), call, [&](unsigned blocks) {
+    constexpr const char* kernel_name = "add";
+    if (!is_ours(p.delta_dtype)) return call.refuse(kernel_name, "expected f32 or bf16");
+    return launch(kernel_name, divide_rounding_up(p.n, elements_of_block), call, [&](unsigned blocks) {
         with_type(p.delta_dtype, [&]<class Delta>(Delta) {
-            add_all<<<blocks, kElementThreads, 0, call.queue()>>>(p.n, p.residual, static_cast<const Delta*>(p.delta));
+            add_all<<<blocks, element_threads, 0, call.queue()>>>(p.n, p.residual, static_cast<const Delta*>(p.delta));
         });
     });
 }
 
 bool run(const SwiGlu& problem, const Call& call) {
-    constexpr const char* kName = "swiglu";
+    constexpr const char* kernel_name = "swiglu";
     SwiGlu p = problem;
-    if (!is_ours(p.dtype)) return call.refuse(kName, "expected f32 or bf16");
+    if (!is_ours(p.dtype)) return call.refuse(kernel_name, "expected f32 or bf16");
     if (p.in_stride == 0) p.in_stride = p.dim;
     if (p.out_stride == 0) p.out_stride = p.dim;
-    return launch(kName, p.n_rows * divide_rounding_up(p.dim, kElementsOfBlock), call, [&](unsigned blocks) {
-        with_type(p.dtype, [&]<class T>(T) { activate_rows<T><<<blocks, kElementThreads, 0, call.queue()>>>(p); });
+    return launch(kernel_name, p.n_rows * divide_rounding_up(p.dim, elements_of_block), call, [&](unsigned blocks) {
+        with_type(p.dtype, [&]<class T>(T) { activate_rows<T><<<blocks, element_threads, 0, call.queue()>>>(p); });
     });
 }
 
 bool run(const Rope& problem, const Call& call) {
-    constexpr const char* kName = "rope";
+    constexpr const char* kernel_name = "rope";
     Rope p = problem;
-    if (!is_ours(p.dtype)) return call.refuse(kName, "expected f32 or bf16");
-    if (p.head_dim % 2 != 0) return call.refuse(kName, "the head size is odd");
+    if (!is_ours(p.dtype)) return call.refuse(kernel_name, "expected f32 or bf16");
+    if (p.head_dim % 2 != 0) return call.refuse(kernel_name, "the head size is odd");
     if (p.head_stride == 0) p.head_stride = p.head_dim;
-    return launch(kName, p.n_tokens, call, [&](unsigned blocks) {
-        with_type(p.dtype, [&]<class T>(T) { rotate_tokens<T><<<blocks, kElementThreads, 0, call.queue()>>>(p); });
+    return launch(kernel_name, p.n_tokens, call, [&](unsigned blocks) {
+        with_type(p.dtype, [&]<class T>(T) { rotate_tokens<T><<<blocks, element_threads, 0, call.queue()>>>(p); });
     });
 }
 
 bool run(const RowErrors& p, const Call& call) {
-    constexpr const char* kName = "row_errors";
-    if (!is_ours(p.dtype)) return call.refuse(kName, "expected f32 or bf16");
-    return launch(kName, divide_rounding_up(p.n_rows * p.n_heads, kElementThreads / 32), call, [&](unsigned blocks) {
-        with_type(p.dtype, [&]<class T>(T) { vector_errors<T><<<blocks, kElementThreads, 0, call.queue()>>>(p); });
-    });
+    constexpr const char* kernel_name = "row_errors";
+    if (!is_ours(p.dtype)) return call.refuse(kernel_name, "expected f32 or bf16");
+    return launch(
+        kernel_name, divide_rounding_up(p.n_rows * p.n_heads, element_threads / 32), call, [&](unsigned blocks) {
+            with_type(p.dtype, [&]<class T>(T) { vector_errors<T><<<blocks, element_threads, 0, call.queue()>>>(p); });
+        });
 }
 
 bool run(std::span<const RowCopy> copies, const Call& call) {
-    constexpr const char* kName = "copy_rows";
+    constexpr const char* kernel_name = "copy_rows";
     Staging staging = call.staging();
     Workspace workspace(call.workspace, staging.place());
     const CopyPlan plan(copies, workspace);
     if (plan.out.parts.empty()) return true;
-    if (!call.upload(kName, workspace, staging)) return false;
+    if (!call.upload(kernel_name, workspace, staging)) return false;
     const auto stage = [&](const CopyPlan::Stage& of, const RowCopyPart* parts) {
-        return launch(kName, of.n_blocks, call, [&](unsigned blocks) {
-            copy_parts<<<blocks, kElementThreads, 0, call.queue()>>>(parts, static_cast<int64_t>(of.parts.size()));
+        return launch(kernel_name, of.n_blocks, call, [&](unsigned blocks) {
+            copy_parts<<<blocks, element_threads, 0, call.queue()>>>(parts, static_cast<int64_t>(of.parts.size()));
         });
     };
     return stage(plan.out, plan.placed_out) && stage(plan.back, plan.placed_back);

@@ -9,24 +9,26 @@
 
 namespace kvscope::kernels::cuda {
 
-inline constexpr int kElementThreads = 128;
-inline constexpr int kElementsOfBlock = 1024;  ///< elements of a row per block, for elementwise operations
+inline constexpr int element_threads = 128;
+inline constexpr int elements_of_block = 1024;  ///< elements of a row per block, for elementwise operations
 
 /// Elements [begin, end) of a row, which one block computes.
 struct RowPart {
     int64_t row, begin, end;
     KVSCOPE_DEVICE RowPart(int64_t block_index, int64_t dim) {
-        const int64_t tiles = divide_rounding_up(dim, kElementsOfBlock);
+        const int64_t tiles = divide_rounding_up(dim, elements_of_block);
         row = block_index / tiles;
-        begin = block_index % tiles * kElementsOfBlock;
-        end = min_of_two(dim, begin + kElementsOfBlock);
+        begin = block_index % tiles * elements_of_block;
+        end = min_of_two(dim, begin + elements_of_block);
     }
 };
 
 /// Largest vector that one warp normalizes. Longer vectors take a whole block.
-inline constexpr int kNormOfWarp = 512;
+inline constexpr int largest_norm_of_warp = 512;
 
-KVSCOPE_HOST_DEVICE int vectors_of_norm_block(int64_t dim) { return dim <= kNormOfWarp ? kElementThreads / 32 : 1; }
+KVSCOPE_HOST_DEVICE int vectors_of_norm_block(int64_t dim) {
+    return dim <= largest_norm_of_warp ? element_threads / 32 : 1;
+}
 
 /// Normalizes a block's vectors: x += delta if given, then out = x / sqrt(mean(x^2) + eps) * weight, in a fixed order.
 template <class Block, class X, class Delta, class Out>
@@ -37,7 +39,7 @@ struct Norm {
 
     KVSCOPE_DEVICE void run(Block& block, int64_t block_index, float* reduced) const {
         const int vectors = vectors_of_norm_block(p.dim);
-        const int width = Block::kThreads / vectors;
+        const int width = Block::block_threads / vectors;
         const auto vector_of = [&](int t) { return block_index * vectors + t / width; };
         const int64_t n = p.n_rows * p.heads;
         Own<Block, float> sum;
@@ -50,7 +52,7 @@ struct Norm {
             });
             block.registers([&](int t) {
                 sum[t] = 0;
-                for (int warp = 0; warp < Block::kThreads / 32; ++warp) sum[t] += reduced[warp];
+                for (int warp = 0; warp < Block::block_threads / 32; ++warp) sum[t] += reduced[warp];
             });
         }
         block.registers([&](int t) {
@@ -91,9 +93,9 @@ struct Norm {
 
 template <class Block, class Delta>
 KVSCOPE_DEVICE void add_elements(Block& block, int64_t block_index, int64_t n, float* residual, const Delta* delta) {
-    const int64_t begin = block_index * kElementsOfBlock, end = min_of_two(n, begin + kElementsOfBlock);
+    const int64_t begin = block_index * elements_of_block, end = min_of_two(n, begin + elements_of_block);
     block.registers([&](int t) {
-        for (int64_t i = begin + t; i < end; i += Block::kThreads) residual[i] += to_float(delta[i]);
+        for (int64_t i = begin + t; i < end; i += Block::block_threads) residual[i] += to_float(delta[i]);
     });
 }
 
@@ -105,10 +107,10 @@ KVSCOPE_DEVICE void apply_swiglu(Block& block, int64_t block_index, const SwiGlu
     const T* up = static_cast<const T*>(p.up) + part.row * p.in_stride;
     T* out = static_cast<T*>(p.out) + part.row * p.out_stride;
     block.registers([&](int t) {
-        for (int64_t c = part.begin + t; c < part.end; c += Block::kThreads) {
+        for (int64_t c = part.begin + t; c < part.end; c += Block::block_threads) {
             const float x = to_float(gate[c]);
             // Limits the exponent so that the power stays finite in f32.
-            const float exponent = x * kLog2E < -126.0f ? -126.0f : x * kLog2E;
+            const float exponent = x * log2_e < -126.0f ? -126.0f : x * log2_e;
             out[c] = from_float<T>(x / (1.0f + exp2_of(-exponent)) * to_float(up[c]));
         }
     });
@@ -122,7 +124,7 @@ KVSCOPE_DEVICE void rotate_token_vectors(Block& block, int64_t token, const Rope
     const float* sines = p.sines + token * half;
     T* vectors = static_cast<T*>(p.x) + token * p.token_stride;
     block.registers([&](int t) {
-        for (int i = t; i < p.n_heads * half; i += Block::kThreads) {
+        for (int i = t; i < p.n_heads * half; i += Block::block_threads) {
             const int c = i % half;
             T* low = vectors + i / half * p.head_stride + c;
             const float a = to_float(low[0]), b = to_float(low[half]);
@@ -139,7 +141,7 @@ struct RowCopyPart {
     int64_t rows_of_block;
     int64_t first_block;
 
-    static constexpr size_t kBytesOfBlock = 16384;
+    static constexpr size_t bytes_of_block = 16384;
     RowCopyPart(const RowCopy& of, int64_t first) : copy(of), first_block(first) {
         const auto fits = [&](size_t bytes) {
             const size_t all = reinterpret_cast<uintptr_t>(of.from) | reinterpret_cast<uintptr_t>(of.to) |
@@ -148,7 +150,7 @@ struct RowCopyPart {
         };
         unit = fits(16) ? 16 : fits(4) ? 4 : 1;
         rows_of_block =
-            max_of_two<int64_t>(1, static_cast<int64_t>(kBytesOfBlock / max_of_two<size_t>(1, of.row_bytes)));
+            max_of_two<int64_t>(1, static_cast<int64_t>(bytes_of_block / max_of_two<size_t>(1, of.row_bytes)));
     }
     [[nodiscard]] int64_t n_blocks() const { return divide_rounding_up(copy.n_rows, rows_of_block); }
 };
@@ -159,7 +161,7 @@ KVSCOPE_DEVICE void copy_rows_in_units(Block& block, const RowCopyPart& part, in
     const auto units = static_cast<int>(copy.row_bytes / sizeof(Unit));
     const auto n = static_cast<int>(end - first) * units;
     block.registers([&](int t) {
-        for (int i = t; i < n; i += Block::kThreads) {
+        for (int i = t; i < n; i += Block::block_threads) {
             const int64_t row = first + i / units;
             const size_t at = static_cast<size_t>(i % units) * sizeof(Unit);
             const size_t source = copy.rows ? copy.rows[row] : static_cast<size_t>(row);
@@ -189,7 +191,7 @@ KVSCOPE_DEVICE void copy_rows_by_thread_block(Block& block, const RowCopyPart& p
 template <class T, class Block>
 KVSCOPE_DEVICE void compute_relative_errors(Block& block, int64_t block_index, const RowErrors& p) {
     Own<Block, Numbers<double, 2>> sums;  // sums of squares: of the difference, and of the expected vector
-    const auto vector_of = [&](int t) { return block_index * (Block::kThreads / 32) + t / 32; };
+    const auto vector_of = [&](int t) { return block_index * (Block::block_threads / 32) + t / 32; };
     const int64_t n = p.n_rows * p.n_heads;
     block.registers([&](int t) {
         sums[t] = {};

@@ -6,8 +6,8 @@
 /// Decodes eight adjacent stored weights at a time. Operations are rounded separately, as in kernels::expand_weights().
 namespace kvscope::kernels::cuda {
 
-inline constexpr int kWeightsAtOnce = 8;
-using Weights = Numbers<float, kWeightsAtOnce>;
+inline constexpr int weights_at_once = 8;
+using Weights = Numbers<float, weights_at_once>;
 
 /// Reads two bytes at a time, because blocks are aligned only to 2 bytes.
 KVSCOPE_HOST_DEVICE uint32_t two_bytes_at(const uint8_t* p) {
@@ -33,13 +33,13 @@ KVSCOPE_HOST_DEVICE Eight eight_bytes_at(const uint8_t* p) {
 
 /// Returns byte i of a word minus `zero`. Uses the mantissa of 2^23, which is exact and faster than a conversion.
 KVSCOPE_HOST_DEVICE float byte_as_float(uint32_t word, int i, int zero) {
-    constexpr float kLeading = 8388608.0f;
+    constexpr float leading_bit = 8388608.0f;
 #ifdef __CUDA_ARCH__
     const uint32_t bits = __byte_perm(word, 0x4b000000u, 0x7440u + static_cast<uint32_t>(i));
 #else
     const uint32_t bits = 0x4b000000u | (word >> 8 * i & 255);
 #endif
-    return add_rounded(bits_to_float(bits), -(kLeading + static_cast<float>(zero)));
+    return add_rounded(bits_to_float(bits), -(leading_bit + static_cast<float>(zero)));
 }
 
 KVSCOPE_HOST_DEVICE uint32_t spread(uint32_t bits) { return (bits & 15) * 0x00204081u & 0x01010101u; }
@@ -59,7 +59,7 @@ template <bool adds>
 KVSCOPE_HOST_DEVICE Weights scale_and_offset(const Eight& q, int zero, const Scaling& scaling) {
     Weights x;
     KVSCOPE_UNROLL
-    for (int i = 0; i < kWeightsAtOnce; ++i)
+    for (int i = 0; i < weights_at_once; ++i)
         x[i] = scale_and_offset<adds>(byte_as_float(q.word(i), i % 4, zero), scaling);
     return x;
 }
@@ -106,13 +106,13 @@ KVSCOPE_HOST_DEVICE Weights expand_eight_of_small_block(const Stored<format>& st
     const Scaling scaling{half_number(stored[0] & 0xffffu), adds ? half_number(stored[0] >> 16) : 0.0f};
     Eight q{stored[1], stored[2]};
     if constexpr (format == q8_0) {
-        constexpr uint32_t kSigns = 0x80808080u;  // maps -128 ... 127 to 0 ... 255
-        return scale_and_offset<false>(Eight{q.low ^ kSigns, q.high ^ kSigns}, 128, scaling);
+        constexpr uint32_t sign_bits = 0x80808080u;  // maps -128 ... 127 to 0 ... 255
+        return scale_and_offset<false>(Eight{q.low ^ sign_bits, q.high ^ sign_bits}, 128, scaling);
     } else {
-        constexpr uint32_t kLower = 0x0f0f0f0fu;
+        constexpr uint32_t lower_halves = 0x0f0f0f0fu;
         constexpr int zero = format == q4_0 ? 8 : format == q5_0 ? 16 : 0;
         const int shift = at < 16 ? 0 : 4;
-        q = {q.low >> shift & kLower, q.high >> shift & kLower};
+        q = {q.low >> shift & lower_halves, q.high >> shift & lower_halves};
         if constexpr (has_fifth(format)) {
             const uint32_t fifth = stored[3] >> at;
             q = {q.low | spread(fifth) << 4, q.high | spread(fifth >> 4) << 4};
@@ -200,9 +200,9 @@ KVSCOPE_HOST_DEVICE Weights expand_eight_of_large_block(const Stored<format>& st
         shift = part % 4 / 2 * 4, high_shift = part % 4 * 2, high_mask = 3, zero = 32;
     }
     constexpr int above = format == q3_k ? 2 : 4;
-    constexpr uint32_t kEachByte = 0x01010101u;
+    constexpr uint32_t each_byte = 0x01010101u;
     const auto numbers = [&](uint32_t lower, uint32_t upper) {
-        return (lower >> shift & mask * kEachByte) | (upper >> high_shift & high_mask * kEachByte) << above;
+        return (lower >> shift & mask * each_byte) | (upper >> high_shift & high_mask * each_byte) << above;
     };
     return scale_and_offset<adds>(Eight{numbers(low.low, high.low), numbers(low.high, high.high)}, zero, scaling);
 }
@@ -249,19 +249,19 @@ KVSCOPE_HOST_DEVICE Numbers<uint32_t, n> words_at(const uint8_t* p) {
 /// 32 weights loaded word by word: a block of 32, or an eighth of a block of 256.
 template <WeightFormat format>
 struct StoredPart {
-    static constexpr bool kIsSmall = block_size_of_format(format).n == 32;
+    static constexpr bool is_small_block = block_size_of_format(format).n == 32;
     Stored<format> head;  ///< factors and offset; weights() adds the bits
     uint32_t scales[2];   ///< scales of each half of the part, for blocks of 256
-    Numbers<uint32_t, format == WeightFormat::q8_0 || !kIsSmall ? 8 : 4> bits;
+    Numbers<uint32_t, format == WeightFormat::q8_0 || !is_small_block ? 8 : 4> bits;
 
     /// Returns weights [8 i, 8 i + 8) of part `part` of its block.
     KVSCOPE_HOST_DEVICE Weights weights(int part, int i) const {
-        constexpr int first = kIsSmall ? 1 : 2;
-        const int at = format == WeightFormat::q8_0 || !kIsSmall ? 2 * i : i % 2 * 2;
+        constexpr int first = is_small_block ? 1 : 2;
+        const int at = format == WeightFormat::q8_0 || !is_small_block ? 2 * i : i % 2 * 2;
         Stored<format> eight = head;
         eight[first] = bits[at];
         eight[first + 1] = bits[at + 1];
-        if constexpr (kIsSmall) {
+        if constexpr (is_small_block) {
             return expand_eight_of_small_block<format>(eight, 8 * i);
         } else {
             eight[1] = scales[i / 2];
@@ -274,7 +274,7 @@ struct StoredPart {
 template <WeightFormat format>
 KVSCOPE_HOST_DEVICE StoredPart<format> load_block_part(const uint8_t* p, int part) {
     StoredPart<format> x;
-    if constexpr (StoredPart<format>::kIsSmall) {
+    if constexpr (StoredPart<format>::is_small_block) {
         constexpr int head = small_block_has_offset(format) ? 4 : 2;
         x.head[0] = two_bytes_at(p) | (small_block_has_offset(format) ? two_bytes_at(p + 2) << 16 : 0u);
         x.head[1] = x.head[2] = x.scales[0] = x.scales[1] = 0;

@@ -12,7 +12,7 @@
 namespace kvscope::kernels::cuda {
 
 /// Bytes of shared memory per block that all supported GPUs allow; sm_86 and sm_89 allow the least.
-inline constexpr size_t kMostShared = 99 << 10;
+inline constexpr size_t most_shared_bytes = 99 << 10;
 
 struct Call {
     void* workspace;
@@ -34,7 +34,7 @@ struct Call {
 
     [[nodiscard]] bool fits(const char* kernel, const Workspace& layout) const {
         if (layout.bytes() > workspace_bytes) return refuse(kernel, "the workspace is too small");
-        if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
+        if (reinterpret_cast<uintptr_t>(workspace) % workspace_alignment != 0)
             return refuse(kernel, "the workspace is not aligned to 256 bytes");
         return true;
     }
@@ -50,7 +50,7 @@ struct Call {
     /// Lets a kernel use dynamic shared memory of the size of Shared, even above the default limit.
     template <class Shared, class Kernel>
     [[nodiscard]] bool opted_in(const char* name, Kernel* kernel) const {
-        static_assert(sizeof(Shared) <= kMostShared);
+        static_assert(sizeof(Shared) <= most_shared_bytes);
         return succeeded(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                               cudaFuncAttributeMaxDynamicSharedMemorySize, int{sizeof(Shared)}),
                          name, error, error_size);
@@ -70,7 +70,7 @@ struct Call {
     }
 };
 
-inline constexpr int64_t kMostBlocks = 0x7fffffff;
+inline constexpr int64_t most_blocks = 0x7fffffff;
 
 [[nodiscard]] inline unsigned to_grid_size(int64_t n_blocks) { return static_cast<unsigned>(n_blocks); }
 

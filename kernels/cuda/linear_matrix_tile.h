@@ -7,26 +7,26 @@
 /// Weights and x use the same order of a piece's elements, so a thread takes eight adjacent elements at a time.
 namespace kvscope::kernels::cuda {
 
-inline constexpr int kMatrixWarps = 8, kMatrixThreads = 32 * kMatrixWarps;
+inline constexpr int matrix_warps = 8, matrix_threads = 32 * matrix_warps;
 
-inline constexpr int kMatrixJoined = 8;  ///< number of pieces that are joined together
+inline constexpr int matrix_pieces_joined = 8;  ///< number of pieces that are joined together
 
 template <int M, int R>
 struct LinearMatrixShared {
-    static constexpr int kPieces = M * R < kMatrixJoined ? M * R : kMatrixJoined;
-    alignas(16) Numbers<float, 4> sums[kPieces][kMatrixWarps][32];
+    static constexpr int n_pieces = M * R < matrix_pieces_joined ? M * R : matrix_pieces_joined;
+    alignas(16) Numbers<float, 4> sums[n_pieces][matrix_warps][32];
 };
 
 /// Product of M groups of eight rows of x and R groups of 16 outputs.
 template <class Block, WeightFormat format, int M, int R>
 struct LinearMatrixTile {
-    static constexpr int kOutputs = 16 * R, kRows = 8 * M;
-    static constexpr bool kHasBlocks = can_load_block_parts(format);
-    static constexpr int kGroup = kHasBlocks ? 128 : 64;  ///< elements per warp and step
-    static constexpr int kParts = kGroup / 32;            ///< parts of a group, each with eight elements per lane
+    static constexpr int block_outputs = 16 * R, block_rows = 8 * M;
+    static constexpr bool has_blocks = can_load_block_parts(format);
+    static constexpr int group_elements = has_blocks ? 128 : 64;  ///< elements per warp and step
+    static constexpr int group_parts = group_elements / 32;  ///< parts of a group, each with eight elements per lane
     using Shared = LinearMatrixShared<M, R>;
     using Sums = Numbers<Numbers<float, 4>, M * R>;
-    using Source = StoredPart<kHasBlocks ? format : WeightFormat::q4_0>;
+    using Source = StoredPart<has_blocks ? format : WeightFormat::q4_0>;
 
     const LinearProblem& p;
     int64_t first_row, first_output;
@@ -37,39 +37,40 @@ struct LinearMatrixTile {
         const int in = static_cast<int>(p.in);
         int at = 0;
         KVSCOPE_UNROLL_BY(1)
-        for (; at + kGroup * kMatrixWarps <= in; at += kGroup * kMatrixWarps) add<true>(block, at, sums);
+        for (; at + group_elements * matrix_warps <= in; at += group_elements * matrix_warps)
+            add<true>(block, at, sums);
         if (at < in) add<false>(block, at, sums);
         KVSCOPE_UNROLL
-        for (int first = 0; first < M * R; first += Shared::kPieces) join_and_write(block, first, sums, shared);
+        for (int first = 0; first < M * R; first += Shared::n_pieces) join_and_write(block, first, sums, shared);
     }
 
     /// Returns the first of a lane's eight elements in a part.
     KVSCOPE_DEVICE static int element_of(int t, int first, int part) {
-        return first + t / 32 * kGroup + (kHasBlocks ? t % 4 * 32 + part * 8 : part * 32 + t % 4 * 8);
+        return first + t / 32 * group_elements + (has_blocks ? t % 4 * 32 + part * 8 : part * 32 + t % 4 * 8);
     }
 
     /// Returns the index of a lane's 32 weights within their block.
     KVSCOPE_DEVICE static int part_of(int t, int first) {
-        return kHasBlocks ? element_of(t, first, 0) % static_cast<int>(block_size_of_format(format).n) / 32 : 0;
+        return has_blocks ? element_of(t, first, 0) % static_cast<int>(block_size_of_format(format).n) / 32 : 0;
     }
 
     /// Multiplies part by part to save registers. `is_whole`: all warps have a full group, so loads need no condition.
     template <bool is_whole>
     KVSCOPE_DEVICE void add(Block& block, int first, Own<Block, Sums>& sums) const {
         Own<Block, Numbers<Source, 2 * R>> sources;
-        if constexpr (kHasBlocks)
+        if constexpr (has_blocks)
             block.anew([&](int t) {
                 KVSCOPE_UNROLL
                 for (int r = 0; r < 2 * R; ++r) sources[t][r] = block_at<is_whole>(t, r, element_of(t, first, 0));
             });
-        KVSCOPE_UNROLL_BY(M > 4 && !kHasBlocks ? 1 : kParts)
-        for (int part = 0; part < kParts; ++part) {
+        KVSCOPE_UNROLL_BY(M > 4 && !has_blocks ? 1 : group_parts)
+        for (int part = 0; part < group_parts; ++part) {
             Own<Block, Numbers<Numbers<Four, 2>, R>> weights;  // in the layout of the product, 16 elements each
             block.anew([&](int t) {
                 KVSCOPE_UNROLL
                 for (int r = 0; r < 2 * R; ++r) {
                     Four eight;
-                    if constexpr (kHasBlocks)
+                    if constexpr (has_blocks)
                         eight = packed(sources[t][r].weights(part_of(t, first), part));
                     else
                         eight = weights_of<is_whole>(t, r, element_of(t, first, part));
@@ -137,7 +138,7 @@ struct LinearMatrixTile {
     }
 
     KVSCOPE_DEVICE void join_and_write(Block& block, int first, Own<Block, Sums>& sums, Shared& shared) const {
-        constexpr int n = Shared::kPieces;
+        constexpr int n = Shared::n_pieces;
         if (first > 0) block.threads([](int) {});
         block.threads([&](int t) {
             KVSCOPE_UNROLL
@@ -150,12 +151,12 @@ struct LinearMatrixTile {
         });
     }
 
-    KVSCOPE_DEVICE static Numbers<float, 4> joined(const Numbers<float, 4> (&of_warps)[kMatrixWarps][32], int lane) {
-        Numbers<Numbers<float, 4>, kMatrixWarps> sums;
+    KVSCOPE_DEVICE static Numbers<float, 4> joined(const Numbers<float, 4> (&of_warps)[matrix_warps][32], int lane) {
+        Numbers<Numbers<float, 4>, matrix_warps> sums;
         KVSCOPE_UNROLL
-        for (int warp = 0; warp < kMatrixWarps; ++warp) sums[warp] = of_warps[warp][lane];
+        for (int warp = 0; warp < matrix_warps; ++warp) sums[warp] = of_warps[warp][lane];
         KVSCOPE_UNROLL
-        for (int warps = kMatrixWarps / 2; warps > 0; warps /= 2) {
+        for (int warps = matrix_warps / 2; warps > 0; warps /= 2) {
             KVSCOPE_UNROLL
             for (int warp = 0; warp < warps; ++warp) {
                 KVSCOPE_UNROLL

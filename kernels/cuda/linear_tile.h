@@ -6,9 +6,9 @@
 /// Products in f32: a warp has two outputs. Other rows do not change the order in which a row's sums are added.
 namespace kvscope::kernels::cuda {
 
-inline constexpr int kLinearThreads = 128;
-inline constexpr int kLinearOutputs = 2;   ///< outputs per warp
-inline constexpr int kLinearMostRows = 8;  ///< largest number of rows whose sums and elements fit into registers
+inline constexpr int linear_threads = 128;
+inline constexpr int linear_outputs = 2;    ///< outputs per warp
+inline constexpr int linear_most_rows = 8;  ///< largest number of rows whose sums and elements fit into registers
 
 /// A Linear with its strides filled in, for the kernels.
 struct LinearProblem {
@@ -33,24 +33,24 @@ KVSCOPE_DEVICE void write_linear_output(const LinearProblem& p, int64_t row, int
 
 template <class Block, WeightFormat format, int M>
 struct LinearTile {
-    static constexpr int R = kLinearOutputs;
-    static constexpr int kStep = 32 * kWeightsAtOnce;
-    static constexpr int kAtOnce = M == 1 ? 2 : 1;  ///< groups of eight weights in flight
-    using Sums = Numbers<float, M * R>;
+    static constexpr int warp_outputs = linear_outputs;
+    static constexpr int step_elements = 32 * weights_at_once;
+    static constexpr int groups_in_flight = M == 1 ? 2 : 1;  ///< groups of eight weights in flight
+    using Sums = Numbers<float, M * warp_outputs>;
 
     const LinearProblem& p;
     int64_t first_row, first_output;  ///< first row, and first output of the block
 
-    KVSCOPE_DEVICE int64_t output_of(int t) const { return first_output + t / 32 * R; }
-    static constexpr int kOutputsOfBlock = Block::kThreads / 32 * R;
+    KVSCOPE_DEVICE int64_t output_of(int t) const { return first_output + t / 32 * warp_outputs; }
+    static constexpr int outputs_of_block = Block::block_threads / 32 * warp_outputs;
 
     KVSCOPE_DEVICE void multiply(Block& block) const {
         Own<Block, Sums> sums;
         block.registers([&](int t) {
             sums[t] = {};
             if (output_of(t) >= p.out) return;
-            KVSCOPE_UNROLL_BY(kAtOnce)
-            for (int64_t at = t % 32 * kWeightsAtOnce; at < p.in; at += kStep) add(output_of(t), at, sums[t]);
+            KVSCOPE_UNROLL_BY(groups_in_flight)
+            for (int64_t at = t % 32 * weights_at_once; at < p.in; at += step_elements) add(output_of(t), at, sums[t]);
         });
         KVSCOPE_UNROLL
         for (int step = 16; step > 0; step /= 2) block.join_lanes(sums, step, Add{});
@@ -60,22 +60,23 @@ struct LinearTile {
     }
 
     KVSCOPE_DEVICE void add(int64_t output, int64_t at, Sums& sums) const {
-        Numbers<Weights, R> weights;
+        Numbers<Weights, warp_outputs> weights;
         KVSCOPE_UNROLL
-        for (int r = 0; r < R; ++r)  // a repeated last output is not written
+        for (int r = 0; r < warp_outputs; ++r)  // a repeated last output is not written
             weights[r] =
                 weights_at<format>(p.weight + static_cast<size_t>(min_of_two(output + r, p.out - 1)) * p.row_bytes, at);
         KVSCOPE_UNROLL
         for (int m = 0; m < M; ++m) {
             const float* x = static_cast<const float*>(p.x) + min_of_two(first_row + m, p.n_rows - 1) * p.x_stride + at;
             KVSCOPE_UNROLL
-            for (int c = 0; c < kWeightsAtOnce; c += kPerLoad<float>) {
+            for (int c = 0; c < weights_at_once; c += elements_per_load<float>) {
                 const Loaded<float> values = load_aligned(x + c);
                 KVSCOPE_UNROLL
-                for (int i = 0; i < kPerLoad<float>; ++i) {
+                for (int i = 0; i < elements_per_load<float>; ++i) {
                     KVSCOPE_UNROLL
-                    for (int r = 0; r < R; ++r)
-                        sums[m * R + r] = multiply_add(values[i], weights[r][c + i], sums[m * R + r]);
+                    for (int r = 0; r < warp_outputs; ++r)
+                        sums[m * warp_outputs + r] =
+                            multiply_add(values[i], weights[r][c + i], sums[m * warp_outputs + r]);
                 }
             }
         }
@@ -85,9 +86,9 @@ struct LinearTile {
         KVSCOPE_UNROLL
         for (int m = 0; m < M; ++m) {
             KVSCOPE_UNROLL
-            for (int r = 0; r < R; ++r) {
+            for (int r = 0; r < warp_outputs; ++r) {
                 if (first_row + m >= p.n_rows || output + r >= p.out) continue;
-                write_linear_output(p, first_row + m, output + r, sums[m * R + r]);
+                write_linear_output(p, first_row + m, output + r, sums[m * warp_outputs + r]);
             }
         }
     }
@@ -103,16 +104,16 @@ struct ExpandProblem {
 
 template <WeightFormat format, class T, class Block>
 KVSCOPE_DEVICE void expand(Block& block, int64_t block_index, const ExpandProblem& p) {
-    const int64_t of_row = p.in / kWeightsAtOnce;
+    const int64_t of_row = p.in / weights_at_once;
     block.registers([&](int t) {
-        const int64_t i = block_index * Block::kThreads + t;
+        const int64_t i = block_index * Block::block_threads + t;
         if (i >= p.n_rows * of_row) return;
-        const int64_t row = i / of_row, at = i % of_row * kWeightsAtOnce;
+        const int64_t row = i / of_row, at = i % of_row * weights_at_once;
         const int64_t source = p.rows ? p.rows[row] : row;
         const Weights x = weights_at<format>(p.table + static_cast<size_t>(source) * p.row_bytes, at);
         T* out = static_cast<T*>(p.out) + row * p.in + at;
         KVSCOPE_UNROLL
-        for (int c = 0; c < kWeightsAtOnce; ++c) out[c] = from_float<T>(x[c]);
+        for (int c = 0; c < weights_at_once; ++c) out[c] = from_float<T>(x[c]);
     });
 }
 

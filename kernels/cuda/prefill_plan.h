@@ -26,7 +26,7 @@ struct PrefillPlan {
         if (p.dtype != DType::f32 && p.dtype != DType::bf16) return "the type is neither f32 nor bf16";
         if (p.n_kv_heads < 1 || p.n_heads < 1 || p.n_heads % p.n_kv_heads != 0)
             return "the number of query heads is not a multiple of the number of KV heads";
-        if (p.head_dim < 8 || p.head_dim % 8 != 0 || p.head_dim > kPrefillMostDim)
+        if (p.head_dim < 8 || p.head_dim % 8 != 0 || p.head_dim > prefill_most_dim)
             return "the head size is " + std::to_string(p.head_dim) + ", expected a multiple of 8 up to 256";
         if (!(p.scale > 0)) return "the scale is not above 0";
         if (p.n_queries < 0 || p.q_begin < 0 || p.q_begin + p.n_queries > 0x7fff0000) return "too many keys";
@@ -49,12 +49,12 @@ struct PrefillPlan {
         using Shape = PrefillShape<T, D>;
         if (problem.n_queries == 0) return;
         PrefillItem item{problem, 0, n_blocks, nullptr};
-        item.n_tiles = divide_rounding_up(problem.n_queries * (problem.n_heads / problem.n_kv_heads), Shape::kRows);
+        item.n_tiles = divide_rounding_up(problem.n_queries * (problem.n_heads / problem.n_kv_heads), Shape::tile_rows);
         n_blocks += item.n_tiles * problem.n_kv_heads;
         if (problem.first_keys)
             first_keys.insert(first_keys.end(), problem.first_keys, problem.first_keys + problem.n_queries);
         if (problem.column_sums) {
-            const int64_t n_tiles = divide_rounding_up(problem.q_begin + problem.n_queries, Shape::kRows);
+            const int64_t n_tiles = divide_rounding_up(problem.q_begin + problem.n_queries, Shape::tile_rows);
             columns.push_back({static_cast<int64_t>(items.size()), n_tiles, n_column_blocks});
             n_column_blocks += n_tiles * problem.n_heads;
             n_sums += static_cast<size_t>(problem.n_heads * problem.n_queries);

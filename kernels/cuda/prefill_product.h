@@ -9,21 +9,23 @@
 /// holds two rows (lane / 4 and lane / 4 + 8) and two columns (from 2 (lane % 4) on) of each 16 x 8 piece of a product.
 namespace kvscope::kernels::cuda {
 
-inline constexpr int kPrefillMostDim = 256;
+inline constexpr int prefill_most_dim = 256;
 
 template <class T, int D>
 struct PrefillShape {
-    static constexpr bool kIsBf16 = sizeof(T) == 2;
-    static constexpr int kWarps = !kIsBf16 && D > 128 ? 2 : 4;
-    static constexpr int kThreads = 32 * kWarps;
+    static constexpr bool is_bf16 = sizeof(T) == 2;
+    static constexpr int n_warps = !is_bf16 && D > 128 ? 2 : 4;
+    static constexpr int block_threads = 32 * n_warps;
     /// Pieces of 16 rows per warp. With one piece, warps wait for shared memory; three pieces need too many registers.
-    static constexpr int kPieces = kIsBf16 && D <= 128 ? 2 : 1;
-    static constexpr int kRows = 16 * kPieces * kWarps;
-    static constexpr int kKeys = kIsBf16 ? (D > 128 ? 32 : 64) : (D > 128 ? 16 : 32);
-    static constexpr int kStride = D + kPerLoad<T>;  ///< row stride in shared memory: rows are 4 banks apart
+    static constexpr int n_pieces = is_bf16 && D <= 128 ? 2 : 1;
+    static constexpr int tile_rows = 16 * n_pieces * n_warps;
+    static constexpr int tile_keys = is_bf16 ? (D > 128 ? 32 : 64) : (D > 128 ? 16 : 32);
+    static constexpr int row_stride =
+        D + elements_per_load<T>;  ///< row stride in shared memory: rows are 4 banks apart
     /// Number of blocks that must fit into a multiprocessor. Some blocks multiply while others compute weights.
-    static constexpr int kBlocks = kIsBf16 && D <= 128 ? (D == 64 ? 3 : 2) : 1;
-    static constexpr int kColumnBlocks = kIsBf16 && D <= 128 ? 3 : 1;  ///< blocks per multiprocessor for column sums
+    static constexpr int blocks_of_processor = is_bf16 && D <= 128 ? (D == 64 ? 3 : 2) : 1;
+    static constexpr int column_blocks_of_processor =
+        is_bf16 && D <= 128 ? 3 : 1;  ///< blocks per multiprocessor for column sums
 };
 
 /// A problem with first_keys in device memory. It has n_tiles tiles of rows per KV head, one block each.
@@ -35,7 +37,7 @@ struct PrefillItem {
 };
 
 /// Score and logit of a key that a query does not see, so that its weight is 0.
-inline constexpr float kUnseen = -std::numeric_limits<float>::infinity();
+inline constexpr float unseen_logit = -std::numeric_limits<float>::infinity();
 
 KVSCOPE_DEVICE int64_t first_key_seen_by(const PrefillAttention& p, int64_t query) {
     if (p.first_keys) return p.first_keys[query];
@@ -46,41 +48,41 @@ KVSCOPE_DEVICE int64_t first_key_seen_by(const PrefillAttention& p, int64_t quer
 template <class Block, class T, int D>
 struct PrefillProduct {
     using Shape = PrefillShape<T, D>;
-    static constexpr int kPieces = Shape::kPieces, kStride = Shape::kStride;
-    static constexpr int kColumns = Shape::kKeys;  ///< columns of a product
-    static constexpr int kPer = kPerLoad<T>;
-    using Scores = Numbers<Numbers<Numbers<float, 4>, kColumns / 8>, kPieces>;
-    using Fragments = Numbers<Four, kPieces>;  ///< 16 elements of a warp's rows
+    static constexpr int n_pieces = Shape::n_pieces, row_stride = Shape::row_stride;
+    static constexpr int product_columns = Shape::tile_keys;  ///< columns of a product
+    static constexpr int elements_of_load = elements_per_load<T>;
+    using Scores = Numbers<Numbers<Numbers<float, 4>, product_columns / 8>, n_pieces>;
+    using Fragments = Numbers<Four, n_pieces>;  ///< 16 elements of a warp's rows
 
-    KVSCOPE_DEVICE static int row_of(int t, int i) { return (t / 32 * kPieces + i / 2) * 16 + t % 32 / 4 + i % 2 * 8; }
+    KVSCOPE_DEVICE static int row_of(int t, int i) { return (t / 32 * n_pieces + i / 2) * 16 + t % 32 / 4 + i % 2 * 8; }
 
     /// Starts to copy `left` rows of d elements to shared memory, padded with zeros to n_rows and D.
     template <int n_rows>
     KVSCOPE_DEVICE static void copy_rows(int t, int d, T* to, const T* from, int64_t apart, int left) {
-        constexpr int kLoads = D / kPer;
-        static_assert(n_rows * kLoads % Block::kThreads == 0);
-        if constexpr (Block::kThreads % kLoads == 0) {
-            constexpr int kStep = Block::kThreads / kLoads;
-            const int first = t / kLoads, c = t % kLoads * kPer;
+        constexpr int n_loads = D / elements_of_load;
+        static_assert(n_rows * n_loads % Block::block_threads == 0);
+        if constexpr (Block::block_threads % n_loads == 0) {
+            constexpr int rows_at_once = Block::block_threads / n_loads;
+            const int first = t / n_loads, c = t % n_loads * elements_of_load;
             const T* source = from + first * apart + c;
             if (c >= d) left = 0;
             KVSCOPE_UNROLL
-            for (int row = 0; row < n_rows; row += kStep) {
-                begin_copy(to + (row + first) * kStride + c, source, row + first < left);
-                source += kStep * apart;
+            for (int row = 0; row < n_rows; row += rows_at_once) {
+                begin_copy(to + (row + first) * row_stride + c, source, row + first < left);
+                source += rows_at_once * apart;
             }
         } else {
             KVSCOPE_UNROLL
-            for (int first = 0; first < n_rows * kLoads; first += Block::kThreads) {
-                const int row = (first + t) / kLoads, c = (first + t) % kLoads * kPer;
-                begin_copy(to + row * kStride + c, from + row * apart + c, row < left && c < d);
+            for (int first = 0; first < n_rows * n_loads; first += Block::block_threads) {
+                const int row = (first + t) / n_loads, c = (first + t) % n_loads * elements_of_load;
+                begin_copy(to + row * row_stride + c, from + row * apart + c, row < left && c < d);
             }
         }
     }
 
     /// Returns the start of a thread's part of a tile's columns.
     KVSCOPE_DEVICE static const T* begin_of(int t, const T* columns) {
-        return columns + (t % 32 / 16 * 8 + t % 8) * kStride + t / 8 % 2 * 8;
+        return columns + (t % 32 / 16 * 8 + t % 8) * row_stride + t / 8 % 2 * 8;
     }
 
     /// Adds the unscaled products of rows and columns [begin, end) to `scores`. fragments(c)(t) returns the words of
@@ -95,11 +97,11 @@ struct PrefillProduct {
             KVSCOPE_UNROLL
             for (int n = begin / 8; n < end / 8; n += 2) {
                 block.template load_matrices<false>([&](int t) -> Four& { return b[t]; },
-                                                    [&](int t) { return columns(t) + n * 8 * kStride + c; });
+                                                    [&](int t) { return columns(t) + n * 8 * row_stride + c; });
                 KVSCOPE_UNROLL
                 for (int half = 0; half < 2; ++half) {
                     KVSCOPE_UNROLL
-                    for (int piece = 0; piece < kPieces; ++piece)
+                    for (int piece = 0; piece < n_pieces; ++piece)
                         block.multiply([&](int t) -> Numbers<float, 4>& { return scores(t)[piece][n + half]; },
                                        [&](int t) -> const Four& { return a(t)[piece]; },
                                        [&](int t) { return b[t].at + 2 * half; });
@@ -111,11 +113,11 @@ struct PrefillProduct {
     template <class Fragment>
     KVSCOPE_DEVICE static void load_rows(Block& block, const T* rows, int c, const Fragment& to) {
         KVSCOPE_UNROLL
-        for (int piece = 0; piece < kPieces; ++piece)
+        for (int piece = 0; piece < n_pieces; ++piece)
             block.template load_matrices<false>([&](int t) -> Four& { return to(t)[piece]; },
                                                 [&](int t) {
-                                                    const int row = (t / 32 * kPieces + piece) * 16 + t % 16;
-                                                    return rows + row * kStride + c + t % 32 / 16 * 8;
+                                                    const int row = (t / 32 * n_pieces + piece) * 16 + t % 16;
+                                                    return rows + row * row_stride + c + t % 32 / 16 * 8;
                                                 });
     }
 
@@ -123,15 +125,15 @@ struct PrefillProduct {
     KVSCOPE_DEVICE static void multiply_f32(Block& block, const T* rows, const T* columns, const Score& scores) {
         block.registers([&](int t) {
             const int lane = t % 32;
-            const T* own = rows + (t / 32 * 16 + lane / 4) * kStride;
+            const T* own = rows + (t / 32 * 16 + lane / 4) * row_stride;
             KVSCOPE_UNROLL_BY(1)
             for (int c = 0; c < D; c += 4) {
-                const Loaded<T> upper = load_aligned(own + c), lower = load_aligned(own + 8 * kStride + c);
+                const Loaded<T> upper = load_aligned(own + c), lower = load_aligned(own + 8 * row_stride + c);
                 KVSCOPE_UNROLL
-                for (int n = 0; n < kColumns / 8; ++n) {
+                for (int n = 0; n < product_columns / 8; ++n) {
                     KVSCOPE_UNROLL
                     for (int e = 0; e < 2; ++e) {
-                        const Loaded<T> column = load_aligned(columns + (n * 8 + 2 * (lane % 4) + e) * kStride + c);
+                        const Loaded<T> column = load_aligned(columns + (n * 8 + 2 * (lane % 4) + e) * row_stride + c);
                         Numbers<float, 4>& to = scores(t)[0][n];
                         KVSCOPE_UNROLL
                         for (int i = 0; i < 4; ++i) {
@@ -153,9 +155,9 @@ struct PrefillProduct {
     template <class F>
     KVSCOPE_DEVICE static void each(Scores& scores, const F& f) {
         KVSCOPE_UNROLL
-        for (int piece = 0; piece < kPieces; ++piece) {
+        for (int piece = 0; piece < n_pieces; ++piece) {
             KVSCOPE_UNROLL
-            for (int n = 0; n < kColumns / 8; ++n) {
+            for (int n = 0; n < product_columns / 8; ++n) {
                 KVSCOPE_UNROLL
                 for (int e = 0; e < 4; ++e) f(scores[piece][n][e], 2 * piece + e / 2, n * 8 + e % 2);
             }

@@ -25,12 +25,12 @@ struct KeysOfRows {
 template <class T, int D>
 struct PrefillShared {
     using Shape = PrefillShape<T, D>;
-    alignas(16) T queries[Shape::kRows * Shape::kStride];
-    alignas(16) T keys[Shape::kKeys * Shape::kStride];
-    alignas(16) T values[Shape::kKeys * Shape::kStride];
-    alignas(16) float weights[Shape::kIsBf16 ? 4 : Shape::kRows * (Shape::kKeys + 4)];
-    float counts[Shape::kKeys];
-    PrefillRow rows[Shape::kRows];
+    alignas(16) T queries[Shape::tile_rows * Shape::row_stride];
+    alignas(16) T keys[Shape::tile_keys * Shape::row_stride];
+    alignas(16) T values[Shape::tile_keys * Shape::row_stride];
+    alignas(16) float weights[Shape::is_bf16 ? 4 : Shape::tile_rows * (Shape::tile_keys + 4)];
+    float counts[Shape::tile_keys];
+    PrefillRow rows[Shape::tile_rows];
     KeysOfRows<T> of_rows;
 };
 
@@ -39,12 +39,12 @@ struct PrefillTile {
     using Product = PrefillProduct<Block, T, D>;
     using Shape = PrefillShape<T, D>;
     using Shared = PrefillShared<T, D>;
-    static constexpr int kKeys = Shape::kKeys, kRows = Shape::kRows, kStride = Shape::kStride;
-    static constexpr int kPieces = Shape::kPieces;
-    using OfRows = Numbers<float, 2 * kPieces>;  ///< one number per row of a thread
+    static constexpr int tile_keys = Shape::tile_keys, tile_rows = Shape::tile_rows, row_stride = Shape::row_stride;
+    static constexpr int n_pieces = Shape::n_pieces;
+    using OfRows = Numbers<float, 2 * n_pieces>;  ///< one number per row of a thread
 
     struct Thread {
-        Numbers<Numbers<Numbers<float, 4>, D / 8>, kPieces> out;
+        Numbers<Numbers<Numbers<float, 4>, D / 8>, n_pieces> out;
         typename Product::Scores scores;
         OfRows largest, total;  ///< logit in base 2, and sum of weights
     };
@@ -62,7 +62,7 @@ struct PrefillTile {
     KVSCOPE_DEVICE PrefillRow row(int i) const {
         const int group = problem.n_heads / problem.n_kv_heads;
         const int64_t first =
-            (item.n_tiles - 1 - block_index / problem.n_kv_heads) * kRows;  // the longest tile comes first
+            (item.n_tiles - 1 - block_index / problem.n_kv_heads) * tile_rows;  // the longest tile comes first
         const int at = static_cast<int>(first % group) + i;
         const int query = static_cast<int>(first / group) + at / group, head = kv_head() * group + at % group;
         if (query >= problem.n_queries) return {query, head, 0, -1};
@@ -73,15 +73,15 @@ struct PrefillTile {
     KVSCOPE_DEVICE KeysOfRows<T> keys_of_rows() const {
         KeysOfRows<T> keys;
         const PrefillRow first = row(0);
-        const int last = min_of_two(static_cast<int>(problem.n_queries) - 1, row(kRows - 1).query);
+        const int last = min_of_two(static_cast<int>(problem.n_queries) - 1, row(tile_rows - 1).query);
         keys.k = static_cast<const T*>(problem.k) + kv_head() * problem.kv_head_stride;
         keys.v = static_cast<const T*>(problem.v) + kv_head() * problem.kv_head_stride;
-        keys.begin = first.low / kKeys * kKeys;
+        keys.begin = first.low / tile_keys * tile_keys;
         keys.end = static_cast<int>(problem.q_begin) + last + 1;
         keys.head_dim = problem.head_dim;
         keys.first_full = static_cast<int>(first_key_seen_by(problem, last));
         keys.last_full = first.high;
-        keys.scale = problem.scale * kLog2E;
+        keys.scale = problem.scale * log2_e;
         keys.cardinality = problem.cardinality;
         keys.item = &item;
         return keys;
@@ -98,7 +98,7 @@ struct PrefillTile {
             copy_tile(t, keys, keys.k, key, shared.keys);
         });
         KVSCOPE_UNROLL_BY(1)
-        for (; key < keys.end; key += kKeys) {
+        for (; key < keys.end; key += tile_keys) {
             block.threads([](int) { wait_for_copies<0>(); });
             block.anew([&](int t) {
                 if (keys.cardinality) read_counts(t, key, shared);
@@ -106,7 +106,7 @@ struct PrefillTile {
             });
             multiply_keys(block, threads, shared);
             block.threads([](int) { wait_for_copies<0>(); });
-            block.anew([&](int t) { copy_tile(t, keys, keys.k, key + kKeys, shared.keys); });
+            block.anew([&](int t) { copy_tile(t, keys, keys.k, key + tile_keys, shared.keys); });
             find_largest(block, key, threads, shared);
             add_values(block, threads, shared);
         }
@@ -115,35 +115,35 @@ struct PrefillTile {
     }
 
     KVSCOPE_DEVICE void begin(Block& block, Threads& threads, Shared& shared) const {
-        static_assert(kRows <= Block::kThreads && kKeys <= Block::kThreads);
+        static_assert(tile_rows <= Block::block_threads && tile_keys <= Block::block_threads);
         block.threads([&](int t) {
-            if (t < kRows) shared.rows[t] = row(t);
+            if (t < tile_rows) shared.rows[t] = row(t);
             if (t == 0) shared.of_rows = keys_of_rows();
-            if (t < kKeys) shared.counts[t] = 1;
+            if (t < tile_keys) shared.counts[t] = 1;
             Thread& own = threads[t];
             KVSCOPE_UNROLL
-            for (int piece = 0; piece < kPieces; ++piece) {
+            for (int piece = 0; piece < n_pieces; ++piece) {
                 KVSCOPE_UNROLL
                 for (int n = 0; n < D / 8; ++n) own.out[piece][n] = {};
             }
             KVSCOPE_UNROLL
-            for (int i = 0; i < 2 * kPieces; ++i) {
-                own.largest[i] = kLowest;
+            for (int i = 0; i < 2 * n_pieces; ++i) {
+                own.largest[i] = lowest_maximum;
                 own.total[i] = 0;
             }
         });
     }
 
     KVSCOPE_DEVICE void copy_queries(int t, Shared& shared) const {
-        constexpr int kLoads = D / kPerLoad<T>;
+        constexpr int n_loads = D / elements_per_load<T>;
         const T* const q = static_cast<const T*>(problem.q);
         const int64_t apart = problem.q_token_stride;
         const int d = problem.head_dim;
         KVSCOPE_UNROLL_BY(4)
-        for (int i = t; i < kRows * kLoads; i += Block::kThreads) {
-            const PrefillRow& row = shared.rows[i / kLoads];
-            const int c = i % kLoads * kPerLoad<T>;
-            begin_copy(shared.queries + i / kLoads * kStride + c, q + row.query * apart + int64_t{row.head} * d + c,
+        for (int i = t; i < tile_rows * n_loads; i += Block::block_threads) {
+            const PrefillRow& row = shared.rows[i / n_loads];
+            const int c = i % n_loads * elements_per_load<T>;
+            begin_copy(shared.queries + i / n_loads * row_stride + c, q + row.query * apart + int64_t{row.head} * d + c,
                        row.high >= 0 && c < d);
         }
     }
@@ -151,19 +151,20 @@ struct PrefillTile {
     /// Starts to copy rows of k or v from `key` on. Copies nothing after the last key.
     KVSCOPE_DEVICE static void copy_tile(int t, const KeysOfRows<T>& keys, const T* rows, int key, T* to) {
         const int d = keys.head_dim;
-        if (key < keys.end) Product::template copy_rows<kKeys>(t, d, to, rows + int64_t{key} * d, d, keys.end - key);
+        if (key < keys.end)
+            Product::template copy_rows<tile_keys>(t, d, to, rows + int64_t{key} * d, d, keys.end - key);
         commit_copies();
     }
 
     KVSCOPE_DEVICE static void read_counts(int t, int key, Shared& shared) {
         const KeysOfRows<T>& keys = shared.of_rows;
-        if (t < kKeys) shared.counts[t] = key + t < keys.end ? keys.cardinality[key + t] : 1.0f;
+        if (t < tile_keys) shared.counts[t] = key + t < keys.end ? keys.cardinality[key + t] : 1.0f;
     }
 
     KVSCOPE_DEVICE static void multiply_keys(Block& block, Threads& threads, Shared& shared) {
         const auto scores = [&](int t) -> typename Product::Scores& { return threads[t].scores; };
         Product::clear(block, scores);
-        if constexpr (Shape::kIsBf16) {
+        if constexpr (Shape::is_bf16) {
             Own<Block, typename Product::Fragments> a;
             const auto fragments = [&](int t) -> typename Product::Fragments& { return a[t]; };
             Product::multiply_bf16(
@@ -172,7 +173,7 @@ struct PrefillTile {
                     Product::load_rows(block, shared.queries, c, fragments);
                     return fragments;
                 },
-                [&](int t) { return Product::begin_of(t, shared.keys); }, 0, kKeys, scores);
+                [&](int t) { return Product::begin_of(t, shared.keys); }, 0, tile_keys, scores);
         } else {
             Product::multiply_f32(block, shared.queries, shared.keys, scores);
         }
@@ -181,12 +182,12 @@ struct PrefillTile {
     /// Masks invisible keys and rescales the earlier sums to the new largest logit.
     KVSCOPE_DEVICE static void find_largest(Block& block, int key, Threads& threads, Shared& shared) {
         const KeysOfRows<T>& keys = shared.of_rows;
-        if (key < keys.first_full || key + kKeys - 1 > keys.last_full)
+        if (key < keys.first_full || key + tile_keys - 1 > keys.last_full)
             block.anew([&](int t) { mask(t, key, shared, threads[t]); });
         Own<Block, OfRows> largest;
         block.registers([&](int t) {
             KVSCOPE_UNROLL
-            for (int i = 0; i < 2 * kPieces; ++i) largest[t][i] = kUnseen;
+            for (int i = 0; i < 2 * n_pieces; ++i) largest[t][i] = unseen_logit;
             Product::each(threads[t].scores,
                           [&](float score, int i, int) { largest[t][i] = quick_max_of_two(largest[t][i], score); });
         });
@@ -196,7 +197,7 @@ struct PrefillTile {
         block.ask_warps(grew, [&](int t) {
             bool any = false;
             KVSCOPE_UNROLL
-            for (int i = 0; i < 2 * kPieces; ++i) {
+            for (int i = 0; i < 2 * n_pieces; ++i) {
                 largest[t][i] = multiply_rounded(largest[t][i], keys.scale);
                 any |= largest[t][i] > threads[t].largest[i];
             }
@@ -208,29 +209,29 @@ struct PrefillTile {
     }
 
     KVSCOPE_DEVICE static void mask(int t, int key, const Shared& shared, Thread& own) {
-        Numbers<int, 2 * kPieces> low, high;
+        Numbers<int, 2 * n_pieces> low, high;
         KVSCOPE_UNROLL
-        for (int i = 0; i < 2 * kPieces; ++i) {
+        for (int i = 0; i < 2 * n_pieces; ++i) {
             low[i] = shared.rows[Product::row_of(t, i)].low;
             high[i] = shared.rows[Product::row_of(t, i)].high;
         }
         const int first = key + Product::first_column_of(t);
         Product::each(own.scores, [&](float& score, int i, int column) {
-            if (first + column < low[i] || first + column > high[i]) score = kUnseen;
+            if (first + column < low[i] || first + column > high[i]) score = unseen_logit;
         });
     }
 
     KVSCOPE_DEVICE static void rescale(const OfRows& largest, Thread& own) {
         OfRows correction;
         KVSCOPE_UNROLL
-        for (int i = 0; i < 2 * kPieces; ++i) {
+        for (int i = 0; i < 2 * n_pieces; ++i) {
             const float greater = quick_max_of_two(own.largest[i], largest[i]);
             correction[i] = quick_exp2_of(own.largest[i] - greater);
             own.largest[i] = greater;
             own.total[i] *= correction[i];
         }
         KVSCOPE_UNROLL
-        for (int piece = 0; piece < kPieces; ++piece) {
+        for (int piece = 0; piece < n_pieces; ++piece) {
             KVSCOPE_UNROLL
             for (int n = 0; n < D / 8; ++n) {
                 KVSCOPE_UNROLL
@@ -242,7 +243,7 @@ struct PrefillTile {
     KVSCOPE_DEVICE static void weigh(int t, int key, Thread& own, const Shared& shared) {
         const float scale = shared.of_rows.scale;
         KVSCOPE_UNROLL
-        for (int i = 0; i < 2 * kPieces; ++i) {
+        for (int i = 0; i < 2 * n_pieces; ++i) {
             KVSCOPE_UNROLL
             for (int column = key; column < key + 16; column += column % 2 == 0 ? 1 : 7) {
                 float& score = own.scores[i / 2][column / 8][i % 2 * 2 + column % 2];
@@ -255,16 +256,16 @@ struct PrefillTile {
 
     /// In bf16, computes the weights of some keys while the values of the previous keys are multiplied.
     KVSCOPE_DEVICE static void add_values(Block& block, Threads& threads, Shared& shared) {
-        if constexpr (Shape::kIsBf16) {
+        if constexpr (Shape::is_bf16) {
             add_values_bf16(block, threads, shared);
         } else {
             block.threads([&](int t) {
                 Thread& own = threads[t];
                 KVSCOPE_UNROLL
-                for (int key = 0; key < kKeys; key += 16) weigh(t, key, own, shared);
+                for (int key = 0; key < tile_keys; key += 16) weigh(t, key, own, shared);
                 Product::each(own.scores, [&](float weight, int i, int column) {
                     const int key = Product::first_column_of(t) + column;
-                    shared.weights[Product::row_of(t, i) * (kKeys + 4) + key] = weight;
+                    shared.weights[Product::row_of(t, i) * (tile_keys + 4) + key] = weight;
                 });
             });
             block.registers([&](int t) { add_values_f32(t, threads[t], shared); });
@@ -275,11 +276,11 @@ struct PrefillTile {
         Own<Block, typename Product::Fragments> a;
         Own<Block, Four> b;
         KVSCOPE_UNROLL
-        for (int key = 0; key < kKeys; key += 16) {
+        for (int key = 0; key < tile_keys; key += 16) {
             block.anew([&](int t) {
                 weigh(t, key, threads[t], shared);
                 KVSCOPE_UNROLL
-                for (int piece = 0; piece < kPieces; ++piece) {
+                for (int piece = 0; piece < n_pieces; ++piece) {
                     KVSCOPE_UNROLL
                     for (int i = 0; i < 4; ++i) {
                         const auto& weights = threads[t].scores[piece][key / 8 + i / 2];
@@ -291,11 +292,11 @@ struct PrefillTile {
             for (int n = 0; n < D / 8; n += 2) {
                 block.template load_matrices<true>(
                     [&](int t) -> Four& { return b[t]; },
-                    [&](int t) { return shared.values + (key + t % 16) * kStride + n * 8 + t % 32 / 16 * 8; });
+                    [&](int t) { return shared.values + (key + t % 16) * row_stride + n * 8 + t % 32 / 16 * 8; });
                 KVSCOPE_UNROLL
                 for (int half = 0; half < 2; ++half) {
                     KVSCOPE_UNROLL
-                    for (int piece = 0; piece < kPieces; ++piece)
+                    for (int piece = 0; piece < n_pieces; ++piece)
                         block.multiply([&](int t) -> Numbers<float, 4>& { return threads[t].out[piece][n + half]; },
                                        [&](int t) -> const Four& { return a[t][piece]; },
                                        [&](int t) { return b[t].at + 2 * half; });
@@ -305,11 +306,11 @@ struct PrefillTile {
     }
 
     KVSCOPE_DEVICE static void add_values_f32(int t, Thread& own, const Shared& shared) {
-        const float* weights = shared.weights + Product::row_of(t, 0) * (kKeys + 4);
+        const float* weights = shared.weights + Product::row_of(t, 0) * (tile_keys + 4);
         KVSCOPE_UNROLL_BY(1)
-        for (int key = 0; key < kKeys; ++key) {
-            const float upper = weights[key], lower = weights[8 * (kKeys + 4) + key];
-            const T* row = shared.values + key * kStride + 2 * (t % 4);
+        for (int key = 0; key < tile_keys; ++key) {
+            const float upper = weights[key], lower = weights[8 * (tile_keys + 4) + key];
+            const T* row = shared.values + key * row_stride + 2 * (t % 4);
             KVSCOPE_UNROLL
             for (int n = 0; n < D / 8; ++n) {
                 KVSCOPE_UNROLL
@@ -335,7 +336,7 @@ struct PrefillTile {
         const int d = problem.head_dim;
         block.registers([&](int t) {
             KVSCOPE_UNROLL
-            for (int i = 0; i < 2 * kPieces; ++i) {
+            for (int i = 0; i < 2 * n_pieces; ++i) {
                 const PrefillRow& row = shared.rows[Product::row_of(t, i)];
                 if (row.high < 0) continue;
                 const float inverse = reciprocal_or_zero(total[t][i]);

@@ -13,8 +13,8 @@ namespace kvscope::kernels::cuda {
 
 namespace {
 
-constexpr size_t kHalf = size_t{16} << 20;
-constexpr size_t kMostReserved = kHalf / 4;  ///< at most a quarter of a half, so that halves are well filled
+constexpr size_t half_bytes = size_t{16} << 20;
+constexpr size_t most_reserved_bytes = half_bytes / 4;  ///< at most a quarter of a half, so that halves are well filled
 
 }  // namespace
 
@@ -38,14 +38,14 @@ struct Ring {
         if (!copies) {
             if (const cudaError_t status = cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking)) return status;
         }
-        if (!twin && cudaMalloc(reinterpret_cast<void**>(&twin), 2 * kHalf)) {
+        if (!twin && cudaMalloc(reinterpret_cast<void**>(&twin), 2 * half_bytes)) {
             twin = nullptr;
             cudaGetLastError();  // device memory is full, so the host's data go to the callers' workspaces
         }
-        return cudaHostAlloc(reinterpret_cast<void**>(&memory), 2 * kHalf, cudaHostAllocDefault);
+        return cudaHostAlloc(reinterpret_cast<void**>(&memory), 2 * half_bytes, cudaHostAllocDefault);
     }
 
-    size_t begin() const { return static_cast<size_t>(half) * kHalf + used; }
+    size_t begin() const { return static_cast<size_t>(half) * half_bytes + used; }
 
     /// Switches to the other half after the device has read its contents.
     cudaError_t turn(cudaStream_t stream) {
@@ -56,8 +56,9 @@ struct Ring {
     }
 
     char* reserve(size_t bytes, cudaStream_t stream) {
-        if (bytes > kMostReserved) return nullptr;
-        const bool has_room = open() == cudaSuccess && twin && (used + bytes <= kHalf || turn(stream) == cudaSuccess);
+        if (bytes > most_reserved_bytes) return nullptr;
+        const bool has_room =
+            open() == cudaSuccess && twin && (used + bytes <= half_bytes || turn(stream) == cudaSuccess);
         if (has_room) return twin + begin();
         cudaGetLastError();  // clears the error, which the next launch would otherwise report; send() reports it again
         return nullptr;
@@ -76,10 +77,10 @@ struct Ring {
     cudaError_t send_in_order(char* to, const char* from, size_t bytes, cudaStream_t stream) {
         if (const cudaError_t status = open()) return status;
         while (bytes > 0) {
-            if (used + std::min(bytes, kHalf / 2) > kHalf) {
+            if (used + std::min(bytes, half_bytes / 2) > half_bytes) {
                 if (const cudaError_t status = turn(stream)) return status;
             }
-            const size_t piece = std::min(bytes, kHalf - used);
+            const size_t piece = std::min(bytes, half_bytes - used);
             std::memcpy(memory + begin(), from, piece);
             if (const cudaError_t status = cudaMemcpyAsync(to, memory + begin(), piece, cudaMemcpyHostToDevice, stream))
                 return status;

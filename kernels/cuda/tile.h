@@ -7,9 +7,9 @@
 namespace kvscope::kernels::cuda {
 
 /// Logit of an unseen entry, and largest logit before the first entry: finite, so that weights become 0 instead of NaN.
-inline constexpr float kMasked = -1e30f;
-inline constexpr float kLowest = -1e20f;
-inline constexpr float kLog2E = 1.4426950408889634f;
+inline constexpr float masked_logit = -1e30f;
+inline constexpr float lowest_maximum = -1e20f;
+inline constexpr float log2_e = 1.4426950408889634f;
 
 KVSCOPE_HOST_DEVICE float bits_to_float(uint32_t bits) {
 #ifdef __CUDA_ARCH__
@@ -122,7 +122,7 @@ struct Most {
 
 /// Softmax sum over some entries. `total` is the sum of 2^(logit - largest), so logits are in base 2.
 struct Softmax {
-    float largest = kLowest;
+    float largest = lowest_maximum;
     float total = 0;
 };
 
@@ -170,7 +170,7 @@ KVSCOPE_HOST_DEVICE int64_t item_of_block(const Item* items, int64_t n, int64_t 
 
 /// Elements per load of 16 bytes.
 template <class T>
-inline constexpr int kPerLoad = 16 / static_cast<int>(sizeof(T));
+inline constexpr int elements_per_load = 16 / static_cast<int>(sizeof(T));
 
 template <class T>
 struct Loaded {
@@ -183,7 +183,7 @@ struct Loaded {
     }
 };
 
-/// Loads kPerLoad elements from p. Requires that they exist and are aligned.
+/// Loads elements_per_load elements from p. Requires that they exist and are aligned.
 template <class T>
 KVSCOPE_DEVICE Loaded<T> load_aligned(const T* p) {
 #ifdef __CUDACC__
@@ -210,7 +210,7 @@ KVSCOPE_DEVICE Four load_once(const T* p) {
 #endif
 }
 
-/// Loads up to kPerLoad elements from p at any alignment. Zeros replace elements from `left` on.
+/// Loads up to elements_per_load elements from p at any alignment. Zeros replace elements from `left` on.
 template <class T>
 KVSCOPE_DEVICE Loaded<T> load_some(const T* p, int left) {
     Loaded<T> x;
@@ -290,7 +290,8 @@ KVSCOPE_DEVICE void wait_for_copies() {
 /// Whether vectors of `width` elements, `stride` apart, can be read 16 bytes at a time.
 template <class T>
 [[nodiscard]] inline bool is_aligned(const void* data, int64_t stride, int64_t width) {
-    return reinterpret_cast<uintptr_t>(data) % 16 == 0 && stride % kPerLoad<T> == 0 && width % kPerLoad<T> == 0;
+    return reinterpret_cast<uintptr_t>(data) % 16 == 0 && stride % elements_per_load<T> == 0 &&
+           width % elements_per_load<T> == 0;
 }
 
 }  // namespace kvscope::kernels::cuda

@@ -6,47 +6,48 @@
 /// Window attention by blocks. Each thread has one key and loops over the queries, 16 at a time.
 namespace kvscope::kernels::cuda {
 
-inline constexpr int kWindowKeys = 128;    ///< keys per tile and threads per block
-inline constexpr int kWindowQueries = 16;  ///< queries processed together
-inline constexpr int kWindowDims = 32;     ///< elements of a head in shared memory at a time
+inline constexpr int window_tile_keys = 128;    ///< keys per tile and threads per block
+inline constexpr int window_tile_queries = 16;  ///< queries processed together
+inline constexpr int window_tile_dims = 32;     ///< elements of a head in shared memory at a time
 
 struct WindowShared {
-    float keys[kWindowKeys][kWindowDims + 1];
-    float queries[kWindowQueries][kWindowDims];
-    Softmax warps[kWindowQueries][kWindowKeys / 32];
+    float keys[window_tile_keys][window_tile_dims + 1];
+    float queries[window_tile_queries][window_tile_dims];
+    Softmax warps[window_tile_queries][window_tile_keys / 32];
 };
 
 template <class Block, class T>
 struct WindowTile {
-    using Logits = Numbers<float, kWindowQueries>;
+    using Logits = Numbers<float, window_tile_queries>;
 
     const WindowAttention& p;
     int64_t n_keys, first_key;  ///< number of all keys, and first key of the tile
 
-    /// Computes the logits (base 2) of the thread's key for kWindowQueries queries from `first` on; kMasked if unseen.
+    /// Computes the logits (base 2) of the thread's key for window_tile_queries queries from `first` on; masked_logit
+    /// if unseen.
     KVSCOPE_DEVICE void logits(Block& block, int head, int first, WindowShared& shared, Own<Block, Logits>& out) const {
         block.registers([&](int t) { out[t] = {}; });
-        for (int c = 0; c < p.head_dim; c += kWindowDims) {
+        for (int c = 0; c < p.head_dim; c += window_tile_dims) {
             block.threads([&](int t) { read(t, head, first, c, shared); });
             block.threads([&](int t) {
                 KVSCOPE_UNROLL
-                for (int e = 0; e < kWindowDims; ++e) {
+                for (int e = 0; e < window_tile_dims; ++e) {
                     const float key = shared.keys[t][e];
                     KVSCOPE_UNROLL
-                    for (int i = 0; i < kWindowQueries; ++i)
+                    for (int i = 0; i < window_tile_queries; ++i)
                         out[t][i] = multiply_add(shared.queries[i][e], key, out[t][i]);
                 }
             });
         }
-        const float scale = p.scale * kLog2E;
+        const float scale = p.scale * log2_e;
         block.registers([&](int t) {
             const int64_t key = first_key + t;
             KVSCOPE_UNROLL
-            for (int i = 0; i < kWindowQueries; ++i) {
+            for (int i = 0; i < window_tile_queries; ++i) {
                 const int64_t position = p.n_tokens - p.window + first + i;
                 const bool seen = first + i < p.window && key < n_keys && key <= position &&
                                   (p.sliding_window == 0 || key > position - p.sliding_window);
-                out[t][i] = seen ? multiply_rounded(out[t][i], scale) : kMasked;
+                out[t][i] = seen ? multiply_rounded(out[t][i], scale) : masked_logit;
             }
         });
     }
@@ -55,13 +56,13 @@ struct WindowTile {
         const int kv_head = head / (p.n_heads / p.n_kv_heads);
         const T* keys = static_cast<const T*>(p.keys) + kv_head * p.key_head_stride + first_key * p.head_dim + c;
         const float* queries = p.queries + head * p.query_head_stride + int64_t{first} * p.head_dim + c;
-        for (int i = t; i < kWindowKeys * kWindowDims; i += Block::kThreads) {
-            const int row = i / kWindowDims, e = i % kWindowDims;
+        for (int i = t; i < window_tile_keys * window_tile_dims; i += Block::block_threads) {
+            const int row = i / window_tile_dims, e = i % window_tile_dims;
             const bool exists = first_key + row < n_keys && c + e < p.head_dim;
             shared.keys[row][e] = exists ? to_float(keys[int64_t{row} * p.head_dim + e]) : 0.0f;
         }
-        for (int i = t; i < kWindowQueries * kWindowDims; i += Block::kThreads) {
-            const int row = i / kWindowDims, e = i % kWindowDims;
+        for (int i = t; i < window_tile_queries * window_tile_dims; i += Block::block_threads) {
+            const int row = i / window_tile_dims, e = i % window_tile_dims;
             const bool exists = first + row < p.window && c + e < p.head_dim;
             shared.queries[row][e] = exists ? queries[int64_t{row} * p.head_dim + e] : 0.0f;
         }
@@ -74,8 +75,8 @@ struct WindowTile {
         logits(block, head, first, shared, x);
         Own<Block, Softmax> own;
         KVSCOPE_UNROLL  // unrolling keeps x in registers
-            for (int i = 0; i < kWindowQueries; ++i) {
-            block.registers([&](int t) { own[t] = x[t][i] < kLowest ? Softmax{} : Softmax{x[t][i], 1.0f}; });
+            for (int i = 0; i < window_tile_queries; ++i) {
+            block.registers([&](int t) { own[t] = x[t][i] < lowest_maximum ? Softmax{} : Softmax{x[t][i], 1.0f}; });
             KVSCOPE_UNROLL
             for (int step = 16; step > 0; step /= 2) block.join_lanes(own, step, Join{});
             block.registers([&](int t) {
@@ -84,9 +85,9 @@ struct WindowTile {
         }
         block.threads([](int) {});
         block.registers([&](int t) {
-            if (t >= kWindowQueries || first + t >= p.window) return;
+            if (t >= window_tile_queries || first + t >= p.window) return;
             Softmax all = shared.warps[t][0];
-            for (int warp = 1; warp < kWindowKeys / 32; ++warp) all = Join{}(all, shared.warps[t][warp]);
+            for (int warp = 1; warp < window_tile_keys / 32; ++warp) all = Join{}(all, shared.warps[t][warp]);
             sums[(first + t) * apart] = all;
         });
     }
@@ -102,11 +103,11 @@ struct WindowTile {
         Own<Block, Logits> x;
         block.registers([&](int t) { sum[t] = 0; });
         KVSCOPE_UNROLL_BY(1)
-        for (int first = 0; first < p.window; first += kWindowQueries) {
+        for (int first = 0; first < p.window; first += window_tile_queries) {
             logits(block, head, first, shared, x);
             block.registers([&](int t) {
                 KVSCOPE_UNROLL
-                for (int i = 0; i < kWindowQueries; ++i)
+                for (int i = 0; i < window_tile_queries; ++i)
                     if (first + i < p.window) sum[t] += weight(x[t][i], totals[first + i]);
             });
         }
@@ -126,14 +127,14 @@ struct WindowTile {
         const int group = p.n_heads / p.n_kv_heads;
         block.registers([&](int t) { own[t].sum = 0; });
         KVSCOPE_UNROLL_BY(1)
-        for (int first = 0; first < p.window; first += kWindowQueries) {
+        for (int first = 0; first < p.window; first += window_tile_queries) {
             block.registers([&](int t) { own[t].most = own[t].of_head = {}; });
             KVSCOPE_UNROLL_BY(1)
             for (int head = 0; head < p.n_heads; ++head) {
                 logits(block, head, first, shared, x);
                 block.registers([&](int t) {
                     KVSCOPE_UNROLL
-                    for (int i = 0; i < kWindowQueries; ++i) {
+                    for (int i = 0; i < window_tile_queries; ++i) {
                         if (first + i < p.window)
                             own[t].of_head[i] +=
                                 weight(x[t][i], totals[head * p.window + first + i]) / static_cast<float>(group);
@@ -145,7 +146,8 @@ struct WindowTile {
             }
             block.registers([&](int t) {
                 KVSCOPE_UNROLL
-                for (int i = 0; i < kWindowQueries; ++i) own[t].sum += own[t].most[i] / static_cast<float>(p.window);
+                for (int i = 0; i < window_tile_queries; ++i)
+                    own[t].sum += own[t].most[i] / static_cast<float>(p.window);
             });
         }
         block.registers([&](int t) {

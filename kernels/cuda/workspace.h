@@ -9,10 +9,10 @@
 /// device. If a layout has no memory, it only computes the size.
 namespace kvscope::kernels::cuda {
 
-inline constexpr size_t kWorkspaceAlignment = 256;
+inline constexpr size_t workspace_alignment = 256;
 
 [[nodiscard]] constexpr size_t aligned_bytes(size_t bytes) {
-    return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+    return (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
 }
 
 class Workspace {
@@ -49,7 +49,7 @@ class Workspace {
 
  private:
     bool has_memory_ = false;
-    char* device_ = reinterpret_cast<char*>(kWorkspaceAlignment);  ///< non-null, so that offsets can be added
+    char* device_ = reinterpret_cast<char*>(workspace_alignment);  ///< non-null, so that offsets can be added
     char* host_copy_ = nullptr;
     size_t bytes_ = 0, host_begin_ = 0, host_bytes_ = 0;
     std::vector<char> host_;

@@ -162,7 +162,7 @@ struct Read : DecodeEntries {
         for (int query = 0; query < n_queries; ++query)
             for (int64_t j = begin; j < end; ++j)
                 for (int c = 0; c < row.d; ++c)
-                    scratch[query * row.d + c] += weights[query * kDecodeTile + j - begin] *
+                    scratch[query * row.d + c] += weights[query * decode_tile + j - begin] *
                                                   static_cast<float>(value(row.v, (first + j) * row.kv_stride + c));
         std::copy_n(scratch, n_queries * row.d, out);
     }

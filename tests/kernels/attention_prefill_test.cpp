@@ -140,7 +140,7 @@ struct Case {
     }
 };
 
-const std::vector<Sizes> kSmall = {
+const std::vector<Sizes> small_sizes = {
     {1, 1, 64, 1},      {2, 1, 16, 2},        {3, 1, 32, 3},      {4, 4, 64, 31},      {8, 1, 80, 32},
     {3, 3, 96, 33},     {9, 3, 64, 63},       {4, 1, 128, 65},    {5, 1, 16, 127},     {7, 1, 34, 129},
     {6, 3, 2, 50},      {16, 2, 64, 17},      {3, 1, 64, 300, 7}, {4, 2, 32, 300, 64}, {2, 2, 64, 513, 256},
@@ -150,7 +150,7 @@ const std::vector<Sizes> kSmall = {
 template <class T>
 void check_small() {
     for (const SimdLevel level : levels())
-        for (const Sizes& sizes : kSmall) {
+        for (const Sizes& sizes : small_sizes) {
             INFO(name_of(level) << " " << name_of(dtype_of<T>) << " " << sizes);
             const ForcedSimdLevel forced(level);
             const Case<T> problem(sizes);

@@ -15,7 +15,7 @@ using namespace kvscope::kernels::testing;
 
 namespace {
 
-using Block = cuda::HostBlock<cuda::kDecodeThreads>;
+using Block = cuda::HostBlock<cuda::decode_threads>;
 
 template <class T, int Q>
 void run_passes(const cuda::DecodePlan::Passes& all, const cuda::DecodePass* passes, const cuda::DecodeArrays& arrays,
@@ -46,8 +46,8 @@ void run_matrix_passes(const cuda::DecodePlan& plan, size_t kind, const cuda::De
 
 template <int D>
 void run_matrices(const cuda::DecodePlan& plan, const cuda::DecodePlan::Placed& placed, bool backwards) {
-    run_matrix_passes<D, 4>(plan, cuda::DecodePlan::kFirstMatrixKind, placed, backwards);
-    run_matrix_passes<D, 8>(plan, cuda::DecodePlan::kFirstMatrixKind + 1, placed, backwards);
+    run_matrix_passes<D, 4>(plan, cuda::DecodePlan::first_matrix_kind, placed, backwards);
+    run_matrix_passes<D, 8>(plan, cuda::DecodePlan::first_matrix_kind + 1, placed, backwards);
 }
 
 template <class T>
@@ -79,7 +79,7 @@ void decode_emulated(std::span<const DecodeRow> rows, int head_dim, float scale,
             const cuda::DecodePass& pass =
                 placed
                     .passes[kind][cuda::item_of_block(placed.passes[kind], n_passes, i, plan.of_kinds[kind].n_blocks)];
-            cuda::scale_decode_weights(block, placed.arrays, pass, i, cuda::DecodePlan::kQueries[kind]);
+            cuda::scale_decode_weights(block, placed.arrays, pass, i, cuda::DecodePlan::queries_of_kind[kind]);
         }
     CHECK(memory.back() == 'x');
 }
@@ -220,8 +220,8 @@ TEST_CASE("decode attention of a card rejects unsupported rows", "[cuda]") {
 TEMPLATE_TEST_CASE("decode attention on CUDA equals the CPU's", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     const auto bytes_for =
-        device_function<cuda::abi::AttentionDecodeWorkspace>(cuda::abi::kAttentionDecodeWorkspaceSymbol);
-    const auto decode = device_function<cuda::abi::AttentionDecode>(cuda::abi::kAttentionDecodeSymbol);
+        device_function<cuda::abi::AttentionDecodeWorkspace>(cuda::abi::attention_decode_workspace_symbol);
+    const auto decode = device_function<cuda::abi::AttentionDecode>(cuda::abi::attention_decode_symbol);
     for (const int d : {64, 80, 128, 256, 20}) {
         INFO("d=" << d);
         auto expected = ragged_rows<TestType>(d), found = ragged_rows<TestType>(d);

@@ -15,7 +15,7 @@ using namespace kvscope::kernels::testing;
 
 namespace {
 
-using Block = cuda::HostBlock<cuda::kElementThreads>;
+using Block = cuda::HostBlock<cuda::element_threads>;
 
 template <class T>
 double furthest(const std::vector<T>& a, const std::vector<T>& b) {
@@ -33,7 +33,7 @@ constexpr double tolerance = sizeof(T) == 4 ? 4e-6 : 0x1p-7 + 4e-6;
 template <class X, class Delta, class Out>
 void norm_emulated(const RmsNorm& p, X* x, const Delta* delta) {
     Block block;
-    float reduced[cuda::kElementThreads / 32];
+    float reduced[cuda::element_threads / 32];
     const cuda::Norm<Block, X, Delta, Out> norm{p, x, delta};
     const int64_t n = cuda::divide_rounding_up(p.n_rows * p.heads, cuda::vectors_of_norm_block(p.dim));
     for (int64_t i = 0; i < n; ++i) norm.run(block, i, spoiled(reduced));
@@ -91,7 +91,7 @@ void check_add_norm(int64_t rows, int64_t dim) {
     CHECK(furthest(found, expected) <= tolerance<bf16>);
     auto sum = before;
     Block block;
-    for (int64_t i = 0; i < cuda::divide_rounding_up(rows * dim, cuda::kElementsOfBlock); ++i)
+    for (int64_t i = 0; i < cuda::divide_rounding_up(rows * dim, cuda::elements_of_block); ++i)
         cuda::add_elements(block, i, rows * dim, sum.data(), delta.data());
     CHECK(same_bits(sum, residual));
 }
@@ -137,7 +137,7 @@ TEMPLATE_TEST_CASE("simulated activations and rotations of a card equal the CPU'
         SwiGlu p{dtype_of<TestType>, rows, dim, in.data(), in.data() + dim, 2 * dim, expected.data(), dim};
         swiglu(p);
         p.out = found.data();
-        for (int64_t i = 0; i < rows * cuda::divide_rounding_up(dim, cuda::kElementsOfBlock); ++i)
+        for (int64_t i = 0; i < rows * cuda::divide_rounding_up(dim, cuda::elements_of_block); ++i)
             cuda::apply_swiglu<TestType>(block, i, p);
         CHECK(furthest(found, expected) <= tolerance<TestType>);
     }
@@ -253,9 +253,9 @@ TEMPLATE_TEST_CASE("norms on CUDA equal the CPU's", "[card]", float, bf16) {
             mirror.add(found_sum);
         p.x = mirror(p.x), p.weight = sum.weight = mirror(p.weight), p.out = mirror(found.data());
         sum.residual = mirror(added.data()), sum.delta = p.x, sum.out = mirror(found_sum.data());
-        on_device(kRmsNormSymbol, p);
-        on_device(kAddRmsNormSymbol, sum);
-        on_device(kAddSymbol,
+        on_device(rms_norm_symbol, p);
+        on_device(add_rms_norm_symbol, sum);
+        on_device(add_symbol,
                   AddElements{static_cast<int64_t>(x.size()), mirror(summed.data()), p.x, dtype_of<TestType>});
         mirror.fetch();
         CHECK(furthest(found, expected) <= tolerance<bf16>);
@@ -291,9 +291,9 @@ TEMPLATE_TEST_CASE("activations, rotations and errors on CUDA equal the CPU's", 
     differ.errors = mirror(errors.data());
     glu.gate = mirror(glu.gate), glu.up = mirror(glu.up), glu.out = mirror(found.data());
     turn.x = mirror(on_card.data()), turn.cosines = mirror(turn.cosines), turn.sines = mirror(turn.sines);
-    on_device(kSwiGluSymbol, glu);
-    on_device(kRopeSymbol, turn);
-    on_device(kRowErrorsSymbol, differ);
+    on_device(swiglu_symbol, glu);
+    on_device(rope_symbol, turn);
+    on_device(row_errors_symbol, differ);
     mirror.fetch();
     CHECK(furthest(found, expected) <= tolerance<TestType>);
     double worst = 0;
@@ -319,8 +319,8 @@ TEST_CASE("entries move up within an array on CUDA", "[card]") {
     const RowCopy up{
         mirror(array.data()), stride, mirror(array.data()), stride, static_cast<int64_t>(rows.size()), row_bytes,
         rows.data()};
-    const size_t bytes = device_function<CopyRowsWorkspace>(kCopyRowsWorkspaceSymbol)(&up, 1);
-    const auto copy = device_function<CopyRows>(kCopyRowsSymbol);
+    const size_t bytes = device_function<CopyRowsWorkspace>(copy_rows_workspace_symbol)(&up, 1);
+    const auto copy = device_function<CopyRows>(copy_rows_symbol);
     on_device(bytes, [&](void* workspace, size_t n, void* stream, char* error, size_t size) {
         return copy(&up, 1, workspace, n, stream, error, size);
     });

@@ -35,7 +35,7 @@ TEST_CASE("without CUDA the reason is available and part of the error") {
 TEST_CASE("a GPU reports its name and memory", "[card]") {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
-    const auto describe = reinterpret_cast<DescribeDevice*>(cuda::find_library_function(kDescribeDeviceSymbol));
+    const auto describe = reinterpret_cast<DescribeDevice*>(cuda::find_library_function(describe_device_symbol));
     DeviceProperties properties{};
     char error[200];
     REQUIRE(describe(0, &properties, error, sizeof error));

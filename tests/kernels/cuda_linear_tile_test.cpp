@@ -16,11 +16,11 @@ using namespace kvscope::kernels::testing;
 
 namespace {
 
-constexpr WeightFormat kFormats[] = {WeightFormat::f32,  WeightFormat::bf16, WeightFormat::f16,  WeightFormat::q4_0,
-                                     WeightFormat::q4_1, WeightFormat::q5_0, WeightFormat::q5_1, WeightFormat::q8_0,
-                                     WeightFormat::q2_k, WeightFormat::q3_k, WeightFormat::q4_k, WeightFormat::q5_k,
-                                     WeightFormat::q6_k};
-using Block = cuda::HostBlock<cuda::kLinearThreads>;
+constexpr WeightFormat all_formats[] = {WeightFormat::f32,  WeightFormat::bf16, WeightFormat::f16,  WeightFormat::q4_0,
+                                        WeightFormat::q4_1, WeightFormat::q5_0, WeightFormat::q5_1, WeightFormat::q8_0,
+                                        WeightFormat::q2_k, WeightFormat::q3_k, WeightFormat::q4_k, WeightFormat::q5_k,
+                                        WeightFormat::q6_k};
+using Block = cuda::HostBlock<cuda::linear_threads>;
 
 /// Any bytes are valid weights. @param small avoids huge numbers and NaN
 std::vector<uint8_t> random_table(WeightFormat format, int64_t rows, int64_t in, bool small) {
@@ -62,7 +62,7 @@ std::vector<T> expanded(WeightFormat format, const std::vector<uint8_t>& table, 
     const cuda::ExpandProblem p{
         rows, in, table.data(), row_bytes(format, in), which.empty() ? nullptr : which.data(), out.data()};
     Block block;
-    for (int64_t i = 0; i < cuda::divide_rounding_up(rows * in / 8, Block::kThreads); ++i)
+    for (int64_t i = 0; i < cuda::divide_rounding_up(rows * in / 8, Block::block_threads); ++i)
         cuda::with_format(format, [&]<WeightFormat f>() { cuda::expand<f, T>(block, i, p); });
     return out;
 }
@@ -92,13 +92,14 @@ void linear_emulated(const Linear& problem) {
         if constexpr (sizeof(T) == 4) {
             using Tile = cuda::LinearTile<Block, f, M>;
             Block block;
-            multiply_all<Tile>(p, M, Tile::kOutputsOfBlock, [&](const Tile& tile) { tile.multiply(block); });
+            multiply_all<Tile>(p, M, Tile::outputs_of_block, [&](const Tile& tile) { tile.multiply(block); });
         } else {
-            using Matrices = cuda::HostBlock<cuda::kMatrixThreads>;
+            using Matrices = cuda::HostBlock<cuda::matrix_threads>;
             using Tile = cuda::LinearMatrixTile<Matrices, f, M, R>;
             Matrices block(problem.n_rows % 2 == 0);
             typename Tile::Shared shared;
-            multiply_all<Tile>(p, Tile::kRows, Tile::kOutputs, [&](const Tile& tile) { tile.multiply(block, shared); });
+            multiply_all<Tile>(p, Tile::block_rows, Tile::block_outputs,
+                               [&](const Tile& tile) { tile.multiply(block, shared); });
         }
     });
 }
@@ -134,7 +135,7 @@ Linear product_of(WeightFormat format, int64_t rows, int64_t in, int64_t out, in
 }  // namespace
 
 TEMPLATE_TEST_CASE("a card expands stored weights to the CPU's numbers, bit by bit", "[cuda]", float, bf16) {
-    for (const WeightFormat format : kFormats) {
+    for (const WeightFormat format : all_formats) {
         INFO("format " << static_cast<int>(format));
         const int64_t rows = 40, in = 512;
         const auto table = random_table(format, rows, in, false);
@@ -154,7 +155,7 @@ TEMPLATE_TEST_CASE("a card expands stored weights to the CPU's numbers, bit by b
 }
 
 TEMPLATE_TEST_CASE("simulated products with few rows of a card equal the CPU's", "[cuda]", float, bf16) {
-    for (const WeightFormat format : kFormats) {
+    for (const WeightFormat format : all_formats) {
         INFO("format " << static_cast<int>(format));
         const int64_t rows = 11, in = block_size_of_format(format).n == 1 ? 1000 : 1280, out = 37, stride = in + 8;
         const auto table = random_table(format, out, in, true);
@@ -188,7 +189,7 @@ TEMPLATE_TEST_CASE("simulated products with few rows of a card equal the CPU's",
 TEMPLATE_TEST_CASE("CUDA expands stored weights to the CPU's numbers, bit by bit", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
-    for (const WeightFormat format : kFormats) {
+    for (const WeightFormat format : all_formats) {
         INFO("format " << static_cast<int>(format));
         const int64_t rows = 40, in = 512;
         auto table = random_table(format, rows, in, false);
@@ -196,7 +197,7 @@ TEMPLATE_TEST_CASE("CUDA expands stored weights to the CPU's numbers, bit by bit
         expand_weights({format, rows, in, table.data(), dtype_of<TestType>, expected.data()});
         Mirror mirror;
         mirror.add(table), mirror.add(found);
-        on_device(kExpandWeightsSymbol,
+        on_device(expand_weights_symbol,
                   ExpandWeights{format, rows, in, mirror(table.data()), dtype_of<TestType>, mirror(found.data())});
         mirror.fetch();
         CHECK(same_numbers(found, expected));
@@ -213,8 +214,8 @@ TEST_CASE("CUDA looks up rows of a stored table like the CPU and rejects invalid
     Mirror mirror;
     mirror.add(table), mirror.add(found);
     const RowLookup p{WeightFormat::q6_k, mirror(table.data()), 40, 512, rows.data(), 3, mirror(found.data())};
-    const size_t bytes = device_function<LookUpRowsWorkspace>(kLookUpRowsWorkspaceSymbol)(&p);
-    on_device(kLookUpRowsSymbol, p, bytes);
+    const size_t bytes = device_function<LookUpRowsWorkspace>(look_up_rows_workspace_symbol)(&p);
+    on_device(look_up_rows_symbol, p, bytes);
     mirror.fetch();
     for (size_t i = 0; i < rows.size(); ++i)
         CHECK(std::equal(found.begin() + static_cast<int64_t>(i) * 512,
@@ -222,13 +223,13 @@ TEST_CASE("CUDA looks up rows of a stored table like the CPU and rejects invalid
     rows[1] = 40;
     std::array<char, 200> message{};
     CHECK_FALSE(
-        device_function<LookUpRows>(kLookUpRowsSymbol)(&p, nullptr, 0, nullptr, message.data(), message.size()));
+        device_function<LookUpRows>(look_up_rows_symbol)(&p, nullptr, 0, nullptr, message.data(), message.size()));
     CHECK(std::string(message.data()) == "look_up_rows: a row index is outside the table");
 }
 
 TEST_CASE("rows of a product with many outputs on CUDA equal a single row's", "[card]") {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
-    for (const WeightFormat format : kFormats) {
+    for (const WeightFormat format : all_formats) {
         INFO("format " << static_cast<int>(format));
         const int64_t rows = 130, in = 256, out = 16390;
         auto table = random_table(format, out, in, true);
@@ -240,7 +241,7 @@ TEST_CASE("rows of a product with many outputs on CUDA equal a single row's", "[
         p.weight = mirror(p.weight), p.bias = mirror(p.bias);
         const auto multiply = [&](std::vector<float>& y, int64_t first, int64_t n) {
             p.n_rows = n, p.x = mirror(x.data() + first * in), p.y = mirror(y.data() + first * out);
-            on_device(cuda::abi::kLinearSymbol, p);
+            on_device(cuda::abi::linear_symbol, p);
         };
         for (int64_t row = 0; row < rows; ++row) multiply(alone, row, 1);
         for (int64_t row = 0, n = 49; row < rows; row += n, n = std::min<int64_t>(rows - row, n + 10))
@@ -252,7 +253,7 @@ TEST_CASE("rows of a product with many outputs on CUDA equal a single row's", "[
 
 TEMPLATE_TEST_CASE("products with few rows on CUDA equal the CPU's for any number of rows", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
-    for (const WeightFormat format : kFormats) {
+    for (const WeightFormat format : all_formats) {
         INFO("format " << static_cast<int>(format));
         const int64_t rows = 75, in = block_size_of_format(format).n == 1 ? 1000 : 1280, out = 37, stride = in + 8;
         auto table = random_table(format, out, in, true);
@@ -266,10 +267,10 @@ TEMPLATE_TEST_CASE("products with few rows on CUDA equal the CPU's for any numbe
         Mirror mirror;
         mirror.add(table), mirror.add(x), mirror.add(bias), mirror.add(found), mirror.add(in_parts);
         p.x = mirror(p.x), p.weight = mirror(p.weight), p.bias = mirror(p.bias), p.y = mirror(found.data());
-        on_device(cuda::abi::kLinearSymbol, p);
+        on_device(cuda::abi::linear_symbol, p);
         for (int64_t row = 0, n = 1; row < rows; row += n, n = std::min<int64_t>(n + 5, rows - row)) {
             p.n_rows = n, p.x = mirror(x.data() + row * stride), p.y = mirror(in_parts.data() + row * out);
-            on_device(cuda::abi::kLinearSymbol, p);
+            on_device(cuda::abi::linear_symbol, p);
         }
         mirror.fetch();
         CHECK(furthest(found, expected, size) <= 1e-5);

@@ -17,7 +17,7 @@ namespace {
 
 template <class T, int D>
 void prefill_emulated(std::span<const PrefillAttention> problems, bool backwards) {
-    using Block = cuda::HostBlock<cuda::PrefillShape<T, D>::kThreads>;
+    using Block = cuda::HostBlock<cuda::PrefillShape<T, D>::block_threads>;
     cuda::PrefillPlan plan, again;
     for (const PrefillAttention& problem : problems) {
         REQUIRE(cuda::PrefillPlan::reason_against(problem) == "");
@@ -123,7 +123,7 @@ struct Case {
     }
 };
 
-const std::vector<Sizes> kSizes = {
+const std::vector<Sizes> all_sizes = {
     {1, 1, 64, 0, 1},
     {3, 1, 64, 0, 70},
     {8, 2, 80, 5, 40},
@@ -169,7 +169,7 @@ double furthest_sum(const std::vector<double>& a, const std::vector<double>& b) 
 }  // namespace
 
 TEMPLATE_TEST_CASE("simulated prefill attention of a card equals the CPU's", "[cuda]", float, bf16) {
-    for (const Sizes& sizes : kSizes) {
+    for (const Sizes& sizes : all_sizes) {
         INFO(sizes);
         Case<TestType> expected(sizes), found(sizes), turned(sizes);
         attention_prefill(expected.problem());
@@ -253,9 +253,9 @@ TEST_CASE("prefill attention of a card rejects unsupported arrays", "[cuda]") {
 TEMPLATE_TEST_CASE("prefill attention on CUDA equals the CPU's", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
-    const auto bytes_for = device_function<AttentionPrefillWorkspace>(kAttentionPrefillWorkspaceSymbol);
-    const auto attend = device_function<AttentionPrefill>(kAttentionPrefillSymbol);
-    for (const Sizes& sizes : kSizes) {
+    const auto bytes_for = device_function<AttentionPrefillWorkspace>(attention_prefill_workspace_symbol);
+    const auto attend = device_function<AttentionPrefill>(attention_prefill_symbol);
+    for (const Sizes& sizes : all_sizes) {
         INFO(sizes);
         Case<TestType> expected(sizes), found(sizes);
         attention_prefill(expected.problem());

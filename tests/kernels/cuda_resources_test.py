@@ -78,11 +78,11 @@ class Resources(unittest.TestCase):
 
     def test_what_is_asked_for_beyond_the_usual_every_card_has(self):
         launch = (SOURCE / "kernels" / "cuda" / "launch.h").read_text()
-        most = re.search(r"kMostShared = (\d+) << 10;", launch)
+        most = re.search(r"most_shared_bytes = (\d+) << 10;", launch)
         self.assertTrue(most)
         for architecture in self.architectures:
             self.assertLessEqual(int(most[1]) << 10, MOST_ASKED[architecture])
-        self.assertIn("static_assert(sizeof(Shared) <= kMostShared);", launch)
+        self.assertIn("static_assert(sizeof(Shared) <= most_shared_bytes);", launch)
         self.assertEqual(launch.count("cudaFuncAttributeMaxDynamicSharedMemorySize"), 1)
         for source in sorted((SOURCE / "kernels" / "cuda").iterdir()):
             text = source.read_text()

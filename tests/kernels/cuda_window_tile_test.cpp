@@ -17,17 +17,17 @@ namespace {
 
 template <class T>
 void window_emulated(const WindowAttention& p, bool peak, bool backwards = false) {
-    using Block = cuda::HostBlock<cuda::kWindowKeys>;
+    using Block = cuda::HostBlock<cuda::window_tile_keys>;
     Block block(backwards);
     const auto shared = std::make_unique<cuda::WindowShared>();
     const int64_t n_keys = p.prefix_only ? p.n_tokens - p.window : p.n_tokens;
-    const int64_t n_tiles = cuda::divide_rounding_up(n_keys, cuda::kWindowKeys),
+    const int64_t n_tiles = cuda::divide_rounding_up(n_keys, cuda::window_tile_keys),
                   n_queries = int64_t{p.n_heads} * p.window;
     std::vector<cuda::Softmax> sums(static_cast<size_t>(n_queries * n_tiles)), totals(static_cast<size_t>(n_queries));
-    const auto tile = [&](int64_t i) { return cuda::WindowTile<Block, T>{p, n_keys, i * cuda::kWindowKeys}; };
+    const auto tile = [&](int64_t i) { return cuda::WindowTile<Block, T>{p, n_keys, i * cuda::window_tile_keys}; };
     for (int64_t i = 0; i < n_tiles; ++i)
         for (int head = 0; head < p.n_heads; ++head)
-            for (int first = 0; first < p.window; first += cuda::kWindowQueries)
+            for (int first = 0; first < p.window; first += cuda::window_tile_queries)
                 tile(i).sum(block, head, first, spoiled(*shared), sums.data() + int64_t{head} * p.window * n_tiles + i,
                             n_tiles);
     for (int64_t query = 0; query < n_queries; ++query)
@@ -46,7 +46,7 @@ struct Sizes {
     int64_t sliding_window = 0;
 };
 
-const std::vector<Sizes> kSizes = {
+const std::vector<Sizes> all_sizes = {
     {1, 1, 64, 1, 1},
     {3, 1, 32, 3, 31},
     {9, 3, 64, 32, 65},
@@ -100,7 +100,7 @@ void compare(const std::vector<float>& found, const std::vector<float>& expected
 }  // namespace
 
 TEMPLATE_TEST_CASE("simulated window attention of a card equals the CPU's", "[cuda]", float, bf16) {
-    for (const Sizes& sizes : kSizes) {
+    for (const Sizes& sizes : all_sizes) {
         INFO("H=" << sizes.n_heads << " d=" << sizes.head_dim << " w=" << sizes.window << " N=" << sizes.n_tokens);
         Case<TestType> expected(sizes), found(sizes), turned(sizes);
         window_attention(Device::cpu, expected.p);
@@ -112,7 +112,7 @@ TEMPLATE_TEST_CASE("simulated window attention of a card equals the CPU's", "[cu
 }
 
 TEMPLATE_TEST_CASE("simulated window_attention_head_max of a card equals the CPU's", "[cuda]", float, bf16) {
-    for (const Sizes& sizes : kSizes) {
+    for (const Sizes& sizes : all_sizes) {
         if (sizes.prefix_only) continue;
         INFO("H=" << sizes.n_heads << " d=" << sizes.head_dim << " w=" << sizes.window << " N=" << sizes.n_tokens);
         Case<TestType> expected(sizes, true), found(sizes, true), turned(sizes, true);
@@ -127,8 +127,8 @@ TEMPLATE_TEST_CASE("simulated window_attention_head_max of a card equals the CPU
 TEMPLATE_TEST_CASE("window_attention_head_max on CUDA equals the CPU's", "[card]", float, bf16) {
     if (!cuda::available()) KVSCOPE_SKIP(cuda::unavailable_reason().c_str());
     using namespace cuda::abi;
-    const auto bytes_for = device_function<RunWindowAttentionWorkspace>(kWindowAttentionWorkspaceSymbol);
-    for (const Sizes& sizes : kSizes) {
+    const auto bytes_for = device_function<RunWindowAttentionWorkspace>(window_attention_workspace_symbol);
+    for (const Sizes& sizes : all_sizes) {
         if (sizes.prefix_only) continue;
         INFO("H=" << sizes.n_heads << " d=" << sizes.head_dim << " w=" << sizes.window << " N=" << sizes.n_tokens);
         Case<TestType> expected(sizes, true), found(sizes, true);
@@ -137,7 +137,7 @@ TEMPLATE_TEST_CASE("window_attention_head_max on CUDA equals the CPU's", "[card]
         mirror.add(found.queries), mirror.add(found.keys), mirror.add(found.mean);
         WindowAttention p = found.p;
         p.queries = mirror(p.queries), p.keys = mirror(p.keys), p.mean = mirror(p.mean);
-        on_device(kWindowPeakSymbol, p, bytes_for(&p));
+        on_device(window_peak_symbol, p, bytes_for(&p));
         mirror.fetch();
         compare(found.mean, expected.mean);
     }

@@ -11,14 +11,14 @@ using namespace kvscope::kernels::testing;
 
 namespace {
 
-constexpr float kEps = 1e-5f;
+constexpr float epsilon = 1e-5f;
 
 /// rms_norm of one vector that starts at `at` in x.
 template <class X>
 std::vector<double> normalised(const std::vector<X>& x, int64_t at, int64_t dim, const std::vector<float>& weight) {
     double sum = 0;
     for (int64_t c = 0; c < dim; ++c) sum += value(x, at + c) * value(x, at + c);
-    const double factor = 1.0 / std::sqrt(sum / static_cast<double>(dim) + static_cast<double>(kEps));
+    const double factor = 1.0 / std::sqrt(sum / static_cast<double>(dim) + static_cast<double>(epsilon));
     std::vector<double> out;
     for (int64_t c = 0; c < dim; ++c) out.push_back(value(x, at + c) * factor * value(weight, c));
     return out;
@@ -40,7 +40,7 @@ void check_rms_norm(int64_t rows, int64_t heads, int64_t dim, int64_t padding) {
     rms_norm({.n_rows = rows,
               .heads = heads,
               .dim = dim,
-              .eps = kEps,
+              .eps = epsilon,
               .x = x.data(),
               .x_dtype = dtype_of<X>,
               .x_stride = stride,
@@ -98,7 +98,7 @@ TEMPLATE_TEST_CASE("add_rms_norm adds, then normalizes", "", float, bf16) {
             std::vector<TestType> out(delta.size());
             AddRmsNorm problem{.n_rows = rows,
                                .dim = dim,
-                               .eps = kEps,
+                               .eps = epsilon,
                                .residual = residual.data(),
                                .delta = delta.data(),
                                .delta_dtype = dtype_of<TestType>,

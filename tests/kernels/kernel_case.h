@@ -21,7 +21,7 @@ namespace kvscope::kernels::testing {
 }
 
 template <class T>
-constexpr DType dtype_of = sizeof(T) == 4 ? DType::f32 : DType::bf16;
+inline constexpr DType dtype_of = sizeof(T) == 4 ? DType::f32 : DType::bf16;
 
 template <class T>
 [[nodiscard]] std::vector<T> random_values(size_t n, unsigned seed, float deviation = 1.0f) {
@@ -54,6 +54,6 @@ template <class Shared>
 
 /// Largest relative error of one rounding to the type.
 template <class T>
-constexpr double rounding = sizeof(T) == 4 ? 0x1p-24 : 0x1p-8;
+inline constexpr double rounding = sizeof(T) == 4 ? 0x1p-24 : 0x1p-8;
 
 }  // namespace kvscope::kernels::testing

@@ -25,7 +25,7 @@ using namespace kvscope::kernels::testing;
 
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
 
 template <class T>
 bool is_nan(T value) {
@@ -117,7 +117,7 @@ TEMPLATE_TEST_CASE("a NaN in a key, a query or a value reaches all attention tha
             CAPTURE(token);
             std::vector<float> weights;
             Attention<TestType> key;
-            key.k[static_cast<size_t>(token * d + 5)] = from_float<TestType>(kNan);
+            key.k[static_cast<size_t>(token * d + 5)] = from_float<TestType>(quiet_nan);
             std::vector<double> sums(2 * n);
             key.prefill(sums.data());
             check_rows(key.out, 2 * d, [&](int64_t row) { return row >= token; });
@@ -126,12 +126,12 @@ TEMPLATE_TEST_CASE("a NaN in a key, a query or a value reaches all attention tha
             for (const float weight : weights) REQUIRE(std::isnan(weight));
 
             Attention<TestType> query;
-            query.q[static_cast<size_t>(token * 2 * d + 5)] = from_float<TestType>(kNan);  // of the first head
+            query.q[static_cast<size_t>(token * 2 * d + 5)] = from_float<TestType>(quiet_nan);  // of the first head
             query.prefill();
             check_rows(query.out, d, [&](int64_t row) { return row == 2 * token; });
 
             Attention<TestType> value;
-            value.v[static_cast<size_t>(token * d + 5)] = from_float<TestType>(kNan);
+            value.v[static_cast<size_t>(token * d + 5)] = from_float<TestType>(quiet_nan);
             value.prefill();
             for (int64_t row = 2 * token; row < 2 * n; ++row)
                 REQUIRE(is_nan(value.out[static_cast<size_t>(row * d + 5)]));
@@ -147,8 +147,8 @@ TEST_CASE("a NaN in a key or a query reaches the attention of the last queries a
         for (const int64_t token : {0, 40, 90, 99}) {
             CAPTURE(token);
             Window key, query;
-            key.keys[static_cast<size_t>(token * Window::d + 3)] = kNan;
-            query.queries[static_cast<size_t>(token % Window::w * Window::d + 3)] = kNan;
+            key.keys[static_cast<size_t>(token * Window::d + 3)] = quiet_nan;
+            query.queries[static_cast<size_t>(token % Window::w * Window::d + 3)] = quiet_nan;
             for (const auto attention : {+[](const WindowAttention& p) { window_attention(Device::cpu, p); },
                                          +[](const WindowAttention& p) { window_attention_head_max(p); }}) {
                 attention(key.problem());
@@ -172,7 +172,7 @@ TEMPLATE_TEST_CASE("a NaN in a row reaches its norm, rotation and activation, an
             CAPTURE(place);
             const auto of_row_2 = [](int64_t row) { return row == 2; };
             auto x = random_values<TestType>(rows * dim, 1);
-            x[2 * dim + place] = from_float<TestType>(kNan);
+            x[2 * dim + place] = from_float<TestType>(quiet_nan);
             std::vector<TestType> out(x.size());
             rms_norm({.n_rows = rows,
                       .dim = dim,
@@ -204,14 +204,14 @@ TEMPLATE_TEST_CASE("a NaN in a row reaches its norm, rotation and activation, an
 }
 
 TEST_CASE("pooling, softmax and larger() keep a NaN") {
-    CHECK(std::isnan(larger(kNan, 1.0f)));
-    CHECK(std::isnan(larger(1.0f, kNan)));
+    CHECK(std::isnan(larger(quiet_nan, 1.0f)));
+    CHECK(std::isnan(larger(1.0f, quiet_nan)));
     CHECK(larger(-1.0f, 2.0f) == 2.0f);
     CHECK(larger(3.0f, 2.0f) == 3.0f);
     for (const auto kind : {Pooling::max, Pooling::avg}) {
         for (const int64_t place : {0, 9, 10, 29}) {
             auto in = random_values<float>(30, 1);
-            in[static_cast<size_t>(place)] = kNan;
+            in[static_cast<size_t>(place)] = quiet_nan;
             std::vector<float> out(30);
             pool(kind, in.data(), 30, 7, out.data());
             check_rows(out, 1, [&](int64_t i) { return std::abs(i - place) <= 3; });

@@ -61,7 +61,7 @@ inline void on_device(size_t workspace_bytes, const std::function<bool(void*, si
     const bool started = run(workspace.data(), workspace_bytes, nullptr, message.data(), message.size());
     INFO(message.data());
     REQUIRE(started);
-    const auto wait = device_function<cuda::abi::Synchronize>(cuda::abi::kSynchronizeSymbol);
+    const auto wait = device_function<cuda::abi::Synchronize>(cuda::abi::synchronize_symbol);
     const bool finished = wait(nullptr, message.data(), message.size());
     REQUIRE(finished);
 }

@@ -27,7 +27,7 @@ std::ostream& operator<<(std::ostream& out, const Sizes& s) {
                << " N=" << s.n_tokens << " prefix_only=" << s.prefix_only << " sliding_window=" << s.sliding_window;
 }
 
-const std::vector<Sizes> kSizes = {
+const std::vector<Sizes> all_sizes = {
     {1, 1, 64, 1, 1},
     {2, 1, 16, 2, 2},
     {3, 1, 32, 3, 31},
@@ -136,7 +136,7 @@ struct Case {
 };
 
 void check_all(Device device) {
-    for (const Sizes& sizes : kSizes) {
+    for (const Sizes& sizes : all_sizes) {
         INFO(sizes);
         Case<float>(sizes).check(device);
         Case<bf16>(sizes).check(device);
