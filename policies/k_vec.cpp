@@ -16,9 +16,9 @@ namespace kvscope::policies {
 
 namespace {
 
-constexpr float kPreserved = 1.0f;
+constexpr float preserved_score = 1.0f;
 
-/// Maps a sum to a score below kPreserved and preserves the order of sums. Only sums above 1/2 change.
+/// Maps a sum to a score below preserved_score and preserves the order of sums. Only sums above 1/2 change.
 float below_preserved(double sum) { return static_cast<float>(sum > 0.5 ? 1.0 - 0.25 / sum : sum); }
 
 /// SnapKV's scores with two additions: the least focused heads use a longer window, and important tokens that few lower
@@ -135,7 +135,7 @@ class KVec : public WindowPolicy {
             float* score = scores.data() + row * n_tokens();
             for (size_t t = 0; t < focus.size(); ++t) score[t] = below_preserved(score[t] + focus[t]);
             for (int64_t i = 0; i < n_preserved; ++i)
-                score[preserved[static_cast<size_t>(row)][static_cast<size_t>(i)]] = kPreserved;
+                score[preserved[static_cast<size_t>(row)][static_cast<size_t>(i)]] = preserved_score;
         });
         return scores;
     }

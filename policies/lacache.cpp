@@ -10,7 +10,7 @@ namespace kvscope::policies {
 
 namespace {
 
-constexpr int64_t kMostSinks = 128;
+constexpr int64_t most_sinks = 128;
 
 int64_t divided_up(int64_t dividend, int64_t divisor) { return (dividend + divisor - 1) / divisor; }
 
@@ -34,7 +34,7 @@ class LaCache : public Policy {
                               " last entries (one per layer), which are always kept. Give a larger budget.");
         }
         context_ = context;
-        sinks_ = given_sinks_.value_or(std::clamp<int64_t>(context.budget - recent - 1, 0, kMostSinks));
+        sinks_ = given_sinks_.value_or(std::clamp<int64_t>(context.budget - recent - 1, 0, most_sinks));
     }
 
     Selection select(LayerObservations& observations) override { return select_from_scores(observations.layer, {}); }

@@ -13,9 +13,9 @@ namespace kvscope::policies {
 
 namespace {
 
-constexpr int64_t kMaxCount = int64_t{1} << 40;
-constexpr size_t kMaxRange = 1000;
-constexpr double kMostCounted = 64;  // longest range of counts that needs no step
+constexpr int64_t largest_count = int64_t{1} << 40;
+constexpr size_t most_values_of_range = 1000;
+constexpr double longest_range_without_step = 64;  // longest range of counts that needs no step
 
 [[noreturn]] void refuse(std::string_view text, const std::string& reason) {
     throw BudgetError("Budget '" + std::string(text) + "': " + reason +
@@ -61,7 +61,7 @@ Budget parse_one(std::string_view text, std::string_view shown) {
         const auto value = whole<int64_t>(number);
         if (!value) refuse(shown, is_whole_number(number) ? "no prompt is that long." : "it is not a number.");
         if (*value <= 0) refuse(shown, "a count must be at least 1.");
-        if (*value > kMaxCount) refuse(shown, "no prompt is that long.");
+        if (*value > largest_count) refuse(shown, "no prompt is that long.");
         budget.count = *value;
     }
     return budget;
@@ -100,14 +100,14 @@ std::vector<Budget> parse_range(std::string_view text, size_t dash) {
         step = parsed.is_share ? parsed.share : static_cast<double>(parsed.count);
     } else if (first.is_share) {
         refuse(text, "a range of shares needs a step (0.1-0.5+0.1).");
-    } else if (high - low >= kMostCounted) {
+    } else if (high - low >= longest_range_without_step) {
         refuse(text, "a range of this many counts needs a step (64-512+64) or a factor (64-512*2).");
     }
     std::vector<Budget> budgets;
     double value = low;
     const double slack = first.is_share ? 1e-9 : 0.0;
     for (size_t i = 0; value <= high + slack; ++i) {
-        if (i == kMaxRange) refuse(text, "the range has more than 1000 values.");
+        if (i == most_values_of_range) refuse(text, "the range has more than 1000 values.");
         budgets.push_back(make(first.is_share, std::min(value, high)));
         value = geometric ? value * step : low + static_cast<double>(i + 1) * step;
     }

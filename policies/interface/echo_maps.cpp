@@ -17,11 +17,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
 
-constexpr int kMost = 4096;  // layers, heads or head size; their products fit into an int
-constexpr const char* kFormatName = "kvscope-echo-maps-";
-constexpr const char* kFormat = "kvscope-echo-maps-1";
+constexpr int largest_dimension = 4096;  // layers, heads or head size; their products fit into an int
+constexpr const char* format_prefix = "kvscope-echo-maps-";
+constexpr const char* written_format = "kvscope-echo-maps-1";
 // Limit in bytes, because the app reads the header whenever it needs the ratio.
-constexpr uint64_t kLargestHeader = uint64_t{1} << 20;
+constexpr uint64_t largest_header_bytes = uint64_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
     throw EchoMapsError("EchoKV's maps '" + path + "': " + why +
@@ -45,7 +45,7 @@ Opened open(const std::string& path) {
     if (!opened.file.is_open()) refuse(path, "the file does not exist or cannot be read.");
     opened.size = std::filesystem::file_size(path, error);
     uint64_t length = 0;
-    if (!opened.file.read(reinterpret_cast<char*>(&length), sizeof(length)) || length > kLargestHeader ||
+    if (!opened.file.read(reinterpret_cast<char*>(&length), sizeof(length)) || length > largest_header_bytes ||
         length + sizeof(length) > opened.size)
         refuse(path, "expected a safetensors file, found a file without a safetensors header.");
     std::string text(length, '\0');
@@ -77,12 +77,12 @@ int number(const std::string& path, const Opened& opened, const std::string& nam
 }
 
 EchoLayout layout_of(const std::string& path, const Opened& opened) {
-    if (const std::string format = metadata(path, opened, "format"); format != kFormat)
-        refuse(path, fmt::format("expected the format {}, found \"{}\".", kFormat, format));
+    if (const std::string format = metadata(path, opened, "format"); format != written_format)
+        refuse(path, fmt::format("expected the format {}, found \"{}\".", written_format, format));
     EchoLayout layout;
-    layout.n_layers = number(path, opened, "n_layers", 1, kMost);
-    layout.n_kv_heads = number(path, opened, "n_kv_heads", 1, kMost);
-    layout.head_dim = number(path, opened, "head_dim", 1, kMost);
+    layout.n_layers = number(path, opened, "n_layers", 1, largest_dimension);
+    layout.n_kv_heads = number(path, opened, "n_kv_heads", 1, largest_dimension);
+    layout.head_dim = number(path, opened, "head_dim", 1, largest_dimension);
     layout.group = number(path, opened, "group", 1, layout.n_layers);
     layout.local = number(path, opened, "local", 0, layout.width());
     return layout;
@@ -155,7 +155,7 @@ double EchoLayout::model_ratio() const {
 namespace {
 
 /// Tolerated difference between two ratios. The paper's layout for ratio 0.7 has ratio 0.6875.
-constexpr double kRatioTolerance = 0.015;
+constexpr double ratio_tolerance = 0.015;
 
 }  // namespace
 
@@ -169,7 +169,7 @@ EchoLayout echo_layout_for_ratio(double ratio, const ModelShape& shape) {
             fmt::format("ratio {} needs groups of {:.0f} layers, but the model has {} layers. Give a larger ratio.",
                         ratio, group, shape.n_layers));
     layout.group = static_cast<int>(group);
-    while (layout.model_ratio() > ratio + kRatioTolerance) ++layout.group;
+    while (layout.model_ratio() > ratio + ratio_tolerance) ++layout.group;
     if (layout.group == 1) return layout;
     const double n_first = std::ceil(static_cast<double>(shape.n_layers) / layout.group);
     const double n_others = shape.n_layers - n_first;
@@ -179,7 +179,7 @@ EchoLayout echo_layout_for_ratio(double ratio, const ModelShape& shape) {
         if (step < shape.head_dim) steps.push_back(step);
     for (const int step : steps) {
         layout.local = std::min(step * static_cast<int>(std::lround(target / step)), layout.width());
-        if (std::abs(layout.model_ratio() - ratio) <= kRatioTolerance) break;
+        if (std::abs(layout.model_ratio() - ratio) <= ratio_tolerance) break;
     }
     return layout;
 }
@@ -188,7 +188,7 @@ std::string to_safetensors(const EchoMaps& maps) {
     nlohmann::ordered_json header;
     auto& notes = header["__metadata__"];
     for (const auto& [name, value] : maps.facts) notes[name] = value;
-    notes["format"] = kFormat;
+    notes["format"] = written_format;
     notes["model_fingerprint"] = maps.model_fingerprint;
     const auto note = [&](const char* name, int value) { notes[name] = std::to_string(value); };
     note("n_layers", maps.layout.n_layers);
@@ -215,7 +215,7 @@ std::string to_safetensors(const EchoMaps& maps) {
 
 bool holds_echo_maps(const std::string& path) {
     try {
-        return metadata(path, open(path), "format").starts_with(kFormatName);
+        return metadata(path, open(path), "format").starts_with(format_prefix);
     } catch (const EchoMapsError&) {
         return false;
     }

@@ -16,10 +16,10 @@ namespace kvscope::policies {
 
 namespace {
 
-constexpr const char* kHowToMake = " Create one with `kvscope profile-heads MODEL -o FILE`.";
+constexpr const char* how_to_make = " Create one with `kvscope profile-heads MODEL -o FILE`.";
 
 [[noreturn]] void refuse_importances(const std::string& path, const std::string& why) {
-    throw ImportanceError("Head importance '" + path + "': " + why + kHowToMake);
+    throw ImportanceError("Head importance '" + path + "': " + why + how_to_make);
 }
 
 bool read_number(std::string_view text, int& number) {

@@ -42,9 +42,9 @@ int name_distance(std::string_view a_name, std::string_view b_name) {
 }
 
 std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& candidates) {
-    constexpr size_t kShown = 3;
-    constexpr size_t kMaxLength = 64;  // longer input is not a misspelled name
-    if (name.empty() || name.size() > kMaxLength) return {};
+    constexpr size_t most_shown = 3;
+    constexpr size_t longest_name = 64;  // longer input is not a misspelled name
+    if (name.empty() || name.size() > longest_name) return {};
     const std::string wanted = folded(name);
     std::vector<std::pair<int, std::string>> near;
     for (const std::string& candidate : candidates) {
@@ -56,7 +56,7 @@ std::vector<std::string> nearest_names(std::string_view name, const std::vector<
         if (contained || distance <= allowed) near.emplace_back(distance, candidate);
     }
     std::stable_sort(near.begin(), near.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
-    if (near.size() > kShown) near.resize(kShown);
+    if (near.size() > most_shown) near.resize(most_shown);
     std::vector<std::string> result;
     for (auto& [distance, candidate] : near) result.push_back(std::move(candidate));
     return result;
