@@ -15,25 +15,25 @@ using analysis::WhatIf;
 
 namespace {
 
-constexpr int kRepetitions = 9;
+constexpr int n_repetitions = 9;
 
-const trace::sample::Options kSize{.n_layers = 30,
-                                   .n_heads = 9,
-                                   .n_kv_heads = 3,
-                                   .head_dim = 64,
-                                   .n_tokens = 4096,
-                                   .window = 32,
-                                   .vocab_size = 64,
-                                   .n_steps = 2};
+const trace::sample::Options trace_size{.n_layers = 30,
+                                        .n_heads = 9,
+                                        .n_kv_heads = 3,
+                                        .head_dim = 64,
+                                        .n_tokens = 4096,
+                                        .window = 32,
+                                        .vocab_size = 64,
+                                        .n_steps = 2};
 
 trace::RunRecord run_of(const policies::PolicySpec& spec, int64_t budget) {
     std::mt19937 random(3);
     std::uniform_real_distribution<float> uniform(0.0F, 1.0F);
     const bool query_heads = spec.values.has("granularity") && spec.values.text("granularity") == "query_head";
     const bool f64 = spec.definition->name == "aperturekv";
-    const auto n_rows = static_cast<size_t>(query_heads ? kSize.n_heads : kSize.n_kv_heads);
-    const auto n_tokens = static_cast<size_t>(kSize.n_tokens);
-    std::vector<policies::LayerScores> layers(static_cast<size_t>(kSize.n_layers));
+    const auto n_rows = static_cast<size_t>(query_heads ? trace_size.n_heads : trace_size.n_kv_heads);
+    const auto n_tokens = static_cast<size_t>(trace_size.n_tokens);
+    std::vector<policies::LayerScores> layers(static_cast<size_t>(trace_size.n_layers));
     for (policies::LayerScores& layer : layers) {
         layer.granularity = query_heads ? policies::Granularity::query_head : policies::Granularity::kv_head;
         std::vector<float> scores;
@@ -50,16 +50,16 @@ trace::RunRecord run_of(const policies::PolicySpec& spec, int64_t budget) {
         layer.scores_f64 = std::move(scores_f64);
     }
     policies::RunContext context;
-    context.shape = {static_cast<int>(kSize.n_layers), static_cast<int>(kSize.n_heads),
-                     static_cast<int>(kSize.n_kv_heads), static_cast<int>(kSize.head_dim)};
-    context.n_tokens = kSize.n_tokens;
+    context.shape = {static_cast<int>(trace_size.n_layers), static_cast<int>(trace_size.n_heads),
+                     static_cast<int>(trace_size.n_kv_heads), static_cast<int>(trace_size.head_dim)};
+    context.n_tokens = trace_size.n_tokens;
     context.budget = budget;
     trace::RunRecord record;
     record.policy = spec.definition->name;
     record.label = spec.label();
     record.parameters_json = spec.values.to_json();
     record.budget = budget;
-    record.budget_fraction = static_cast<double>(budget) / static_cast<double>(kSize.n_tokens);
+    record.budget_fraction = static_cast<double>(budget) / static_cast<double>(trace_size.n_tokens);
     record.granularity = query_heads ? "query_head" : "kv_head";
     record.kept_offsets = {0};
     for (const auto& selection : policies::reselect(*spec.definition, spec.values, context, layers)) {
@@ -71,8 +71,8 @@ trace::RunRecord run_of(const policies::PolicySpec& spec, int64_t budget) {
         record.scores_f64.insert(record.scores_f64.end(), selection.scores_f64.begin(), selection.scores_f64.end());
         record.head_jsd.insert(record.head_jsd.end(), selection.head_jsd.begin(), selection.head_jsd.end());
     }
-    const auto n_layers = static_cast<size_t>(kSize.n_layers);
-    record.attention_kept.assign(n_layers * static_cast<size_t>(kSize.n_heads), 0.5F);
+    const auto n_layers = static_cast<size_t>(trace_size.n_layers);
+    record.attention_kept.assign(n_layers * static_cast<size_t>(trace_size.n_heads), 0.5F);
     record.output_error = record.attention_kept;
     record.head_bytes.assign(n_layers * n_rows, 0);
     record.cache_bytes.assign(n_layers, 0);
@@ -91,7 +91,7 @@ double milliseconds(std::chrono::steady_clock::time_point since) {
 
 TEST_CASE("what-if at 30 layers, 9 heads and 4,096 tokens", "[.bench]") {
     const trace::sample::TemporaryFolder folder;
-    const auto prompt = trace::sample::prompt(kSize);
+    const auto prompt = trace::sample::prompt(trace_size);
     std::vector<std::string> texts;
     for (const auto& definition : policies::definitions()) {
         texts.push_back(definition.name);
@@ -101,7 +101,7 @@ TEST_CASE("what-if at 30 layers, 9 heads and 4,096 tokens", "[.bench]") {
     texts.push_back("aperturekv:divergence=kl,granularity=query_head");
     {
         trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true, .generator = "bench"});
-        writer.write_model(trace::sample::model(kSize));
+        writer.write_model(trace::sample::model(trace_size));
         writer.write_prompt(0, prompt);
         for (size_t j = 0; j < texts.size(); ++j) {
             writer.write_run(0, static_cast<int>(j), run_of(policies::parse_policy(texts[j]), 512));
@@ -114,7 +114,7 @@ TEST_CASE("what-if at 30 layers, 9 heads and 4,096 tokens", "[.bench]") {
         const WhatIf what_if(reader, 0, j);
         const double load = milliseconds(begin);
         std::vector<double> times;
-        for (int i = 0; i < kRepetitions; ++i) {
+        for (int i = 0; i < n_repetitions; ++i) {
             const auto start = std::chrono::steady_clock::now();
             const auto record = what_if(what_if.recorded(), 256 + 64 * i);
             times.push_back(milliseconds(start));
@@ -122,6 +122,6 @@ TEST_CASE("what-if at 30 layers, 9 heads and 4,096 tokens", "[.bench]") {
         }
         std::sort(times.begin(), times.end());
         std::printf("%-55s reading %6.1f ms, what-if median %5.1f ms, slowest %5.1f ms\n",
-                    reader.run(0, j).label.c_str(), load, times[kRepetitions / 2], times.back());
+                    reader.run(0, j).label.c_str(), load, times[n_repetitions / 2], times.back());
     }
 }

@@ -16,21 +16,21 @@ namespace trace = kvscope::trace;
 
 namespace {
 
-constexpr int64_t kBudget = 40;
+constexpr int64_t entry_budget = 40;
 
 /// Every policy of the build that selects by scores, some with other parameters than the defaults.
 std::vector<test::PolicyRun> all_runs() {
     return {{"full", PolicyTrace::n_tokens},
-            {"streaming-llm", kBudget},
-            {"h2o", kBudget},
-            {"h2o:granularity=query_head,recent=5", kBudget},
-            {"snapkv:window=8", kBudget},
-            {"pyramidkv:window=8,beta=4", kBudget},
-            {"ada-snapkv:window=8", kBudget},
-            {"ada-snapkv:window=8,normalize=on", kBudget},
-            {"ada-pyramidkv:window=8,granularity=query_head", kBudget},
-            {"aperturekv", kBudget},
-            {"aperturekv:granularity=query_head,sharpen=none", kBudget}};
+            {"streaming-llm", entry_budget},
+            {"h2o", entry_budget},
+            {"h2o:granularity=query_head,recent=5", entry_budget},
+            {"snapkv:window=8", entry_budget},
+            {"pyramidkv:window=8,beta=4", entry_budget},
+            {"ada-snapkv:window=8", entry_budget},
+            {"ada-snapkv:window=8,normalize=on", entry_budget},
+            {"ada-pyramidkv:window=8,granularity=query_head", entry_budget},
+            {"aperturekv", entry_budget},
+            {"aperturekv:granularity=query_head,sharpen=none", entry_budget}};
 }
 
 std::string name_of(const trace::Reader& reader, int run) { return reader.run(0, run).label; }
@@ -125,7 +125,7 @@ TEST_CASE("what-if: another budget or parameter gives the policy's own selection
     };
     for (const Change& change : changes) {
         CAPTURE(change.expected, change.budget);
-        const PolicyTrace stored({{change.recorded, kBudget}});
+        const PolicyTrace stored({{change.recorded, entry_budget}});
         const WhatIf what_if(stored.reader(), 0, 0);
         const auto values = change.parameter ? with(what_if, change.parameter, change.value) : what_if.recorded();
         CHECK(what_if.needs_prefill(values, change.budget).empty());
@@ -140,7 +140,8 @@ TEST_CASE("what-if: another budget or parameter gives the policy's own selection
 }
 
 TEST_CASE("what-if: budgets are exact", "[what-if]") {
-    const PolicyTrace stored({{"ada-snapkv:window=8", kBudget}, {"aperturekv", kBudget}, {"h2o", kBudget}});
+    const PolicyTrace stored(
+        {{"ada-snapkv:window=8", entry_budget}, {"aperturekv", entry_budget}, {"h2o", entry_budget}});
     const trace::Reader reader = stored.reader();
     for (int run = 0; run < reader.n_runs(0); ++run) {
         const WhatIf what_if(reader, 0, run);
@@ -152,7 +153,8 @@ TEST_CASE("what-if: budgets are exact", "[what-if]") {
 }
 
 TEST_CASE("what-if: parameters that change the scores need a prefill", "[what-if]") {
-    const PolicyTrace stored({{"ada-snapkv:window=8", kBudget}, {"ada-snapkv:window=8,normalize=on", kBudget}});
+    const PolicyTrace stored(
+        {{"ada-snapkv:window=8", entry_budget}, {"ada-snapkv:window=8,normalize=on", entry_budget}});
     const trace::Reader reader = stored.reader();
     const WhatIf plain(reader, 0, 0);
     CHECK_THAT(plain.needs_prefill(with(plain, "kernel", "5")), Equals(std::vector<std::string>{"kernel"}));
@@ -162,17 +164,17 @@ TEST_CASE("what-if: parameters that change the scores need a prefill", "[what-if
 
     // Here the scores depend on the budget, which weighs the heads.
     const WhatIf weighed(reader, 0, 1);
-    CHECK(weighed.needs_prefill(weighed.recorded(), kBudget).empty());
+    CHECK(weighed.needs_prefill(weighed.recorded(), entry_budget).empty());
     CHECK_THAT(weighed.needs_prefill(with(weighed, "alpha", "0.5"), 20),
                Equals(std::vector<std::string>{"alpha", "budget"}));
     CHECK_THROWS_AS(weighed(weighed.recorded(), 20), policies::ParameterError);
 }
 
 TEST_CASE("what-if: k-vec's scores depend on the budget if layers use the kept sets of other layers", "[what-if]") {
-    const PolicyTrace stored({{"k-vec:window=8", kBudget}, {"k-vec:window=8,cross_layer=off", kBudget}});
+    const PolicyTrace stored({{"k-vec:window=8", entry_budget}, {"k-vec:window=8,cross_layer=off", entry_budget}});
     const trace::Reader reader = stored.reader();
     const WhatIf whole(reader, 0, 0);
-    CHECK(whole.needs_prefill(whole.recorded(), kBudget).empty());
+    CHECK(whole.needs_prefill(whole.recorded(), entry_budget).empty());
     CHECK_THAT(whole.needs_prefill(whole.recorded(), 11), Equals(std::vector<std::string>{"budget"}));
     const WhatIf heads(reader, 0, 1);
     CHECK(heads.needs_prefill(heads.recorded(), 11).empty());
@@ -192,7 +194,7 @@ TEST_CASE("what-if: a run that cannot be recomputed gives the reason", "[what-if
 }
 
 TEST_CASE("what-if: a reader accepts the record as another run, and figures show it", "[what-if]") {
-    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"snapkv:window=8", kBudget}});
+    const PolicyTrace stored({{"full", PolicyTrace::n_tokens}, {"snapkv:window=8", entry_budget}});
     const trace::Reader reader = stored.reader();
     const WhatIf what_if(reader, 0, 1);
     const trace::Reader live = reader.with_run(0, what_if(what_if.recorded(), 20));
@@ -208,7 +210,7 @@ TEST_CASE("what-if: a reader accepts the record as another run, and figures show
 }
 
 TEST_CASE("what-if: a record made from given selections is the same", "[what-if]") {
-    const PolicyTrace stored({{"snapkv:window=8", kBudget}});
+    const PolicyTrace stored({{"snapkv:window=8", entry_budget}});
     const trace::Reader reader = stored.reader();
     const WhatIf what_if(reader, 0, 0);
     const trace::RunRecord expected = what_if(what_if.recorded(), 20);

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -50,7 +51,7 @@ std::time_t local_time(const json& fields) {
 /// The templates in llama.cpp's own test, in order.
 std::vector<std::string> templates_written_out() {
     const std::string source = read_file(fs::path(KVSCOPE_LLAMA_SOURCE) / "tests/test-chat-template.cpp");
-    static const std::string mark = ".template_str= */ \"";
+    constexpr std::string_view mark = ".template_str= */ \"";
     std::vector<std::string> out;
     for (size_t at = 0; (at = source.find(mark, at)) != std::string::npos;) {
         at += mark.size();

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-const char* const limit_of_size = kvscope::tests::sanitized ? "" : "bytes into more than";
+constexpr const char* limit_of_size = kvscope::tests::sanitized ? "" : "bytes into more than";
 
 json replace(const std::string& what, const std::string& by) {
     return {{"type", "Replace"}, {"pattern", {{"String", what}}}, {"content", by}};

@@ -115,7 +115,8 @@ class KeepsGradients : public policies::Policy {
     }
 };
 
-const std::vector<std::string> kModels{"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn", "qwen3-qk-norm"};
+const std::vector<std::string> model_names{"llama3-gqa-sharded", "mistral-window", "qwen2-sliding-yarn",
+                                           "qwen3-qk-norm"};
 
 }  // namespace
 
@@ -266,7 +267,7 @@ TEST_CASE("a run with gradients can be stopped anywhere, and fails alone") {
 
 TEST_CASE("a prompt that is read in chunks without merges gives bit-identical results", "[processor]") {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16})
-        for (const std::string& name : kModels) {
+        for (const std::string& name : model_names) {
             const auto model = small_model(name, dtype);
             const auto ids = some_ids(model, 100);
             CAPTURE(name, kernels::name_of(dtype));

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/records.h"
@@ -15,7 +16,7 @@ namespace kvscope::engine::testing {
 
 /// Decodes positions that scripts/golden/vlq.py encoded.
 [[nodiscard]] inline std::vector<uint32_t> decode_positions(const std::string& text) {
-    static const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     std::vector<uint32_t> numbers, positions;
     uint32_t value = 0, shift = 0;
     for (const char c : text) {

@@ -15,8 +15,8 @@ using namespace kvscope::engine::testing;
 
 namespace {
 
-const std::vector<std::string> kFamilies{"llama-biases", "llama3-gqa-sharded", "mistral-window",
-                                         "qwen2-biases", "qwen2-sliding-yarn", "qwen3-qk-norm"};
+const std::vector<std::string> family_names{"llama-biases", "llama3-gqa-sharded", "mistral-window",
+                                            "qwen2-biases", "qwen2-sliding-yarn", "qwen3-qk-norm"};
 
 /// Returns random numbers in [-1, 1], rounded to the type.
 at::Tensor numbers(const std::vector<int64_t>& sizes, at::ScalarType type, uint64_t seed) {
@@ -198,7 +198,7 @@ TEST_CASE("both kinds of attention count masses and see the same entries", "[ope
 
 TEST_CASE("a chunk after a merged cache has the same logits with both kinds of operations", "[operations]") {
     for (const auto dtype : {kernels::DType::f32, kernels::DType::bf16})
-        for (const std::string& name : kFamilies) {
+        for (const std::string& name : family_names) {
             const auto model = small_model(name, dtype);
             const auto& transformer = model.transformer().on_processor();
             CAPTURE(name, kernels::name_of(dtype));
@@ -222,7 +222,7 @@ TEST_CASE("a chunk after a merged cache has the same logits with both kinds of o
 }
 
 TEST_CASE("gradients with respect to keys equal finite differences, for any model and cache", "[operations]") {
-    for (const std::string& name : kFamilies) {
+    for (const std::string& name : family_names) {
         const auto model = small_model(name, kernels::DType::f32);
         const auto& transformer = model.transformer().on_processor();
         CAPTURE(name);

@@ -13,7 +13,7 @@ using namespace kvscope::engine::testing;
 namespace {
 
 /// Greatest difference of f32 logits from the reference. Tokens with a smaller gap may change places.
-constexpr double kLogitRounding = 1e-3;
+constexpr double logit_rounding = 1e-3;
 
 /// Returns the `budget` positions with the most attention, ascending. Of equal ones, the lower position counts.
 std::vector<uint32_t> best_positions(const float* attention, size_t n, size_t budget) {
@@ -138,10 +138,10 @@ void compare_changed_passes(const std::string& name) {
             CAPTURE(t);
             worst = std::max(worst, std::abs(double(record.step_kl[t]) - double(kl[t])));
             CHECK(record.step_kl[t] == Approx(kl[t]).epsilon(1e-3).margin(2e-5));
-            if (one["agreement_margin"].get<double>() > kLogitRounding)
+            if (one["agreement_margin"].get<double>() > logit_rounding)
                 CHECK(int(record.step_agreement[t]) == one["step_agreement"][t].get<int>());
         }
-        const bool comparable = same_entries && one["output_margin"].get<double>() > kLogitRounding;
+        const bool comparable = same_entries && one["output_margin"].get<double>() > logit_rounding;
         if (comparable) CHECK(record.output_ids == one["output_ids"].get<std::vector<int32_t>>());
         std::printf(
             "%-8s %-36s %6zu entries, %zu differ within rounding, %zu beyond; step KL to %.0e; answer %s; "

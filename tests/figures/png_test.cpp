@@ -10,10 +10,10 @@ using namespace kvscope::analysis;
 
 namespace {
 
-constexpr Rgb kWhite{255, 255, 255};
+constexpr Rgb white{255, 255, 255};
 
 /// Pango's glyphs may differ between machines; the cells of a map may not.
-Rgb colour_of(const Figure& figure, double value) { return color_of_value(figure.color_scales[0], value, kWhite); }
+Rgb colour_of(const Figure& figure, double value) { return color_of_value(figure.color_scales[0], value, white); }
 
 }  // namespace
 
@@ -33,7 +33,7 @@ TEST_CASE("PNG: cells have the colors of their values, rows start at the top, an
                   colour_of(figure, static_cast<double>(values[static_cast<size_t>(row * 4 + column)])));
         }
     }
-    CHECK(colour_of(figure, 0) == kWhite);
+    CHECK(colour_of(figure, 0) == white);
     CHECK_FALSE(colour_of(figure, 1) == colour_of(figure, 2));
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("PNG: the color bar shows each color of the map and its background") {
     const Figure figure = test::map_figure(2, 2, 3);
     const test::Picture picture(figure);
     const Box& bar = picture.layout().color_bars.at(0).bar;
-    CHECK(picture.at(bar, 0.5 / 4, 0.5) == kWhite);
+    CHECK(picture.at(bar, 0.5 / 4, 0.5) == white);
     for (int i = 1; i < 4; ++i) CHECK(picture.at(bar, (i + 0.5) / 4, 0.5) == colour_of(figure, i));
 }
 
@@ -94,9 +94,9 @@ TEST_CASE("PNG: curves, bars and markers have their colors at their places") {
     const test::Picture picture(figure);
     CHECK(picture.in_panel(0.5, 0.8) == okabe_ito()[0]);
     CHECK(picture.in_panel(0.2, 0.5) == okabe_ito()[1]);
-    CHECK(picture.in_panel(0.2, 0.05) == kWhite);
+    CHECK(picture.in_panel(0.2, 0.05) == white);
     CHECK(picture.in_panel(0.7, 0.3) == okabe_ito()[2]);
-    CHECK(picture.in_panel(0.45, 0.5) == kWhite);
+    CHECK(picture.in_panel(0.45, 0.5) == white);
     const Box symbol{picture.layout().legend.box.x, picture.layout().legend.box.y, legend_symbol_pt,
                      picture.layout().legend.line_height};
     CHECK(picture.at(symbol, 0.3, 0.5) == okabe_ito()[0]);

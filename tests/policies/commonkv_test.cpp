@@ -16,29 +16,32 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-const ModelShape kShape{5, 4, 2, 8};
-constexpr int64_t kTokens = 50;
-constexpr size_t kHidden = 24;
-constexpr size_t kOut = 16;  // G d
+constexpr ModelShape model_shape{5, 4, 2, 8};
+constexpr int64_t prompt_tokens = 50;
+constexpr size_t hidden_size = 24;
+constexpr size_t projected_size = 16;  // G d
 
 Projection projection_of(int layer, Projected which) {
     std::mt19937 random(static_cast<unsigned>(10 * layer + (which == Projected::keys ? 1 : 2)));
     std::normal_distribution<float> normal;
-    Projection projection{.n_out = kOut, .n_in = kHidden, .weight = std::vector<float>(kOut * kHidden), .bias = {}};
+    Projection projection{.n_out = projected_size,
+                          .n_in = hidden_size,
+                          .weight = std::vector<float>(projected_size * hidden_size),
+                          .bias = {}};
     for (float& value : projection.weight) value = normal(random);
-    for (size_t i = 0; i < kOut; ++i) projection.bias.push_back(normal(random));
+    for (size_t i = 0; i < projected_size; ++i) projection.bias.push_back(normal(random));
     return projection;
 }
 
 /// Inputs that are partly similar across layers.
 struct Prompt {
-    Cache cache = random_cache(kShape, kTokens, 3);
+    Cache cache = random_cache(model_shape, prompt_tokens, 3);
     std::vector<std::vector<float>> inputs;
 
     Prompt() {
         std::mt19937 random(7);
         std::normal_distribution<float> normal;
-        std::vector<float> common(kTokens * kHidden);
+        std::vector<float> common(prompt_tokens * hidden_size);
         for (float& value : common) value = normal(random);
         for (size_t layer = 0; layer < cache.observations.size(); ++layer) {
             inputs.push_back(common);
@@ -49,7 +52,7 @@ struct Prompt {
     }
 
     RunContext context(double share) const {
-        RunContext context = cache.context(std::llround(share * static_cast<double>(kTokens)));
+        RunContext context = cache.context(std::llround(share * static_cast<double>(prompt_tokens)));
         context.budget_share = share;
         context.projection = projection_of;
         return context;
@@ -60,7 +63,7 @@ struct Prompt {
         made->begin(context(share));
         const auto selections = select_all(*made, cache);
         for (size_t layer = 0; layer < selections.size(); ++layer)
-            require_valid_storage("commonkv", static_cast<int>(layer), kShape, selections[layer]);
+            require_valid_storage("commonkv", static_cast<int>(layer), model_shape, selections[layer]);
         return selections;
     }
 };
@@ -69,11 +72,11 @@ using Vector = std::vector<double>;
 
 /// Leading right singular vectors (rank, hidden) and singular values of all weights of layers [first, end).
 Directions directions_of(int first, int end, int rank) {
-    Vector products(kHidden * kHidden, 0.0);
+    Vector products(hidden_size * hidden_size, 0.0);
     for (int layer = first; layer < end; ++layer)
         for (const auto which : {Projected::keys, Projected::values})
-            accumulate_gram_matrix(projection_of(layer, which).weight, kHidden, products);
-    Directions found = leading_eigenvectors(products, kHidden, rank);
+            accumulate_gram_matrix(projection_of(layer, which).weight, hidden_size, products);
+    Directions found = leading_eigenvectors(products, hidden_size, rank);
     for (double& value : found.eigenvalues) value = std::sqrt(value);
     return found;
 }
@@ -81,14 +84,15 @@ Directions directions_of(int first, int end, int rank) {
 Vector along(const Directions& directions, const Vector& x) {
     Vector found;
     for (size_t i = 0; i < directions.eigenvalues.size(); ++i)
-        found.push_back(std::inner_product(x.begin(), x.end(),
-                                           directions.vectors.begin() + static_cast<std::ptrdiff_t>(i * kHidden), 0.0));
+        found.push_back(std::inner_product(
+            x.begin(), x.end(), directions.vectors.begin() + static_cast<std::ptrdiff_t>(i * hidden_size), 0.0));
     return found;
 }
 
 Vector input(const Prompt& prompt, int layer, size_t token) {
-    const auto from = prompt.inputs[static_cast<size_t>(layer)].begin() + static_cast<std::ptrdiff_t>(token * kHidden);
-    return {from, from + kHidden};
+    const auto from =
+        prompt.inputs[static_cast<size_t>(layer)].begin() + static_cast<std::ptrdiff_t>(token * hidden_size);
+    return {from, from + hidden_size};
 }
 
 /// The cosine of a token's latents, S^1/2 V^T x.
@@ -122,22 +126,24 @@ void check_row(const Prompt& prompt, const StoredRow& row, int layer, int head, 
     for (const StoredEntries& entries : row.stored)
         for (size_t entry = 0; entry < entries.positions.size(); ++entry) {
             const uint32_t token = entries.positions[entry];
-            Vector x(kHidden, 0.0);
+            Vector x(hidden_size, 0.0);
             const bool is_own = own.count(token) > 0;
             for (int of = is_own ? layer : first; of < (is_own ? layer + 1 : end); ++of)
-                for (size_t c = 0; c < kHidden; ++c) x[c] += input(prompt, of, token)[c] / (is_own ? 1 : end - first);
+                for (size_t c = 0; c < hidden_size; ++c)
+                    x[c] += input(prompt, of, token)[c] / (is_own ? 1 : end - first);
             const Vector latent = along(directions, x);
-            Vector kept(kHidden, 0.0);
+            Vector kept(hidden_size, 0.0);
             for (size_t i = 0; i < latent.size(); ++i)
-                for (size_t c = 0; c < kHidden; ++c) kept[c] += latent[i] * double{directions.vectors[i * kHidden + c]};
+                for (size_t c = 0; c < hidden_size; ++c)
+                    kept[c] += latent[i] * double{directions.vectors[i * hidden_size + c]};
             for (const auto which : {Projected::keys, Projected::values}) {
                 const auto found = rebuilt(which == Projected::keys ? entries.keys : entries.values, entry);
                 const Projection made_with = projection_of(layer, which);
                 for (size_t c = 0; c < 8; ++c) {
                     const size_t out = static_cast<size_t>(head) * 8 + c;
                     double expected = double{made_with.bias[out]};
-                    for (size_t in = 0; in < kHidden; ++in)
-                        expected += double{made_with.weight[out * kHidden + in]} * kept[in];
+                    for (size_t in = 0; in < hidden_size; ++in)
+                        expected += double{made_with.weight[out * hidden_size + in]} * kept[in];
                     CHECK(found[c] == Approx(expected).margin(1e-4));
                 }
             }
@@ -153,14 +159,14 @@ std::vector<std::set<uint32_t>> own_tokens(const Prompt& prompt, int step, int r
     };
     std::vector<std::vector<Candidate>> lists;
     std::vector<std::set<uint32_t>> own;
-    for (int first = 0; first < kShape.n_layers; first += step) {
-        const int end = std::min(first + step, kShape.n_layers);
+    for (int first = 0; first < model_shape.n_layers; first += step) {
+        const int end = std::min(first + step, model_shape.n_layers);
         const Directions directions = directions_of(first, end, rank);
         if (lists.empty() || !of_model) lists.emplace_back();
         own.emplace_back();
-        for (uint32_t token = 0; token < kTokens; ++token) {
+        for (uint32_t token = 0; token < prompt_tokens; ++token) {
             lists.back().push_back({similarity(prompt, directions, first, end - 1, token), own.size() - 1, token});
-            if (token < 2 || token + 5 >= kTokens || end - first == 1) own.back().insert(token);
+            if (token < 2 || token + 5 >= prompt_tokens || end - first == 1) own.back().insert(token);
         }
     }
     for (auto& list : lists) {
@@ -183,15 +189,15 @@ TEST_CASE("CommonKV stores latents that a group's layers share, except for the l
                                                   ",layer_step=" + std::to_string(step) + ",scope=" + scope,
                                               4.0);
         const auto own = own_tokens(prompt, step, rank, 0.3, scope == std::string("model"));
-        for (int layer = 0; layer < kShape.n_layers; ++layer) {
-            const int first = layer - layer % step, end = std::min(first + step, kShape.n_layers);
+        for (int layer = 0; layer < model_shape.n_layers; ++layer) {
+            const int first = layer - layer % step, end = std::min(first + step, model_shape.n_layers);
             const auto& of_group = own[static_cast<size_t>(layer / step)];
             const Selection& selection = selections[static_cast<size_t>(layer)];
             REQUIRE(selection.stored);
             size_t stored = 0;
             for (const auto& block : selection.stored->blocks) stored += block->numbers.size();
-            CHECK(stored == static_cast<size_t>(rank) * (layer == first ? kTokens : of_group.size()));
-            for (int head = 0; head < kShape.n_kv_heads; ++head) {
+            CHECK(stored == static_cast<size_t>(rank) * (layer == first ? prompt_tokens : of_group.size()));
+            for (int head = 0; head < model_shape.n_kv_heads; ++head) {
                 const StoredRow& row = selection.stored->rows[static_cast<size_t>(head)];
                 CHECK(row.plain.empty());
                 const auto& last = row.stored.back().positions;
@@ -210,10 +216,10 @@ TEST_CASE("CommonKV's rank is the largest whose latents fit into the budget", "[
         for (const Selection& selection : prompt.select(policy, share)) {
             for (const size_t row : row_bytes_of(selection, 8, 2)) bytes += row;
             if (selection.stored)
-                check_widths(selection, summarize_storage("commonkv", 0, kShape, kTokens, selection, 2), 8);
+                check_widths(selection, summarize_storage("commonkv", 0, model_shape, prompt_tokens, selection, 2), 8);
             if (selection.stored) width = selection.stored->rows[0].stored[0].keys.parts[0].width;
         }
-        return std::pair(width, static_cast<double>(bytes) / (5.0 * 2 * 16 * kTokens * 2));
+        return std::pair(width, static_cast<double>(bytes) / (5.0 * 2 * 16 * prompt_tokens * 2));
     };
     for (const char* scope : {"model", "group"})
         for (const double share : {0.3, 0.5, 0.7}) {
@@ -230,8 +236,8 @@ TEST_CASE("CommonKV's rank is the largest whose latents fit into the budget", "[
             size_t latents = 0;
             const auto own = own_tokens(prompt, 2, rank, 0.2, true);
             for (size_t group = 0; group < own.size(); ++group)
-                latents += kTokens + (group == 2 ? 0 : own[group].size());
-            if (static_cast<double>(latents) * rank <= share * 5 * 2 * 16 * kTokens) largest = rank;
+                latents += prompt_tokens + (group == 2 ? 0 : own[group].size());
+            if (static_cast<double>(latents) * rank <= share * 5 * 2 * 16 * prompt_tokens) largest = rank;
         }
         CAPTURE(share);
         CHECK(found("commonkv:sinks=2,recent=5,unlike=0.2,layer_step=2", share).first == largest);
@@ -262,7 +268,7 @@ TEST_CASE("CommonKV refuses normalized keys and numbers that are not finite", "[
     const auto policy = parse_policy("commonkv").create();
     policy->begin(context);
     CHECK_THROWS_AS(policy->observe(*prompt.cache.observations[0]), std::logic_error);
-    prompt.inputs[1][3 * kHidden + 2] = NAN;
+    prompt.inputs[1][3 * hidden_size + 2] = NAN;
     CHECK_THROWS_WITH(prompt.select("commonkv:layer_step=2,recent=0", 0.5),
                       Contains("layers 0 to 1: the latent of token 3"));
 }

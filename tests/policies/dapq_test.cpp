@@ -38,7 +38,7 @@ Ids ids_of(const std::string& parameters, const Ids& prompt, uint64_t seed = 0) 
     return plan_of(parameters, prompt, seed).appended_ids;
 }
 
-const Ids kPrompt{10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
+const Ids prompt_ids{10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
 
 /// Softmax over the prompt's n keys and the appended ones up to each query's own, summed over the queries.
 std::vector<double> summed_attention(const Layer& layer, int h, int64_t n_appended) {
@@ -63,42 +63,42 @@ std::vector<double> summed_attention(const Layer& layer, int h, int64_t n_append
 }  // namespace
 
 TEST_CASE("dapq: pseudo tokens have the requested content", "[dapq]") {
-    CHECK(ids_of("pseudo_tokens=5,first=2", kPrompt) == Ids{10, 11, 17, 18, 19});
-    CHECK(ids_of("pseudo_tokens=3,first=3", kPrompt) == Ids{10, 11, 12});
-    CHECK(ids_of("pseudo_tokens=3,first=0,last=3", kPrompt) == Ids{17, 18, 19});
+    CHECK(ids_of("pseudo_tokens=5,first=2", prompt_ids) == Ids{10, 11, 17, 18, 19});
+    CHECK(ids_of("pseudo_tokens=3,first=3", prompt_ids) == Ids{10, 11, 12});
+    CHECK(ids_of("pseudo_tokens=3,first=0,last=3", prompt_ids) == Ids{17, 18, 19});
     // A short prompt is used cyclically, forwards from its start and backwards from its end.
     CHECK(ids_of("pseudo_tokens=9,first=4", {1, 2, 3}) == Ids{1, 2, 3, 1, 2, 3, 1, 2, 3});
     CHECK(ids_of("pseudo_tokens=8,first=4", {1, 2, 3}) == Ids{1, 2, 3, 1, 3, 1, 2, 3});
     CHECK(ids_of("pseudo_tokens=7,content=random-span", {1, 2, 3}) == Ids{1, 2, 3, 1, 2, 3, 1});
     // "Sorry, I don't know. Sorry, ...", and a phrase without a final space.
-    CHECK(ids_of("pseudo_tokens=6,content=fixed-phrase", kPrompt) == Ids{6, 1, 5, 5, 6, 1});
-    CHECK(ids_of("pseudo_tokens=7,content=fixed-phrase,phrase=no way ever", kPrompt) == Ids{2, 3, 4, 2, 3, 4, 2});
-    CHECK_THROWS_AS(ids_of("content=fixed-phrase,phrase= ", kPrompt), ParameterError);
+    CHECK(ids_of("pseudo_tokens=6,content=fixed-phrase", prompt_ids) == Ids{6, 1, 5, 5, 6, 1});
+    CHECK(ids_of("pseudo_tokens=7,content=fixed-phrase,phrase=no way ever", prompt_ids) == Ids{2, 3, 4, 2, 3, 4, 2});
+    CHECK_THROWS_AS(ids_of("content=fixed-phrase,phrase= ", prompt_ids), ParameterError);
 }
 
 TEST_CASE("dapq: drawn content depends only on the seed", "[dapq]") {
     for (const uint64_t seed : {0, 1, 77}) {
         SeededRandom tokens(seed), span(seed), vocabulary(seed);
         Ids expected;
-        for (int i = 0; i < 6; ++i) expected.push_back(kPrompt[static_cast<size_t>(tokens.below(10))]);
-        CHECK(ids_of("pseudo_tokens=6,content=random-tokens", kPrompt, seed) == expected);
+        for (int i = 0; i < 6; ++i) expected.push_back(prompt_ids[static_cast<size_t>(tokens.below(10))]);
+        CHECK(ids_of("pseudo_tokens=6,content=random-tokens", prompt_ids, seed) == expected);
         const auto start = static_cast<int32_t>(span.below(5));  // six of ten: five places
         std::iota(expected.begin(), expected.end(), 10 + start);
-        CHECK(ids_of("pseudo_tokens=6,content=random-span", kPrompt, seed) == expected);
+        CHECK(ids_of("pseudo_tokens=6,content=random-span", prompt_ids, seed) == expected);
         for (auto& id : expected) id = static_cast<int32_t>(vocabulary.below(1000));
-        CHECK(ids_of("pseudo_tokens=6,content=vocabulary", kPrompt, seed) == expected);
+        CHECK(ids_of("pseudo_tokens=6,content=vocabulary", prompt_ids, seed) == expected);
     }
-    CHECK(ids_of("content=vocabulary", kPrompt, 1) != ids_of("content=vocabulary", kPrompt, 2));
+    CHECK(ids_of("content=vocabulary", prompt_ids, 1) != ids_of("content=vocabulary", prompt_ids, 2));
 }
 
 TEST_CASE("dapq: pseudo tokens are at the positions of the answer or at the given offset", "[dapq]") {
     using Places = std::vector<int64_t>;
-    CHECK(plan_of("pseudo_tokens=3,first=1", kPrompt).appended_positions == Places{10, 11, 12});
-    CHECK(plan_of("pseudo_tokens=3,first=1,offset=-10", kPrompt).appended_positions == Places{0, 1, 2});
-    CHECK(plan_of("pseudo_tokens=3,first=1,offset=5", kPrompt).appended_positions == Places{15, 16, 17});
-    CHECK_THROWS_AS(plan_of("pseudo_tokens=3,first=1,offset=-11", kPrompt), BudgetError);
-    CHECK_THROWS_AS(plan_of("pseudo_tokens=3,first=1,last=1", kPrompt), ParameterError);
-    CHECK_THROWS_AS(plan_of("pseudo_tokens=3", kPrompt), ParameterError);
+    CHECK(plan_of("pseudo_tokens=3,first=1", prompt_ids).appended_positions == Places{10, 11, 12});
+    CHECK(plan_of("pseudo_tokens=3,first=1,offset=-10", prompt_ids).appended_positions == Places{0, 1, 2});
+    CHECK(plan_of("pseudo_tokens=3,first=1,offset=5", prompt_ids).appended_positions == Places{15, 16, 17});
+    CHECK_THROWS_AS(plan_of("pseudo_tokens=3,first=1,offset=-11", prompt_ids), BudgetError);
+    CHECK_THROWS_AS(plan_of("pseudo_tokens=3,first=1,last=1", prompt_ids), ParameterError);
+    CHECK_THROWS_AS(plan_of("pseudo_tokens=3", prompt_ids), ParameterError);
 }
 
 TEST_CASE("dapq: scores and kept entries, computed by hand", "[dapq]") {

@@ -16,16 +16,16 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-const ModelShape kShape{7, 6, 3, 16};
-constexpr int64_t kTokens = 60;
+constexpr ModelShape model_shape{7, 6, 3, 16};
+constexpr int64_t prompt_tokens = 60;
 
 std::vector<Selection> select(const EchoMapsFile& file, const std::string& parameters, Cache& cache) {
     const auto policy = parse_policy("echokv:maps=" + file.path() + parameters).create();
-    policy->begin(cache.context(kTokens));
+    policy->begin(cache.context(prompt_tokens));
     std::vector<Selection> selections;
     for (const auto& layer : cache.observations) selections.push_back(policy->select(*layer));
     for (size_t layer = 0; layer < selections.size(); ++layer)
-        require_valid_storage("echokv", static_cast<int>(layer), kShape, selections[layer]);
+        require_valid_storage("echokv", static_cast<int>(layer), model_shape, selections[layer]);
     return selections;
 }
 
@@ -52,7 +52,7 @@ std::vector<double> rebuilt(const StoredVectors& vectors, size_t entry, int d) {
 double predicted(const EchoLayout& layout, const Matrix& map, const std::vector<float>& first,
                  const std::vector<float>& own, int64_t token, int c) {
     const auto number = [&](const std::vector<float>& of_layer, int at) {
-        return double{of_layer[static_cast<size_t>((at / layout.head_dim * kTokens + token) * layout.head_dim +
+        return double{of_layer[static_cast<size_t>((at / layout.head_dim * prompt_tokens + token) * layout.head_dim +
                                                    at % layout.head_dim)]};
     };
     if (c < layout.local) return number(own, c);
@@ -101,28 +101,28 @@ TEST_CASE("EchoKV's layouts are as close to a ratio as possible, whatever the si
 }
 
 TEST_CASE("EchoKV stores the first layer of a group and rebuilds the others by the definition", "[echokv]") {
-    Cache cache = random_cache(kShape, kTokens, 4);
+    Cache cache = random_cache(model_shape, prompt_tokens, 4);
     for (const auto& [group, local] : {std::pair{2, 0}, {3, 16}, {4, 8}, {2, 40}}) {
         INFO("groups of " << group << ", " << local << " local");
-        const EchoLayout layout{kShape.n_layers, kShape.n_kv_heads, kShape.head_dim, group, local};
+        const EchoLayout layout{model_shape.n_layers, model_shape.n_kv_heads, model_shape.head_dim, group, local};
         const EchoMapsFile file(layout, "");
         const EchoMaps maps = formula_maps(layout, "");
         const auto selections = select(file, ",recent=10", cache);
-        for (int layer = 0; layer < kShape.n_layers; ++layer) {
+        for (int layer = 0; layer < model_shape.n_layers; ++layer) {
             const Selection& selection = selections[static_cast<size_t>(layer)];
             const int first = layer - layer % group;
-            if (first == kShape.n_layers - 1) {
+            if (first == model_shape.n_layers - 1) {
                 CHECK_FALSE(selection.stored);  // a group of one layer
                 continue;
             }
             REQUIRE(selection.stored);
-            for (int head = 0; head < kShape.n_kv_heads; ++head) {
+            for (int head = 0; head < model_shape.n_kv_heads; ++head) {
                 const StoredRow& row = selection.stored->rows[static_cast<size_t>(head)];
                 REQUIRE(row.stored.size() == 1);
                 CHECK(row.plain.size() == 14);
                 const StoredEntries& entries = row.stored[0];
                 CHECK(entries.positions.front() == 4);
-                CHECK(entries.positions.back() == kTokens - 11);
+                CHECK(entries.positions.back() == prompt_tokens - 11);
                 CHECK(entries.keys.before_rope);
                 for (const size_t entry : {size_t{0}, size_t{20}, entries.positions.size() - 1}) {
                     const auto keys = rebuilt(entries.keys, entry, 16), values = rebuilt(entries.values, entry, 16);
@@ -131,7 +131,7 @@ TEST_CASE("EchoKV stores the first layer of a group and rebuilds the others by t
                             const auto& own = cache.layers[static_cast<size_t>(layer)].*which;
                             const auto token = int64_t{entries.positions[entry]};
                             if (layer == first)
-                                return double{own[static_cast<size_t>((head * kTokens + token) * 16 + c)]};
+                                return double{own[static_cast<size_t>((head * prompt_tokens + token) * 16 + c)]};
                             return predicted(layout, map, cache.layers[static_cast<size_t>(first)].*which, own, token,
                                              head * 16 + c);
                         };
@@ -144,10 +144,10 @@ TEST_CASE("EchoKV stores the first layer of a group and rebuilds the others by t
                     }
                 }
             }
-            const auto summary = summarize_storage("echokv", layer, kShape, kTokens, selection, 2);
-            const auto n = static_cast<uint32_t>(kTokens - 14);
+            const auto summary = summarize_storage("echokv", layer, model_shape, prompt_tokens, selection, 2);
+            const auto n = static_cast<uint32_t>(prompt_tokens - 14);
             // A head whose numbers are all local is not rebuilt.
-            for (int head = 0; head < kShape.n_kv_heads; ++head)
+            for (int head = 0; head < model_shape.n_kv_heads; ++head)
                 CHECK(summary.n_stored[static_cast<size_t>(head)] ==
                       (layer == first || (head + 1) * 16 <= local ? 0u : n));
             const size_t numbers = 2 * (14 * 48 + n * static_cast<size_t>(layer == first ? 48 : local));
@@ -165,8 +165,8 @@ TEST_CASE("EchoKV stores the first layer of a group and rebuilds the others by t
 }
 
 TEST_CASE("EchoKV can rebuild only keys or only values, and keeps short prompts exact", "[echokv]") {
-    Cache cache = random_cache(kShape, kTokens, 4);
-    const EchoMapsFile file(EchoLayout{kShape.n_layers, kShape.n_kv_heads, kShape.head_dim, 2, 0}, "");
+    Cache cache = random_cache(model_shape, prompt_tokens, 4);
+    const EchoMapsFile file(EchoLayout{model_shape.n_layers, model_shape.n_kv_heads, model_shape.head_dim, 2, 0}, "");
     const auto of_values = select(file, ",recent=10,rebuild=values", cache);
     CHECK_FALSE(of_values[1].stored->rows[0].stored[0].keys.before_rope);
     CHECK_FALSE(of_values[1].stored->rows[0].stored[0].keys.parts[0].map);
@@ -182,12 +182,12 @@ TEST_CASE("EchoKV can rebuild only keys or only values, and keeps short prompts 
 }
 
 TEST_CASE("EchoKV refuses missing or damaged maps and those of another model, and names the reason", "[echokv]") {
-    Cache cache = random_cache(kShape, kTokens, 4);
-    const EchoLayout layout{kShape.n_layers, kShape.n_kv_heads, kShape.head_dim, 2, 16};
+    Cache cache = random_cache(model_shape, prompt_tokens, 4);
+    const EchoLayout layout{model_shape.n_layers, model_shape.n_kv_heads, model_shape.head_dim, 2, 16};
     const std::string whole = to_safetensors(formula_maps(layout, ""));
     const auto begin = [&](const std::string& path, const char* fingerprint = "") {
         const auto policy = parse_policy("echokv" + (path.empty() ? "" : ":maps=" + path)).create();
-        RunContext context = cache.context(kTokens);
+        RunContext context = cache.context(prompt_tokens);
         context.model_fingerprint = fingerprint;
         policy->begin(context);
     };

@@ -15,11 +15,11 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-const ModelShape kShape{7, 6, 3, 16};
-constexpr int64_t kTokens = 60;
+constexpr ModelShape model_shape{7, 6, 3, 16};
+constexpr int64_t prompt_tokens = 60;
 
 std::unique_ptr<Policy> begun(const std::string& policy, const Cache& cache, double share) {
-    RunContext context = cache.context(std::llround(share * static_cast<double>(kTokens)));
+    RunContext context = cache.context(std::llround(share * static_cast<double>(prompt_tokens)));
     context.budget_share = share;
     auto made = parse_policy(policy).create();
     made->begin(context);
@@ -29,14 +29,14 @@ std::unique_ptr<Policy> begun(const std::string& policy, const Cache& cache, dou
 std::vector<Selection> select(const std::string& policy, Cache& cache, double share) {
     const auto selections = select_all(*begun(policy, cache, share), cache);
     for (size_t layer = 0; layer < selections.size(); ++layer)
-        require_valid_storage("minicache", static_cast<int>(layer), kShape, selections[layer]);
+        require_valid_storage("minicache", static_cast<int>(layer), model_shape, selections[layer]);
     return selections;
 }
 
 using Vector = std::vector<double>;
 
 Vector vector_of(const std::vector<float>& all, int head, uint32_t token) {
-    const auto from = all.begin() + static_cast<std::ptrdiff_t>((head * kTokens + token) * 16);
+    const auto from = all.begin() + static_cast<std::ptrdiff_t>((head * prompt_tokens + token) * 16);
     return {from, from + 16};
 }
 
@@ -71,7 +71,7 @@ void check_merged(const Vector& shallower, const Vector& deeper, const Vector& f
 /// (N) angles of a head's keys or values between two layers.
 Vector angles_of(const std::vector<float>& shallower, const std::vector<float>& deeper, int head) {
     Vector angles;
-    for (uint32_t token = 0; token < kTokens; ++token)
+    for (uint32_t token = 0; token < prompt_tokens; ++token)
         angles.push_back(angle(vector_of(shallower, head, token), vector_of(deeper, head, token)));
     return angles;
 }
@@ -92,7 +92,7 @@ void check_retained(const Vector& angles, const std::vector<bool>& is_exact, int
 }  // namespace
 
 TEST_CASE("MiniCache merges pairs from the last layer down as defined", "[minicache]") {
-    Cache cache = random_cache(kShape, kTokens, 4);
+    Cache cache = random_cache(model_shape, prompt_tokens, 4);
     for (const double t : {0.6, 0.0, 0.25}) {
         const auto selections = select(fmt::format("minicache:pairs=2,retained=0.2,t={}", t), cache, 1.0);
         for (int layer = 0; layer < 3; ++layer) CHECK_FALSE(selections[static_cast<size_t>(layer)].stored);
@@ -101,12 +101,12 @@ TEST_CASE("MiniCache merges pairs from the last layer down as defined", "[minica
             REQUIRE(selections[first + 1].stored);
             CHECK(selections[first + 1].stored->blocks.empty());
             const Layer &shallower = cache.layers[first], &deeper = cache.layers[first + 1];
-            for (int head = 0; head < kShape.n_kv_heads; ++head) {
+            for (int head = 0; head < model_shape.n_kv_heads; ++head) {
                 const StoredRow& row = selections[first].stored->rows[static_cast<size_t>(head)];
                 const StoredRow& below = selections[first + 1].stored->rows[static_cast<size_t>(head)];
                 CHECK(row.plain == below.plain);
                 REQUIRE(row.stored.size() == below.stored.size());
-                std::vector<bool> keys(kTokens, true), values(kTokens, true);
+                std::vector<bool> keys(prompt_tokens, true), values(prompt_tokens, true);
                 for (size_t i = 0; i < row.stored.size(); ++i) {
                     const StoredEntries &a = row.stored[i], &b = below.stored[i];
                     CHECK(a.positions == b.positions);
@@ -134,7 +134,7 @@ TEST_CASE("MiniCache merges pairs from the last layer down as defined", "[minica
 }
 
 TEST_CASE("MiniCache merges as many pairs as its budget needs, and counts their bytes", "[minicache]") {
-    Cache cache = random_cache(kShape, kTokens, 5);
+    Cache cache = random_cache(model_shape, prompt_tokens, 5);
     const auto found = [&](const std::string& policy, double share) {
         size_t bytes = 0, merged = 0;
         for (const Selection& selection : select(policy, cache, share)) {
@@ -142,7 +142,7 @@ TEST_CASE("MiniCache merges as many pairs as its budget needs, and counts their 
             bytes += std::accumulate(rows.begin(), rows.end(), size_t{0});
             merged += selection.stored ? 1 : 0;
         }
-        return std::pair(merged / 2, static_cast<double>(bytes) / (7.0 * 2 * 3 * kTokens * 16 * 2));
+        return std::pair(merged / 2, static_cast<double>(bytes) / (7.0 * 2 * 3 * prompt_tokens * 16 * 2));
     };
     // 3 of 60 tokens are exact: a pair saves 57 * 14 of 60 * 16 numbers in one of seven layers, 0.11875.
     CHECK(found("minicache", 1.0) == std::pair(size_t{0}, 1.0));
@@ -163,8 +163,8 @@ TEST_CASE("MiniCache merges as many pairs as its budget needs, and counts their 
     CHECK_THROWS_WITH(begun("minicache:pairs=4", cache, 1.0), Contains("at most 3 pairs"));
     CHECK_THROWS_AS(begun("minicache:retained=1", cache, 0.9), BudgetError);
     const auto selections = select("minicache:pairs=1", cache, 1.0);
-    const auto above = summarize_storage("minicache", 5, kShape, kTokens, selections[5], 2);
-    const auto below = summarize_storage("minicache", 6, kShape, kTokens, selections[6], 2);
+    const auto above = summarize_storage("minicache", 5, model_shape, prompt_tokens, selections[5], 2);
+    const auto below = summarize_storage("minicache", 6, model_shape, prompt_tokens, selections[6], 2);
     check_widths(selections[5], above, 16);
     check_widths(selections[6], below, 16);
     CHECK(above.bytes.total() > 10 * below.bytes.total() / 2);
@@ -173,10 +173,10 @@ TEST_CASE("MiniCache merges as many pairs as its budget needs, and counts their 
 }
 
 TEST_CASE("MiniCache accepts zero vectors and refuses numbers that are not finite", "[minicache]") {
-    Cache cache = random_cache(kShape, kTokens, 6);
+    Cache cache = random_cache(model_shape, prompt_tokens, 6);
     const auto set = [&](size_t layer, int head, int token, float value) {
         auto& keys = cache.layers[layer].keys;
-        std::fill_n(keys.begin() + (head * kTokens + token) * 16, 16, value);
+        std::fill_n(keys.begin() + (head * prompt_tokens + token) * 16, 16, value);
         cache.observe(8);
     };
     set(6, 1, 20, 0.0f);

@@ -15,16 +15,17 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-const ModelShape kShape{3, 10, 5, 16};
-constexpr int64_t kTokens = 70;
-constexpr int kHidden = 40;
+constexpr ModelShape model_shape{3, 10, 5, 16};
+constexpr int64_t prompt_tokens = 70;
+constexpr int hidden_size = 40;
 
 /// Weights that differ by layer, and between keys and values.
 Projection random_projection(int layer, Projected which, bool has_bias) {
     std::mt19937 random(static_cast<unsigned>(10 * layer + (which == Projected::keys ? 1 : 2)));
     std::normal_distribution<float> normal;
-    Projection projection{.n_out = kShape.n_kv_heads * kShape.head_dim, .n_in = kHidden, .weight = {}, .bias = {}};
-    projection.weight.resize(static_cast<size_t>(projection.n_out * kHidden));
+    Projection projection{
+        .n_out = model_shape.n_kv_heads * model_shape.head_dim, .n_in = hidden_size, .weight = {}, .bias = {}};
+    projection.weight.resize(static_cast<size_t>(projection.n_out * hidden_size));
     for (float& value : projection.weight) value = normal(random);
     if (has_bias)
         for (int i = 0; i < projection.n_out; ++i) projection.bias.push_back(3.0f * normal(random));
@@ -32,7 +33,7 @@ Projection random_projection(int layer, Projected which, bool has_bias) {
 }
 
 RunContext context_of(const Cache& cache, double share, bool has_bias = false) {
-    RunContext context = cache.context(std::llround(share * static_cast<double>(kTokens)));
+    RunContext context = cache.context(std::llround(share * static_cast<double>(prompt_tokens)));
     context.budget_share = share;
     context.projection = [has_bias](int layer, Projected which) { return random_projection(layer, which, has_bias); };
     return context;
@@ -44,7 +45,7 @@ std::vector<Selection> select(const std::string& policy, Cache& cache, const Run
     std::vector<Selection> selections;
     for (const auto& layer : cache.observations) {
         selections.push_back(made->select(*layer));
-        require_valid_storage("palu", layer->layer, kShape, selections.back());
+        require_valid_storage("palu", layer->layer, model_shape, selections.back());
     }
     return selections;
 }
@@ -65,7 +66,7 @@ std::vector<double> rebuilt(const StoredVectors& vectors, size_t token) {
 double squared_error(const std::vector<double>& found, const std::vector<float>& all, int head, size_t token) {
     double sum = 0;
     for (size_t c = 0; c < 16; ++c)
-        sum += std::pow(found[c] - double{all[(static_cast<size_t>(head) * kTokens + token) * 16 + c]}, 2);
+        sum += std::pow(found[c] - double{all[(static_cast<size_t>(head) * prompt_tokens + token) * 16 + c]}, 2);
     return sum;
 }
 
@@ -73,7 +74,7 @@ double squared_error(const std::vector<double>& found, const std::vector<float>&
 double squared_error(const Selection& selection, const Layer& layer, Projected which, int first, int end) {
     double sum = 0;
     for (int head = first; head < end; ++head)
-        for (size_t token = 0; token < kTokens; ++token) {
+        for (size_t token = 0; token < prompt_tokens; ++token) {
             const StoredEntries& entries = selection.stored->rows[static_cast<size_t>(head)].stored[0];
             const bool is_keys = which == Projected::keys;
             sum += squared_error(rebuilt(is_keys ? entries.keys : entries.values, token),
@@ -114,13 +115,13 @@ TEST_CASE("leading directions are orthonormal eigenvectors in descending order",
 }
 
 TEST_CASE("Palu with whitening loses exactly the parts along the prompt's smallest directions", "[palu]") {
-    Cache cache = random_cache(kShape, kTokens, 3);
+    Cache cache = random_cache(model_shape, prompt_tokens, 3);
     for (const bool has_bias : {false, true})
         for (const int heads : {4, 1, 2}) {
             CAPTURE(has_bias, heads);
             const auto selections = select("palu:whitening=prompt,group_heads=" + std::to_string(heads), cache,
                                            context_of(cache, 0.4, has_bias));
-            for (int layer = 0; layer < kShape.n_layers; ++layer)
+            for (int layer = 0; layer < model_shape.n_layers; ++layer)
                 for (const auto which : {Projected::keys, Projected::values})
                     for (int first = 0; first < 5; first += heads) {
                         const int end = std::min(first + heads, 5), width = (end - first) * 16;
@@ -128,11 +129,11 @@ TEST_CASE("Palu with whitening loses exactly the parts along the prompt's smalle
                         const Layer& of = cache.layers[static_cast<size_t>(layer)];
                         const auto& all = which == Projected::keys ? of.keys : of.values;
                         const auto bias = random_projection(layer, which, has_bias).bias;
-                        std::vector<std::vector<double>> columns(kTokens);
-                        for (size_t token = 0; token < kTokens; ++token)
+                        std::vector<std::vector<double>> columns(prompt_tokens);
+                        for (size_t token = 0; token < prompt_tokens; ++token)
                             for (int i = first * 16; i < end * 16; ++i)
                                 columns[token].push_back(
-                                    double{all[(static_cast<size_t>(i / 16) * kTokens + token) * 16 +
+                                    double{all[(static_cast<size_t>(i / 16) * prompt_tokens + token) * 16 +
                                                static_cast<size_t>(i % 16)]} -
                                     (has_bias ? double{bias[static_cast<size_t>(i)]} : 0.0));
                         const auto values = eigenvalues(columns);
@@ -145,8 +146,8 @@ TEST_CASE("Palu with whitening loses exactly the parts along the prompt's smalle
 }
 
 TEST_CASE("Palu takes its directions from the calibration text, and requests it once", "[palu]") {
-    Cache cache = random_cache(kShape, kTokens, 3);
-    const Cache text = random_cache(kShape, kTokens, 11);
+    Cache cache = random_cache(model_shape, prompt_tokens, 3);
+    const Cache text = random_cache(model_shape, prompt_tokens, 11);
     const auto memo = std::make_shared<ModelMemo>();
     int n_asked = 0;
     const auto with_text = [&](const std::string& policy, const Cache& of, double share) {
@@ -162,13 +163,13 @@ TEST_CASE("Palu takes its directions from the calibration text, and requests it 
         return selection.stored->rows[static_cast<size_t>(head)].stored[0].keys.parts[0].map->numbers;
     };
     const auto calibrated = with_text("palu", text, 0.4);
-    CHECK(n_asked == 2 * kShape.n_layers);
+    CHECK(n_asked == 2 * model_shape.n_layers);
     CHECK(maps_of(with_text("palu", text, 0.3)[1], 2).size() < maps_of(calibrated[1], 2).size());
-    CHECK(n_asked == 2 * kShape.n_layers);
+    CHECK(n_asked == 2 * model_shape.n_layers);
     CHECK(parse_policy("palu").create()->needs().calibration);
     CHECK_FALSE(parse_policy("palu:whitening=prompt").create()->needs().calibration);
     // They equal the directions of a prompt with the same text.
-    Cache as_prompt = random_cache(kShape, kTokens, 11);
+    Cache as_prompt = random_cache(model_shape, prompt_tokens, 11);
     const auto expected = select("palu:whitening=prompt", as_prompt, context_of(as_prompt, 0.4));
     for (const int head : {0, 2, 4}) {
         const auto found = maps_of(calibrated[1], head), wanted = maps_of(expected[1], head);
@@ -193,9 +194,9 @@ TEST_CASE("whitening=on in earlier traces and recipes means whitening=prompt", "
 }
 
 TEST_CASE("Palu projects onto the weights' leading directions", "[palu]") {
-    Cache cache = random_cache(kShape, kTokens, 4);
+    Cache cache = random_cache(model_shape, prompt_tokens, 4);
     const auto selections = select("palu:whitening=off", cache, context_of(cache, 0.5, true));
-    for (int layer = 0; layer < kShape.n_layers; ++layer)
+    for (int layer = 0; layer < model_shape.n_layers; ++layer)
         for (const auto which : {Projected::keys, Projected::values}) {
             const auto made_with = random_projection(layer, which, true);
             const Selection& selection = selections[static_cast<size_t>(layer)];
@@ -208,11 +209,12 @@ TEST_CASE("Palu projects onto the weights' leading directions", "[palu]") {
             REQUIRE(vectors.parts[0].width == 8);
             CHECK(vectors.before_rope == (which == Projected::keys));
             const Matrix& map = *vectors.parts[0].map;
-            std::vector<std::vector<double>> columns(kHidden);
+            std::vector<std::vector<double>> columns(hidden_size);
             double outside = 0;
-            for (size_t in = 0; in < kHidden; ++in) {
+            for (size_t in = 0; in < hidden_size; ++in) {
                 auto& column = columns[in];
-                for (size_t out = 64; out < 80; ++out) column.push_back(double{made_with.weight[out * kHidden + in]});
+                for (size_t out = 64; out < 80; ++out)
+                    column.push_back(double{made_with.weight[out * hidden_size + in]});
                 auto rest = column;
                 for (size_t i = 0; i < 8; ++i) {
                     double along = 0;
@@ -230,7 +232,7 @@ TEST_CASE("Palu projects onto the weights' leading directions", "[palu]") {
             for (size_t i = 0; i < 8; ++i) {
                 double along = 0;
                 for (size_t c = 0; c < 16; ++c)
-                    along += (double{all[(4 * kTokens + 7) * 16 + c]} - double{made_with.bias[64 + c]}) *
+                    along += (double{all[(4 * prompt_tokens + 7) * 16 + c]} - double{made_with.bias[64 + c]}) *
                              double{map.numbers[i * 16 + c]};
                 CHECK(vectors.parts[0].block->numbers[7 * 8 + i] == Approx(along).margin(1e-4));
             }
@@ -239,19 +241,19 @@ TEST_CASE("Palu projects onto the weights' leading directions", "[palu]") {
 
 TEST_CASE("Palu's bytes are its share of the full cache's, set by the budget or its parameter, plus its directions",
           "[palu]") {
-    Cache cache = random_cache(kShape, kTokens, 5);
+    Cache cache = random_cache(model_shape, prompt_tokens, 5);
     const auto bytes = [&](const std::string& policy, double share) {
         const auto selection = select(policy, cache, context_of(cache, share))[0];
         const auto rows = row_bytes_of(selection, 16, 2);
         const size_t total = std::accumulate(rows.begin(), rows.end(), size_t{0});
-        const auto summary = summarize_storage("palu", 0, kShape, kTokens, selection, 2);
+        const auto summary = summarize_storage("palu", 0, model_shape, prompt_tokens, selection, 2);
         CHECK(summary.bytes.total() == total);
         if (selection.stored) check_widths(selection, summary, 16);
         return total;
     };
     // Keys and values of a token take two bytes per number. The prompt's directions take r D numbers in f32 per group
     // of D numbers.
-    const auto whole = [](size_t numbers) { return 2 * 2 * kTokens * numbers; };
+    const auto whole = [](size_t numbers) { return 2 * 2 * prompt_tokens * numbers; };
     const auto directions = [](size_t numbers) { return 2 * sizeof(float) * numbers; };
     CHECK(bytes("palu:whitening=prompt", 0.5) == whole(32 + 8) + directions(32 * 64 + 8 * 16));
     CHECK(bytes("palu:whitening=on", 0.3) == whole(19 + 4) + directions(19 * 64 + 4 * 16));
@@ -273,15 +275,15 @@ TEST_CASE("Palu's bytes are its share of the full cache's, set by the budget or 
     CHECK_THROWS_WITH(policy->begin(context_of(cache, 0.06)), Contains("at least 6.3 %"));
     CHECK_NOTHROW(policy->begin(context_of(cache, 0.063)));
     const auto summary =
-        summarize_storage("palu", 0, kShape, kTokens, select("palu", cache, context_of(cache, 0.5))[0], 2);
-    CHECK(summary.n_stored == std::vector<uint32_t>(5, kTokens));
+        summarize_storage("palu", 0, model_shape, prompt_tokens, select("palu", cache, context_of(cache, 0.5))[0], 2);
+    CHECK(summary.n_stored == std::vector<uint32_t>(5, prompt_tokens));
     CHECK(summary.key_width == std::vector<float>{8, 8, 8, 8, 8});
     CHECK(summary.bytes.mapped == summary.bytes.total());
     CHECK_FALSE(summary.merges);
 }
 
 TEST_CASE("Palu refuses normalized keys with whitening=off, and numbers that are not finite", "[palu]") {
-    Cache cache = random_cache(kShape, kTokens, 6);
+    Cache cache = random_cache(model_shape, prompt_tokens, 6);
     RunContext context = context_of(cache, 0.5);
     context.projection = [](int layer, Projected which) {
         Projection projection = random_projection(layer, which, false);
@@ -303,9 +305,9 @@ TEST_CASE("Palu refuses normalized keys with whitening=off, and numbers that are
 }
 
 TEST_CASE("an offset must have as many numbers as a head", "[palu]") {
-    Cache cache = random_cache(kShape, kTokens, 7);
+    Cache cache = random_cache(model_shape, prompt_tokens, 7);
     auto selection = select("palu", cache, context_of(cache, 0.5))[0];
     selection.stored->rows[2].stored[0].values.offset.assign(15, 1.0f);
-    CHECK_THROWS_WITH(require_valid_storage("palu", 0, kShape, selection),
+    CHECK_THROWS_WITH(require_valid_storage("palu", 0, model_shape, selection),
                       Contains("16 numbers in an offset") && Contains("15"));
 }

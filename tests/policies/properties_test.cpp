@@ -23,7 +23,7 @@ namespace {
 
 /// Settings other than the defaults, applied to every policy that has the parameter, so that new policies are tested
 /// with them. "window=5" allows small prompts.
-const std::vector<std::string> kEasyAndHard{
+const std::vector<std::string> easy_and_hard_settings{
     "window=1",
     "window=5,lambda=0.45",
     "pooling=avg,kernel=3",
@@ -106,7 +106,7 @@ std::vector<PolicySpec> all_specs(const ModelShape& shape) {
     for (const Definition& definition : selecting_policies()) {
         const PolicySpec base = base_spec(definition, shape);
         specs.push_back(base);
-        for (const std::string& setting : kEasyAndHard) {
+        for (const std::string& setting : easy_and_hard_settings) {
             PolicySpec spec = base;
             if (takes(spec, setting)) specs.push_back(spec);
         }
@@ -193,13 +193,13 @@ struct Size {
     int64_t n_tokens;
 };
 
-const std::vector<Size> kSizes{{{5, 6, 3, 8}, 90}, {{1, 2, 1, 8}, 40}, {{2, 4, 4, 8}, 33}, {{3, 8, 2, 16}, 150}};
+const std::vector<Size> cache_sizes{{{5, 6, 3, 8}, 90}, {{1, 2, 1, 8}, 40}, {{2, 4, 4, 8}, 33}, {{3, 8, 2, 16}, 150}};
 
 }  // namespace
 
 TEST_CASE("a decision does not depend on which policies used the observations before", "[properties]") {
-    for (size_t s = 0; s < kSizes.size(); ++s) {
-        const auto& [shape, n] = kSizes[s];
+    for (size_t s = 0; s < cache_sizes.size(); ++s) {
+        const auto& [shape, n] = cache_sizes[s];
         Cache shared = random_cache(shape, n, 70 + static_cast<unsigned>(s));
         Cache alone = random_cache(shape, n, 70 + static_cast<unsigned>(s));
         for (const PolicySpec& spec : all_specs(shape)) {
@@ -224,8 +224,8 @@ TEST_CASE("data gathered for one run after the other suffice to select in parall
         std::vector<Selection> expected, found;
     };
     size_t n_runs = 0;
-    for (size_t s = 0; s < kSizes.size(); ++s) {
-        const auto& [shape, n] = kSizes[s];
+    for (size_t s = 0; s < cache_sizes.size(); ++s) {
+        const auto& [shape, n] = cache_sizes[s];
         Cache cache = random_cache(shape, n, 90 + static_cast<unsigned>(s));
         std::vector<Run> runs;
         for (const PolicySpec& spec : all_specs(shape)) {
@@ -293,8 +293,8 @@ TEST_CASE("several policies and budgets share the same scores", "[properties]") 
 
 TEST_CASE("budgets are exact, rows ascend, protected entries stay, and scores reproduce the kept sets",
           "[properties]") {
-    for (size_t s = 0; s < kSizes.size(); ++s) {
-        const auto& [shape, n] = kSizes[s];
+    for (size_t s = 0; s < cache_sizes.size(); ++s) {
+        const auto& [shape, n] = cache_sizes[s];
         Cache cache = random_cache(shape, n, 100 + static_cast<unsigned>(s));
         for (const PolicySpec& spec : all_specs(shape)) {
             for (int64_t budget : {int64_t{10}, int64_t{24}, n - 3}) {

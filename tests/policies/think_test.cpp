@@ -13,11 +13,11 @@ using namespace kvscope::policies::test;
 
 namespace {
 
-const ModelShape kShape{2, 6, 3, 16};
-constexpr int64_t kTokens = 90;
+constexpr ModelShape model_shape{2, 6, 3, 16};
+constexpr int64_t prompt_tokens = 90;
 
 std::vector<Selection> select(const std::string& policy, Cache& cache, double share) {
-    RunContext context = cache.context(std::llround(share * static_cast<double>(kTokens)));
+    RunContext context = cache.context(std::llround(share * static_cast<double>(prompt_tokens)));
     context.budget_share = share;
     const auto made = parse_policy(policy).create();
     made->begin(context);
@@ -44,21 +44,21 @@ std::vector<double> channel_scores(const Layer& layer, int head, int window) {
 }  // namespace
 
 TEST_CASE("ThinK keeps the channels with the largest scores, for all keys but the last", "[think]") {
-    Cache cache = random_cache(kShape, kTokens, 3);
+    Cache cache = random_cache(model_shape, prompt_tokens, 3);
     for (const int window : {8, 32}) {
         const auto selections = select("think:window=" + std::to_string(window), cache, 0.7);
         for (size_t layer = 0; layer < selections.size(); ++layer) {
             const Selection& selection = selections[layer];
             REQUIRE(selection.stored);
-            for (int head = 0; head < kShape.n_kv_heads; ++head) {
+            for (int head = 0; head < model_shape.n_kv_heads; ++head) {
                 const auto row = static_cast<size_t>(head);
-                CHECK(selection.rows[row].size() == kTokens);
+                CHECK(selection.rows[row].size() == prompt_tokens);
                 const auto expected = channel_scores(cache.layers[layer], head, window);
                 for (size_t c = 0; c < 16; ++c)
                     CHECK(selection.channel_scores[row * 16 + c] == Approx(expected[c]).epsilon(1e-5));
                 const StoredRow& stored = selection.stored->rows[row];
                 REQUIRE(stored.stored.size() == 1);
-                CHECK(stored.stored[0].positions.size() == kTokens - 32);
+                CHECK(stored.stored[0].positions.size() == prompt_tokens - 32);
                 CHECK(stored.plain.size() == 32);
                 CHECK(stored.stored[0].values.parts[0].width == 16);
                 // 0.4 of the bytes are 9.6 channels of all 90 keys, or 14.9 channels of the 58 pruned keys: 15 are
@@ -72,13 +72,13 @@ TEST_CASE("ThinK keeps the channels with the largest scores, for all keys but th
                 }
                 CHECK(least > most);
             }
-            require_valid_storage("think", static_cast<int>(layer), kShape, selection);
+            require_valid_storage("think", static_cast<int>(layer), model_shape, selection);
         }
     }
 }
 
 TEST_CASE("ThinK's budget is a share of the bytes, which its ratio replaces", "[think]") {
-    Cache cache = random_cache(kShape, kTokens, 4);
+    Cache cache = random_cache(model_shape, prompt_tokens, 4);
     const auto kept = [&](const std::string& policy, double share) {
         const auto selection = select(policy, cache, share)[0];
         return selection.stored ? selection.stored->rows[0].stored[0].keys.parts[0].channels.size() : size_t{16};
@@ -109,7 +109,7 @@ TEST_CASE("ThinK's budget is a share of the bytes, which its ratio replaces", "[
 }
 
 TEST_CASE("ThinK never exceeds its budget, channel indices included", "[think]") {
-    Cache cache = random_cache(kShape, kTokens, 5);
+    Cache cache = random_cache(model_shape, prompt_tokens, 5);
     for (const int recent : {0, 10, 32})
         for (double share = 0.55; share < 1.0; share += 0.01) {
             const auto spec = parse_policy("think:recent=" + std::to_string(recent)).create();
@@ -122,19 +122,19 @@ TEST_CASE("ThinK never exceeds its budget, channel indices included", "[think]")
             }
             CAPTURE(recent, share);
             for (const size_t bytes : row_bytes_of(spec->select(*cache.observations[0]), 16, 2)) {
-                CHECK(static_cast<double>(bytes) <= share * 2 * kTokens * 16 * 2);
+                CHECK(static_cast<double>(bytes) <= share * 2 * prompt_tokens * 16 * 2);
                 // One more channel would exceed it.
-                CHECK(static_cast<double>(bytes) > share * 2 * kTokens * 16 * 2 - 2 * kTokens - 4);
+                CHECK(static_cast<double>(bytes) > share * 2 * prompt_tokens * 16 * 2 - 2 * prompt_tokens - 4);
             }
         }
 }
 
 TEST_CASE("ThinK with ratio 0.5 saves half of the keys' bytes, as announced", "[think]") {
-    Cache cache = random_cache(kShape, kTokens, 5);
+    Cache cache = random_cache(model_shape, prompt_tokens, 5);
     const auto selection = select("think:ratio=0.5,recent=10", cache, 1)[0];
     // Values, whole keys, pruned keys, channel indices.
     for (const size_t bytes : row_bytes_of(selection, 16, 2)) CHECK(bytes == (90 * 16 + 10 * 16 + 80 * 8) * 2 + 8 * 2);
-    const auto summary = summarize_storage("think", 0, kShape, kTokens, selection, 2);
+    const auto summary = summarize_storage("think", 0, model_shape, prompt_tokens, selection, 2);
     CHECK(summary.drops_channels);
     CHECK_FALSE(summary.merges);
     CHECK(std::accumulate(summary.key_channels.begin(), summary.key_channels.end(), 0) == 3 * 8);
@@ -147,7 +147,7 @@ TEST_CASE("ThinK with ratio 0.5 saves half of the keys' bytes, as announced", "[
 }
 
 TEST_CASE("ThinK's decision follows from its channel scores, which must be finite", "[think]") {
-    Cache cache = random_cache(kShape, kTokens, 6);
+    Cache cache = random_cache(model_shape, prompt_tokens, 6);
     const PolicySpec spec = parse_policy("think");
     const auto first = select("think", cache, 0.7);
     std::vector<LayerScores> scores(2);
