@@ -23,7 +23,7 @@ class Workspace {
         : has_memory_(true), device_(static_cast<char*>(device)), host_copy_(host_copy) {}
 
     template <class T>
-    [[nodiscard]] T* place(size_t n) {
+    T* place(size_t n) {
         T* at = reinterpret_cast<T*>(device_ + bytes_);
         bytes_ += aligned_bytes(n * sizeof(T));
         return at;
