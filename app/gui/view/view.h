@@ -74,7 +74,7 @@ class View {
 
     /// Accepts a file that was dropped or named on the command line. Returns false if the view cannot read the file.
     [[nodiscard]] virtual bool take_file(const std::filesystem::path&) { return false; }
-    /// Adds actions to the palette while the view is open. An action may run after the view has closed, so `lifetime`
+    /// Adds actions to the palette while the view is open. An action may run after the view has closed, so `lifetime_`
     /// must guard the action.
     virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
     }
@@ -93,7 +93,7 @@ class View {
     virtual void load(const nlohmann::json&) {}
 
     /// Closes the view's dialogs. Call when a closed view is kept for reopening.
-    void put_away() { lifetime.begin_anew(); }
+    void put_away() { lifetime_.begin_anew(); }
 
  protected:
     /// Draws a command's button. Returns true if it was pressed, or if request_command() requested the enabled command.
@@ -101,7 +101,7 @@ class View {
     /// Returns true once if this command was requested. Call only while the command is available.
     [[nodiscard]] bool takes_call(std::string_view command);
 
-    Lifetime lifetime;
+    Lifetime lifetime_;
 
  private:
     std::string called_;

@@ -309,7 +309,7 @@ class ReportView : public View {
     void ask_for_file(Context& context) {
         export_.ask_for_file(context.session.tasks, context.host.files,
                              for_file(context.session, analysis::figure_definition(chosen_)),
-                             export_options(context.session), context.host.notice, lifetime.watch());
+                             export_options(context.session), context.host.notice, lifetime_.watch());
     }
 
     void ask_for_folder(Context& context) {
@@ -318,7 +318,7 @@ class ReportView : public View {
             figures.push_back(for_file(context.session, definition));
         export_.ask_for_folder(context.session.tasks, context.host.files,
                                context.session.focus()->path().stem().string() + "-figures", figures,
-                               export_options(context.session), context.host.notice, lifetime.watch());
+                               export_options(context.session), context.host.notice, lifetime_.watch());
     }
 
     std::string chosen_ = "retention";

@@ -203,7 +203,7 @@ class WhatIfView : public View {
                  .suggestion = {},
                  .answer = [engine = context.engine, id = document.id(), prompt = what_if_.source().prompt](
                                const auto& path) { engine->repeat_prefill(id, prompt, path); },
-                 .asker = lifetime.watch()});
+                 .asker = lifetime_.watch()});
         }
         ImGui::SetItemTooltip("%s", ("choose where " + name + " is").c_str());
         if (status.busy()) {

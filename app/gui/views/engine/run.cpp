@@ -84,8 +84,8 @@ class RunView : public View {
         Action copy;
         copy.name = "Copy the form as a command line";
         copy.menu = "Run";
-        copy.run = lifetime.guard([this, notice] { copy_command_line([this] { return command(); }, notice); });
-        copy.enabled = lifetime.guard([this] { return form_.problem({}).empty(); });
+        copy.run = lifetime_.guard([this, notice] { copy_command_line([this] { return command(); }, notice); });
+        copy.enabled = lifetime_.guard([this] { return form_.problem({}).empty(); });
         actions.push_back(std::move(copy));
         add_ticking(actions, "Select all policies that can run",
                     [this] { tick_policies_that_can_run(form_, *check_); });
@@ -113,8 +113,8 @@ class RunView : public View {
         Action action;
         action.name = name;
         action.menu = "Run";
-        action.run = lifetime.guard(std::move(tick));
-        action.enabled = lifetime.guard([] { return true; });
+        action.run = lifetime_.guard(std::move(tick));
+        action.enabled = lifetime_.guard([] { return true; });
         actions.push_back(std::move(action));
     }
 
@@ -140,7 +140,7 @@ class RunView : public View {
         scroll_to_top_ = false;
         draw_model(context, status);
         prompt_.draw(context, form_, tokens);
-        draw_policy_choices(context, lifetime, form_, *check_);
+        draw_policy_choices(context, lifetime_, form_, *check_);
         draw_budget_field(context.theme, form_, tokens);
         draw_budget_notes(context.theme, form_, tokens, *check_);
         draw_output(context, status);
@@ -164,7 +164,7 @@ class RunView : public View {
         scroll_to_top_ = false;
         // The budgets are above the long list of policies, so that they are always visible. Their height is constant.
         draw_budget_field(context.theme, form_, tokens, true);
-        draw_policy_choices(context, lifetime, form_, *check_);
+        draw_policy_choices(context, lifetime_, form_, *check_);
         draw_budget_notes(context.theme, form_, tokens, *check_);  // below the list, so that the list does not move
         draw_output(context, status);
         draw_more(context, status);
@@ -451,7 +451,7 @@ class RunView : public View {
                                             model_path_ = path.string();
                                             load(path);
                                         },
-                                    .asker = lifetime.watch()});
+                                    .asker = lifetime_.watch()});
         }
         if (!status.model_error.empty()) {
             ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
@@ -501,7 +501,7 @@ class RunView : public View {
                                             std::error_code error;
                                             form_.request.force = std::filesystem::exists(path, error);
                                         },
-                                    .asker = lifetime.watch()});
+                                    .asker = lifetime_.watch()});
         }
         ImGui::BeginDisabled(form_.request.output.empty());
         ImGui::Checkbox("replace existing file", &form_.request.force);
@@ -582,7 +582,7 @@ class RunView : public View {
     TaskSlot<RefusedRuns> checks_;
     std::shared_ptr<const RefusedRuns> check_ = std::make_shared<const RefusedRuns>();
     bool is_checked_ = false;  ///< whether `check_` belongs to the current form
-    PromptForm prompt_{lifetime};
+    PromptForm prompt_{lifetime_};
     EngineSession* engine_ = nullptr;
     std::string model_path_;
     std::filesystem::path seen_model_;

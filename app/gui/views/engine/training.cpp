@@ -126,7 +126,7 @@ class TrainingView : public View {
                                     .extensions = {".txt", ".md"},
                                     .suggestion = {},
                                     .answer = [this](const std::filesystem::path& path) { text_ = path.string(); },
-                                    .asker = lifetime.watch()});
+                                    .asker = lifetime_.watch()});
         label_field("Ratio");
         auto ratio = static_cast<float>(request_.ratio);
         if (ImGui::SliderFloat("##ratio", &ratio, 0.05f, 0.95f, "%.2f", ImGuiSliderFlags_AlwaysClamp))
@@ -159,7 +159,7 @@ class TrainingView : public View {
                                     .extensions = {".safetensors"},
                                     .suggestion = "echo.safetensors",
                                     .answer = [this](const std::filesystem::path& path) { output_ = path.string(); },
-                                    .asker = lifetime.watch()});
+                                    .asker = lifetime_.watch()});
     }
 
     static void draw_count(const char* label, int64_t& count, int64_t least, const char* help) {
