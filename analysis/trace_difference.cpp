@@ -463,7 +463,8 @@ Table difference_numbers(const FigureDefinition& definition, const TracePart& a,
     std::vector<std::variant<SubjectKey, Column>> columns = {Column{"panel", "Panel", "", ColumnType::text}};
     const std::vector<SubjectKey> keys = keys_of(drawn);
     columns.insert(columns.end(), keys.begin(), keys.end());
-    const auto [has_rows, has_x] = uncounted_axes(drawn);
+    const auto axes = uncounted_axes(drawn);
+    const bool has_rows = axes.first, has_x = axes.second;
     if (has_rows) columns.emplace_back(Column{"row", "Row", "", ColumnType::text});
     if (has_x) columns.emplace_back(Column{"x", "x", "", ColumnType::real, 0});
     columns.emplace_back(Column{"unit", "Unit", "", ColumnType::text});

@@ -164,10 +164,11 @@ void ActiveRun::finish_decision() {
 
 void ActiveRun::choose(bool beside_others) {
     const Stopwatch watch;
-    auto& [observations, dense, attention, is_draft, selection, error] = *decision_;
-    error = catch_single_run_failure([&] {
-        selection = is_draft ? policy_->draft(observations) : policy_->select(observations);
-        require_valid_selection(observations.layer, selection);
+    Decision& decision = *decision_;
+    decision.error = catch_single_run_failure([&] {
+        decision.selection =
+            decision.is_draft ? policy_->draft(decision.observations) : policy_->select(decision.observations);
+        require_valid_selection(decision.observations.layer, decision.selection);
     });
     const double seconds = watch.seconds();
     select_seconds_ += seconds;
@@ -205,7 +206,7 @@ void ActiveRun::keep(Decision& decision, std::vector<kernels::RowCopy>* later) {
         cache_->compress(layer, selection, dense, waits ? later : nullptr);
         if (policy_->merges_values()) merge_values(observations, selection);
     }
-    record_selection(layer, std::move(selection), attention);
+    record_selection(layer, selection, attention);
 }
 
 bool ActiveRun::reads_entries() const { return needs_.entries || is_apart() || policy_->merges_values(); }
@@ -238,7 +239,8 @@ void ActiveRun::require_valid_selection(int layer, const policies::Selection& se
     policies::require_valid_selection(record.label, layer, model_.shape(), n_tokens_, selection);
 }
 
-void ActiveRun::record_selection(int layer, policies::Selection selection, std::span<const float> window_attention) {
+void ActiveRun::record_selection(int layer, const policies::Selection& selection,
+                                 std::span<const float> window_attention) {
     const size_t element = kernels::size_of(model_.dtype());
     const auto bytes = policies::row_bytes_of(selection, model_.shape().head_dim, element);
     record.cache_bytes_predicted.push_back(std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}));
@@ -342,8 +344,7 @@ void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_at
                 cache_->hold(layer, selection, n_tokens_);
             else
                 cache_->compress(layer, selection, to_dense_layer(model, read.layers[i]));
-            record_selection(layer, std::move(selection),
-                             slice_layer_attention(window_attention, i, n_tokens_, model_.shape()));
+            record_selection(layer, selection, slice_layer_attention(window_attention, i, n_tokens_, model_.shape()));
         });
         if (failed()) return;
         if (read.layers[i].from) {

@@ -109,7 +109,7 @@ class ActiveRun {
     void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
     /// @throws RunError if the policy combines entries stored in parts with eviction or merging
     void require_storage(const policies::Selection& selection) const;
-    void record_selection(int layer, policies::Selection selection, std::span<const float> window_attention);
+    void record_selection(int layer, const policies::Selection& selection, std::span<const float> window_attention);
     void record_attention_kept(const policies::Selection& selection, const policies::StoredSummary& summary,
                                std::span<const float> window_attention);
     void record_storage_error(policies::LayerObservations& observations);

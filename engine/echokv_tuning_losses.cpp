@@ -1,5 +1,7 @@
 #include "engine/echokv_tuning_losses.h"
 
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "engine/device/tensor_functions.h"
@@ -45,8 +48,8 @@ struct RebuiltPart {
 
 class LayerComparison {
  public:
-    LayerComparison(const EchoLossSetup& setup, int layer, const at::Tensor& queries)
-        : setup_(setup), layout_(setup.layout), layer_(layer), queries_(queries) {}
+    LayerComparison(const EchoLossSetup& setup, int layer, at::Tensor queries)
+        : setup_(setup), layout_(setup.layout), layer_(layer), queries_(std::move(queries)) {}
 
     RebuiltPart part(const at::Tensor& first, const at::Tensor& own, const at::Tensor& map) const {
         return {own, at::cat({first, own.narrow(1, 0, layout_.local)}, 1).contiguous(), map};

@@ -507,7 +507,8 @@ UnknownFields unknown_in_gguf(const fs::path& path) {
     UnknownFields out{path, {}};
     const GgufFile file(path);
     const std::string prefix = file.text("general.architecture").value_or("") + ".";
-    for (const auto& [key, value] : file.values()) {
+    for (const auto& field : file.values()) {
+        const std::string& key = field.first;
         const bool has_prefix = std::any_of(std::begin(gguf_known_prefixes), std::end(gguf_known_prefixes),
                                             [&](std::string_view known) { return key.starts_with(known); });
         if (has_prefix || gguf_global_known.contains(key) || gguf_global_off.contains(key)) continue;

@@ -1,5 +1,8 @@
 #include "engine/classifier/encoder.h"
 
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -22,7 +25,7 @@ std::string text_of(std::span<const int64_t> shape) {
 }
 
 std::filesystem::path weights_file(const std::filesystem::path& directory) {
-    const auto file = directory / "model.safetensors";
+    auto file = directory / "model.safetensors";
     if (std::filesystem::exists(file)) return file;
     if (std::filesystem::exists(directory / "pytorch_model.bin"))
         throw CheckpointError(

@@ -16,7 +16,7 @@ namespace kvscope::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using ordered_json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 /// transformers' SPECIAL_TOKENS_ATTRIBUTES, in the same order.
 constexpr std::array<const char*, 7> standard_names = {"bos_token", "eos_token", "unk_token", "sep_token",
@@ -37,7 +37,9 @@ const Field* find(const Fields& fields, std::string_view name) {
 }
 
 void merge(Fields& fields, const ordered_json& object, const fs::path& file, bool is_legacy) {
-    for (const auto& [name, value] : object.items()) {
+    for (const auto& item : object.items()) {
+        const std::string& name = item.key();
+        const ordered_json& value = item.value();
         const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.first == name; });
         if (found != fields.end()) {
             found->second = {value, file, is_legacy};
@@ -75,7 +77,7 @@ std::optional<AddedToken> as_token(const ordered_json& value, const std::string&
 
 class Reading {
  public:
-    explicit Reading(const fs::path& directory) : directory_(directory) {}
+    explicit Reading(fs::path directory) : directory_(std::move(directory)) {}
 
     TokenizerConfig read() {
         const ordered_json config = load("tokenizer_config.json");

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "app/gui/session/engine_session.h"
@@ -11,6 +12,8 @@
 namespace kvscope::gui {
 
 struct RunOutput {
+    explicit RunOutput(std::filesystem::path file) : path(std::move(file)) {}
+
     std::filesystem::path path;
     std::atomic<bool> is_paused{false};  ///< the job is paused, so another job may use the file
 };
