@@ -35,10 +35,9 @@ struct Decorations {
 /// Lays out a figure in three passes, because tick labels and panel sizes depend on each other.
 class Placement {
  public:
-    explicit Placement(const Figure& figure) : figure_(figure) {
+    explicit Placement(const Figure& figure) : figure_(figure), column_share_(figure.column_widths) {
         layout_.width = figure.width_mm * points_per_mm;
         layout_.panels.resize(figure.panels.size());
-        column_share_ = figure.column_widths;
         if (column_share_.empty()) column_share_.assign(figure.columns, 1.0);
         const double total = std::accumulate(column_share_.begin(), column_share_.end(), 0.0);
         for (double& share : column_share_) share /= total;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -12,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -117,7 +117,7 @@ std::string exchange(int socket, std::string_view request) {
     constexpr size_t most = size_t{megabytes_of_text} << 20;
     const auto start = std::chrono::steady_clock::now();
     std::string received;
-    std::array<char, 1 << 16> block;
+    std::array<char, 1 << 16> block{};
     for (;;) {
         pollfd waited{socket, static_cast<short>(request.empty() ? POLLIN : POLLIN | POLLOUT), 0};
         if (::poll(&waited, 1, milliseconds_between_checks) < 0 && errno != EINTR) fail("waiting for a chat template");

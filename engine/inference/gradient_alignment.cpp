@@ -27,8 +27,8 @@ struct CosineSums {
 };
 
 struct HeadQuery {
-    const float *query, *output, *gradient;
-    const float *keys, *values;  ///< (n, d) of the visible entries
+    const float *query = nullptr, *output = nullptr, *gradient = nullptr;
+    const float *keys = nullptr, *values = nullptr;  ///< (n, d) of the visible entries
     int64_t n = 0;
     double scale = 0;  ///< logits are scale * (q . k)
 };

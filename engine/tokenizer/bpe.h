@@ -103,8 +103,8 @@ class Bpe {
     MergeTable merges_;
     BpeOptions options_;
     std::optional<int32_t> unknown_;
-    std::array<int32_t, 256> byte_tokens_;   // <0x00> … <0xFF>, -1 if missing
-    std::array<int32_t, 0x800> characters_;  // ids of characters with one or two bytes, -1 if missing
+    std::array<int32_t, 256> byte_tokens_{};   // <0x00> … <0xFF>, -1 if missing
+    std::array<int32_t, 0x800> characters_{};  // ids of characters with one or two bytes, -1 if missing
 };
 
 }  // namespace kvscope::checkpoint

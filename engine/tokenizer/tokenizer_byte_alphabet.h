@@ -19,7 +19,7 @@ class ByteAlphabet {
     ByteAlphabet();
 
     std::array<std::string, 256> characters_;
-    std::array<int16_t, 0x144> bytes_;
+    std::array<int16_t, 0x144> bytes_{};
 };
 
 }  // namespace kvscope::checkpoint

@@ -36,7 +36,7 @@ class LlamaErrors {
 
     std::string first() const {
         std::string_view line = std::string_view(text_).substr(0, text_.find('\n'));
-        for (size_t colon; (colon = line.find(": ")) != std::string_view::npos;) {
+        for (size_t colon = 0; (colon = line.find(": ")) != std::string_view::npos;) {
             const std::string_view head = line.substr(0, colon);
             const bool is_function =
                 head.find(' ') == std::string_view::npos && head.find("::") != std::string_view::npos;
@@ -289,7 +289,7 @@ class GgufTokenizer final : public Tokenizer {
 
     /// Returns the end of the next piece in the text from `at` on. Skips bytes that the tokens omit.
     size_t end_of_piece(std::string_view piece, std::string_view text, size_t at) const {
-        size_t end;
+        size_t end = 0;
         while ((end = end_of_match(piece, text, at)) == npos) at = end_of_left_out(text, at);
         return end;
     }

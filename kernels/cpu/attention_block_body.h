@@ -64,8 +64,8 @@ struct AttentionBlockBody {
         int64_t n_groups, steps;
         size_t q, o, m, l, maxima, references, k_panel, v_panel, weights, p, total;
 
-        Layout(int64_t groups, int head_dim, int64_t n_keys, bool columns) : n_groups(groups) {
-            steps = (head_dim + Products::per_step - 1) / Products::per_step;
+        Layout(int64_t groups, int head_dim, int64_t n_keys, bool columns)
+            : n_groups(groups), steps((head_dim + Products::per_step - 1) / Products::per_step) {
             size_t at = 0;
             const auto place = [&at](size_t count) {
                 const size_t begin = at;
@@ -106,8 +106,8 @@ struct AttentionBlockBody {
     struct State {
         const AttentionBlock& block;
         Layout layout;
-        char* scratch;
-        int64_t n_vectors;
+        char* scratch = nullptr;
+        int64_t n_vectors = 0;
         int64_t values_packed = 0;  ///< first key whose values are not packed
 
         [[nodiscard]] float* at(size_t place) const { return reinterpret_cast<float*>(scratch + place); }

@@ -271,7 +271,7 @@ struct ExpandWeightsBody {
         }
     }
     [[nodiscard]] static uint32_t four_at(const uint8_t* p) {
-        uint32_t x;
+        uint32_t x = 0;
         std::memcpy(&x, p, sizeof x);
         return x;
     }

@@ -18,7 +18,7 @@ class KeptPrefills {
 
  private:
     struct Kept {
-        int document;
+        int document = -1;
         std::vector<int> prompts;
         std::shared_ptr<const PrefillInMemory> prefill;
         [[nodiscard]] bool is_of(int prompt) const;

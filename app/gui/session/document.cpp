@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "analysis/run_style.h"
 #include "analysis/token_texts.h"
@@ -26,8 +27,8 @@ std::string answer_json(const trace::RunRecord& run) {
 
 }  // namespace
 
-Document::Document(int id, const std::filesystem::path& path, bool is_written)
-    : id_(id), path_(path), is_written_(is_written) {
+Document::Document(int id, std::filesystem::path path, bool is_written)
+    : id_(id), path_(std::move(path)), is_written_(is_written) {
     show(std::make_shared<const trace::Reader>(source()), {});
     follow_to_finished_file();
     if (file_->complete() || is_written) return;

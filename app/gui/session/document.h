@@ -80,7 +80,7 @@ struct RunAt {
 /// first the finished runs of the current job, then what-ifs. A run keeps its id for the lifetime of the document.
 class Document {
  public:
-    Document(int id, const std::filesystem::path& path, bool is_written = false);
+    Document(int id, std::filesystem::path path, bool is_written = false);
 
     [[nodiscard]] int id() const { return id_; }
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -182,7 +182,7 @@ class Document {
     struct MemoryRun {
         RunId id;
         std::shared_ptr<const trace::RunRecord> record;
-        uint64_t version;
+        uint64_t version = 0;
         RunId source = {};  ///< set for what-ifs
         bool kept = false;
         std::string unknown_json = {};  ///< set for kept what-ifs, see KeptWhatIf

@@ -90,7 +90,7 @@ class LiveWhatIf {
     struct Computed {
         trace::RunRecord record;
         KeptSummary summary;
-        double milliseconds;
+        double milliseconds = 0;
         std::string settings;
         RunKey source;
     };

@@ -20,7 +20,7 @@ int take_bias(dl_phdr_info* info, size_t, void* bias) {
 
 template <class T>
 T read_at(const unsigned char* file, size_t place) {
-    T value;
+    T value{};
     std::memcpy(&value, file + place, sizeof(T));
     return value;
 }
