@@ -18,7 +18,7 @@ std::string checked_source(const FigureDefinition& definition, const std::string
     const FigureOption* option = find_option(definition, "source");
     if (!option || option->choices.empty()) return "";
     if (named.empty()) return option->choices.front();
-    const std::string source = underscores_to_hyphens(named);
+    std::string source = underscores_to_hyphens(named);
     if (contains(option->choices, source)) return source;
     throw FigureError(fmt::format("{} has no source '{}'.{} The sources are {} (default: the first)", definition.name,
                                   named, policies::did_you_mean(source, option->choices),

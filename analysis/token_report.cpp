@@ -138,7 +138,7 @@ std::string sentence_of(const SpanReport& report, const trace::RunAttributes& ru
         merged += fmt::format("; kept in part and rebuilt in {} heads", count(report.n_rebuilding));
     const char* whole = merged.empty() ? "kept whole in" : "all tokens kept at least in part in";
     if (report.n_tokens == 1) return fmt::format("{}: kept in {}{}{}", label, heads, layers, merged);
-    const std::string sentence =
+    std::string sentence =
         fmt::format("{}: {} {}{}{} partly in {} more; {} of {} tokens are kept in at least one head{}", label, whole,
                     heads, layers, layers.empty() ? "," : ";", count(report.n_keeping_any - report.n_keeping_all),
                     count(report.n_tokens_kept), count(report.n_tokens), merged);
@@ -219,7 +219,7 @@ size_t TokenReport::n_kept() const {
 std::string TokenReport::sentence(size_t layer, size_t row) const {
     const TokenDecision& d = at(layer, row);
     const std::string where = fmt::format("layer {}, {} head {}", layer, query_heads ? "query" : "KV", row);
-    const std::string what = fmt::format("{} in {}", fate_text(d.fate), where);
+    std::string what = fmt::format("{} in {}", fate_text(d.fate), where);
     if (d.fate.kind == trace::TokenFate::Kind::merged || d.fate.kind == trace::TokenFate::Kind::rebuilt) return what;
     if (!has_scores) return what + "; there are no scores: the policy uses only positions, or the trace has no scores";
     if (!d.candidate) {

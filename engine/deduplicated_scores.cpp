@@ -25,12 +25,12 @@ size_t hash_of(std::string_view bytes) {
 
 template <class T>
 DeduplicatedScores::Shared<T> DeduplicatedScores::keep(const policies::Scores<T>& scores, Known<T>& known) {
-    const Shared<T> values = scores.values();
+    Shared<T> values = scores.values();
     const std::string_view bytes(reinterpret_cast<const char*>(scores.data()), scores.size() * sizeof(T));
     const size_t hash = hash_of(bytes);
     auto [first, last] = known.equal_range(hash);
     while (first != last) {
-        const Shared<T> held = first->second.lock();
+        Shared<T> held = first->second.lock();
         if (!held) {
             first = known.erase(first);
             continue;

@@ -379,10 +379,10 @@ std::vector<std::vector<int>> group_by_shared_context(std::span<const Prompt> pr
 
 Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
                        Progress& progress)
-    : Experiment(model, std::move(plans), options, &writer, progress) {}
+    : Experiment(model, std::move(plans), std::move(options), &writer, progress) {}
 
 Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, Progress& progress)
-    : Experiment(model, std::move(plans), options, nullptr, progress) {}
+    : Experiment(model, std::move(plans), std::move(options), nullptr, progress) {}
 
 Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer* writer,
                        Progress& progress)

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <string_view>
+#include <utility>
 
 #include "trace/input_file.h"
 #include "trace/part_folder.h"
@@ -93,7 +94,7 @@ std::optional<std::string> read_root_text_attribute(hid_t file, const std::strin
     return value->texts.front();
 }
 
-Source::Source(const fs::path& given) : path(given) {
+Source::Source(fs::path given) : path(std::move(given)) {
     std::error_code error;
     if (!fs::exists(path, error) && fs::is_directory(part_folder_of(path), error)) path = part_folder_of(path);
     is_folder = fs::is_directory(path, error);

@@ -28,7 +28,7 @@ class Source {
  public:
     /// Opens a file, a `.part` folder, or an output of which only the `.part` folder exists. Requires an h5::Guard.
     /// Throws NotATrace, ReadFailed, TruncatedTrace, TraceTooNew, DamagedTrace.
-    explicit Source(const std::filesystem::path& path);
+    explicit Source(std::filesystem::path path);
 
     std::filesystem::path path;  ///< the file or the folder
     bool is_folder = false;

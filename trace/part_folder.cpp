@@ -255,7 +255,7 @@ void remove_temporary_files(const fs::path& folder) {
 
 std::string foreign_entry(const fs::path& folder) {
     for (const auto& entry : fs::directory_iterator(folder)) {
-        const std::string name = entry.path().filename().string();
+        std::string name = entry.path().filename().string();
         if (name == lock_name) continue;
         const bool ours = name == record_name || name == answers_name || std::string_view(name).ends_with(".h5") ||
                           std::string_view(name).ends_with(".tmp") || is_damaged_part_set_aside(entry.path());

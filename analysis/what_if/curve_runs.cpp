@@ -95,7 +95,7 @@ std::shared_ptr<const WhatIf> find_what_if_for_curve(const trace::Reader& reader
     std::exception_ptr refused;
     for (const int run : curve.runs) {
         try {
-            const auto what_if = std::make_shared<const WhatIf>(reader, prompt, run);
+            auto what_if = std::make_shared<const WhatIf>(reader, prompt, run);
             const auto names = over == over_budget
                                    ? what_if->needs_prefill(what_if->recorded(), what_if->recorded_budget() + 1)
                                    : what_if->needs_prefill(changed(curve.source, over));

@@ -47,7 +47,7 @@ bool is_generic(const std::string& word) {
 }  // namespace
 
 std::string name_of_gguf(const fs::path& file, std::string_view metadata_name) {
-    const std::string stem = utf8_lossy(file.stem().string());
+    std::string stem = utf8_lossy(file.stem().string());
     const auto of_file = words_of(stem);
     const auto of_metadata = words_of(metadata_name);
     if (of_metadata.empty()) return stem;

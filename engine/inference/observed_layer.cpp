@@ -1,9 +1,11 @@
 #include "engine/inference/observed_layer.h"
 
+#include <utility>
+
 namespace kvscope::engine {
 
-ObservedLayer::ObservedLayer(const policies::LayerObservations& observed, const DenseLayer& shared)
-    : dense(shared),
+ObservedLayer::ObservedLayer(const policies::LayerObservations& observed, DenseLayer shared)
+    : dense(std::move(shared)),
       window_queries(observed.window_queries.begin(), observed.window_queries.end()),
       attention_sums(observed.attention_sums.begin(), observed.attention_sums.end()) {
     observations.layer = observed.layer;

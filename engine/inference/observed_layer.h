@@ -9,7 +9,7 @@ namespace kvscope::engine {
 
 /// Copy of a layer's observations for later decisions, with the memory that they refer to.
 struct ObservedLayer {
-    ObservedLayer(const policies::LayerObservations& observed, const DenseLayer& shared);
+    ObservedLayer(const policies::LayerObservations& observed, DenseLayer shared);
     ObservedLayer(const ObservedLayer&) = delete;
     ObservedLayer& operator=(const ObservedLayer&) = delete;
 

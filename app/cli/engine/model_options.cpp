@@ -30,7 +30,7 @@ CLI::Option* ModelOptions::declare_threads(CLI::App& app) {
 }
 
 std::vector<CLI::Option*> ModelOptions::declare_chat_template(CLI::App& app) {
-    const std::vector<CLI::Option*> options = {
+    std::vector<CLI::Option*> options = {
         app.add_option("--chat-template", chat_template_,
                        "Use the model's chat template; if combined with the next two options, the last one counts")
             ->transform(OneOf({"on", "off"}))

@@ -369,12 +369,12 @@ class ThreadedSession final : public EngineSession {
             notice_(error.what(), true);
             return 0;
         }
-        return start_run(std::move(job), spectra, plans, nullptr, std::move(request));
+        return start_run(std::move(job), spectra, plans, nullptr, request);
     }
 
     /// @param find_model called on the engine's thread to find the job's model; empty if the job names the model
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
-                       std::function<fs::path()> find_model, std::optional<RunRequest> request) {
+                       const std::function<fs::path()>& find_model, const std::optional<RunRequest>& request) {
         if (stopped_ && stopped_->output == normal(job.output)) forget_stopped();
         job.experiment.keep_prefill = !job.experiment.isolated;
         job.experiment.keep_caches = !job.experiment.isolated;

@@ -11,7 +11,7 @@ namespace kvscope::gui {
 namespace fs = std::filesystem;
 
 std::shared_ptr<RunOutput> RunOutputs::take(const fs::path& path) {
-    const auto output = std::make_shared<RunOutput>(absolute_path(path).lexically_normal());
+    auto output = std::make_shared<RunOutput>(absolute_path(path).lexically_normal());
     std::erase_if(taken_, [](const auto& of_job) { return of_job.expired(); });
     taken_.push_back(output);
     return output;
@@ -27,7 +27,7 @@ bool RunOutputs::is_taken(const fs::path& path) const {
 
 fs::path RunOutputs::place_for(const RunRequest& request) {
     const fs::path begun = continued_output(request);
-    const fs::path output =
+    fs::path output =
         begun.empty() ? find_free_output_path([this](const fs::path& path) { return is_taken(path); }) : begun;
     begun_ = Begun{request, output};
     return output;

@@ -404,7 +404,7 @@ bool is_text_file(const fs::path& path) {
 
 fs::path find_free_output_path(const std::function<bool(const fs::path&)>& is_taken) {
     for (int i = 1;; ++i) {
-        const fs::path path = fmt::format("kvscope-{}.h5", i);
+        fs::path path = fmt::format("kvscope-{}.h5", i);
         if (!is_there(path) && !is_there(part_of(path)) && !(is_taken && is_taken(path))) return path;
     }
 }

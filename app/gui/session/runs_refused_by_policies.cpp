@@ -149,7 +149,7 @@ void note_nothing_dropped(const Budget& budget, int64_t n_tokens, std::vector<Bu
 
 /// Returns e.g. "3.2 % (1.2 KB of 36.0 KB per token)", or only the share if the bytes per token are unknown.
 std::string share_of_bytes_text(double share, double token_bytes) {
-    const std::string text = policies::share_label(share);
+    std::string text = policies::share_label(share);
     if (token_bytes <= 0) return text;
     return fmt::format("{} ({} of {} per token)", text, analysis::format_bytes(share * token_bytes),
                        analysis::format_bytes(token_bytes));
