@@ -130,13 +130,13 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     row.cells.push_back(known_cell(bytes_share));
     row.cells.push_back(bytes_share > 0 ? Cell(1 / bytes_share) : Cell());
     row.control = row.control || bytes_share > 1;
-    row.cells.push_back(attributes.select_s);
+    row.cells.emplace_back(attributes.select_s);
     row.cells.push_back(optional_real(attributes.first_token_s));
     row.cells.push_back(optional_real(attributes.decode_tokens_per_s));
     row.cells.push_back(attributes.peak_bytes ? Cell(static_cast<int64_t>(*attributes.peak_bytes)) : Cell());
-    row.cells.push_back(attributes.status);
-    row.cells.push_back(attributes.message.empty() ? merging_note(reader, trace::Place::of_run(prompt, run))
-                                                   : attributes.message);
+    row.cells.emplace_back(attributes.status);
+    row.cells.emplace_back(attributes.message.empty() ? merging_note(reader, trace::Place::of_run(prompt, run))
+                                                      : attributes.message);
     return row;
 }
 

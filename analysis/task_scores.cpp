@@ -295,7 +295,7 @@ std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
     if (full->answered.size() < 60) missing.push_back(fmt::format("{} samples instead of 60", full->answered.size()));
     if (mean(*full) < 0.9) missing.push_back(wrong_answers(*full, mean(*full)));
     if (!random) {
-        missing.push_back("there is no run of the policy `random` to show the chance level");
+        missing.emplace_back("there is no run of the policy `random` to show the chance level");
     } else if (mean(*random) > 0.1) {
         missing.push_back(fmt::format("random at {} is right in {:.1f} %, more than 10 %: the task is too easy",
                                       random->budget, 100 * mean(*random)));

@@ -238,7 +238,7 @@ std::vector<std::string> WhatIf::needs_prefill(const policies::ParameterValues& 
         if (values.value(parameter.name) == recorded_.values.value(parameter.name)) continue;
         if (bound || !parameter.after_scores) names.push_back(parameter.name);
     }
-    if (bound && budget && *budget != recorded_budget_) names.push_back("budget");
+    if (bound && budget && *budget != recorded_budget_) names.emplace_back("budget");
     return names;
 }
 

@@ -136,7 +136,7 @@ std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const P
     for (const Prompt& prompt : prompts) {
         const bool templated = !prompt.chat_template.empty();
         if (templated && !parse_special && remarks.empty())
-            remarks.push_back(
+            remarks.emplace_back(
                 "--no-special has no effect on chat templates, whose control tokens are always parsed; add "
                 "--no-template");
         Found found{prompt.name, control_tokens_in(model.tokenizer(), prompt.content()), 1, templated,
