@@ -1,9 +1,9 @@
 #include "engine/tokenizer/tokenizer_work.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
+#include <ctime>
 #include <stdexcept>
 #include <utility>
 

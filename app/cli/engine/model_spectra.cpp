@@ -1,9 +1,9 @@
 #include "app/cli/engine/model_spectra.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
