@@ -34,7 +34,7 @@ template <class Body>
 void run_on_thread_team(int n_threads, const Body& body) {
     run_team(
         n_threads, [](void* context, int member) { (*static_cast<const Body*>(context))(member); },
-        const_cast<void*>(static_cast<const void*>(&body)));
+        const_cast<void*>(static_cast<const void*>(&body)));  // NOLINT(*-const-cast): the call casts it back
 }
 
 /// Calls body(begin, end, member) for all of [0, n), in parts of `together` elements.

@@ -43,6 +43,7 @@ const Bpe::MergeTable::Entry* Bpe::MergeTable::find(int32_t left, int32_t right)
     }
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the tokens are moved
 Bpe::Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options)
     : merges_(merges.size()), options_(std::move(options)) {
     ids_.reserve(vocabulary.size());

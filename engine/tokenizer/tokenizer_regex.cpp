@@ -193,7 +193,7 @@ std::vector<Span> Regex::cut(std::string_view text) const {
     pcre2_set_match_limit(context.get(),
                           static_cast<uint32_t>(std::min<size_t>(10'000'000 + 64 * text.size(), UINT32_MAX)));
 
-    const auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
+    const auto* const subject = reinterpret_cast<PCRE2_SPTR>(text.data());
     size_t covered = 0, from = 0;
     bool after_match = false;
     while (from <= text.size()) {

@@ -24,7 +24,7 @@ class Workspace {
 
  private:
     struct Free {
-        void operator()(void* p) const { std::free(p); }
+        void operator()(void* p) const { std::free(p); }  // NOLINT(*-no-malloc): aligned_alloc() allocated it
     };
     std::unique_ptr<void, Free> data_;
     size_t size_ = 0;

@@ -20,6 +20,7 @@ StoredLayer Policy::store(const ReducedTokens&) {
     throw std::logic_error("this policy stores no parts during decoding");
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): overriding functions change the scores
 Selection Policy::select_from_scores(int, LayerScores) {
     throw std::logic_error("this policy cannot decide from scores alone");
 }

@@ -85,7 +85,8 @@ void save_traces_choice(nlohmann::json& state, Traces traces) {
 }
 
 void load_traces_choice(const nlohmann::json& state, Traces& traces) {
-    const auto found = std::find(stored_traces.begin(), stored_traces.end(), state.value("traces", std::string()));
+    const auto* const found =
+        std::find(stored_traces.begin(), stored_traces.end(), state.value("traces", std::string()));
     if (found != stored_traces.end()) traces = static_cast<Traces>(found - stored_traces.begin());
 }
 

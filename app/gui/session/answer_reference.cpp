@@ -74,7 +74,8 @@ void AnswerReference::save(nlohmann::json& state) const {
 }
 
 void AnswerReference::load(const nlohmann::json& state) {
-    const auto found = std::find(stored_names.begin(), stored_names.end(), state.value("against", std::string("full")));
+    const auto* const found =
+        std::find(stored_names.begin(), stored_names.end(), state.value("against", std::string("full")));
     chosen_ = found == stored_names.end() ? Kind::full : static_cast<Kind>(found - stored_names.begin());
     trace_ = state.value("against_trace", std::string());
 }

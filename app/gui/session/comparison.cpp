@@ -145,7 +145,8 @@ void write_comparison_to_json(nlohmann::json& state, const Comparison& compariso
 }
 
 void read_comparison_from_json(const nlohmann::json& state, Comparison& comparison) {
-    const auto found = std::find(stored_kinds.begin(), stored_kinds.end(), state.value("compare", std::string()));
+    const auto* const found =
+        std::find(stored_kinds.begin(), stored_kinds.end(), state.value("compare", std::string()));
     comparison = {};
     if (found == stored_kinds.end()) return;
     comparison.kind = static_cast<Comparison::Kind>(found - stored_kinds.begin());

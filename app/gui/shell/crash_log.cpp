@@ -65,7 +65,7 @@ void put_stack_in_words(int file, std::span<void* const> frames) {
         char* words = abi::__cxa_demangle(name, nullptr, nullptr, nullptr);
         put(file, words ? words : name);
         put(file, "\n");
-        std::free(words);
+        std::free(words);  // NOLINT(cppcoreguidelines-no-malloc): __cxa_demangle() allocates with malloc()
     }
 }
 

@@ -254,7 +254,8 @@ bool OpenViews::draw_dock_space() {
 }
 
 void OpenViews::draw(Context& context, ViewPicture& picture) {
-    for (size_t i = 0; i < views_.size(); ++i) draw_one(*views_[i], context, picture);
+    for (size_t i = 0; i < views_.size(); ++i)  // NOLINT(modernize-loop-convert): drawing a view may open another
+        draw_one(*views_[i], context, picture);
     put_closed_away();
     if (!focus_in_the_end_.empty()) ImGui::SetWindowFocus(focus_in_the_end_.c_str());
     const bool is_focus_set = std::none_of(views_.begin(), views_.end(), [](const auto& open) { return open->focus; });

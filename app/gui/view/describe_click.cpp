@@ -11,7 +11,8 @@ namespace {
 std::string name_in(std::string_view label) {
     const size_t id = label.find("##");
     if (id != 0) return std::string(label.substr(0, id));
-    return std::string(label.substr(label.find_first_not_of('#') == label.npos ? 0 : label.find_first_not_of('#')));
+    const size_t name = label.find_first_not_of('#');
+    return std::string(label.substr(name == std::string_view::npos ? 0 : name));
 }
 
 std::string item_name() {

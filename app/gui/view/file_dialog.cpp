@@ -147,7 +147,7 @@ fs::path FileDialog::typed_path() const {
 bool FileDialog::draw_entries() {
     bool is_chosen = false;
     ImGui::BeginChild("entries", {0, -3.4f * ImGui::GetFrameHeightWithSpacing()}, ImGuiChildFlags_Borders);
-    for (size_t i = 0; i < entries_.size(); ++i) {
+    for (size_t i = 0; i < entries_.size(); ++i) {  // NOLINT(modernize-loop-convert): a click may change the entries
         const Entry entry = entries_[i];
         const std::string shown = entry.is_folder ? entry.name + "/" : entry.name;
         const bool is_typed = typed_ == entry.name;

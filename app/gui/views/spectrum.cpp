@@ -179,7 +179,7 @@ class SpectrumView : public FigureView {
         FigureLook look;
         look.legend = by_layer || !all_layers_;
         // Each trace has its own row unless all traces fit side by side.
-        if (request.others.size() > 0 && !request.difference &&
+        if (!request.others.empty() && !request.difference &&
             ImGui::GetContentRegionAvail().x < 16 * ImGui::GetFontSize() * static_cast<float>(shown->figure.columns))
             look.columns = per_trace;
         const Cursor selected = session.cursor();
