@@ -113,7 +113,7 @@ class Layout {
 
     /// Returns column widths. Width beyond the minimum goes, one cell at a time, to the column with the most lines.
     std::vector<size_t> widened(std::span<const size_t> columns, size_t width) const {
-        if (const auto widths = natural(columns); total(widths) <= width) return widths;
+        if (auto widths = natural(columns); total(widths) <= width) return widths;
         std::vector<size_t> widths = least(columns);
         for (size_t taken = total(widths); taken < width; ++taken) {
             size_t neediest = 0;

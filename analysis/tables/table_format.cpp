@@ -367,7 +367,7 @@ Table safe_for_spreadsheets(Table table) {
 TableFormat table_format_from_name(std::string_view name) {
     if (name == "markdown") return TableFormat::markdown;
     if (name == "latex") return TableFormat::latex;
-    const auto found = std::find(format_names.begin(), format_names.end(), name);
+    const auto* const found = std::find(format_names.begin(), format_names.end(), name);
     if (found == format_names.end()) {
         throw std::invalid_argument(
             fmt::format("unknown table format '{}'; known formats: {}", name, fmt::join(format_names, ", ")));

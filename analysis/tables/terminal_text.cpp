@@ -26,7 +26,8 @@ void append_utf8(uint32_t code, std::string& out) {
 }
 
 void append_shown(uint32_t code, std::string_view as_it_stands, Lines lines, std::string& out) {
-    if (lines == Lines::several && (code == '\n' || code == '\t')) {
+    if (lines == Lines::several &&
+        (code == '\n' || code == '\t')) {  // NOLINT(bugprone-branch-clone): before control characters
         out += as_it_stands;
     } else if (code == '\n') {
         out += ' ';

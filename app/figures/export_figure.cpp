@@ -43,7 +43,7 @@ std::vector<fs::path> write_figure(const Exported& what, const fs::path& path, c
     if (what.check) what.check();  // errors in options are reported before existing files
     if (!may_replace(path)) refuse_existing(path);
     const std::vector<std::string> files = format.render(what, options);
-    const std::vector<fs::path> paths = page_paths(path, files.size());
+    std::vector<fs::path> paths = page_paths(path, files.size());
     for (const fs::path& page : paths) {
         if (!may_replace(page)) refuse_existing(page);
     }

@@ -82,8 +82,7 @@ Ticks fit_ticks(const Axis& axis, double length_pt, Direction direction) {
         ticks = analysis::ticks_for(axis, n);
         if (have_room(axis, ticks, length_pt, direction)) return ticks;
     }
-    if (const Ticks ends = ends_of(axis); have_room(axis, ends, length_pt, direction) && ends.ticks.size() > 1)
-        return ends;
+    if (Ticks ends = ends_of(axis); have_room(axis, ends, length_pt, direction) && ends.ticks.size() > 1) return ends;
     if (ticks.ticks.size() > 1) ticks.ticks.resize(1);
     return ticks;
 }

@@ -26,6 +26,7 @@ constexpr uintptr_t huge_page = uintptr_t{2} << 20;
 void prefer_huge_pages(void* block, size_t bytes) {
     const auto at = reinterpret_cast<uintptr_t>(block);
     const uintptr_t begin = (at + huge_page - 1) / huge_page * huge_page, end = (at + bytes) / huge_page * huge_page;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a rounded address
     if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 

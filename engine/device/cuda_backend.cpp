@@ -94,6 +94,7 @@ void open_torch() {
         throw Unavailable(fmt::format("{} cannot be loaded: {}.{}", file.string(), told, package_of(told)));
     }
     try {
+        // NOLINTNEXTLINE(readability-static-accessed-through-instance): as libtorch documents the call
         if (!at::globalContext().hasCUDA()) throw Failed("libtorch finds no usable card");
         at::globalContext().lazyInitDevice(at::kCUDA);
         at::globalContext().setAllowBF16ReductionCuBLAS(false);

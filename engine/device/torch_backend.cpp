@@ -29,6 +29,7 @@ at::ScalarType scalar_of(kernels::WeightFormat format) {
 }
 
 at::Tensor host(const void* data, int64_t n, at::ScalarType type) {
+    // NOLINTNEXTLINE(*-const-cast): from_blob() takes no pointers to const
     return at::from_blob(const_cast<void*>(data), {n}, at::TensorOptions().dtype(type));
 }
 
@@ -81,6 +82,7 @@ bool TorchBackend::reads(kernels::WeightFormat format) const { return kernels::b
 at::Tensor TorchBackend::array(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides,
                                at::ScalarType type) const {
     return at::from_blob(
+        // NOLINTNEXTLINE(*-const-cast): from_blob() takes no pointers to const
         const_cast<void*>(data), sizes, strides, [](void*) {}, at::TensorOptions().dtype(type).device(place_), place_);
 }
 
@@ -88,7 +90,7 @@ at::Tensor TorchBackend::rows(const void* data, int64_t n, int64_t width, int64_
     return array(data, {n, width}, {stride, 1}, scalar_of(type));
 }
 
-at::Tensor TorchBackend::on_device(at::Tensor values) const {
+at::Tensor TorchBackend::on_device(const at::Tensor& values) const {
     return values.to(array(nullptr, {0}, {1}, at::kByte).device());
 }
 

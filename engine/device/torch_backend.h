@@ -49,7 +49,7 @@ class TorchBackend : public kernels::Backend {
     void attend(const kernels::PrefillAttention& problem) const;
     void attend(std::span<const kernels::DecodeRow> chain, int head_dim, kernels::DType dtype, float scale) const;
     [[nodiscard]] at::Tensor window_weights(const kernels::WindowAttention& problem) const;
-    [[nodiscard]] at::Tensor on_device(at::Tensor host) const;
+    [[nodiscard]] at::Tensor on_device(const at::Tensor& host) const;
 
     at::Device place_;
 };

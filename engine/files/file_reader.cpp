@@ -13,8 +13,8 @@
 
 namespace kvscope::checkpoint {
 
-FileReader::FileReader(std::filesystem::path path) : path_(std::move(path)) {
-    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+FileReader::FileReader(std::filesystem::path path)
+    : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) throw CheckpointError(path_, std::string("cannot be opened: ") + std::strerror(errno));
     struct stat status {};
     const bool known = ::fstat(descriptor_, &status) == 0;

@@ -72,7 +72,7 @@ std::string cached_file_hash(const fs::path& path) {
     if (const auto digest = identity.empty() ? std::nullopt : entry.find(64); digest && is_hex_digest(*digest))
         return *digest;
     const bool cacheable = settled(path);
-    const std::string digest = hash_file(path);
+    std::string digest = hash_file(path);
     if (cacheable && !identity.empty() && file_identity(path) == identity) entry.store(digest);
     return digest;
 }

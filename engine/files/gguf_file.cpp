@@ -24,7 +24,7 @@ class Reader {
 
     template <typename T>
     T value(const char* what) {
-        T result;
+        T result{};
         bytes(&result, sizeof(T), what);
         return result;
     }

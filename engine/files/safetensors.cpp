@@ -173,7 +173,7 @@ void read_verbatim(const FileReader& file, const SafetensorsEntry& entry, std::s
 }
 
 uint16_t load_u16(const std::byte* at) {
-    uint16_t bits;
+    uint16_t bits = 0;
     std::memcpy(&bits, at, 2);
     return bits;
 }
@@ -212,7 +212,7 @@ void SafetensorsFile::read_bf16(const SafetensorsEntry& entry, std::span<uint16_
                     uint16_t* to = out.data() + first;
                     if (is_f32) {
                         for (int64_t i = 0; i < count; ++i) {
-                            float value;
+                            float value = 0;
                             std::memcpy(&value, raw + 4 * i, 4);
                             to[i] = f32_to_bf16(value);
                         }

@@ -11,7 +11,7 @@ Utf8Step decode_utf8_character(std::string_view text, size_t at) {
     const uint8_t lead = byte(at);
     if (lead < 0x80) return {lead, 1, true};
 
-    int continuation;
+    int continuation = 0;
     // This range of the second byte excludes overlong forms, surrogates and values above U+10FFFF.
     uint8_t low = 0x80, high = 0xBF;
     if (lead >= 0xC2 && lead <= 0xDF) {

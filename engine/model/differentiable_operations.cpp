@@ -1,3 +1,5 @@
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -55,6 +57,7 @@ class WeightProduct : public torch::autograd::Function<WeightProduct> {
     static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                    const torch::autograd::variable_list& gradients) {
         const auto* weight =
+            // NOLINTNEXTLINE(performance-no-int-to-ptr): the context stores numbers, but no pointers
             reinterpret_cast<const Matrix*>(static_cast<intptr_t>(context->saved_data["weight"].toInt()));
         return {times(gradients[0].contiguous(), *weight), at::Tensor()};
     }
@@ -84,7 +87,7 @@ class Product : public torch::autograd::Function<Product> {
 class Softmax : public torch::autograd::Function<Softmax> {
  public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x) {
-        const at::Tensor y = at::softmax(x.contiguous(), -1);
+        at::Tensor y = at::softmax(x.contiguous(), -1);
         context->save_for_backward({y});
         return y;
     }

@@ -85,7 +85,7 @@ at::Tensor Matrix::pick(std::span<const int32_t> ids) const {
     at::Tensor all = at::empty({static_cast<int64_t>(ids.size()), columns_},
                                at::TensorOptions().dtype(at::kFloat).device(device_.place));
     auto* out = all.data_ptr<float>();
-    for (size_t begin = 0, end; begin < ids.size(); begin = end) {
+    for (size_t begin = 0, end = 0; begin < ids.size(); begin = end) {
         const Part* part = place_of(ids[begin]).first;
         std::vector<int32_t> rows;  // rows of the same part
         for (end = begin; end < ids.size() && place_of(ids[end]).first == part; ++end)

@@ -13,7 +13,7 @@ namespace kvscope::engine {
 RotationTable::RotationTable(std::vector<double> inverse_frequencies, double factor, int64_t limit, at::Device place)
     : inverse_frequencies_(std::move(inverse_frequencies)), factor_(factor), limit_(limit), place_(place) {}
 
-Rotation RotationTable::there(Rotation rotation) const {
+Rotation RotationTable::there(const Rotation& rotation) const {
     return {rotation.cosines.to(place_), rotation.sines.to(place_)};
 }
 

@@ -32,7 +32,7 @@ class RotationTable {
 
  private:
     [[nodiscard]] Rotation computed(std::span<const int64_t> positions) const;
-    [[nodiscard]] Rotation there(Rotation rotation) const;
+    [[nodiscard]] Rotation there(const Rotation& rotation) const;
     [[nodiscard]] Rotation grow(int64_t n) const;
 
     std::vector<double> inverse_frequencies_;

@@ -42,7 +42,7 @@ bool is_assigned(uint32_t c) {
 }
 
 std::string name_of(uint32_t c) {
-    const std::string number = fmt::format("U+{:04X}", c);
+    std::string number = fmt::format("U+{:04X}", c);
     if (is_emoji(c)) return fmt::format("emoji ({})", number);
     const GUnicodeScript script = g_unichar_get_script(c);
     for (const Known& known : known_scripts)

@@ -19,7 +19,7 @@ constexpr float thinnest_pattern = 5;  // minimum width of a bar with a pattern,
 std::vector<ImVec2> corners_of(Marker marker, ImVec2 at, float r) {
     std::vector<ImVec2> corners;
     for (const auto& [across, down] : analysis::marker_corners(marker))
-        corners.push_back({at.x + r * static_cast<float>(across), at.y + r * static_cast<float>(down)});
+        corners.emplace_back(at.x + r * static_cast<float>(across), at.y + r * static_cast<float>(down));
     return corners;
 }
 

@@ -62,7 +62,7 @@ const analysis::CurveChoice& LiveCurves::choice_of(const Session& session, const
         fmt::format("{} {} {} {}", document.runs_stamp(of.prompt), of.prompt, over, fmt::join(shown, " "));
     if (stamp == choice_stamp_) return choice_;
     choice_stamp_ = stamp;
-    const auto reader = document.reader();
+    const auto& reader = document.reader();
     const int64_t n_tokens = reader->prompt(of.prompt).visible_tokens();
     return choice_ = analysis::group_runs_into_curves(reader->runs(of.prompt), shown, n_tokens, over);
 }

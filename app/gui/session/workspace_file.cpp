@@ -4,13 +4,13 @@
 #include <archive_entry.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <locale.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <clocale>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -74,7 +74,7 @@ void check(int code, archive* a, const fs::path& path, const char* doing) {
 
 class Writer {
  public:
-    explicit Writer(const fs::path& path) : path_(path), archive_(archive_write_new()) {
+    explicit Writer(fs::path path) : path_(std::move(path)), archive_(archive_write_new()) {
         check(archive_write_set_format_zip(archive_.get()), archive_.get(), path_, "writing");
         check(archive_write_set_options(archive_.get(), "compression=store"), archive_.get(), path_, "writing");
         check(archive_write_open_filename(archive_.get(), path_.c_str()), archive_.get(), path_, "opening");

@@ -86,7 +86,7 @@ int FileDialog::step_through(ImGuiInputTextCallbackData* data) {
 
 std::string FileDialog::objection_to(const fs::path& path) const {
     try {
-        const std::string objection = question_.objection ? question_.objection(path) : "";
+        std::string objection = question_.objection ? question_.objection(path) : "";
         if (!objection.empty()) return objection;
     } catch (const std::exception& failure) {
         return failure.what();
