@@ -364,7 +364,7 @@ TEST_CASE("difference: A minus B in the order in which they are named") {
     const Figure by_class = made(sample.reader(), "difference", options);
     const Categories& classes = layer_of<Categories>(by_class, 0);
     for (uint32_t token = 0; token < 48; ++token) {
-        const bool a = in_a.count(token) > 0, b = in_b.count(token) > 0;
+        const bool a = in_a.contains(token), b = in_b.contains(token);
         const uint8_t expected = a && b ? 0 : a ? 1 : b ? 2 : Categories::none;
         CHECK(classes.ids[token] == expected);
     }

@@ -25,7 +25,9 @@ void check_within(const std::vector<float>& found, const std::vector<float>& exp
 TEST_CASE("runs in bf16 equal the reference's") {
     const bool rounds_attention = kernels::simd_level() >= kernels::SimdLevel::avx512_bf16;
     const auto models = golden("engine/bf16_runs.json")["models"];
-    for (const auto& [name, expected] : models.items()) {
+    for (const auto& item : models.items()) {
+        const std::string& name = item.key();
+        const nlohmann::json& expected = item.value();
         CAPTURE(name);
         engine::SilentProgress progress;
         const auto model =

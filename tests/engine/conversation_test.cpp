@@ -165,5 +165,5 @@ TEST_CASE("a question that cannot be asked is refused") {
     auto& conversation = *finished.caches[1];
     CHECK_THROWS_AS(ask(conversation, " \n"), std::invalid_argument);
     CHECK_THROWS_AS(ask(conversation, std::string(600, 'x') + context), std::invalid_argument);
-    CHECK(ask(conversation, first_question).ids.size() > 0);
+    CHECK_FALSE(ask(conversation, first_question).ids.empty());
 }

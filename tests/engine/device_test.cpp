@@ -28,7 +28,7 @@ TEST_CASE("devices have names, and other names are refused") {
     CHECK(engine::open_device_for_model("cpu", model, "auto", progress).is_processor());
     CHECK_THROWS_AS(engine::open_device_for_model("gpu", model, "auto", progress), engine::UsageError);
     CHECK(engine::devices().front().name == "cpu");
-    CHECK(engine::device_text({}) == "");
+    CHECK(engine::device_text({}).empty());
     if (kernels::cuda::available()) return;
     CHECK(engine::devices().size() == 1);
     CHECK(engine::open_device_for_model("auto", model, "auto", progress).is_processor());

@@ -35,7 +35,7 @@ TEST_CASE("EchoKV's hybrid has the reference's output, channels and bytes", "[ec
     const auto check_bytes = [&](const trace::RunRecord& record, const nlohmann::json& one) {
         const int local = one["local_dims"];
         const auto rebuilt = one["rebuilt_layers"].get<std::vector<size_t>>();
-        const auto channels = one["kept_channels"];
+        const auto& channels = one["kept_channels"];
         for (size_t layer = 0; layer < record.cache_bytes.size(); ++layer) {
             const bool is_rebuilt = std::count(rebuilt.begin(), rebuilt.end(), layer) > 0;
             size_t named = is_rebuilt ? static_cast<size_t>(local % head_dim) : 0;  // first channel of the values

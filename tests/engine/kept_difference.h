@@ -67,7 +67,7 @@ struct Difference {
                                           std::back_inserter(either));
             difference.entries += expected.size();
             difference.differing += either.size();
-            for (const uint32_t p : either) difference.unexplained += near.count(p) == 0;
+            for (const uint32_t p : either) difference.unexplained += !near.contains(p);
         }
     }
     return difference;

@@ -323,7 +323,7 @@ TEST_CASE("an impossible change of the pass fails only its run, with a reason") 
     const auto reader =
         run_experiment(folder, "t.h5", model, {prompt_of_ids(some_ids(model, 100))}, plans, options_of(4));
     for (size_t i = 0; i < std::size(cases); ++i) {
-        const auto run = reader.run(0, static_cast<int>(i) + 1);
+        const auto& run = reader.run(0, static_cast<int>(i) + 1);
         CAPTURE(run.label, run.message);
         CHECK(run.status == "failed");
         for (const auto& part : cases[i].says) CHECK(run.message.find(part) != std::string::npos);

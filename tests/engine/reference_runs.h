@@ -29,9 +29,9 @@ inline void check_all_near(const std::vector<float>& found, const std::vector<fl
 /// A run of a reference case.
 struct ReferenceRun {
     const trace::Reader& reader;
-    int run;
+    int run = 0;
     const RunPlan& plan;
-    size_t n_tokens;
+    size_t n_tokens = 0;
     trace::RunRecord record;
     const nlohmann::json& reference;
 };

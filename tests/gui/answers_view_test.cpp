@@ -111,7 +111,7 @@ TEST_CASE("answers without spaces wrap within their cells") {
         if (!is_in_cell) outside.push_back(glyph);
     }
     CHECK(lines.size() > 2);
-    CHECK(outside.size() == 0);
+    CHECK(outside.empty());
 }
 
 }  // namespace kvscope::gui::testing

@@ -323,8 +323,8 @@ TEST_CASE("every figure view shows the sample trace without an error") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "sample.h5");
-    const auto view = GENERATE("coverage", "budgets", "merging", "reconstruction", "channels", "spectrum",
-                               "query_similarity", "head_divergence", "cost", "scatter", "report");
+    const auto* const view = GENERATE("coverage", "budgets", "merging", "reconstruction", "channels", "spectrum",
+                                      "query_similarity", "head_divergence", "cost", "scatter", "report");
     CAPTURE(view);
     AppOptions options;
     options.traces = {folder / "sample.h5"};
@@ -373,8 +373,9 @@ TEST_CASE("the view Spectrum shows every source, and the mouse finds layers and 
                 plot = window->InnerRect;
         constexpr int n_columns = 40, n_rows = 16;
         for (int i = 0; i < n_columns * n_rows && !found; ++i) {
-            c.MouseMoveToPos({plot.Min.x + (static_cast<float>(i % n_columns) + 0.4f) / n_columns * plot.GetWidth(),
-                              plot.Min.y + (static_cast<float>(i / n_columns) + 0.4f) / n_rows * plot.GetHeight()});
+            const int column = i % n_columns, row = i / n_columns;
+            c.MouseMoveToPos({plot.Min.x + (static_cast<float>(column) + 0.4f) / n_columns * plot.GetWidth(),
+                              plot.Min.y + (static_cast<float>(row) + 0.4f) / n_rows * plot.GetHeight()});
             c.Yield();
             found = driven.session().hover().layer >= 0;
         }

@@ -223,7 +223,7 @@ TEST_CASE("a requested view replaces the start cards, even without a trace") {
     if (!find_view_kind(options.view)) KVSCOPE_SKIP("built without the engine");
     DrivenApp driven(options);
     driven.settle();
-    CHECK(is_in_front(driven.app(), options.view.c_str()));
+    CHECK(is_in_front(driven.app(), options.view));
     bool is_drawn = false;
     driven.drive([&](ImGuiTestContext& c) {
         const auto* window = c.WindowInfo(fmt::format("//{}-1", options.view).c_str()).Window;
@@ -439,7 +439,7 @@ TEST_CASE("answers side by side need no horizontal scrolling") {
     driven.app().set_scale(2);
     driven.settle();
     const auto& windows = ImGui::GetCurrentContext()->Windows;
-    const auto outputs = std::find_if(windows.begin(), windows.end(), [](const ImGuiWindow* window) {
+    const auto* const outputs = std::find_if(windows.begin(), windows.end(), [](const ImGuiWindow* window) {
         return window->WasActive && std::string_view(window->Name).find("/outputs_") != std::string_view::npos;
     });
     REQUIRE(outputs != windows.end());

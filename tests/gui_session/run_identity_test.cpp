@@ -42,7 +42,7 @@ struct GrowingTrace {
     std::filesystem::path path = folder / "growing.h5";
     Tasks tasks{[] {}};
     Session session{tasks};
-    Document* document;
+    Document* document = nullptr;
 
     GrowingTrace() {
         write_runs(path, 4);

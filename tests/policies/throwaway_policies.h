@@ -398,7 +398,8 @@ class DropsLeastAttended : public KeepFirst {
 };
 
 template <class Made>
-[[nodiscard]] Definition definition(const char* name, std::vector<Parameter> parameters = {}) {
+// NOLINTNEXTLINE(performance-unnecessary-value-param): moved
+Definition definition(const char* name, std::vector<Parameter> parameters = {}) {
     return {.name = name,
             .title = name,
             .paper = "",
