@@ -76,6 +76,7 @@ if(KVSCOPE_ENGINE)
     target_compile_definitions(kvscope_torch INTERFACE AT_PER_OPERATOR_HEADERS)
     if(Torch_FOUND)
         target_link_libraries(kvscope_torch INTERFACE torch_cpu c10)
+        add_custom_target(kvscope_libtorch)  # nothing to fetch
     else()
         set(KVSCOPE_TORCH ${KVSCOPE_PLACE_libtorch})
         foreach(name c10 torch_cpu)

@@ -24,6 +24,7 @@ class Lifetime {
  public:
     Lifetime() = default;
     Lifetime(const Lifetime& /*other*/) {}
+    // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): copies nothing
     Lifetime& operator=(const Lifetime& /*other*/) { return *this; }
     ~Lifetime() = default;
 
