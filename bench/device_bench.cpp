@@ -47,7 +47,7 @@ std::unique_ptr<kernels::DeviceArray> numbers(const kernels::Backend& backend, i
 double seconds_of(const kernels::Backend& backend, const kernels::DeviceArray& touched,
                   const std::function<void()>& work) {
     const auto finished = [&] {
-        char byte;
+        char byte = 0;
         backend.download(&byte, touched.data(), 1);  // waits for all earlier calls
     };
     const auto time = [&](int calls) {

@@ -254,6 +254,7 @@ at::Tensor RunCache::keys_on_processor(int layer, int row, int64_t n) const {
     const int64_t d = model_->config().head_dim;
     const auto options = at::TensorOptions().dtype(model_->scalar_type());
     if (model_->device().is_processor() && scratch.empty())
+        // NOLINTNEXTLINE(*-const-cast): from_blob() takes no pointers to const
         return at::from_blob(const_cast<void*>(seen.keys), {n, d}, options);
     at::Tensor keys = at::empty({n, d}, options);
     model_->backend().download(keys.data_ptr(), seen.keys, keys.nbytes());

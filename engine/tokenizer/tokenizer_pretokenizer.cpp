@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "engine/files/utf8.h"
@@ -51,13 +52,13 @@ std::vector<Span> arrange(const std::vector<Span>& spans, Behavior behavior) {
             }
             return out;
         case Behavior::merged_with_next:
-            for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
-                if (span->matched && !previous && !out.empty()) {
-                    out.back().begin = span->begin;
+            for (const auto& span : std::views::reverse(spans)) {
+                if (span.matched && !previous && !out.empty()) {
+                    out.back().begin = span.begin;
                 } else {
-                    out.push_back(*span);
+                    out.push_back(span);
                 }
-                previous = span->matched;
+                previous = span.matched;
             }
             std::reverse(out.begin(), out.end());
             return out;
