@@ -6,18 +6,29 @@
 #include <stdexcept>
 #include <string>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace kvscope::kernels {
 
 namespace {
 
 constexpr std::array simd_levels = {SimdLevel::generic, SimdLevel::avx2, SimdLevel::avx512, SimdLevel::avx512_bf16};
 
+#if defined(__x86_64__)
+/// clang 14's __builtin_cpu_supports does not know F16C.
+bool has_f16c() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 SimdLevel detect() {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     // __builtin_cpu_supports also checks that the operating system saves the wide registers.
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
-        return SimdLevel::generic;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c()) return SimdLevel::generic;
     const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     if (!avx512) return SimdLevel::avx2;
