@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
-#include <ranges>
 #include <utility>
 
 #include "engine/files/utf8.h"
@@ -52,13 +51,13 @@ std::vector<Span> arrange(const std::vector<Span>& spans, Behavior behavior) {
             }
             return out;
         case Behavior::merged_with_next:
-            for (const auto& span : std::views::reverse(spans)) {
-                if (span.matched && !previous && !out.empty()) {
-                    out.back().begin = span.begin;
+            for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
+                if (span->matched && !previous && !out.empty()) {
+                    out.back().begin = span->begin;
                 } else {
-                    out.push_back(span);
+                    out.push_back(*span);
                 }
-                previous = span.matched;
+                previous = span->matched;
             }
             std::reverse(out.begin(), out.end());
             return out;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cfloat>
-#include <ranges>
 
 namespace kvscope::gui {
 namespace {
@@ -69,7 +68,7 @@ void Notices::draw(const Theme& theme) {
     const double now = ImGui::GetTime();
     std::erase_if(shown_, [&](const Notice& shown) { return shown.until < now; });
     std::vector<Notice*> order;
-    for (Notice& shown : std::views::reverse(shown_)) order.push_back(&shown);
+    for (auto it = shown_.rbegin(); it != shown_.rend(); ++it) order.push_back(&*it);
     std::stable_partition(order.begin(), order.end(), [](const Notice* notice) { return notice->is_error; });
     const std::vector<Notice*> waiting(order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), most_shown)),
                                        order.end());

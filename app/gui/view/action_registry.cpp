@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <ranges>
 #include <utility>
 
 #include "app/gui/view/text_field.h"
@@ -182,7 +181,7 @@ void Actions::draw_palette() {
         if (add_for_search && !search_.empty()) add_for_search(search_, before_, behind_);
     }
     std::vector<Match> found = matches(actions_, extra_, search_);
-    for (const Action& action : std::views::reverse(before_)) found.insert(found.begin(), {&action, 0});
+    for (auto action = before_.rbegin(); action != before_.rend(); ++action) found.insert(found.begin(), {&*action, 0});
     for (const Action& action : behind_) found.push_back({&action, 0});
     const int n = static_cast<int>(found.size());
     if (ImGui::IsKeyPressed(ImGuiKey_DownArrow)) ++chosen_;
