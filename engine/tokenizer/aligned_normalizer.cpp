@@ -97,7 +97,7 @@ class BertNormalizer final : public AlignedNormalizer {
         return out;
     }
 
-    static AlignedText in_lower_case(AlignedText text) {
+    static AlignedText in_lower_case(const AlignedText& text) {
         AlignedText out;
         out.reserve(text.size());
         for (const AlignedCharacter& c : text) {

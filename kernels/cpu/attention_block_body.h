@@ -322,7 +322,7 @@ struct AttentionBlockBody {
 
     [[nodiscard]] static Visible visible(const State& state, int64_t g, int64_t panel) {
         const AttentionBlock& block = state.block;
-        Visible result;
+        Visible result;  // NOLINT(*-member-init): filled below
         const int64_t last = state.last_query(g);
         result.free_begin = first_visible_key(block, last) - panel;
         result.free_end = block.q_position + state.first_query(g) + 1 - panel;

@@ -38,7 +38,7 @@ struct Bf16Rows {
     };
     static constexpr int step_elements = 2 * Simd::lanes;
     [[nodiscard]] static operand load(const T* p) {
-        operand x;
+        operand x;  // NOLINT(*-member-init): filled below
         Simd::load_bf16_halves(p, x.even, x.odd);
         return x;
     }

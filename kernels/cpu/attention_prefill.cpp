@@ -79,7 +79,7 @@ AttentionBlock attention_block_of(const Task& task) {
     block.k = at(problem.k, task.kv_head * problem.kv_head_stride);
     if (problem.out != nullptr) block.v = at(problem.v, task.kv_head * problem.kv_head_stride);
     block.cardinality = problem.cardinality;
-    if (problem.out != nullptr)
+    if (problem.out != nullptr)  // NOLINTNEXTLINE(*-const-cast): at() adds the const
         block.out = const_cast<char*>(at(problem.out, task.first_query * problem.out_token_stride + head));
     block.out_token_stride = problem.out_token_stride;
     block.out_head_stride = problem.head_dim;

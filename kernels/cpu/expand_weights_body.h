@@ -247,7 +247,7 @@ struct ExpandWeightsBody {
     static_assert(sizeof(bytes) == 16 * Simd::byte_copies && sizeof(words) == sizeof(bytes));
 
     [[nodiscard]] static float half_at(const uint8_t* p) {
-        uint16_t bits;
+        uint16_t bits = 0;
         std::memcpy(&bits, p, sizeof bits);
         return Simd::from_half(bits);
     }
@@ -492,7 +492,7 @@ struct ExpandWeightsBody {
     static void groups(const uint8_t* row, int64_t begin, int64_t count, T* out) {
         for (int64_t done = 0; done < count; done += most_together) {
             const uint8_t* const rows[1] = {row};
-            Stretch<F, 1> stretch;
+            Stretch<F, 1> stretch;  // NOLINT(*-member-init): filled below
             stretch.read(rows, begin + done, count - done < most_together ? count - done : most_together);
             stretch.over_groups_of(0, prefetch_bytes,
                                    [&](int64_t i, const Group<F>& group) { decode_group(group, out + done + i); });
@@ -502,7 +502,7 @@ struct ExpandWeightsBody {
     template <class F, class T>
     static void four_rows(const uint8_t* const (&rows)[4], int64_t begin, int64_t count, size_t ahead, T* out,
                           int64_t stride) {
-        Stretch<F, 4> stretch;
+        Stretch<F, 4> stretch;  // NOLINT(*-member-init): filled below
         stretch.read(rows, begin, count);
         if constexpr (sizeof(T) == sizeof(bf16) && has_pairs) {
             stretch.over_groups(ahead, [&](int64_t i, const auto& groups) {

@@ -25,7 +25,7 @@ size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 struct Share {
     const Linear& problem;
     const LinearKernel& kernel;
-    int64_t first, n_rows;
+    int64_t first = 0, n_rows = 0;
     WeightFormat format = problem.format.value_or(weight_format_of(problem.dtype));
     bool is_stored = format != weight_format_of(problem.dtype);
     bool by_panel = n_rows > (is_stored ? kernel.stored_up_to : kernel.direct_up_to);

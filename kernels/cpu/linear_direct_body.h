@@ -55,7 +55,7 @@ struct LinearDirect {
         const int64_t length = piece_elements(task, count);
         for (int64_t stretch = 0; stretch < task.n_outputs; stretch += Tile::stretch_outputs) {
             alignas(64) float waiting[has_pieces ? Tile::stretch_outputs * most_rows_of_piece * Simd::lanes : 1];
-            Piece piece;
+            Piece piece;  // NOLINT(*-member-init): filled below
             piece.output = stretch;
             piece.end =
                 stretch + Tile::stretch_outputs < task.n_outputs ? stretch + Tile::stretch_outputs : task.n_outputs;

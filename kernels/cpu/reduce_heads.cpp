@@ -19,7 +19,7 @@ constexpr int64_t columns_of_item = 1 << 13;  ///< columns per work item
 template <class Out>
 KVSCOPE_INLINE void block_body(HeadReduction kind, const float* rows, int64_t in_stride, int64_t group, int64_t n,
                                float factor, Out* out) {
-    std::array<double, block_columns> values;
+    std::array<double, block_columns> values;  // NOLINT(*-member-init): filled below
     for (int64_t j = 0; j < n; ++j) values[j] = rows[j] * factor;
     for (int64_t h = 1; h < group; ++h) {
         const float* row = rows + h * in_stride;

@@ -17,10 +17,10 @@ namespace {
 template <class Score>
 int64_t first_nan(const Score* values, int64_t n) {
     bool any = false;
-    for (int64_t i = 0; i < n; ++i) any |= values[i] != values[i];
+    for (int64_t i = 0; i < n; ++i) any |= values[i] != values[i];  // NOLINT(misc-redundant-expression): true for NaN
     if (!any) return -1;
     int64_t i = 0;
-    while (values[i] == values[i]) ++i;
+    while (values[i] == values[i]) ++i;  // NOLINT(misc-redundant-expression): false for NaN
     return i;
 }
 

@@ -29,7 +29,8 @@ struct Place {
 /// Returns a key that ascends as scores descend. NaN has the highest key.
 template <class Score>
 KeyOf<Score> descending_key(Score score) {
-    return score == score ? static_cast<KeyOf<Score>>(~sort_key_of_score(score)) : ~KeyOf<Score>{0};
+    const bool is_number = score == score;  // NOLINT(misc-redundant-expression): false for NaN
+    return is_number ? static_cast<KeyOf<Score>>(~sort_key_of_score(score)) : ~KeyOf<Score>{0};
 }
 
 template <class Key>
@@ -70,7 +71,7 @@ SortedScores<Score>::SortedScores(const Score* scores, int64_t n_rows, int64_t n
         int64_t n_numbers = 0;
         for (int64_t i = 0; i < n; ++i) {
             places[static_cast<size_t>(i)] = {descending_key(of_row[i]), static_cast<uint32_t>(i)};
-            n_numbers += of_row[i] == of_row[i];
+            n_numbers += of_row[i] == of_row[i];  // NOLINT(misc-redundant-expression): false for NaN
         }
         sort(places);
         uint32_t* to = order_.data() + row * n;

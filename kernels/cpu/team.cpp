@@ -1,10 +1,10 @@
 #include "kernels/team.h"
 
 #include <omp.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <limits>
 #include <memory>

@@ -44,7 +44,8 @@ class LookaheadPolicy : public SnapKvFamily {
 };
 
 template <class P>
-[[nodiscard]] Definition lookahead_q_cache_definition(std::string name, std::string title, std::string summary) {
+// NOLINTNEXTLINE(performance-unnecessary-value-param): moved
+Definition lookahead_q_cache_definition(std::string name, std::string title, std::string summary) {
     return {
         .name = std::move(name),
         .title = std::move(title),

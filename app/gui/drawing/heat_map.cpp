@@ -125,8 +125,8 @@ void draw_cells(GLuint picture, int width, int height, GLuint level, int rows, i
 constexpr int least_copied_pixels = 100'000;
 
 struct Copy {
-    GLuint picture;
-    int width, height;
+    GLuint picture = 0;
+    int width = 0, height = 0;
     ImVec2 min, max;
 };
 
@@ -164,6 +164,7 @@ ImU32 map_value_to_color(const MapColors& colors, float value) {
     if (std::isnan(share)) return colors.ground;  // the limits are infinite or equal
     const float at = colors.map_begin + (colors.map_end - colors.map_begin) * std::clamp(share, 0.0f, 1.0f);
     const auto table = analysis::color_table(colors.map);
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): lround() takes longer, and this runs for each cell
     const auto entry = table[static_cast<size_t>(at * static_cast<float>(table.size() - 1) + 0.5f)];
     return IM_COL32(entry.r, entry.g, entry.b, 255);
 }
