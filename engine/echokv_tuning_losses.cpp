@@ -1,7 +1,5 @@
 #include "engine/echokv_tuning_losses.h"
 
-#include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>

@@ -1,8 +1,5 @@
 #include "engine/classifier/encoder.h"
 
-#include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
-
 #include <cmath>
 #include <stdexcept>
 #include <string>

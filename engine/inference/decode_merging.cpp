@@ -1,8 +1,5 @@
 #include "engine/inference/decode_merging.h"
 
-#include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>

@@ -1,5 +1,3 @@
-#include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>

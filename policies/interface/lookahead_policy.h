@@ -45,7 +45,7 @@ class LookaheadPolicy : public SnapKvFamily {
 
 template <class P>
 // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
-Definition lookahead_q_cache_definition(std::string name, std::string title, std::string summary) {
+[[nodiscard]] Definition lookahead_q_cache_definition(std::string name, std::string title, std::string summary) {
     return {
         .name = std::move(name),
         .title = std::move(title),

@@ -399,7 +399,7 @@ class DropsLeastAttended : public KeepFirst {
 
 template <class Made>
 // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
-Definition definition(const char* name, std::vector<Parameter> parameters = {}) {
+[[nodiscard]] Definition definition(const char* name, std::vector<Parameter> parameters = {}) {
     return {.name = name,
             .title = name,
             .paper = "",
