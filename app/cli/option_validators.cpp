@@ -18,6 +18,8 @@
 namespace kvscope::cli {
 namespace {
 
+const std::string completed = "completed";  // name of the validators whose values shells complete
+
 template <class Number>
 std::optional<Number> whole_text_as(std::string_view text) {
     Number value{};
@@ -108,6 +110,25 @@ OneOf::OneOf(const std::vector<std::string>& names) : CLI::Validator("") {
                            policies::did_you_mean(text, names));
     };
     description(fmt::format("{{{}}}", fmt::join(names, ",")));
+    name(completed);
+}
+
+CLI::Option* suggest(CLI::Option* option, const std::vector<std::string>& values) {
+    if (values.empty()) return option;
+    // An inactive validator accepts every value, and the help does not print its description.
+    OneOf accepts_all(values);
+    accepts_all.active(false);
+    return option->check(accepts_all);
+}
+
+std::vector<std::string> suggested_values(CLI::Option& option) {
+    try {
+        const CLI::Validator& names = *option.get_validator(completed);
+        const std::string in_braces = names.active(true).get_description();
+        return CLI::detail::split(in_braces.substr(1, in_braces.size() - 2), ',');
+    } catch (const CLI::OptionNotFound&) {
+        return {};
+    }
 }
 
 WholeNumber::WholeNumber(int64_t low, int64_t high) : CLI::Validator("") {

@@ -9,9 +9,23 @@
 namespace kvscope::cli {
 
 /// Accepts one of several names, with '_' or '-'. For an unknown name, suggests the nearest one. For Option::transform.
+/// Shells complete the names.
 struct OneOf : CLI::Validator {
     explicit OneOf(const std::vector<std::string>& names);
 };
+
+/// Makes shells complete these values of an option that also accepts other values.
+CLI::Option* suggest(CLI::Option* option, const std::vector<std::string>& values);
+
+/// Returns the values of OneOf or suggest(), or nothing.
+std::vector<std::string> suggested_values(CLI::Option& option);
+
+template <class Definition>
+std::vector<std::string> defined_names(const std::vector<Definition>& definitions) {
+    std::vector<std::string> names;
+    for (const Definition& definition : definitions) names.push_back(definition.name);
+    return names;
+}
 
 struct WholeNumber : CLI::Validator {
     explicit WholeNumber(int64_t low, int64_t high = std::numeric_limits<int64_t>::max());

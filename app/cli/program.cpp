@@ -12,6 +12,8 @@
 
 #include "app/cli/arguments.h"
 #include "app/cli/command.h"
+#include "app/cli/completion.h"
+#include "app/cli/man_page.h"
 #include "app/cli/option_validators.h"
 #include "app/cli/stop_signal.h"
 #include "app/cli/terminal.h"
@@ -68,6 +70,11 @@ int answer(const CLI::App& app, const CLI::ParseError& error) {
 int run_program(int argc, char** argv) {
     CLI::App app("Shows what KV-cache compression does inside a language model.", "kvscope");
     app.set_version_flag("--version", version_text);
+    std::string shell;
+    bool is_manual = false;
+    auto* completion = app.add_option("--completion", shell, "Print a script with which a shell completes arguments");
+    completion->transform(OneOf(shells_with_completion()))->type_name("SHELL");
+    app.add_flag("--man", is_manual, "Print the manual page, as in `kvscope --man | man -l -`");
     app.require_subcommand(0, 1);
     app.get_formatter()->column_width(34);
 
@@ -87,6 +94,7 @@ int run_program(int argc, char** argv) {
         });
         if (command.by_default) by_default = &command;
     }
+    add_value_checks_to_options(app);
 
     auto arguments = arguments_in_canonical_form({argv + 1, argv + argc});
     if (arguments.empty()) {
@@ -110,6 +118,8 @@ int run_program(int argc, char** argv) {
         } catch (const CLI::ParseError& error) {
             return answer(app, error);
         }
+        if (!shell.empty()) print_data(completion_script(app, shell));
+        if (is_manual) print_data(man_page(app));
         return 0;
     });
     if (parsed != 0) return parsed;

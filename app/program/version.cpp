@@ -4,5 +4,6 @@ namespace kvscope::program {
 
 const char* version() { return KVSCOPE_VERSION; }
 const char* commit() { return "commit " KVSCOPE_COMMIT; }
+const char* commit_date() { return KVSCOPE_COMMIT_DATE; }
 
 }  // namespace kvscope::program

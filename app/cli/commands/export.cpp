@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <system_error>
 #include <type_traits>
 
@@ -376,8 +377,9 @@ void rank(const Arguments& arguments) {
 }
 
 void declare_rankings(CLI::App& app, Arguments& arguments) {
-    app.add_option("--ranking", arguments.ranking.ranking,
-                   "Ranking to export, as listed below; printed as a table unless -o is given");
+    suggest(app.add_option("--ranking", arguments.ranking.ranking,
+                           "Ranking to export, as listed below; printed as a table unless -o is given"),
+            defined_names(analysis::ranking_definitions()));
     arguments.of_rankings = {
         app.add_option("--token,--tokens", arguments.tokens, "First and last token of a ranking, as in 100-220"),
         app.add_option("--mark", arguments.ranking.options.mark, "Text whose occurrences are ranked"),
@@ -386,6 +388,16 @@ void declare_rankings(CLI::App& app, Arguments& arguments) {
             ->check(WholeNumber(1))};
     arguments.ranking.format.declare(app);
     arguments.of_rankings.push_back(app.get_option("--format")->description("Format of a ranking on standard output"));
+}
+
+/// Returns the values that any figure accepts for the option.
+std::vector<std::string> choices_in_figures(const std::string& option) {
+    std::set<std::string> choices;
+    for (const auto& definition : analysis::figure_definitions()) {
+        const auto* of_figure = analysis::find_option(definition, option);
+        if (of_figure) choices.insert(of_figure->choices.begin(), of_figure->choices.end());
+    }
+    return {choices.begin(), choices.end()};
 }
 
 /// Declares --threshold and the options of single figures. The help lists an option's meaning in each figure.
@@ -397,8 +409,9 @@ void declare_own_options(CLI::App& app, Arguments& arguments) {
     meanings[threshold].emplace_back("rankings: the threshold above which values are counted");
     for (const auto& [name, of] : meanings) {
         const auto take = [&arguments, name = name](const std::string& text) { arguments.options.own[name] = text; };
-        const auto* option =
+        auto* option =
             app.add_option_function<std::string>("--" + name, take, fmt::format("For {}", fmt::join(of, "; for ")));
+        suggest(option, choices_in_figures(name));
         if (name != threshold) arguments.of_figures.push_back(option);
     }
 }
@@ -410,15 +423,18 @@ std::function<int()> declare(CLI::App& app) {
            "Trace, or .part folder of an unfinished trace; several traces are drawn in one figure with the same scale")
         ->required()
         ->type_name("TRACE.h5");
-    app.add_option("--figure", arguments->figures,
-                   "Figure to export, as listed below; repeatable; `all` for every figure that the trace supports")
-        ->delimiter(',')
-        ->allow_extra_args(false);
+    std::vector<std::string> figures = defined_names(analysis::figure_definitions());
+    figures.emplace_back(all_figures);
+    auto* figure =
+        app.add_option("--figure", arguments->figures,
+                       "Figure to export, as listed below; repeatable; `all` for every figure that the trace supports");
+    suggest(figure->delimiter(',')->allow_extra_args(false), figures);
     declare_rankings(app, *arguments);
     app.add_option(
-        "-o,--output", arguments->output,
-        "Output file; the extension sets the format: pdf, svg, png, csv, md, tex, json, jsonl. Several figures, and "
-        "several pages as svg or png, are written to separate files, such as demo-jsd.pdf for demo.pdf");
+           "-o,--output", arguments->output,
+           "Output file; the extension sets the format: pdf, svg, png, csv, md, tex, json, jsonl. Several figures, and "
+           "several pages as svg or png, are written to separate files, such as demo-jsd.pdf for demo.pdf")
+        ->type_name("FILE");
     arguments->prompt =
         app.add_option("--prompt", arguments->options.prompt, "Prompt number, from 0")->capture_default_str();
     app.add_option("--run,--runs", arguments->runs, "Run, by label, policy or number; repeatable")
@@ -429,12 +445,14 @@ std::function<int()> declare(CLI::App& app) {
         ->allow_extra_args(false);
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
     const auto* heads = app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
-    const auto* columns = app.add_option("--column,--columns", arguments->options.columns,
-                                         "Columns of the table of runs for the x and y axes; repeatable")
-                              ->delimiter(',')
-                              ->allow_extra_args(false);
-    const auto* source =
+    auto* columns = app.add_option("--column,--columns", arguments->options.columns,
+                                   "Columns of the table of runs for the x and y axes; repeatable")
+                        ->delimiter(',')
+                        ->allow_extra_args(false);
+    auto* source =
         app.add_option("--source", arguments->options.source, "Measure to show, for figures with several measures");
+    suggest(columns, choices_in_figures("columns"));
+    suggest(source, choices_in_figures("source"));
     const auto* difference =
         app.add_flag("--difference", arguments->difference,
                      "Subtract the second trace from the first, or the second --run from the first");

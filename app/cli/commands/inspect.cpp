@@ -61,23 +61,23 @@ std::function<int()> declare(CLI::App& app) {
     const auto whole_text = std::make_shared<bool>(false);
     app.add_option("file", *path,
                    "Trace, .part folder, model (file, folder, or id in the local hub cache), or file of EchoKV maps")
+        ->type_name("FILE")
         ->required();
     const auto* whole_text_flag =
         app.add_flag("--prompt-text", *whole_text, "Print the exact text of the prompts and their templates");
     auto* commands_flag =
         app.add_flag("--commands", *as_commands, "Print only the commands that reproduce each run's kept entries");
     app.add_option("-m,--model", *model, "Model for the printed commands (default: the installed model)")
+        ->type_name("MODEL")
         ->needs(commands_flag);
     const auto memory = std::make_shared<MemoryColumns>();
     auto* memory_at = app.add_option("--memory-at", memory->n_tokens,
                                      "Text length in tokens, for which columns show the bytes of each cache and how "
                                      "many times smaller the cache is than the full cache")
                           ->check(CLI::Range(int64_t{1}, analysis::most_tokens_at));
-    std::vector<std::string> models;
-    for (const auto& shape : analysis::known_cache_shapes()) models.push_back(shape.name);
     app.add_option("--memory-model", memory->model,
                    "Model whose cache --memory-at describes, with 16-bit numbers (default: the trace's model)")
-        ->transform(OneOf(models))
+        ->transform(OneOf(defined_names(analysis::known_cache_shapes())))
         ->needs(memory_at);
     app.add_flag("--budgets-grow", memory->budgets_grow,
                  "Let budgets in entries grow in proportion to the text length of --memory-at")

@@ -86,8 +86,8 @@ class ModelSearch {
 std::function<int()> declare(CLI::App& app) {
     const auto folders = std::make_shared<std::vector<fs::path>>();
     const auto format = std::make_shared<OutputFormat>();
-    app.add_option("folders", *folders,
-                   "Folders to search for GGUF files and model directories, with their subfolders");
+    app.add_option("folders", *folders, "Folders to search for GGUF files and model directories, with their subfolders")
+        ->type_name("FOLDER");
     format->declare(app);
     return [folders, format] {
         using analysis::ColumnType;

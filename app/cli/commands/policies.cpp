@@ -2,6 +2,7 @@
 #include <string>
 
 #include "app/cli/command.h"
+#include "app/cli/option_validators.h"
 #include "app/cli/table_format_option.h"
 #include "policies/interface/describe.h"
 #include "policies/interface/registry.h"
@@ -40,7 +41,8 @@ analysis::Table parameters_of(const policies::Definition& definition) {
 std::function<int()> declare(CLI::App& app) {
     const auto name = std::make_shared<std::string>();
     const auto format = std::make_shared<OutputFormat>();
-    app.add_option("policy", *name, "Policy to describe, with its parameters (default: list all policies)");
+    suggest(app.add_option("policy", *name, "Policy to describe, with its parameters (default: list all policies)"),
+            defined_names(policies::definitions()));
     format->declare(app);
     return [name, format] {
         if (!name->empty()) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/cli/option_validators.h"
+#include "policies/interface/registry.h"
 
 namespace kvscope::cli {
 namespace {
@@ -77,9 +78,10 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
 }
 
 void declare_policy_and_budget_options(CLI::App& app, program::RunJob& job) {
-    app.add_option("--policy", job.policies,
-                   "Policy with parameters, as in aperturekv:lambda=0,window=8, or a list as in snapkv,h2o; repeatable")
-        ->type_name("NAME[:K=V,…]");
+    auto* policy = app.add_option(
+        "--policy", job.policies,
+        "Policy with parameters, as in aperturekv:lambda=0,window=8, or a list as in snapkv,h2o; repeatable");
+    suggest(policy->type_name("NAME[:K=V,…]"), defined_names(policies::definitions()));
     app.add_option(
            "--budget", job.budgets,
            "Budget per KV head and layer: numbers of entries (64,128 or 64-512*2) or shares kept (0.2, 20%); a share "

@@ -11,9 +11,11 @@ namespace kvscope::cli {
 
 CLI::Option* ModelOptions::declare_model(CLI::App& app, As model) {
     const char* names[] = {"-m,--model", "model", "model,-m,--model"};
-    return app.add_option(
-        names[static_cast<int>(model)], model_,
-        "GGUF file, Hugging Face directory, or id of a model in the local hub cache (default: the installed model)");
+    return app
+        .add_option(
+            names[static_cast<int>(model)], model_,
+            "GGUF file, Hugging Face directory, or id of a model in the local hub cache (default: the installed model)")
+        ->type_name("MODEL");
 }
 
 CLI::Option* ModelOptions::declare_dtype(CLI::App& app) {
@@ -21,7 +23,7 @@ CLI::Option* ModelOptions::declare_dtype(CLI::App& app) {
 }
 
 CLI::Option* ModelOptions::declare_device(CLI::App& app) {
-    return declare_run_option(app, &engine::RunOptions::device, device_);
+    return suggest(declare_run_option(app, &engine::RunOptions::device, device_), {"auto", "cpu", "cuda"});
 }
 
 CLI::Option* ModelOptions::declare_threads(CLI::App& app) {

@@ -10,7 +10,9 @@ namespace {
 std::function<int()> declare(CLI::App& app) {
     const auto folder = std::make_shared<std::filesystem::path>("kvscope-demo");
     const auto force = std::make_shared<bool>(false);
-    app.add_option("folder", *folder, "Folder for the trace and the figures")->capture_default_str();
+    app.add_option("folder", *folder, "Folder for the trace and the figures")
+        ->type_name("FOLDER")
+        ->capture_default_str();
     app.add_flag("--force", *force, "Replace a trace made with other settings");
     return [folder, force] { return run_demo_in_terminal(*folder, *force); };
 }

@@ -127,26 +127,27 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--mark", arguments->app.mark, "Text to outline in every view");
     app.add_option("--select", arguments->app.select,
                    "Initial selection, as in token=964,layer=21,run=snapkv @ 256; also head=1, token=3-9, step=5");
-    app.add_option("--layout", arguments->app.layout,
-                   "Layout: explore, compare, report, or a layout saved in the app (default: the last one)")
-        ->transform(CLI::Validator(
-            [](std::string& name) {
-                std::vector<std::string> names = gui::App::layout_names();
-                for (const auto& [saved, layout] : gui::load_settings(gui::settings_file()).layouts)
-                    names.push_back(saved);
-                return OneOf(names)(name);
-            },
-            ""));
-    std::vector<std::string> views;
-    for (const gui::ViewKind& kind : gui::view_kinds()) views.push_back(kind.name);
+    auto* layout =
+        app.add_option("--layout", arguments->app.layout,
+                       "Layout: explore, compare, report, or a layout saved in the app (default: the last one)")
+            ->transform(CLI::Validator(
+                [](std::string& name) {
+                    std::vector<std::string> names = gui::App::layout_names();
+                    for (const auto& [saved, layout] : gui::load_settings(gui::settings_file()).layouts)
+                        names.push_back(saved);
+                    return OneOf(names)(name);
+                },
+                ""));
+    suggest(layout, gui::App::layout_names());
     app.add_option("--view", arguments->app.view, "Name of the only view to open")
-        ->transform(OneOf(views))
+        ->transform(OneOf(defined_names(gui::view_kinds())))
         ->excludes("--layout");
     app.add_option("--size", arguments->size, "Size of the app's window, as in 1600x1000");
     app.add_flag("--light", arguments->light, "Use the light theme");
     app.add_option("--ui-scale", arguments->ui_scale, "Text scale (default: 1)")->check(CLI::Range(0.5, 4.0));
     app.add_option("--screenshot", arguments->screenshot,
                    "PNG file for a picture of the app's window, after which the app closes")
+        ->type_name("FILE.png")
         ->check(NewFile())
         ->check(CLI::Validator(
             [](std::string& name) -> std::string {

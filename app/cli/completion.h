@@ -1,0 +1,14 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace kvscope::cli {
+
+const std::vector<std::string>& shells_with_completion();
+
+/// Returns a script that makes the shell complete the program's commands, their options and the values of these.
+std::string completion_script(CLI::App& program, const std::string& shell);
+
+}  // namespace kvscope::cli
