@@ -137,8 +137,8 @@ std::string bash_script(const std::vector<CompletedCommand>& commands) {
                 if (!other.name.empty()) operands.words.push_back(other.name);
         const std::string words = bash_values({flags});
         of_options += operands.are_known()
-                          ? fmt::format("        {0},*) if [[ $current == -* ]]; then {1}; else {2}; fi ;;\n", command.name,
-                                        words, bash_values(operands))
+                          ? fmt::format("        {0},*) if [[ $current == -* ]]; then {1}; else {2}; fi ;;\n",
+                                        command.name, words, bash_values(operands))
                           : fmt::format("        {},*) {} ;;\n", command.name, words);
     }
     return bash_begin + of_options + bash_end;
@@ -185,7 +185,8 @@ std::string zsh_script(const std::vector<CompletedCommand>& commands) {
             of_program = zsh_specifications(command);
             continue;
         }
-        names += " \\\n            " + shell_quoted(with_backslashes(command.name, "\\:") + ":" + with_backslashes(command.summary, "\\:"));
+        names += " \\\n            " +
+                 shell_quoted(with_backslashes(command.name, "\\:") + ":" + with_backslashes(command.summary, "\\:"));
         cases += fmt::format("        {})\n            _arguments -s -S{}\n            ;;\n", command.name,
                              zsh_specifications(command));
     }

@@ -38,7 +38,9 @@ std::string for_roff(std::string_view text) {
 }
 
 /// Returns a line of text. "\&" keeps roff from reading a leading period or apostrophe as a command.
-std::string line(std::string_view text) { return (text.starts_with('.') || text.starts_with('\'') ? "\\&" : "") + for_roff(text) + "\n"; }
+std::string line(std::string_view text) {
+    return (text.starts_with('.') || text.starts_with('\'') ? "\\&" : "") + for_roff(text) + "\n";
+}
 
 std::string entry(const std::string& term, std::string_view meaning) { return ".TP\n" + term + "\n" + line(meaning); }
 
@@ -107,9 +109,10 @@ std::string man_page(CLI::App& program) {
     text += ".SH SYNOPSIS\n.B kvscope\n[\\fICOMMAND\\fR [\\fIARGUMENTS\\fR]]\n";
     text +=
         ".SH DESCRIPTION\n" +
-        line("kvscope reads a prompt with a language model, applies policies that compress the model's KV cache, and "
-             "records in a trace (one HDF5 file) which tokens each policy keeps and how the predictions change. "
-             "Without a command, kvscope opens the app.");
+        line(
+            "kvscope reads a prompt with a language model, applies policies that compress the model's KV cache, and "
+            "records in a trace (one HDF5 file) which tokens each policy keeps and how the predictions change. "
+            "Without a command, kvscope opens the app.");
     text += options_of(program) + ".SH COMMANDS\n";
     for (const Command& command : commands()) {
         if (command.hidden) continue;

@@ -378,7 +378,7 @@ void rank(const Arguments& arguments) {
 
 void declare_rankings(CLI::App& app, Arguments& arguments) {
     suggest(app.add_option("--ranking", arguments.ranking.ranking,
-                           "Ranking to export, as listed below; printed as a table unless -o is given"),
+                           "Ranking to export, as listed by `kvscope rankings`; printed as a table unless -o is given"),
             defined_names(analysis::ranking_definitions()));
     arguments.of_rankings = {
         app.add_option("--token,--tokens", arguments.tokens, "First and last token of a ranking, as in 100-220"),
@@ -425,9 +425,9 @@ std::function<int()> declare(CLI::App& app) {
         ->type_name("TRACE.h5");
     std::vector<std::string> figures = defined_names(analysis::figure_definitions());
     figures.emplace_back(all_figures);
-    auto* figure =
-        app.add_option("--figure", arguments->figures,
-                       "Figure to export, as listed below; repeatable; `all` for every figure that the trace supports");
+    auto* figure = app.add_option(
+        "--figure", arguments->figures,
+        "Figure to export, as listed by `kvscope figures`; repeatable; `all` for every figure that the trace supports");
     suggest(figure->delimiter(',')->allow_extra_args(false), figures);
     declare_rankings(app, *arguments);
     app.add_option(
