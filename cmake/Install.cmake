@@ -1,4 +1,5 @@
-# cmake --install copies bin/kvscope, its libraries to lib/kvscope, and the assets and the default model to share/kvscope.
+# cmake --install copies bin/kvscope, its libraries to lib/kvscope, the assets and the default model to share/kvscope, and
+# the manual page and the completion scripts, which kvscope prints.
 set(private_libraries ${CMAKE_INSTALL_LIBDIR}/kvscope)
 set(shared_data ${CMAKE_INSTALL_DATADIR}/kvscope)
 set(licences ${CMAKE_INSTALL_DOCDIR})
@@ -20,9 +21,26 @@ endfunction()
 if(TARGET kvscope)
     file(RELATIVE_PATH to_libraries /${CMAKE_INSTALL_BINDIR} /${private_libraries})
     set_target_properties(kvscope PROPERTIES INSTALL_RPATH $ORIGIN/${to_libraries})
+    # RPATH, not RUNPATH: the path also applies to libraries that bundled libraries need (cmake/Package.cmake).
+    target_link_options(kvscope PRIVATE -Wl,--disable-new-dtags)
     install(TARGETS kvscope RUNTIME)
+    # kvscope_install_printed(FILE ARGUMENTS…): installs a file that contains what kvscope prints.
+    function(kvscope_install_printed file)
+        cmake_path(GET file PARENT_PATH folder)
+        cmake_path(GET file FILENAME name)
+        set(printed ${CMAKE_BINARY_DIR}/printed/${name})
+        install(CODE "
+            file(MAKE_DIRECTORY \"${CMAKE_BINARY_DIR}/printed\")
+            execute_process(COMMAND \"$<TARGET_FILE:kvscope>\" ${ARGN} OUTPUT_FILE \"${printed}\" COMMAND_ERROR_IS_FATAL ANY)
+            file(INSTALL DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/${folder}\" TYPE FILE FILES \"${printed}\")")
+    endfunction()
+    kvscope_install_printed(man/man1/kvscope.1 --man)
+    kvscope_install_printed(bash-completion/completions/kvscope --completion bash)
+    kvscope_install_printed(zsh/site-functions/_kvscope --completion zsh)
+    kvscope_install_printed(fish/vendor_completions.d/kvscope.fish --completion fish)
 endif()
 if(TARGET kvscope_chat_template)  # only kvscope starts it, so it is not in bin
+    set_target_properties(kvscope_chat_template PROPERTIES INSTALL_RPATH $ORIGIN)
     install(TARGETS kvscope_chat_template RUNTIME DESTINATION ${private_libraries})
 endif()
 if(TARGET kvscope_cuda)

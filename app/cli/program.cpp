@@ -19,6 +19,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/version_text.h"
 #include "app/figures/whole_file.h"
+#include "app/program/packaged_fonts.h"
 #include "trace/trace_errors.h"
 
 namespace kvscope::cli {
@@ -68,6 +69,7 @@ int answer(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
+    program::use_packaged_fonts();
     CLI::App app("Shows what KV-cache compression does inside a language model.", "kvscope");
     app.set_version_flag("--version", version_text);
     std::string shell;
