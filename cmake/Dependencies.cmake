@@ -1,28 +1,47 @@
 # Finds the libraries: Debian packages through find_package and pkg-config, other packages through cmake/dependencies.txt.
 # All are imported targets, so that their headers count as system headers.
-find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
-find_package(PkgConfig REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
+
+# kvscope_find(PACKAGE name…) and kvscope_find_modules(PACKAGE name…) are find_package and pkg_check_modules. If the library is
+# missing, they name the Debian package that contains it.
+function(kvscope_require_found found debian_package name)
+    if(NOT found)
+        message(FATAL_ERROR "${name} was not found. Install the packages of scripts/packages*.txt, or at least:\n"
+            "  apt-get install ${debian_package}")
+    endif()
+endfunction()
+macro(kvscope_find debian_package name)
+    find_package(${name} ${ARGN} QUIET)
+    kvscope_require_found("${${name}_FOUND}" ${debian_package} ${name})
+endmacro()
+macro(kvscope_find_modules debian_package name)
+    pkg_check_modules(${name} QUIET IMPORTED_TARGET ${ARGN})
+    kvscope_require_found("${${name}_FOUND}" ${debian_package} ${name})
+endmacro()
+
+kvscope_find(python3 Python3 3.9 COMPONENTS Interpreter)
+kvscope_find(pkg-config PkgConfig)
+kvscope_find(g++ OpenMP COMPONENTS CXX)
 # Links libgomp by a flag. With a path, the program would load a second copy in addition to the one next to libtorch.
 set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_LINK_LIBRARIES "" INTERFACE_LINK_OPTIONS -fopenmp)
-find_package(Threads REQUIRED)
-find_package(HDF5 1.10.5 REQUIRED COMPONENTS C)
-find_package(CLI11 REQUIRED)
-find_package(nlohmann_json REQUIRED)
-find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
-find_package(Eigen3 REQUIRED NO_MODULE)
+kvscope_find(libc6-dev Threads)
+kvscope_find(libhdf5-dev HDF5 1.10.5 COMPONENTS C)
+kvscope_find(libcli11-dev CLI11)
+kvscope_find(nlohmann-json3-dev nlohmann_json)
+kvscope_find(libfmt-dev fmt)
+kvscope_find(libspdlog-dev spdlog)
+kvscope_find(libeigen3-dev Eigen3 NO_MODULE)
 if(KVSCOPE_SANITIZE)
     # In these builds, g++ 12 inlines Eigen's prefetches with non-constant arguments, which cause an error. All parts need the
     # same definition, because Eigen's allocation depends on it and parts free each other's memory.
     target_compile_definitions(Eigen3::Eigen INTERFACE EIGEN_DONT_VECTORIZE)
 endif()
-pkg_check_modules(cairo REQUIRED IMPORTED_TARGET cairo cairo-pdf cairo-svg cairo-ft pangocairo fontconfig)
-pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
-pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
-pkg_check_modules(fribidi REQUIRED IMPORTED_TARGET fribidi)
-pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
-pkg_check_modules(libdeflate REQUIRED IMPORTED_TARGET libdeflate)
+kvscope_find_modules("libcairo2-dev libpango1.0-dev libfontconfig-dev" cairo
+    cairo cairo-pdf cairo-svg cairo-ft pangocairo fontconfig)
+kvscope_find_modules(libpcre2-dev pcre2 libpcre2-8)
+kvscope_find_modules(libutf8proc-dev utf8proc libutf8proc)
+kvscope_find_modules(libfribidi-dev fribidi fribidi)
+kvscope_find_modules(libxxhash-dev xxhash libxxhash)
+kvscope_find_modules(libdeflate-dev libdeflate libdeflate)
 
 # The first configuration fetches pinned packages in parallel. It does not wait for the packages in `later`, because the first
 # sources compile without them.

@@ -3,8 +3,8 @@
 # Targets: kvscope_imgui_headers for compiling; kvscope_imgui for programs; kvscope_imgui_testable for tests, with Dear
 # ImGui Test Engine and its hooks. A program links one of the last two.
 set(KVSCOPE_IMGUI ${KVSCOPE_PLACE_imgui})
-pkg_check_modules(archive REQUIRED IMPORTED_TARGET libarchive)
-pkg_check_modules(freetype REQUIRED IMPORTED_TARGET freetype2)
+kvscope_find_modules(libarchive-dev archive libarchive)
+kvscope_find_modules(libfreetype-dev freetype freetype2)
 
 find_package(glfw3 3.4 QUIET CONFIG)
 if(NOT glfw3_FOUND)

@@ -9,14 +9,14 @@ install(FILES
     ${fonts}/truetype/jetbrains-mono/JetBrainsMono-Regular.ttf ${fonts}/truetype/jetbrains-mono/JetBrainsMono-SemiBold.ttf
     DESTINATION ${shared_data}/fonts COMPONENT bundled EXCLUDE_FROM_ALL)
 install(CODE "
-    set(own_libraries \"${KVSCOPE_TORCH}/\")
+    set(fetched_libraries \"${KVSCOPE_CACHE}/\")  # installed without this component
     set(libraries_folder \"\${CMAKE_INSTALL_PREFIX}/${private_libraries}\")
     set(licences_folder \"\${CMAKE_INSTALL_PREFIX}/${licences}\")"
     COMPONENT bundled EXCLUDE_FROM_ALL)
 install(CODE [=[
     file(GET_RUNTIME_DEPENDENCIES EXECUTABLES $<TARGET_FILE:kvscope> RESOLVED_DEPENDENCIES_VAR libraries
         PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|util|pthread|resolv|stdc\\+\\+|gcc_s)\\.so"
-        POST_EXCLUDE_REGEXES "^${own_libraries}")
+        POST_EXCLUDE_REGEXES "^${fetched_libraries}")
     file(INSTALL ${libraries} DESTINATION ${libraries_folder} FOLLOW_SYMLINK_CHAIN)
     set(names fonts-inter fonts-jetbrains-mono)
     foreach(library IN LISTS libraries)

@@ -74,7 +74,9 @@ int run_program(int argc, char** argv) {
     app.set_version_flag("--version", version_text);
     std::string shell;
     bool is_manual = false;
-    auto* completion = app.add_option("--completion", shell, "Print a script with which a shell completes arguments");
+    auto* completion = app.add_option(
+        "--completion", shell,
+        "Print a script with which a shell completes arguments, as in `source <(kvscope --completion bash)`");
     completion->transform(OneOf(shells_with_completion()))->type_name("SHELL");
     app.add_flag("--man", is_manual, "Print the manual page, as in `kvscope --man | man -l -`");
     app.require_subcommand(0, 1);
