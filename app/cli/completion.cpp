@@ -67,6 +67,7 @@ CompletedCommand completed(CLI::App& app, const std::string& name) {
     return command;
 }
 
+/// Returns the program itself, with an empty name, and its commands.
 std::vector<CompletedCommand> completed_commands(CLI::App& program) {
     std::vector<CompletedCommand> commands = {completed(program, "")};
     for (CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; }))
@@ -120,28 +121,32 @@ std::string bash_values(const Values& values) {
     return "words=" + shell_quoted(fmt::format("{}", fmt::join(values.words, "\n")));
 }
 
-std::string bash_script(const std::vector<CompletedCommand>& commands) {
-    std::string of_options, of_commands;
-    for (const CompletedCommand& command : commands) {
-        std::vector<std::string> flags;
-        for (const CompletedOption& option : command.options) {
-            for (const auto& flag : option.flags()) flags.push_back(flag);
-            if (!option.takes_value) continue;
-            std::vector<std::string> patterns;
-            for (const auto& flag : option.flags()) patterns.push_back(command.name + "," + flag);
-            of_options += fmt::format("        {}) {} ;;\n", fmt::join(patterns, " | "), bash_values(option.values));
+/// Returns the patterns of `case $command,$previous` for a command, each with the values to complete.
+std::string bash_cases(const CompletedCommand& command) {
+    std::string cases;
+    std::vector<std::string> flags;
+    for (const CompletedOption& option : command.options) {
+        std::vector<std::string> patterns;
+        for (const auto& flag : option.flags()) {
+            flags.push_back(flag);
+            patterns.push_back(command.name + "," + flag);
         }
-        Values operands = command.operands;
-        if (command.name.empty())
-            for (const CompletedCommand& other : commands)
-                if (!other.name.empty()) operands.words.push_back(other.name);
-        const std::string words = bash_values({flags});
-        of_options += operands.are_known()
-                          ? fmt::format("        {0},*) if [[ $current == -* ]]; then {1}; else {2}; fi ;;\n",
-                                        command.name, words, bash_values(operands))
-                          : fmt::format("        {},*) {} ;;\n", command.name, words);
+        if (option.takes_value)
+            cases += fmt::format("        {}) {} ;;\n", fmt::join(patterns, " | "), bash_values(option.values));
     }
-    return bash_begin + of_options + bash_end;
+    const std::string options = bash_values({flags});
+    if (!command.operands.are_known()) return cases + fmt::format("        {},*) {} ;;\n", command.name, options);
+    return cases + fmt::format("        {},*) if [[ $current == -* ]]; then {}; else {}; fi ;;\n", command.name,
+                               options, bash_values(command.operands));
+}
+
+std::string bash_script(std::vector<CompletedCommand> commands) {
+    CompletedCommand& program = commands.front();
+    for (const CompletedCommand& command : commands)
+        if (!command.name.empty()) program.operands.words.push_back(command.name);
+    std::string text = bash_begin;
+    for (const CompletedCommand& command : commands) text += bash_cases(command);
+    return text + bash_end;
 }
 
 // ---- zsh

@@ -85,7 +85,7 @@ const Entries files = {
 
 const Entries environment = {
     {"KVSCOPE_DEFAULT_MODEL", "GGUF file or model directory that is used if -m is missing."},
-    {"KVSCOPE_SIMD", "Instructions of the processor that kvscope uses: generic, avx2, avx512 or avx512bf16."},
+    {"KVSCOPE_SIMD", "Instructions of the processor that kvscope uses: generic, avx2, avx512 or avx512_bf16."},
     {"KVSCOPE_ANY_MEMORY", "If set, kvscope starts runs for which the free memory may be too small."},
     {"KVSCOPE_CUDA_LIBRARY_DIR", "Folder that contains libkvscope_cuda.so."},
     {"KVSCOPE_TORCH_CUDA_DIR", "Folder that contains the CUDA part of libtorch."},
