@@ -6,9 +6,9 @@
 
 namespace kvscope::cli {
 
-const std::vector<std::string>& shells_with_completion();
+[[nodiscard]] const std::vector<std::string>& shells_with_completion();
 
 /// Returns a script that makes the shell complete the program's commands, their options and the values of these.
-std::string completion_script(CLI::App& program, const std::string& shell);
+[[nodiscard]] std::string completion_script(CLI::App& program, const std::string& shell);
 
 }  // namespace kvscope::cli

@@ -6,6 +6,6 @@
 namespace kvscope::cli {
 
 /// Returns the manual page kvscope(1) in the language man(7).
-std::string man_page(CLI::App& program);
+[[nodiscard]] std::string man_page(CLI::App& program);
 
 }  // namespace kvscope::cli

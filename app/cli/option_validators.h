@@ -18,9 +18,9 @@ struct OneOf : CLI::Validator {
 CLI::Option* suggest(CLI::Option* option, const std::vector<std::string>& values);
 
 /// Returns the values of OneOf or suggest(), or nothing.
-std::vector<std::string> suggested_values(CLI::Option& option);
+[[nodiscard]] std::vector<std::string> suggested_values(CLI::Option& option);
 
-template <class Definition>
+[[nodiscard]] template <class Definition>
 std::vector<std::string> defined_names(const std::vector<Definition>& definitions) {
     std::vector<std::string> names;
     for (const Definition& definition : definitions) names.push_back(definition.name);

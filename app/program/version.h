@@ -8,6 +8,6 @@ namespace kvscope::program {
 [[nodiscard]] const char* commit();
 
 /// Returns "2026-11-28", or "" for a build outside a git checkout.
-const char* commit_date();
+[[nodiscard]] const char* commit_date();
 
 }  // namespace kvscope::program
