@@ -20,8 +20,8 @@ CLI::Option* suggest(CLI::Option* option, const std::vector<std::string>& values
 /// Returns the values of OneOf or suggest(), or nothing.
 [[nodiscard]] std::vector<std::string> suggested_values(CLI::Option& option);
 
-[[nodiscard]] template <class Definition>
-std::vector<std::string> defined_names(const std::vector<Definition>& definitions) {
+template <class Definition>
+[[nodiscard]] std::vector<std::string> defined_names(const std::vector<Definition>& definitions) {
     std::vector<std::string> names;
     for (const Definition& definition : definitions) names.push_back(definition.name);
     return names;
