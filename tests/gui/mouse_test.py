@@ -1,5 +1,6 @@
 """The real window on a display of its own, with real mouse and keyboard events."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -219,6 +220,19 @@ class Mouse(unittest.TestCase):
         self.assertIsNone(self.program.poll())
         self.assertIn("damaged.h5", (self.folder / "log").read_text())
         self.quit()
+
+
+class SideBySide(unittest.TestSuite):
+    """Runs tests in three threads, because they mostly wait for a window. Each test has its own display."""
+
+    def run(self, result, debug=False):
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            list(pool.map(lambda test: test(result), self))
+        return result
+
+
+def load_tests(loader, _tests, _pattern):
+    return SideBySide(loader.loadTestsFromTestCase(Mouse))
 
 
 if __name__ == "__main__":
