@@ -225,7 +225,7 @@ class Stopped(ProgramTest):
 
     def test_eval(self):
         said = self.stops(signal.SIGINT, "eval", "-m", HF_MODEL, "--policy", "snapkv:window=8", "--budget", 24,
-                          "--lengths", 300, "--samples", 2000, "-o", "e.h5", begun=": full ")
+                          "--lengths", 300, "--samples", 200, "-o", "e.h5", begun=": full ")
         self.assertIn("e.h5.part", said)
 
     @staticmethod
