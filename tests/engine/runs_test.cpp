@@ -95,8 +95,9 @@ TEST_CASE("with a budget of the whole prompt, decoding equals that of the full r
 
 TEST_CASE("shared and isolated mode keep the same entries and give the same answers", "[arithmetic][default_model]") {
     const TemporaryFolder folder;
-    const auto check = [&](const engine::Model& model, const engine::Prompt& prompt, const std::string& budget,
+    const auto check = [&](const engine::Model& model, const engine::Prompt& prompt, int64_t n_new,
                            const std::string& name) {
+        const std::string budget = "40";
         auto plans = all_policies(budget);
         plans.push_back(plan("snapkv:granularity=query_head", budget));
         plans.push_back(plan("snapkv:positions=cache", budget));
@@ -104,9 +105,9 @@ TEST_CASE("shared and isolated mode keep the same entries and give the same answ
         plans.push_back(plan("streaming-llm:rolling=on,positions=cache", budget));
         plans.push_back(plan("h2o:rolling=on", budget));
         const auto shared =
-            run_experiment(folder, std::string(name).append("-s.h5"), model, {prompt}, plans, options_of(10));
+            run_experiment(folder, std::string(name).append("-s.h5"), model, {prompt}, plans, options_of(n_new));
         const auto isolated = run_experiment(folder, std::string(name).append("-i.h5"), model, {prompt}, plans,
-                                             options_of(10, true, true));
+                                             options_of(n_new, true, true));
         REQUIRE(shared.n_runs(0) == isolated.n_runs(0));
         for (int run = 0; run < shared.n_runs(0); ++run) {
             const auto a = shared.run_record(0, run);
@@ -122,9 +123,9 @@ TEST_CASE("shared and isolated mode keep the same entries and give the same answ
             CHECK(b.peak_bytes.has_value());
         }
     };
-    check(tiny_model(), prompt_of_ids(some_ids(tiny_model(), 150)), "40", "tiny");
+    check(tiny_model(), prompt_of_ids(some_ids(tiny_model(), 150)), 10, "tiny");
     const auto ids = golden("engine/prompt_ids.json")["prompts"]["short"]["ids"].get<std::vector<int32_t>>();
-    check(default_model_f32(), prompt_of_ids({ids.begin(), ids.begin() + 120}), "40", "default");
+    check(default_model_f32(), prompt_of_ids({ids.begin(), ids.begin() + 80}), 4, "default");
 }
 
 TEST_CASE("the peak memory of an isolated run does not depend on earlier runs", "[processor]") {
