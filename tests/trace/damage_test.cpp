@@ -118,7 +118,7 @@ TEST_CASE("files that are not traces", "[trace]") {
         CHECK_THROWS_AS(find_problems(path), NotATrace);
     }
     SECTION("another value of format") {
-        sample::write(path);
+        sample::write_anew(path);
         edit(path, [](hid_t file) { set_attribute(file, "/", "format", std::string("other-trace")); });
         CHECK_THROWS_AS(Reader(path), NotATrace);
         CHECK(message_of([&] { Reader reader(path); }).find("other-trace") != std::string::npos);
@@ -128,7 +128,7 @@ TEST_CASE("files that are not traces", "[trace]") {
 TEST_CASE("versions", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
-    sample::write(path);
+    sample::write_anew(path);
     const auto with_version = [&](const std::string& version) {
         edit(path, [&](hid_t file) { set_attribute(file, "/", "version", version); });
     };
@@ -163,7 +163,7 @@ TEST_CASE("a newer version's folder", "[trace]") {
 
 TEST_CASE("a file cut off at any byte", "[trace]") {
     const sample::TemporaryFolder folder;
-    sample::write(folder / "t.h5");
+    sample::write_anew(folder / "t.h5");
     const std::string bytes = contents(folder / "t.h5");
     const fs::path path = folder / "cut.h5";
     for (std::size_t length = 0; length < bytes.size(); length += length < 64 ? 1 : 997) {
@@ -184,7 +184,7 @@ TEST_CASE("missing data and data of wrong type or shape", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
     static const std::string sound = [&] {
-        sample::write(path);
+        sample::write_anew(path);
         REQUIRE(find_problems(path).empty());
         return contents(path);
     }();
@@ -544,7 +544,7 @@ TEST_CASE("missing data and data of wrong type or shape", "[trace]") {
 TEST_CASE("a reader ignores unknown items", "[trace]") {
     const sample::TemporaryFolder folder;
     const fs::path path = folder / "t.h5";
-    sample::write(path);
+    sample::write_anew(path);
     edit(path, [](hid_t f) {
         const std::vector<float> one(1);
         for (const char* name : {"/future/data", "/prompts/0/later", "/prompts/0/runs/1/more", "/prompts/0/full/new"}) {
@@ -614,7 +614,7 @@ TEST_CASE("bits flipped at random never crash a reader", "[trace]") {
     sample::Options options;
     options.n_questions = 2;
     options.n_tokens = 24;
-    sample::write(folder / "t.h5", options);
+    sample::write_anew(folder / "t.h5", options);
     const char* other = std::getenv("KVSCOPE_FUZZ_FILE");
     const std::string bytes = contents(other != nullptr ? fs::path(other) : folder / "t.h5");
     const fs::path path = folder / "flipped.h5";

@@ -110,7 +110,7 @@ TEST_CASE("a disk that becomes full while the parts are joined", "[trace]") {
 TEST_CASE("a disk without space for the first byte", "[trace]") {
     const sample::TemporaryFolder folder;
     CHECK(with_file_limit(0, [&] { Writer(folder / "t.h5", sample::recipe); }) == full);
-    CHECK(with_file_limit(0, [&] { sample::write(folder / "t.h5"); }) == full);
-    sample::write(folder / "t.h5");
+    CHECK(with_file_limit(0, [&] { sample::write_anew(folder / "t.h5"); }) == full);
+    sample::write_anew(folder / "t.h5");
     CHECK(find_problems(folder / "t.h5").empty());
 }

@@ -65,7 +65,7 @@ TEST_CASE("a waiting thread gets HDF5 while another one reads a large data set c
     sample::Options options;
     options.n_layers = 16;
     options.n_tokens = 32768;
-    sample::write(folder / "t.h5", options);
+    sample::write_anew(folder / "t.h5", options);
     const Reader reader(folder / "t.h5");
     const Place place = Place::of_run(0, 1);
     const std::size_t n_layers = reader.shape(place, schema::run::scores).at(0);

@@ -70,7 +70,7 @@ TEST_CASE("an added run reads like one in the file", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::Options options;
     options.n_questions = GENERATE(1, 2);
-    sample::write(folder / "t.h5", options);
+    sample::write_anew(folder / "t.h5", options);
     const int prompt = options.n_questions - 1;
     Reader reader(folder / "t.h5");
     const int in_file = reader.n_runs(prompt);
@@ -92,7 +92,7 @@ TEST_CASE("an added run reads like one in the file", "[trace]") {
 
 TEST_CASE("readers with added runs share the data that they read, and nothing else", "[trace]") {
     const sample::TemporaryFolder folder;
-    sample::write(folder / "t.h5");
+    sample::write_anew(folder / "t.h5");
     std::optional<Reader> plain(folder / "t.h5");
     const auto known = plain->kept(0, 1);
     RunRecord run = plain->run_record(0, 1);
@@ -138,7 +138,7 @@ TEST_CASE("an added run of an unfinished trace has the number after the last run
 
 TEST_CASE("an added run that breaks the format is rejected with its name", "[trace]") {
     const sample::TemporaryFolder folder;
-    sample::write(folder / "t.h5");
+    sample::write_anew(folder / "t.h5");
     const Reader reader(folder / "t.h5");
     const RunRecord good = reader.run_record(0, 1);
     const auto refusal = [&](auto spoil) -> std::string {
@@ -165,7 +165,7 @@ TEST_CASE("an added run that breaks the format is rejected with its name", "[tra
 
 TEST_CASE("runs are added while other threads read", "[trace]") {
     const sample::TemporaryFolder folder;
-    sample::write(folder / "t.h5");
+    sample::write_anew(folder / "t.h5");
     const Reader reader(folder / "t.h5");
     const RunRecord run = reader.run_record(0, 2);
     std::vector<std::thread> threads;

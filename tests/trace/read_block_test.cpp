@@ -116,7 +116,7 @@ TEST_CASE("a block of a table in one file or in batches", "[trace]") {
 TEST_CASE("data sets that are not in the schema", "[trace]") {
     const sample::TemporaryFolder folder;
     const auto path = folder / "t.h5";
-    sample::write(path);
+    sample::write_anew(path);
 
     const std::uint64_t large[] = {7, (1ULL << 53) + 1, ~0ULL};
     add(path, "large", H5T_NATIVE_UINT64, {3}, large);

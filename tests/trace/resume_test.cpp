@@ -62,7 +62,7 @@ TEST_CASE("a killed writer is resumed and loses at most what it was writing", "[
         const pid_t child = fork();
         if (child == 0) {
             try {
-                sample::write(folder / "t.h5", options);
+                sample::write_anew(folder / "t.h5", options);
             } catch (...) {
             }
             _exit(0);
@@ -317,7 +317,7 @@ TEST_CASE("no finished work is lost if descriptors run out at any file", "[trace
 
 TEST_CASE("a complete trace is never edited", "[trace]") {
     const sample::TemporaryFolder folder;
-    sample::write(folder / "t.h5");
+    sample::write_anew(folder / "t.h5");
     const std::string before = contents(folder / "t.h5");
     CHECK(output_state(folder / "t.h5", sample::recipe) == OutputState::complete);
     CHECK(output_state(folder / "t.h5", other_recipe) == OutputState::other);
@@ -341,7 +341,7 @@ TEST_CASE("the folder of a trace that is complete is dropped", "[trace]") {
     const sample::TemporaryFolder folder;
     { Writer writer(folder / "t.h5", sample::recipe); }
     fs::rename(folder / "t.h5.part", folder / "saved");
-    sample::write(folder / "t.h5");
+    sample::write_anew(folder / "t.h5");
     fs::rename(folder / "saved", folder / "t.h5.part");
     CHECK_THROWS_AS(Writer(folder / "t.h5", sample::recipe), AlreadyComplete);
     CHECK_FALSE(fs::exists(folder / "t.h5.part"));
@@ -535,7 +535,7 @@ TEST_CASE("an output is checked before any computation, without leaving files", 
         CHECK_THROWS_AS(check_output_state(output, other_recipe, forced), OutputExists);
     }
     SECTION("a complete one") {
-        sample::write(output, {});
+        sample::write_anew(output, {});
         CHECK(check_output_state(output, sample::recipe) == OutputState::complete);
         CHECK(check_output_state(output, sample::recipe, forced) == OutputState::absent);
         CHECK_THROWS_AS(check_output_state(output, other_recipe), OutputExists);

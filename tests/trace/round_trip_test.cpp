@@ -85,7 +85,7 @@ TEST_CASE("a finished trace contains the written data", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::Options options;
     options.n_questions = GENERATE(1, 3);
-    sample::write(folder / "t.h5", options);
+    sample::write_anew(folder / "t.h5", options);
     CHECK_FALSE(std::filesystem::exists(folder / "t.h5.part"));
 
     const Reader reader(folder / "t.h5");
@@ -144,7 +144,7 @@ TEST_CASE("an unfinished trace may lack anything", "[trace]") {
 TEST_CASE("parts of data sets", "[trace]") {
     const sample::TemporaryFolder folder;
     const sample::Options options;
-    sample::write(folder / "t.h5", options);
+    sample::write_anew(folder / "t.h5", options);
     const Reader reader(folder / "t.h5");
     const PromptRecord prompt = sample::prompt(options);
     const auto runs = sample::runs(options, prompt);
@@ -188,7 +188,7 @@ TEST_CASE("questions of one context store it once", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::Options options;
     options.n_questions = 3;
-    sample::write(folder / "t.h5", options);
+    sample::write_anew(folder / "t.h5", options);
     std::size_t links = 0;
     for (const TreeNode& node : tree(folder / "t.h5")) {
         if (node.link_to.empty()) continue;
@@ -260,7 +260,7 @@ TEST_CASE("a trace with only the model is valid if its recipe says so", "[trace]
 TEST_CASE("a trace that is rewritten through a link replaces the link's target", "[trace]") {
     const sample::TemporaryFolder folder;
     std::filesystem::create_directory(folder / "store");
-    sample::write(folder / "store/real.h5");
+    sample::write_anew(folder / "store/real.h5");
     std::filesystem::create_symlink("store/real.h5", folder / "link.h5");
     {
         Writer writer(folder / "link.h5", R"({"spectra": true})", {.force = true});

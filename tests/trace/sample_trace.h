@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <numeric>
 #include <random>
 #include <string>
@@ -27,6 +31,8 @@ struct Options {
     int n_steps = 6;
     /// If above 1: number of prompts with a question each, all for one context.
     int n_questions = 1;
+
+    auto operator<=>(const Options&) const = default;
 };
 
 inline const std::string recipe = R"({"made_by": "sample_trace.h"})";
@@ -418,12 +424,27 @@ inline void write_parts(Writer& writer, const Options& o = {}) {
     return rows;
 }
 
-/// Writes a complete trace to `path` and replaces an existing file.
-inline void write(const std::filesystem::path& path, const Options& o = {}) {
+/// Writes a complete trace to `path` with the Writer and replaces an existing file.
+inline void write_anew(const std::filesystem::path& path, const Options& o = {}) {
     Writer writer(path, recipe, {.force = true, .generator = "sample"});
     write_parts(writer, o);
     writer.write_results("niah", 0, results());
     writer.finish();
+}
+
+/// Does the same, but writes a trace with the same options only once. Later calls copy its bytes, which is faster.
+inline void write(const std::filesystem::path& path, const Options& o = {}) {
+    static std::map<Options, std::string> written;
+    std::string& bytes = written[o];
+    if (bytes.empty()) {
+        write_anew(path, o);
+        std::ifstream file(path, std::ios::binary);
+        bytes.assign(std::istreambuf_iterator<char>(file), {});
+        return;
+    }
+    const std::filesystem::path copy = path.string() + ".copy";
+    std::ofstream(copy, std::ios::binary) << bytes;
+    std::filesystem::rename(copy, path);  // an open trace keeps its bytes
 }
 
 /// A complete trace of one prompt with `full` and runs that keep the given numbers of entries, without
