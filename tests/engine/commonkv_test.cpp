@@ -1,6 +1,7 @@
 // CommonKV compared with its definition in transformers and NumPy, f64 (scripts/golden/commonkv.py).
 #include <catch2/catch.hpp>
 
+#include "engine/common/engine_error.h"
 #include "tests/engine/reference_runs.h"
 
 using namespace kvscope;
