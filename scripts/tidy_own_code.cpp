@@ -1,5 +1,6 @@
 // Plugin of clang-tidy for scripts/tidy. Version 14 runs all checks on library headers and then discards the findings,
-// which takes three quarters of the time. With this plugin, checks visit only declarations outside of system headers.
+// which takes 11 of 16 s for a batch of 24 sources. With this plugin, checks visit only declarations outside of system
+// headers.
 #include <clang-tidy/ClangTidyCheck.h>
 #include <clang-tidy/ClangTidyModule.h>
 #include <clang-tidy/ClangTidyModuleRegistry.h>
