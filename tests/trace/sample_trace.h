@@ -32,7 +32,7 @@ struct Options {
     /// If above 1: number of prompts with a question each, all for one context.
     int n_questions = 1;
 
-    auto operator<=>(const Options&) const = default;
+    [[nodiscard]] auto operator<=>(const Options&) const = default;
 };
 
 inline const std::string recipe = R"({"made_by": "sample_trace.h"})";
