@@ -15,8 +15,8 @@ std::string format_number(double value, int digits) {
     const double size = std::abs(value);
     if (size >= std::pow(10.0, digits - 1) && size < 1e6) return format_count(std::llround(value));
     std::string text = fmt::format("{:#.{}g}", size, digits);
-    const size_t most = static_cast<size_t>(digits) + 1;                           // digits and the decimal point
-    if (text.size() > most && text.ends_with(".0")) text.resize(text.size() - 2);  // rounded up to a whole number
+    const size_t most = static_cast<size_t>(digits) + 1;                          // digits and the decimal point
+    if (text.size() > most && text.ends_with(".0")) text.erase(text.size() - 2);  // rounded up to a whole number
     return (value < 0 ? "-" : "") + text;
 }
 
