@@ -82,7 +82,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
 
 # kvscope_fetched(TARGET thing files…): adds a target for the files, which fetch.py provides when it fetches `thing`.
 function(kvscope_fetched target thing)
-    add_custom_command(OUTPUT ${ARGN} COMMAND ${fetch} ${thing} COMMENT "Fetching ${thing}" VERBATIM)
+    add_custom_command(OUTPUT ${ARGN} COMMAND ${fetch} ${thing} > /dev/null COMMENT "Fetching ${thing}" VERBATIM)
     add_custom_target(${target} DEPENDS ${ARGN})
 endfunction()
 kvscope_fetched(kvscope_model model ${KVSCOPE_PLACE_model})

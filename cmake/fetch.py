@@ -17,11 +17,14 @@ import hashlib
 import os
 import pathlib
 import platform
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -53,12 +56,6 @@ def pins():
     return table
 
 
-def run(command, what):
-    """Runs a command with its output on stderr. Exits with a message if the command fails."""
-    if subprocess.run(command, stdout=sys.stderr).returncode != 0:
-        sys.exit(f"kvscope: {what} failed: {' '.join(map(str, command))}")
-
-
 @contextlib.contextmanager
 def place(target):
     """Yields a temporary folder to fill, which is renamed to `target` at the end. Yields None if `target` exists."""
@@ -86,22 +83,71 @@ def place(target):
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def download(name, folder):
-    """Fetches one pinned archive with the user's pip settings, checks its hash and returns its path."""
+CAUSES = {  # pattern in pip's output: cause and remedy
+    "No module named pip": "python3 has no pip; install python3-pip",
+    "No space left on device": "the disk is full; free 1.5 GB in the cache folder, or set KVSCOPE_CACHE to a larger disk",
+    "DO NOT MATCH THE HASHES": "the archive is incomplete or altered; repeat the command",
+    "IncompleteRead|Connection broken|Connection aborted|ConnectionReset|Read timed out":
+        "the connection broke; repeat the command",
+    "Failed to establish a new connection|Name or service|Connection refused|ConnectTimeout|ProxyError|SSLError":
+        "the package index cannot be reached; check the network and the settings that `python3 -m pip config list` prints",
+    "No matching distribution": "the package index does not have this version; check the index that `python3 -m pip config list` prints",
+}
+
+
+def run_pip(arguments, what, folder):
+    """Runs pip. Reports the downloaded share twice a minute on stderr, and more often in the first half minute."""
+    log = folder / "log"
+    temporary = folder / "temporary"  # on the disk of the cache, because /tmp may be too small
+    temporary.mkdir()
+    started = said = time.monotonic()
+    with open(log, "w") as output:
+        pip = subprocess.Popen([sys.executable, "-m", "pip", *arguments], stdout=output, stderr=subprocess.STDOUT,
+                               env={**os.environ, "TMPDIR": str(temporary)})
+    try:
+        while pip.poll() is None:
+            time.sleep(0.2)
+            now = time.monotonic()
+            size = re.search(r"\(([\d.]+) (kB|MB|GB)\)", log.read_text(errors="replace"))
+            if size and now - said >= 2:
+                total = float(size[1]) * {"kB": 1e3, "MB": 1e6, "GB": 1e9}[size[2]]
+                # pip renames and removes files at the same time.
+                got = sum(file.stat().st_size for file in temporary.rglob("*") if file.is_file())
+                share = min(0.99, max(0.001, got / total))
+                left = (now - started) * (1 - share) / share
+                say(f"fetching {what}: {share * 100:.0f} % of {size[1]} {size[2]}, {left:.0f} s left")
+                said = now
+    finally:
+        pip.terminate()
+        pip.wait()
+    if pip.returncode != 0:
+        text = log.read_text(errors="replace")
+        sys.stderr.write(text)
+        cause = next((cause for pattern, cause in CAUSES.items() if re.search(pattern, text)),
+                     "pip failed; correct the error above")
+        sys.exit(f"kvscope: fetching {what} failed: {cause}")
+    shutil.rmtree(temporary)
+
+
+def download(name):
+    """Returns the pinned archive of a name, fetched with the user's pip settings. An archive with a wrong hash is discarded."""
     version, kind, sha256, _ = pins()[name]
-    options = WHEEL_TARGET if kind == "wheel" else ["--no-binary", name]
-    folder.mkdir()
-    say(f"fetching {name} {version}")
-    run([sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--no-cache-dir",
-         *([] if name == "torch" else ["--quiet"]), *options, "--dest", folder, f"{name}=={version}"],
-        f"fetching {name} {version}")
-    (archive,) = folder.iterdir()
-    digest = hashlib.sha256()
-    with open(archive, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    if digest.hexdigest() != sha256:
-        sys.exit(f"kvscope: {archive.name} has sha256 {digest.hexdigest()}, cmake/dependencies.txt expects {sha256}")
+    target = cache_folder() / "archives" / f"{name}-{version}-{sha256[:12]}"
+    with place(target) as folder:
+        if folder:
+            say(f"fetching {name} {version}")
+            options = WHEEL_TARGET if kind == "wheel" else ["--no-binary", name]
+            run_pip(["download", "--no-deps", "--disable-pip-version-check", "--no-cache-dir", "--progress-bar", "off",
+                     *options, "--dest", folder / "archive", f"{name}=={version}"], f"{name} {version}", folder)
+            (archive,) = (folder / "archive").iterdir()
+            digest = hashlib.sha256()
+            with open(archive, "rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+            if digest.hexdigest() != sha256:
+                sys.exit(f"kvscope: {archive.name} has sha256 {digest.hexdigest()}, cmake/dependencies.txt expects {sha256}; "
+                         "check the package index or proxy, then repeat the command")
+    (archive,) = (target / "archive").iterdir()
     return archive
 
 
@@ -139,10 +185,11 @@ def unpacked(label, names):
         return target
     with place(target) as folder:
         if folder:
-            for name in names:
-                archives = folder / ".archives"
-                unpack(download(name, archives), table[name][3], folder)
-                shutil.rmtree(archives)
+            archives = [download(name) for name in names]
+            for name, archive in zip(names, archives):
+                unpack(archive, table[name][3], folder)
+            for archive in archives:  # kept until here, so that a failure downloads nothing twice
+                shutil.rmtree(archive.parents[1])
     return target
 
 
@@ -198,7 +245,11 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell ignores Ctrl+C for background processes
     try:
         main()
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError as error:
+        sys.exit(f"kvscope: {error.filename or cache_folder()}: {error.strerror}; free space or correct the permissions, or set "
+                 "KVSCOPE_CACHE to another folder")

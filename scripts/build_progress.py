@@ -1,0 +1,495 @@
+#!/usr/bin/env python3
+"""Configures a preset if needed, builds targets, and shows one line with the share done and the time left.
+
+usage: build_progress.py [--tests] [--elapsed SECONDS] PRESET [TARGET…]
+       build_progress.py --record PRESET
+
+scripts/build calls this file. On a terminal, the line is overwritten; a log gets a line every 15 seconds. Messages of CMake,
+ninja and the compilers follow only if something fails, and the last line names the cause and the remedy. The exit code is
+130 after Ctrl+C. KVSCOPE_JOBS limits the number of parallel compilers. --record prints the costs that were expected and
+measured in the last build, as in tests/build/cold_build.txt.
+
+The time left comes from a simulation of the remaining steps on the same number of processors. The expected cost of a step
+depends on the sizes of its sources, so it needs no table of files. Finished steps show how fast the machine is and how many
+results come from the compiler cache.
+"""
+
+import argparse
+import collections
+import heapq
+import os
+import pathlib
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+MARK = "\x01"  # begins the lines in which ninja reports a finished step
+COLD_SECONDS = 1050  # expected cost of all steps of scripts/kvscope, before the configuration shows the steps
+CONFIGURE_SECONDS = 20
+BUILD_MB, COMPILER_CACHE_MB = 950, 150  # of a release build
+LIBTORCH_MB, PACKAGES_MB = 1600, 400  # while libtorch is unpacked; all other packages
+
+
+# ---- expected costs
+
+# name: output; kind: C, C++, header (precompiled), archive or link; own, headers: bytes of sources and of headers;
+# library: not our code; torch: includes libtorch's headers; waits: starts after libtorch's download;
+# after: the precompiled header that the step reads, or ""
+Step = collections.namedtuple("Step", "name kind own headers optimization library torch waits after")
+
+
+def cost(step):
+    """Seconds on an idle core of a server from 2020 without compiler cache. The factors fit tests/build/cold_build.txt."""
+    own, headers = step.own / 1000, step.headers / 1000
+    if step.kind in ("archive", "link"):
+        return 0.3
+    if step.kind == "header":
+        return 32 if step.torch else 7
+    if step.kind == "C":
+        return 0.2 + 0.01 * own
+    if step.library:
+        return min(12, 0.6 * own**0.5)
+    rate = 0.1 if step.optimization in "01" else 0.15
+    if not step.torch:
+        return 1 + rate * own + (0.13 if step.optimization == "3" else 0.01) * headers
+    return (5 if step.after else 10) + 1.5 * rate * own + 0.01 * headers
+
+
+class Sources:
+    """Sizes of files and of all files that they include by a quoted name."""
+
+    INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<(?:torch|ATen)/)', re.MULTILINE)
+
+    def __init__(self):
+        self.known = {}
+
+    def read(self, file):
+        """Returns the size of a file, the quoted names that it includes, and whether it includes libtorch."""
+        if file not in self.known:
+            try:
+                text = pathlib.Path(file).read_text(errors="replace")
+            except OSError:
+                text = ""
+            names = self.INCLUDE.findall(text)
+            self.known[file] = len(text), [name for name in names if name], "" in names
+        return self.known[file]
+
+    def measure(self, file, folders):
+        """Returns the bytes of sources and of headers, and whether libtorch's headers are included."""
+        seen, todo = set(), [file]
+        while todo:
+            file = todo.pop()
+            if file in seen:
+                continue
+            seen.add(file)
+            for name in self.read(file)[1]:
+                places = (os.path.join(folder, name) for folder in (os.path.dirname(file), ROOT, *folders))
+                found = next(filter(os.path.isfile, places), None)
+                if found:
+                    todo.append(os.path.realpath(found))
+        own = sum(self.read(file)[0] for file in seen if file.endswith((".cpp", ".c", ".cxx", ".cu")))
+        return own, sum(self.read(file)[0] for file in seen) - own, any(self.read(file)[2] for file in seen)
+
+
+def step_of(command, build, sources):
+    """Returns the step that a command of ninja performs, or None if its time does not matter."""
+    compiled = re.search(r" -o (\S+) -c (\S+)$", command)
+    if not compiled:
+        linked = re.search(r"\bar qc (\S+)| -o (bin/\S+|\S+\.so)", command)
+        kind = "archive" if linked and linked[1] else "link"
+        return linked and Step(linked[1] or linked[2], kind, 0, 0, "", False, False, False, "")
+    output, source = compiled[1], os.path.realpath(build / compiled[2])
+    kind = "C" if source.endswith(".c") else "C++"
+    after = re.search(r" -include (\S+/cmake_pch\.hxx)", command)
+    after = os.path.relpath(f"{after[1]}.gch", build) if after else ""
+    if output.endswith(".gch"):
+        kind, source, after = "header", os.path.realpath(build / output[:-4]), ""
+    folders = [folder for folder in re.findall(r" (?:-I|-isystem )(\S+)", command) if folder.startswith(str(build))]
+    optimization = (re.findall(r" -O(\d)", command) or ["0"])[-1]
+    return Step(output, kind, *sources.measure(source, folders)[:2], optimization, " -w " in command,
+                sources.measure(source, folders)[2], "/torch/include " in command, after)
+
+
+def plan(build, targets):
+    """Returns the steps to do, and the folder of libtorch if it has yet to be downloaded."""
+    # With an absolute path, ninja does not recognize its own file, so that it plans the targets instead of an update.
+    done = subprocess.run(["ninja", "-f", build / "build.ninja", "-n", "-v", *targets], cwd=build, text=True,
+                          capture_output=True, env={**os.environ, "NINJA_STATUS": MARK})
+    commands = [line[1:] for line in done.stdout.splitlines() if line.startswith(MARK)]
+    sources = Sources()
+    steps = [step for step in (step_of(command, build, sources) for command in commands) if step]
+    torch = next((match[1] for match in (re.search(r"-isystem (\S+)/torch/include ", c) for c in commands) if match), None)
+    return commands, steps, torch and pathlib.Path(torch)
+
+
+# ---- the time left
+
+class Estimate:
+    def __init__(self, steps, jobs):
+        self.steps, self.jobs = steps, jobs
+        self.costs = {step.name: cost(step) for step in steps}
+        self.done = {}  # name: (start, end), in seconds since the first step began
+
+    def finish(self, name, start, end):
+        if name in self.costs:
+            self.done[name] = start, end
+
+    def seconds(self, now):
+        """Returns a function from the cost of a step to its expected seconds."""
+        times = [(self.costs[name], end - start, end) for name, (start, end) in self.done.items()]
+        speed = 1.0  # seconds for each unit of cost, of steps that the compiler cache did not have
+        for _ in range(3):
+            cached = [taken < max(0.3, 0.15 * speed * expected) for expected, taken, _ in times]
+            compiled = [time for time, hit in zip(times, cached) if not hit]
+            speed = (10 + sum(taken for _, taken, _ in compiled)) / (10 + sum(expected for expected, _, _ in compiled))
+        # The share of cached results, from recent steps because changes of sources are not spread evenly. Cheap steps show
+        # too little difference.
+        weights = [(expected**0.4 * (expected >= 2 and end >= now - max(20, 0.6 * now)), hit)
+                   for (expected, _, end), hit in zip(times, cached)]
+        share = sum(weight for weight, hit in weights if hit) / (2 + sum(weight for weight, _ in weights))
+        hits = [taken for (_, taken, _), hit in zip(times, cached) if hit]
+        cached_seconds = (0.2 + sum(hits)) / (1 + len(hits))
+        return lambda expected: share * min(cached_seconds, speed * expected) + (1 - share) * speed * expected
+
+    def left(self, now, download=0.0):
+        """Returns the expected seconds until the last step ends, and the step that has run longest.
+
+        `download`: seconds until libtorch is available.
+        """
+        seconds = self.seconds(now)
+        workers = [0.0] * self.jobs  # since when a processor has worked on a step that is not finished
+        for start, end in sorted(self.done.values()):
+            before = [i for i in range(self.jobs) if workers[i] <= start + 0.1]
+            i = max(before, key=workers.__getitem__) if before else min(range(self.jobs), key=workers.__getitem__)
+            workers[i] = end
+        workers = [since - now for since in workers]
+        heapq.heapify(workers)
+        todo = [step for step in self.steps if step.name not in self.done and step.kind not in ("archive", "link")]
+        end = {step.name: float("inf") for step in todo}
+        running = todo[0] if todo else None
+        while todo:
+            free = heapq.heappop(workers)
+            starts = [max(end.get(step.after, free), download if step.waits and download else free) for step in todo]
+            i = next((i for i, start in enumerate(starts) if start <= max(free, 0)), None)
+            if i is None:
+                heapq.heappush(workers, min(starts))
+                continue
+            step = todo.pop(i)
+            expected = seconds(self.costs[step.name])
+            end[step.name] = free + expected
+            if free <= 0:  # already running
+                end[step.name] = max(end[step.name], 0.25 * expected)
+            heapq.heappush(workers, end[step.name])
+        links = any(step.kind == "link" and step.name not in self.done for step in self.steps)
+        return max(end.values(), default=0.0) + links, running
+
+
+# ---- the line
+
+def duration(seconds):
+    if seconds >= 100:
+        return f"{round(seconds / 60)} min"
+    return f"{max(5, 5 * round(seconds / 5))} s"
+
+
+class Line:
+    """Shows the step, the share done and the time left on stderr."""
+
+    LOG_SECONDS = 15
+
+    def __init__(self, elapsed):
+        self.started = time.monotonic() - elapsed
+        self.terminal = sys.stderr.isatty()
+        self.share = 0
+        self.logged = time.monotonic() - self.LOG_SECONDS + 1  # steps of less than a second are not logged
+        self.drawn = False
+
+    def show(self, step, left=None, detail=""):
+        text = f"kvscope: {step}"
+        if left is not None:
+            elapsed = time.monotonic() - self.started
+            self.share = max(self.share, min(99, round(100 * elapsed / (elapsed + left + 0.1))))
+            text += f" {self.share} % · {duration(left)} left"
+        if detail:
+            text += f" · {detail}"
+        if self.terminal:
+            width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+            print(f"\r\033[K{text[:width - 1]}", end="", file=sys.stderr, flush=True)
+            self.drawn = True
+        elif time.monotonic() - self.logged >= self.LOG_SECONDS:
+            print(text, file=sys.stderr, flush=True)
+            self.logged = time.monotonic()
+
+    def clear(self):
+        if self.drawn:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            self.drawn = False
+
+    def say(self, text):
+        self.clear()
+        print(text, file=sys.stderr, flush=True)
+
+
+# ---- causes of failures
+
+class Failure(Exception):
+    """The message is one sentence: CAUSE; REMEDY."""
+
+
+def free_mb(folder):
+    """Free megabytes of the file system that contains the folder, which need not exist yet."""
+    folder = pathlib.Path(folder)
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free // 1_000_000
+
+
+def cache_folder():
+    return pathlib.Path(os.environ.get("KVSCOPE_CACHE") or
+                        pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kvscope").absolute()
+
+
+CAUSES = [
+    (r"^(?:ninja: error: )?kvscope: (.+; .+)$", "{0}"),  # cmake/fetch.py
+    (r"Killed signal terminated program|std::bad_alloc|virtual memory exhausted|[Cc]annot allocate memory|out of memory",
+     "the compiler ran out of memory; close other programs and repeat the command with KVSCOPE_JOBS=1 before it"),
+    (r"([^\s'\":]+)'?:? [Rr]ead-only file system", "{0} is on a read-only file system; make it writable, or use a copy of the "
+     "source folder and set KVSCOPE_CACHE to a writable folder"),
+    (r"([^\s'\":]+)'?:? [Pp]ermission denied", "access to {0} is denied; change its owner or permissions and repeat the command"),
+    (r"No CMAKE_(?:C|CXX)_COMPILER could be found|Could not find compiler|(?:c\+\+|g\+\+|cc|gcc): not found|cc1plus.*: No such file",
+     "the C++ compiler is missing; install g++ 12 or newer"),
+    (r"CMake was unable to find a build program|ninja: (?:command )?not found", "ninja is missing; install ninja-build"),
+    (r"CMake Error.*\n.*\n?.*Could NOT find (\S+)", "CMake does not find {0}; install it, under Debian by scripts/setup"),
+    (r"package configuration file provided by\s+\"(\w+)\"", "CMake does not find {0}; install it, under Debian by scripts/setup"),
+    (r"required packages were not found:\s+- (\S+)", "CMake does not find {0}; install it, under Debian by scripts/setup"),
+    (r"^(?:In file included from )?([^\s:]+):\d+:\d+: (?:fatal )?error:", "{0} does not compile; correct the error above"),
+    (r"undefined reference to|ld: error|mold: (?:fatal|error)", "the linker failed; correct the error above"),
+]
+
+
+def cause(output, step):
+    """Returns one sentence about the failed step."""
+    if re.search(r"No space left on device|Disk quota exceeded|ENOSPC|Errno 28", output):
+        least = min((cache_folder(), ROOT / "build", tempfile.gettempdir()), key=free_mb)
+        return f"the disk of {least} is full, {free_mb(least)} MB are free; free some space and repeat the command"
+    for pattern, sentence in CAUSES:
+        match = re.search(pattern, output, re.MULTILINE)
+        if match:
+            return sentence.format(*match.groups())
+    return f"{step} failed; correct the error above and repeat the command"
+
+
+def check_places(build, first):
+    """Fails if a folder is read-only or, before the first build, if its disk is too small."""
+    cache = cache_folder()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        for folder in (cache, build):
+            tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise Failure(f"{error.filename} is not writable ({error.strerror}); make it writable, or set KVSCOPE_CACHE to a "
+                      "folder for downloads and compiler results") from error
+    if not first:
+        return
+    needs = collections.Counter()  # of each device
+    size = sum(file.stat().st_size for file in build.rglob("*") if file.is_file()) // 1_000_000
+    needs[build.stat().st_dev] += max(0, BUILD_MB - size)
+    missing = [amount for name, amount in (("ccache", COMPILER_CACHE_MB), ("libtorch-*", LIBTORCH_MB),
+                                           ("llama-source-*", PACKAGES_MB)) if not any(cache.glob(name))]
+    needs[cache.stat().st_dev] += sum(missing)
+    for folder in (build, cache):
+        need = needs[folder.stat().st_dev]
+        if free_mb(folder) < need:
+            raise Failure(f"the disk of {folder} has {free_mb(folder)} MB free, the build needs {need} MB; free some space"
+                          + (", or set KVSCOPE_CACHE to a folder on a larger disk" if folder == cache else ""))
+
+
+# ---- steps
+
+def run(command, folder, on_line, tick, environment=None):
+    """Runs a command. Passes each line of its output to on_line and calls tick twice a second. Returns the exit code."""
+    with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**os.environ, **(environment or {})}) as process, selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        rest, ticked = b"", 0.0
+        try:
+            while True:
+                if selector.select(timeout=0.5):
+                    data = os.read(process.stdout.fileno(), 1 << 16)
+                    if not data:
+                        break
+                    *lines, rest = (rest + data).split(b"\n")
+                    for line in lines:
+                        on_line(line.decode(errors="replace"))
+                if time.monotonic() - ticked >= 0.5:
+                    tick()
+                    ticked = time.monotonic()
+            if rest:
+                on_line(rest.decode(errors="replace"))
+        except KeyboardInterrupt:
+            process.terminate()  # also without a terminal that signals the whole group
+            raise
+    return process.returncode
+
+
+def configure(build, preset, tests, line):
+    first = not (build / ".ninja_log").exists()
+    started = time.monotonic()
+    output, detail = [], [""]
+
+    def on_line(text):
+        output.append(text)
+        if text.startswith(("kvscope: ", "-- ")):
+            detail[0] = text.split(" ", 1)[1]
+
+    def tick():
+        remaining = max(3, CONFIGURE_SECONDS - (time.monotonic() - started)) + COLD_SECONDS / jobs_of(build)
+        line.show("configuring", remaining if first else None, detail[0])
+
+    command = ["cmake", "--preset", preset, f"-DKVSCOPE_TESTS={'ON' if tests else 'OFF'}"]
+    try:
+        failed = run(command, ROOT, on_line, tick) != 0
+    except FileNotFoundError as error:
+        raise Failure("cmake is missing; install cmake 3.25 or newer") from error
+    finally:
+        (build / "configure.log").write_text("\n".join(output) + "\n")
+    if failed:
+        begin = next((i for i, text in enumerate(output) if text.startswith(("CMake Error", "kvscope: "))), 0)
+        line.say("\n".join(output[begin:]))
+        raise Failure(cause("\n".join(output), "configuring"))
+
+
+def jobs_of(build):
+    """The number of commands that ninja runs at the same time."""
+    cores = len(os.sched_getaffinity(0))
+    jobs = int(os.environ.get("KVSCOPE_JOBS") or (cores + 2 if cores > 2 else cores + 1))
+    try:
+        depth = re.search(r"pool compilers\s+depth = (\d+)", (build / "CMakeFiles" / "rules.ninja").read_text())
+    except OSError:
+        depth = None
+    return max(1, min(jobs, int(depth[1]) if depth else jobs))
+
+
+def download_left(build):
+    """Returns what fetch.py does in the background, and the expected seconds until it ends."""
+    try:
+        last = (build / "fetch-later.log").read_text(errors="replace").rstrip().rpartition("\n")[2]
+    except OSError:
+        last = ""
+    match = re.fullmatch(r"kvscope: fetching (\S+) \S+: (.*), (\d+) s left", last)
+    return (match[2], int(match[3]) + 15) if match else ("", 30)
+
+
+def compile_targets(build, targets, line):
+    output = []
+    # Looks for new files, and configures again if the build's own files changed.
+    if run(["ninja", "build.ninja"], build, output.append, lambda: line.show("configuring")) != 0:
+        line.say("\n".join(output))
+        raise Failure(cause("\n".join(output), "configuring"))
+    commands, steps, torch = plan(build, targets)
+    jobs = jobs_of(build)
+    estimate = Estimate(steps, jobs)
+    log = build / ".ninja_log"
+    position = log.stat().st_size if log.exists() else 0
+    started = time.monotonic()
+    output = []
+
+    def on_line(text):
+        if text.startswith(MARK) or text == "ninja: no work to do.":
+            return
+        output.append(text)
+        line.say(text)
+
+    def tick():
+        nonlocal position
+        if not commands or not log.exists():
+            return
+        with open(log, encoding="utf-8", errors="replace") as file:
+            file.seek(position)
+            for entry in iter(file.readline, ""):
+                if not entry.endswith("\n"):
+                    break
+                position += len(entry.encode())
+                fields = entry.split("\t")
+                if len(fields) == 5:
+                    estimate.finish(fields[3], int(fields[0]) / 1000, int(fields[1]) / 1000)
+        downloads = torch is not None and not torch.exists()
+        detail, download = download_left(build) if downloads else ("", 0)
+        left, running = estimate.left(time.monotonic() - started, download)
+        if running is None:
+            line.show("linking", left)
+        elif downloads and running.waits:
+            line.show("waiting for the download of libtorch", left, detail)
+        else:
+            line.show("compiling", left, os.path.basename(running.name).replace(".o", "").replace(".gch", ""))
+
+    command = ["ninja", "-v", *(["-j", str(jobs)] if os.environ.get("KVSCOPE_JOBS") else []), *targets]
+    if run(command, build, on_line, tick, {"NINJA_STATUS": MARK}) != 0:
+        raise Failure(cause("\n".join(output), "building"))
+
+
+def record(build):
+    """Prints the steps of the target kvscope in the order of their start, with the seconds that they took."""
+    short = lambda name: re.sub(r".*CMakeFiles/([^/]+\.dir)/(?:.*/)?", r"\1/", name)
+    taken = {}
+    for entry in (build / ".ninja_log").read_text().splitlines()[1:]:
+        start, end, _, name, _ = entry.split("\t")
+        taken[name] = int(start), (int(end) - int(start)) / 1000
+    listed = subprocess.run(["ninja", "-t", "commands", "kvscope"], cwd=build, capture_output=True, text=True, check=True)
+    sources = Sources()
+    steps = [step_of(command, build, sources) for command in listed.stdout.splitlines()]
+    steps = [step for step in steps if step and step.name in taken and step.kind != "archive"]
+    for step in sorted(steps, key=lambda step: taken[step.name]):
+        values = step._replace(name=short(step.name), after=short(step.after) or "-", optimization=step.optimization or "-",
+                               library=int(step.library), torch=int(step.torch), waits=int(step.waits))
+        print(*values, f"{taken[step.name][1]:.1f}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tests", action="store_true")
+    parser.add_argument("--elapsed", type=float, default=0)
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("preset")
+    parser.add_argument("targets", nargs="*")
+    arguments = parser.parse_args()
+    build = ROOT / "build" / arguments.preset
+    if arguments.record:
+        return record(build)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    line = Line(arguments.elapsed)
+    try:
+        fetched, cached = build / "fetched.txt", build / "CMakeCache.txt"
+        had_tests = cached.exists() and "\nKVSCOPE_TESTS:BOOL=ON" in cached.read_text()
+        complete = (build / "build.ninja").exists() and fetched.exists() and all(
+            os.path.exists(place) for place in fetched.read_text().splitlines())
+        if not complete or (arguments.tests and not had_tests):
+            check_places(build, first=not any((build / "bin").glob("*")))
+            # Without --tests, the setting of the tests does not change, because their libraries may be missing.
+            configure(build, arguments.preset, arguments.tests or had_tests, line)
+        compile_targets(build, arguments.targets, line)
+        line.clear()
+    except Failure as failure:
+        line.say(f"kvscope: {failure}")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        line.say("kvscope: interrupted; repeat the command to continue")
+        sys.exit(130)
+    except OSError as error:
+        line.say(f"kvscope: {cause(str(error), str(error))}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
