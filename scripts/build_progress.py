@@ -140,29 +140,28 @@ class Estimate:
         if name in self.costs:
             self.done[name] = start, end
 
-    def seconds(self, now):
-        """Returns a function from the cost of a step to its expected seconds."""
+    def rates(self, now):
+        """Returns seconds for each unit of cost, the share of steps in the compiler cache, and the seconds of such a step."""
         times = [(self.costs[name], end - start, end) for name, (start, end) in self.done.items()]
-        speed = 1.0  # seconds for each unit of cost, of steps that the compiler cache did not have
+        speed = 1.0
         for _ in range(3):
             cached = [taken < max(0.3, 0.15 * speed * expected) for expected, taken, _ in times]
             compiled = [time for time, hit in zip(times, cached) if not hit]
             speed = (10 + sum(taken for _, taken, _ in compiled)) / (10 + sum(expected for expected, _, _ in compiled))
-        # The share of cached results, from recent steps because changes of sources are not spread evenly. Cheap steps show
-        # too little difference.
+        # The share comes from recent steps, because changed sources are not spread evenly, and from expensive steps, because
+        # cheap ones show little difference.
         weights = [(expected**0.4 * (expected >= 2 and end >= now - max(20, 0.6 * now)), hit)
                    for (expected, _, end), hit in zip(times, cached)]
-        share = sum(weight for weight, hit in weights if hit) / (2 + sum(weight for weight, _ in weights))
+        share = sum(weight for weight, hit in weights if hit) / (0.5 + sum(weight for weight, _ in weights))
         hits = [taken for (_, taken, _), hit in zip(times, cached) if hit]
-        cached_seconds = (0.2 + sum(hits)) / (1 + len(hits))
-        return lambda expected: share * min(cached_seconds, speed * expected) + (1 - share) * speed * expected
+        return speed, share, (0.2 + sum(hits)) / (1 + len(hits))
 
     def left(self, now, download=0.0):
         """Returns the expected seconds until the last step ends, and the step that has run longest.
 
         `download`: seconds until libtorch is available.
         """
-        seconds = self.seconds(now)
+        speed, share, cached = self.rates(now)
         workers = [0.0] * self.jobs  # since when a processor has worked on a step that is not finished
         for start, end in sorted(self.done.values()):
             before = [i for i in range(self.jobs) if workers[i] <= start + 0.1]
@@ -171,23 +170,25 @@ class Estimate:
         workers = [since - now for since in workers]
         heapq.heapify(workers)
         todo = [step for step in self.steps if step.name not in self.done and step.kind not in ("archive", "link")]
-        end = {step.name: float("inf") for step in todo}
+        end = {name: end - now for name, (_, end) in self.done.items()}
+        end.update((step.name, float("inf")) for step in todo)
         running = todo[0] if todo else None
         while todo:
             free = heapq.heappop(workers)
-            starts = [max(end.get(step.after, free), download if step.waits and download else free) for step in todo]
+            starts = [max(free, end.get(step.after, free), download if step.waits and download else free) for step in todo]
             i = next((i for i, start in enumerate(starts) if start <= max(free, 0)), None)
             if i is None:
                 heapq.heappush(workers, min(starts))
                 continue
-            step = todo.pop(i)
-            expected = seconds(self.costs[step.name])
-            end[step.name] = free + expected
-            if free <= 0:  # already running
-                end[step.name] = max(end[step.name], 0.25 * expected)
+            step, start = todo.pop(i), starts[i]
+            compiled = speed * self.costs[step.name]
+            if start < -2 * cached:  # running, and not in the cache
+                end[step.name] = max(start + compiled, 0.25 * compiled)
+            else:
+                end[step.name] = start + share * min(cached, compiled) + (1 - share) * compiled
             heapq.heappush(workers, end[step.name])
         links = any(step.kind == "link" and step.name not in self.done for step in self.steps)
-        return max(end.values(), default=0.0) + links, running
+        return max(0.0, *end.values()) + links, running
 
 
 # ---- the line
