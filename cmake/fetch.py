@@ -85,13 +85,16 @@ def place(target):
 
 CAUSES = {  # pattern in pip's output: cause and remedy
     "No module named pip": "python3 has no pip; install python3-pip",
-    "No space left on device": "the disk is full; free 1.5 GB in the cache folder, or set KVSCOPE_CACHE to a larger disk",
+    "No space left on device": "the disk of {cache} is full; free 2 GB there, or set KVSCOPE_CACHE to a folder on a larger disk",
     "DO NOT MATCH THE HASHES": "the archive is incomplete or altered; repeat the command",
     "IncompleteRead|Connection broken|Connection aborted|ConnectionReset|Read timed out":
-        "the connection broke; repeat the command",
+        "the connection broke; repeat the command, which keeps all finished downloads",
     "Failed to establish a new connection|Name or service|Connection refused|ConnectTimeout|ProxyError|SSLError":
         "the package index cannot be reached; check the network and the settings that `python3 -m pip config list` prints",
-    "No matching distribution": "the package index does not have this version; check the index that `python3 -m pip config list` prints",
+    "from versions: none": "the package index cannot be reached or does not have the package; check the network and the "
+                           "settings that `python3 -m pip config list` prints",
+    "No matching distribution": "the package index does not have this version; check the index that `python3 -m pip config "
+                                "list` prints",
 }
 
 
@@ -122,10 +125,11 @@ def run_pip(arguments, what, folder):
         pip.wait()
     if pip.returncode != 0:
         text = log.read_text(errors="replace")
-        sys.stderr.write(text)
-        cause = next((cause for pattern, cause in CAUSES.items() if re.search(pattern, text)),
-                     "pip failed; correct the error above")
-        sys.exit(f"kvscope: fetching {what} failed: {cause}")
+        cause = next((cause for pattern, cause in CAUSES.items() if re.search(pattern, text)), None)
+        if not cause:
+            cause = "pip failed; correct the error above and repeat the command"
+            sys.stderr.write(text)
+        sys.exit(f"kvscope: fetching {what} failed: {cause.format(cache=cache_folder())}")
     shutil.rmtree(temporary)
 
 
