@@ -98,8 +98,18 @@ CAUSES = {  # pattern in pip's output: cause and remedy
 }
 
 
+def largest_file(folder):
+    """Returns the bytes of the largest file below a folder in which another process adds and removes files."""
+    largest = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                largest = max(largest, os.stat(os.path.join(path, name)).st_size)
+    return largest
+
+
 def run_pip(arguments, what, folder):
-    """Runs pip. Reports the downloaded share twice a minute on stderr, and more often in the first half minute."""
+    """Runs pip. Reports the downloaded share every two seconds on stderr, if pip prints the size of the archive."""
     log = folder / "log"
     temporary = folder / "temporary"  # on the disk of the cache, because /tmp may be too small
     temporary.mkdir()
@@ -114,11 +124,12 @@ def run_pip(arguments, what, folder):
             size = re.search(r"\(([\d.]+) (kB|MB|GB)\)", log.read_text(errors="replace"))
             if size and now - said >= 2:
                 total = float(size[1]) * {"kB": 1e3, "MB": 1e6, "GB": 1e9}[size[2]]
-                # pip renames and removes files at the same time.
-                got = sum(file.stat().st_size for file in temporary.rglob("*") if file.is_file())
-                share = min(0.99, max(0.001, got / total))
-                left = (now - started) * (1 - share) / share
-                say(f"fetching {what}: {share * 100:.0f} % of {size[1]} {size[2]}, {left:.0f} s left")
+                share = largest_file(temporary) / total
+                if 0.005 < share < 0.99:
+                    left = (now - started) * (1 - share) / share
+                    say(f"fetching {what}: {share * 100:.0f} % of {size[1]} {size[2]}, {left:.0f} s left")
+                elif share >= 0.99:
+                    say(f"fetching {what}: pip reads the archive")
                 said = now
     finally:
         pip.terminate()

@@ -263,8 +263,8 @@ CAUSES = [
     (r"([^\s'\":]+)'?:? [Rr]ead-only file system", "{0} is on a read-only file system; make it writable, or use a copy of the "
      "source folder and set KVSCOPE_CACHE to a writable folder"),
     (r"([^\s'\":]+)'?:? [Pp]ermission denied", "access to {0} is denied; change its owner or permissions and repeat the command"),
-    (r"No CMAKE_(?:C|CXX)_COMPILER could be found|Could not find compiler|(?:c\+\+|g\+\+|cc|gcc): not found|cc1plus.*: No such file",
-     "the C++ compiler is missing; install g++ 12 or newer"),
+    (r"No CMAKE_(?:C|CXX)_COMPILER could be found|Could not find compiler|(?:c\+\+|g\+\+|cc|gcc): not found"
+     r"|is not able to compile a simple test program", "the C++ compiler is missing or does not work; install g++ 12 or newer"),
     (r"CMake was unable to find a build program|ninja: (?:command )?not found", "ninja is missing; install ninja-build"),
     (r"CMake Error.*\n.*\n?.*Could NOT find (\S+)", "CMake does not find {0}; install it, under Debian by scripts/setup"),
     (r"package configuration file provided by\s+\"(\w+)\"", "CMake does not find {0}; install it, under Debian by scripts/setup"),
@@ -312,6 +312,9 @@ def check_places(build, first):
 
 
 # ---- steps
+
+PROGRESS = re.compile(r"kvscope: (?:fetching|unpacking|waiting)(?: \S+){1,2}(?:: (\d.*), (\d+) s left)?(?:: pip .*)?$")  # fetch.py
+
 
 def run(command, folder, on_line, tick, environment=None):
     """Runs a command. Passes each line of its output to on_line and calls tick twice a second. Returns the exit code."""
@@ -361,8 +364,9 @@ def configure(build, preset, tests, line):
     finally:
         (build / "configure.log").write_text("\n".join(output) + "\n")
     if failed:
-        begin = next((i for i, text in enumerate(output) if text.startswith(("CMake Error", "kvscope: "))), 0)
-        line.say("\n".join(output[begin:]))
+        shown = [text for text in output if not PROGRESS.match(text)]
+        begin = next((i for i, text in enumerate(shown) if text.startswith(("CMake Error", "kvscope: "))), 0)
+        line.say("\n".join(shown[begin:]))
         raise Failure(cause("\n".join(output), "configuring"))
 
 
@@ -383,8 +387,8 @@ def download_left(build):
         last = (build / "fetch-later.log").read_text(errors="replace").rstrip().rpartition("\n")[2]
     except OSError:
         last = ""
-    match = re.fullmatch(r"kvscope: fetching (\S+) \S+: (.*), (\d+) s left", last)
-    return (match[2], int(match[3]) + 15) if match else ("", 30)
+    match = PROGRESS.match(last)
+    return (match[1], int(match[2]) + 15) if match and match[2] else ("", 30)
 
 
 def compile_targets(build, targets, line):
