@@ -276,8 +276,8 @@ CAUSES = [
 
 def cause(output, step):
     """Returns one sentence about the failed step."""
-    if re.search(r"No space left on device|Disk quota exceeded|ENOSPC|Errno 28", output):
-        least = min((cache_folder(), ROOT / "build", tempfile.gettempdir()), key=free_mb)
+    least = min((cache_folder(), ROOT / "build", tempfile.gettempdir()), key=free_mb)
+    if re.search(r"No space left on device|Disk quota exceeded|Errno 28", output) or free_mb(least) < 10:
         return f"the disk of {least} is full, {free_mb(least)} MB are free; free some space and repeat the command"
     for pattern, sentence in CAUSES:
         match = re.search(pattern, output, re.MULTILINE)
@@ -313,7 +313,8 @@ def check_places(build, first):
 
 # ---- steps
 
-PROGRESS = re.compile(r"kvscope: (?:fetching|unpacking|waiting)(?: \S+){1,2}(?:: (\d.*), (\d+) s left)?(?:: pip .*)?$")  # fetch.py
+# Progress of cmake/fetch.py: what is downloaded, and the seconds left
+PROGRESS = re.compile(r"kvscope: (?:waiting .*|(?:fetching|unpacking) [^:]*(?:: (\d.*), (\d+) s left|: pip [^:]*)?)$")
 
 
 def run(command, folder, on_line, tick, environment=None):
