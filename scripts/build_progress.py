@@ -277,7 +277,7 @@ CAUSES = [
 def cause(output, step):
     """Returns one sentence about the failed step."""
     least = min((cache_folder(), ROOT / "build", tempfile.gettempdir()), key=free_mb)
-    if re.search(r"No space left on device|Disk quota exceeded|Errno 28", output) or free_mb(least) < 10:
+    if re.search(r"No space left on device|Disk full|Disk quota exceeded|Errno 28", output) or free_mb(least) < 10:
         return f"the disk of {least} is full, {free_mb(least)} MB are free; free some space and repeat the command"
     for pattern, sentence in CAUSES:
         match = re.search(pattern, output, re.MULTILINE)
@@ -346,16 +346,20 @@ def run(command, folder, on_line, tick, environment=None):
 def configure(build, preset, tests, line):
     first = not (build / ".ninja_log").exists()
     started = time.monotonic()
-    output, detail = [], [""]
+    output, step, detail = [], "configuring", ""
 
     def on_line(text):
+        nonlocal step, detail
         output.append(text)
-        if text.startswith(("kvscope: ", "-- ")):
-            detail[0] = text.split(" ", 1)[1]
+        fetched = re.match(r"kvscope: (fetching|unpacking) (\S+)(?: [^:]+: (.*), \d+ s left)?", text)
+        if fetched:
+            step, detail = fetched[1], f"{fetched[2]} {fetched[3] or ''}"
+        elif text.startswith("-- "):
+            step, detail = "configuring", text[3:].strip()
 
     def tick():
         remaining = max(3, CONFIGURE_SECONDS - (time.monotonic() - started)) + COLD_SECONDS / jobs_of(build)
-        line.show("configuring", remaining if first else None, detail[0])
+        line.show(step, remaining if first else None, detail)
 
     command = ["cmake", "--preset", preset, f"-DKVSCOPE_TESTS={'ON' if tests else 'OFF'}"]
     try:
