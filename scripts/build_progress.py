@@ -33,7 +33,7 @@ MARK = "\x01"  # begins the lines in which ninja reports a finished step
 COLD_SECONDS = 1050  # expected cost of all steps of scripts/kvscope, before the configuration shows the steps
 CONFIGURE_SECONDS = 20
 BUILD_MB, COMPILER_CACHE_MB = 950, 150  # of a release build
-LIBTORCH_MB, PACKAGES_MB = 1600, 400  # while libtorch is unpacked; all other packages
+LIBTORCH_MB, PACKAGES_MB = 1200, 500  # with the archives from which they are unpacked
 
 
 # ---- expected costs
@@ -131,6 +131,8 @@ def plan(build, targets):
 # ---- the time left
 
 class Estimate:
+    """The time left of a build, from the expected costs of its steps and the times of the finished ones."""
+
     def __init__(self, steps, jobs):
         self.steps, self.jobs = steps, jobs
         self.costs = {step.name: cost(step) for step in steps}
@@ -274,8 +276,8 @@ CAUSES = [
 ]
 
 
-def cause(output, step):
-    """Returns one sentence about the failed step."""
+def cause(output, otherwise):
+    """Returns one sentence with the cause that the output of a program contains, or with the cause `otherwise`."""
     least = min((cache_folder(), ROOT / "build", tempfile.gettempdir()), key=free_mb)
     if re.search(r"No space left on device|Disk full|Disk quota exceeded|Errno 28", output) or free_mb(least) < 10:
         return f"the disk of {least} is full, {free_mb(least)} MB are free; free some space and repeat the command"
@@ -283,7 +285,7 @@ def cause(output, step):
         match = re.search(pattern, output, re.MULTILINE)
         if match:
             return sentence.format(*match.groups())
-    return f"{step} failed; correct the error above and repeat the command"
+    return f"{otherwise}; correct the error and repeat the command"
 
 
 def check_places(build, first):
@@ -372,7 +374,7 @@ def configure(build, preset, tests, line):
         shown = [text for text in output if not PROGRESS.match(text)]
         begin = next((i for i, text in enumerate(shown) if text.startswith(("CMake Error", "kvscope: "))), 0)
         line.say("\n".join(shown[begin:]))
-        raise Failure(cause("\n".join(output), "configuring"))
+        raise Failure(cause("\n".join(output), "configuring failed"))
 
 
 def jobs_of(build):
@@ -401,7 +403,7 @@ def compile_targets(build, targets, line):
     # Looks for new files, and configures again if the build's own files changed.
     if run(["ninja", "build.ninja"], build, output.append, lambda: line.show("configuring")) != 0:
         line.say("\n".join(output))
-        raise Failure(cause("\n".join(output), "configuring"))
+        raise Failure(cause("\n".join(output), "configuring failed"))
     commands, steps, torch = plan(build, targets)
     jobs = jobs_of(build)
     estimate = Estimate(steps, jobs)
@@ -411,7 +413,7 @@ def compile_targets(build, targets, line):
     output = []
 
     def on_line(text):
-        if text.startswith(MARK) or text == "ninja: no work to do.":
+        if text.startswith(MARK) or text == "ninja: no work to do." or PROGRESS.match(text):
             return
         output.append(text)
         line.say(text)
@@ -441,7 +443,7 @@ def compile_targets(build, targets, line):
 
     command = ["ninja", "-v", *(["-j", str(jobs)] if os.environ.get("KVSCOPE_JOBS") else []), *targets]
     if run(command, build, on_line, tick, {"NINJA_STATUS": MARK}) != 0:
-        raise Failure(cause("\n".join(output), "building"))
+        raise Failure(cause("\n".join(output), "building failed"))
 
 
 def record(build):
@@ -497,7 +499,8 @@ def main():
         line.say("kvscope: interrupted; repeat the command to continue")
         sys.exit(130)
     except OSError as error:
-        line.say(f"kvscope: {cause(str(error), str(error))}")
+        text = f"{error.filename or build}: {error.strerror}"
+        line.say(f"kvscope: {cause(text, text)}")
         sys.exit(1)
 
 
