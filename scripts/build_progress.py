@@ -4,10 +4,10 @@
 usage: build_progress.py [--tests] [--elapsed SECONDS] PRESET [TARGET…]
        build_progress.py --record PRESET
 
-scripts/build calls this file. On a terminal, the line is overwritten; a log gets a line every 15 seconds. Messages of CMake,
-ninja and the compilers follow only if something fails, and the last line names the cause and the remedy. The exit code is
-130 after Ctrl+C. KVSCOPE_JOBS limits the number of parallel compilers. --record prints the costs that were expected and
-measured in the last build, as in tests/build/cold_build.txt.
+scripts/build calls this file. On a terminal, the line is overwritten; a log gets a line every 15 seconds. The messages of
+ninja and the compilers are shown completely, those of CMake only if it fails (all are in build/PRESET/configure.log). The
+last line of a failure names the cause and the remedy. The exit code is 130 after Ctrl+C. KVSCOPE_JOBS sets the number of
+parallel compilers. --record prints the steps of the last build as in tests/build/cold_build.txt.
 
 The time left comes from a simulation of the remaining steps on the same number of processors. The expected cost of a step
 depends on the sizes of its sources, so it needs no table of files. Finished steps show how fast the machine is and how many
@@ -289,15 +289,14 @@ def cause(output, otherwise):
 
 
 def check_places(build, first):
-    """Fails if a folder is read-only or, before the first build, if its disk is too small."""
+    """Fails if the cache is read-only or, before the first build, if a disk is too small."""
     cache = cache_folder()
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        for folder in (cache, build):
-            tempfile.TemporaryFile(dir=folder).close()
+        tempfile.TemporaryFile(dir=cache).close()
     except OSError as error:
-        raise Failure(f"{error.filename} is not writable ({error.strerror}); make it writable, or set KVSCOPE_CACHE to a "
-                      "folder for downloads and compiler results") from error
+        raise Failure(f"{cache} is not writable ({error.strerror}); make it writable, or set KVSCOPE_CACHE to a folder for "
+                      "downloads and compiler results") from error
     if not first:
         return
     needs = collections.Counter()  # of each device
@@ -346,7 +345,9 @@ def run(command, folder, on_line, tick, environment=None):
 
 
 def configure(build, preset, tests, line):
-    first = not (build / ".ninja_log").exists()
+    # After a build with the same compiler cache, the remaining time shows only when steps finish.
+    empty = not (build / ".ninja_log").exists() and not (cache_folder() / "ccache").exists()
+    compiling = COLD_SECONDS / jobs_of(build)
     started = time.monotonic()
     output, step, detail = [], "configuring", ""
 
@@ -360,8 +361,8 @@ def configure(build, preset, tests, line):
             step, detail = "configuring", text[3:].strip()
 
     def tick():
-        remaining = max(3, CONFIGURE_SECONDS - (time.monotonic() - started)) + COLD_SECONDS / jobs_of(build)
-        line.show(step, remaining if first else None, detail)
+        left = max(3, CONFIGURE_SECONDS - (time.monotonic() - started)) + compiling
+        line.show(step, left if empty else None, detail)
 
     command = ["cmake", "--preset", preset, f"-DKVSCOPE_TESTS={'ON' if tests else 'OFF'}"]
     try:
@@ -379,13 +380,17 @@ def configure(build, preset, tests, line):
 
 def jobs_of(build):
     """The number of commands that ninja runs at the same time."""
-    cores = len(os.sched_getaffinity(0))
-    jobs = int(os.environ.get("KVSCOPE_JOBS") or (cores + 2 if cores > 2 else cores + 1))
+    jobs = os.environ.get("KVSCOPE_JOBS")
+    if jobs and not re.fullmatch("[1-9][0-9]*", jobs):
+        raise Failure(f"KVSCOPE_JOBS is '{jobs}'; set it to a number of parallel compilers, such as 1")
+    if not jobs:
+        usage = subprocess.run(["ninja", "--help"], capture_output=True, text=True).stderr
+        jobs = re.search(r"default=(\d+)", usage)[1]
     try:
         depth = re.search(r"pool compilers\s+depth = (\d+)", (build / "CMakeFiles" / "rules.ninja").read_text())
     except OSError:
         depth = None
-    return max(1, min(jobs, int(depth[1]) if depth else jobs))
+    return min(int(jobs), int(depth[1]) if depth else int(jobs))
 
 
 def download_left(build):
