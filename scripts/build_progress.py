@@ -16,6 +16,7 @@ results come from the compiler cache.
 
 import argparse
 import collections
+import contextlib
 import heapq
 import os
 import pathlib
@@ -425,15 +426,15 @@ def compile_targets(build, targets, line):
 
     def tick():
         nonlocal position
-        if not commands or not log.exists():
+        if not commands:
             return
-        with open(log, encoding="utf-8", errors="replace") as file:
+        with contextlib.suppress(FileNotFoundError), open(log, "rb") as file:  # ninja creates it after the first step
             file.seek(position)
-            for entry in iter(file.readline, ""):
-                if not entry.endswith("\n"):
+            for entry in file:
+                if not entry.endswith(b"\n"):
                     break
-                position += len(entry.encode())
-                fields = entry.split("\t")
+                position += len(entry)
+                fields = entry.decode(errors="replace").split("\t")
                 if len(fields) == 5:
                     estimate.finish(fields[3], int(fields[0]) / 1000, int(fields[1]) / 1000)
         downloads = torch is not None and not torch.exists()

@@ -166,10 +166,10 @@ class Failures(unittest.TestCase):
         self.succeeds()
         self.assertEqual(self.compiled(), ["two"])
 
-    def test_line_on_a_terminal(self):
-        self.behave("sleep 0.7")
+    def drawn(self, columns):
+        """Builds on a terminal. Returns the lines that were drawn one over the other."""
         terminal, inside = pty.openpty()
-        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 30, 0, 0))
+        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = subprocess.Popen(self.command(), env=self.environment, stderr=inside)
         os.close(inside)
         output = b""
@@ -180,11 +180,30 @@ class Failures(unittest.TestCase):
             pass
         os.close(terminal)
         self.assertEqual(process.wait(), 0)
-        drawn = [line for line in re.split("\r\x1b\\[K", output.decode()) if line]
-        self.assertTrue(any(re.match(r"kvscope: compiling \d+ % · \d+ s", line) for line in drawn), drawn)
-        for line in drawn:
-            self.assertLess(len(line), 30, drawn)
-        self.assertTrue(output.endswith(b"\x1b[K"), "the line is removed at the end")
+        self.assertTrue(output.endswith(b"\r\x1b[K"), "the line is removed at the end")
+        return output.decode().split("\r\x1b[K")
+
+    def test_narrow_terminal(self):
+        self.behave("sleep 0.7")
+        lines = self.drawn(30)
+        self.assertTrue(any(re.match(r"kvscope: compiling \d+ % · \d+ s", line) for line in lines), lines)
+        for line in lines:
+            self.assertLess(len(line), 30, lines)
+
+    def test_waiting_for_a_download(self):
+        libtorch = self.root / "cache" / "libtorch"
+        (self.root / "extra.cmake").write_text(f"""
+            file(WRITE ${{CMAKE_BINARY_DIR}}/fetch-later.log "kvscope: fetching torch 2.11.0: 43 % of 530.6 MB, 3 s left\n")
+            add_custom_command(OUTPUT downloaded COMMAND sh -c "sleep 2; mkdir -p {libtorch}; touch downloaded" VERBATIM)
+            add_custom_command(OUTPUT uses.o DEPENDS downloaded
+                COMMAND sh -c "touch uses.o" -isystem {libtorch}/torch/include -o uses.o -c ${{CMAKE_SOURCE_DIR}}/one.cpp
+                VERBATIM)
+            add_custom_target(uses ALL DEPENDS uses.o)
+            """)
+        self.environment["KVSCOPE_JOBS"] = "2"
+        lines = self.drawn(120)
+        waits = r"kvscope: waiting for the download of libtorch \d+ % · \d+ s left · 43 % of 530.6 MB"
+        self.assertTrue(any(re.fullmatch(waits, line) for line in lines), lines)
 
 
 if __name__ == "__main__":
