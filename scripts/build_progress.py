@@ -118,13 +118,17 @@ def step_of(command, build, sources):
 
 
 def plan(build, targets):
-    """Returns the steps to do, and the folder of libtorch if it has yet to be downloaded."""
+    """Returns the commands to run, their steps in the order of their start, and the folder of libtorch if they need it."""
     # With an absolute path, ninja does not recognize its own file, so that it plans the targets instead of an update.
     done = subprocess.run(["ninja", "-f", build / "build.ninja", "-n", "-v", *targets], cwd=build, text=True,
                           capture_output=True, env={**os.environ, "NINJA_STATUS": MARK})
     commands = [line[1:] for line in done.stdout.splitlines() if line.startswith(MARK)]
     sources = Sources()
     steps = [step for step in (step_of(command, build, sources) for command in commands) if step]
+    # Of the steps that can start, ninja starts the first in its file.
+    outputs = re.findall(r"^build ([^\s:|]+)", (build / "build.ninja").read_text(), re.MULTILINE)
+    places = {output: i for i, output in enumerate(outputs)}
+    steps.sort(key=lambda step: places.get(step.name, 0))
     torch = next((match[1] for match in (re.search(r"-isystem (\S+)/torch/include ", c) for c in commands) if match), None)
     return commands, steps, torch and pathlib.Path(torch)
 
