@@ -354,20 +354,21 @@ def configure(build, preset, tests, line):
     empty = not (build / ".ninja_log").exists() and not (cache_folder() / "ccache").exists()
     compiling = COLD_SECONDS / jobs_of(build)
     started = time.monotonic()
-    output, step, detail = [], "configuring", ""
+    output, step, detail, download = [], "configuring", "", 0
 
     def on_line(text):
-        nonlocal step, detail
+        nonlocal step, detail, download
         output.append(text)
-        fetched = re.match(r"kvscope: (fetching|unpacking) (\S+)(?: [^:]+: (.*), \d+ s left)?", text)
+        fetched = re.match(r"kvscope: (fetching|unpacking) (\S+)(?: [^:]+: (.*), (\d+) s left)?", text)
         if fetched:
-            step, detail = fetched[1], f"{fetched[2]} {fetched[3] or ''}"
+            step, detail, download = fetched[1], f"{fetched[2]} {fetched[3] or ''}", int(fetched[4] or 0)
         elif text.startswith("-- "):
             step, detail = "configuring", text[3:].strip()
 
     def tick():
-        left = max(3, CONFIGURE_SECONDS - (time.monotonic() - started)) + compiling
-        line.show(step, left if empty else None, detail)
+        left = max(3, download, CONFIGURE_SECONDS - (time.monotonic() - started)) + compiling
+        # Half of the steps need libtorch.
+        line.show(step, max(left, download_left(build)[1] + compiling / 2) if empty else None, detail)
 
     command = ["cmake", "--preset", preset, f"-DKVSCOPE_TESTS={'ON' if tests else 'OFF'}"]
     try:
