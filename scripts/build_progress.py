@@ -151,9 +151,10 @@ class Estimate:
         """Returns seconds for each unit of cost, the share of steps in the compiler cache, and the seconds of such a step."""
         times = [(self.costs[name], end - start, end) for name, (start, end) in self.done.items()]
         speed = 1.0
+        recent = now - max(60, 0.5 * now)  # because other programs slow the machine down for some of the time
         for _ in range(3):
             cached = [taken < max(0.3, 0.15 * speed * expected) for expected, taken, _ in times]
-            compiled = [time for time, hit in zip(times, cached) if not hit]
+            compiled = [time for time, hit in zip(times, cached) if not hit and time[2] >= recent]
             speed = (10 + sum(taken for _, taken, _ in compiled)) / (10 + sum(expected for expected, _, _ in compiled))
         # The share comes from recent steps, because changed sources are not spread evenly, and from expensive steps, because
         # cheap ones show little difference.
