@@ -104,7 +104,7 @@ def step_of(command, build, sources):
     if not compiled:
         linked = re.search(r"\bar qc (\S+)| -o (bin/\S+|\S+\.so)", command)
         kind = "archive" if linked and linked[1] else "link"
-        return linked and Step(linked[1] or linked[2], kind, 0, 0, "", False, False, False, "")
+        return Step(linked[1] or linked[2], kind, 0, 0, "", False, False, False, "") if linked else None
     output, source = compiled[1], os.path.realpath(build / compiled[2])
     kind = "C" if source.endswith(".c") else "C++"
     after = re.search(r" -include (\S+/cmake_pch\.hxx)", command)
@@ -113,8 +113,8 @@ def step_of(command, build, sources):
         kind, source, after = "header", os.path.realpath(build / output[:-4]), ""
     folders = [folder for folder in re.findall(r" (?:-I|-isystem )(\S+)", command) if folder.startswith(str(build))]
     optimization = (re.findall(r" -O(\d)", command) or ["0"])[-1]
-    return Step(output, kind, *sources.measure(source, folders)[:2], optimization, " -w " in command,
-                sources.measure(source, folders)[2], "/torch/include " in command, after)
+    own, headers, torch = sources.measure(source, folders)
+    return Step(output, kind, own, headers, optimization, " -w " in command, torch, "/torch/include " in command, after)
 
 
 def plan(build, targets):
@@ -165,7 +165,7 @@ class Estimate:
         return speed, share, (0.2 + sum(hits)) / (1 + len(hits))
 
     def left(self, now, download=0.0):
-        """Returns the expected seconds until the last step ends, and the step that has run longest.
+        """Returns the expected seconds until the last step ends, and the step that has run longest or is the next to run.
 
         `download`: seconds until libtorch is available.
         """
@@ -180,7 +180,7 @@ class Estimate:
         todo = [step for step in self.steps if step.name not in self.done and step.kind not in ("archive", "link")]
         end = {name: end - now for name, (_, end) in self.done.items()}
         end.update((step.name, float("inf")) for step in todo)
-        running = todo[0] if todo else None
+        running, first = None, todo[0] if todo else None
         while todo:
             free = heapq.heappop(workers)
             starts = [max(free, end.get(step.after, free), download if step.waits and download else free) for step in todo]
@@ -189,6 +189,8 @@ class Estimate:
                 heapq.heappush(workers, min(starts))
                 continue
             step, start = todo.pop(i), starts[i]
+            if start <= 0:
+                running = running or step
             compiled = speed * self.costs[step.name]
             if start < -2 * cached:  # running, and not in the cache
                 end[step.name] = max(start + compiled, 0.25 * compiled)
@@ -196,7 +198,7 @@ class Estimate:
                 end[step.name] = start + share * min(cached, compiled) + (1 - share) * compiled
             heapq.heappush(workers, end[step.name])
         links = any(step.kind == "link" and step.name not in self.done for step in self.steps)
-        return max(0.0, *end.values()) + links, running
+        return max(0.0, *end.values()) + links, running or first
 
 
 # ---- the line
