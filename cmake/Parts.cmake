@@ -1,13 +1,13 @@
-# kvscope_part(NAME FOLDER folder [SOURCES globs…] [ALONE globs…] [PRECOMPILED target] [PUBLIC targets…]
-#              [PRIVATE targets…])
+# kvscope_part(NAME FOLDER folder [SOURCES globs…] [ALONE globs…] [PRECOMPILED target] [HEADERS headers…]
+#              [PUBLIC targets…] [PRIVATE targets…])
 #
 # Adds one static library for a part of the project, with all sources that the globs match. Its include folder contains a
 # link to this part only (`#include "kernels/select_topk.h"`), so that includes against the direction of dependencies do
 # not compile. A part without sources provides only its headers. Sources are compiled in batches (KVSCOPE_UNITY), except
 # ALONE: files that share names, or that are often edited one at a time. PRECOMPILED names a target of
-# kvscope_precompiled(), whose headers and options the part reuses.
+# kvscope_precompiled(), whose headers and options the part reuses. A part with HEADERS precompiles these, too.
 function(kvscope_part name)
-    cmake_parse_arguments(part "" "FOLDER;PRECOMPILED" "SOURCES;ALONE;PUBLIC;PRIVATE" ${ARGN})
+    cmake_parse_arguments(part "" "FOLDER;PRECOMPILED" "SOURCES;ALONE;HEADERS;PUBLIC;PRIVATE" ${ARGN})
     list(TRANSFORM part_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${part_FOLDER}/)
     file(GLOB sources CONFIGURE_DEPENDS ${part_SOURCES})
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
@@ -28,7 +28,10 @@ function(kvscope_part name)
         endif()
         if(part_PRECOMPILED)
             target_compile_options(kvscope_${name} PRIVATE $<TARGET_PROPERTY:${part_PRECOMPILED},INTERFACE_COMPILE_OPTIONS>)
-            if(KVSCOPE_UNITY)
+            if(KVSCOPE_UNITY AND part_HEADERS)
+                get_target_property(common ${part_PRECOMPILED} KVSCOPE_HEADERS)
+                kvscope_parse_once(kvscope_${name} ${common} ${part_HEADERS})
+            elseif(KVSCOPE_UNITY)
                 kvscope_parse_once(kvscope_${name} REUSE_FROM ${part_PRECOMPILED})
             endif()
         endif()
@@ -54,6 +57,7 @@ function(kvscope_precompiled name)
     target_link_libraries(${name} PRIVATE ${precompiled_LINKS} kvscope_ours)
     target_compile_options(${name} PUBLIC -pthread ${precompiled_OPTIONS})
     kvscope_parse_once(${name} ${precompiled_HEADERS})
+    set_property(TARGET ${name} PROPERTY KVSCOPE_HEADERS ${precompiled_HEADERS})
 endfunction()
 
 # kvscope_parse_once(TARGET headers…|REUSE_FROM target): precompiles headers, or reuses another target's precompiled
