@@ -108,28 +108,44 @@ def largest_file(folder):
     return largest
 
 
+# pip asks the build backend of a source archive for its name. The archives that we fetch have scikit_build_core, which pip
+# would install together with CMake and Ninja. This module answers instead.
+BACKEND = """
+import os, pathlib
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    name, version = os.environ["KVSCOPE_FETCHED"].split()
+    folder = pathlib.Path(metadata_directory) / f"{name.replace('-', '_')}-{version}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n")
+    return folder.name
+"""
+
+
 def run_pip(arguments, what, folder):
     """Runs pip. Reports the downloaded share every two seconds on stderr, if pip prints the size of the archive."""
     log = folder / "log"
     temporary = folder / "temporary"  # on the disk of the cache, because /tmp may be too small
     temporary.mkdir()
+    (folder / "scikit_build_core").mkdir()
+    (folder / "scikit_build_core" / "build.py").write_text(BACKEND)
     started = said = time.monotonic()
+    share = 0
     with open(log, "w") as output:
         pip = subprocess.Popen([sys.executable, "-m", "pip", *arguments], stdout=output, stderr=subprocess.STDOUT,
-                               env={**os.environ, "TMPDIR": str(temporary)})
+                               env={**os.environ, "TMPDIR": str(temporary), "KVSCOPE_FETCHED": what,
+                                    "PYTHONPATH": str(folder)})
     try:
         while pip.poll() is None:
             time.sleep(0.2)
             now = time.monotonic()
             size = re.search(r"\(([\d.]+) (kB|MB|GB)\)", log.read_text(errors="replace"))
-            if size and now - said >= 2:
+            if size and now - said >= 2 and share < 0.99:  # afterwards, pip copies the archive and reads it
                 total = float(size[1]) * {"kB": 1e3, "MB": 1e6, "GB": 1e9}[size[2]]
                 share = largest_file(temporary) / total
-                if 0.005 < share < 0.99:
-                    left = (now - started) * (1 - share) / share
-                    say(f"fetching {what}: {share * 100:.0f} % of {size[1]} {size[2]}, {left:.0f} s left")
-                elif share >= 0.99:
-                    say(f"fetching {what}: pip reads the archive")
+                if share > 0.005:
+                    left = (now - started) * max(0, 1 - share) / share
+                    say(f"fetching {what}: {100 * min(1, share):.0f} % of {size[1]} {size[2]}, {left:.0f} s left")
                 said = now
     finally:
         pip.terminate()
@@ -151,7 +167,7 @@ def download(name):
     with place(target) as folder:
         if folder:
             say(f"fetching {name} {version}")
-            options = WHEEL_TARGET if kind == "wheel" else ["--no-binary", name]
+            options = WHEEL_TARGET if kind == "wheel" else ["--no-binary", name, "--no-build-isolation"]
             run_pip(["download", "--no-deps", "--disable-pip-version-check", "--no-cache-dir", "--progress-bar", "off",
                      *options, "--dest", folder / "archive", f"{name}=={version}"], f"{name} {version}", folder)
             (archive,) = (folder / "archive").iterdir()
