@@ -129,12 +129,13 @@ def run_pip(arguments, what, folder):
     temporary.mkdir()
     (folder / "scikit_build_core").mkdir()
     (folder / "scikit_build_core" / "build.py").write_text(BACKEND)
+    modules = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     started = said = time.monotonic()
     share = 0
     with open(log, "w") as output:
         pip = subprocess.Popen([sys.executable, "-m", "pip", *arguments], stdout=output, stderr=subprocess.STDOUT,
                                env={**os.environ, "TMPDIR": str(temporary), "KVSCOPE_FETCHED": what,
-                                    "PYTHONPATH": str(folder)})
+                                    "PYTHONPATH": modules})
     try:
         while pip.poll() is None:
             time.sleep(0.2)
