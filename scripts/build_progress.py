@@ -198,7 +198,7 @@ class Estimate:
                 end[step.name] = start + share * min(cached, compiled) + (1 - share) * compiled
             heapq.heappush(workers, end[step.name])
         links = any(step.kind == "link" and step.name not in self.done for step in self.steps)
-        return max(0.0, *end.values()) + links, running or first
+        return max([0.0, *end.values()]) + links, running or first
 
 
 # ---- the line

@@ -126,6 +126,10 @@ class TimeLeft(unittest.TestCase):
         found = errors(COLD, 2, libtorch=400)
         self.assertEqual(wrong(found), 0, found)
 
+    def test_targets_without_compilation(self):
+        """Such as libtorch's files, for which ninja runs only a download."""
+        self.assertEqual(progress.Estimate([], 2).left(1), (0, None))
+
 
 if __name__ == "__main__":
     unittest.main()
