@@ -377,15 +377,16 @@ std::vector<std::vector<int>> group_by_shared_context(std::span<const Prompt> pr
     return groups;
 }
 
-Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
-                       Progress& progress)
-    : Experiment(model, std::move(plans), std::move(options), &writer, progress) {}
+Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, const ExperimentOptions& options,
+                       trace::Writer& writer, Progress& progress)
+    : Experiment(model, std::move(plans), options, &writer, progress) {}
 
-Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, Progress& progress)
-    : Experiment(model, std::move(plans), std::move(options), nullptr, progress) {}
-
-Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer* writer,
+Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, const ExperimentOptions& options,
                        Progress& progress)
+    : Experiment(model, std::move(plans), options, nullptr, progress) {}
+
+Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, const ExperimentOptions& options,
+                       trace::Writer* writer, Progress& progress)
     : impl_(std::make_unique<Impl>(*this, model, std::move(plans), options, writer, progress)) {
     if (impl_->plans.empty() || impl_->plans[0].spec.definition->name != "full")
         throw std::logic_error("an experiment's first run must be full");

@@ -72,10 +72,10 @@ struct Timings {
 class Experiment {
  public:
     /// @param plans must begin with the full run, which must not occur again; other plans may repeat
-    Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer& writer,
+    Experiment(const Model& model, std::vector<RunPlan> plans, const ExperimentOptions& options, trace::Writer& writer,
                Progress& progress);
     /// Creates an experiment without a trace. Results go to `on_run`.
-    Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, Progress& progress);
+    Experiment(const Model& model, std::vector<RunPlan> plans, const ExperimentOptions& options, Progress& progress);
     ~Experiment();
 
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_run;
@@ -107,7 +107,7 @@ class Experiment {
     [[nodiscard]] int n_failed() const;
 
  private:
-    Experiment(const Model& model, std::vector<RunPlan> plans, ExperimentOptions options, trace::Writer* writer,
+    Experiment(const Model& model, std::vector<RunPlan> plans, const ExperimentOptions& options, trace::Writer* writer,
                Progress& progress);
 
     struct Impl;

@@ -110,7 +110,7 @@ std::vector<RunPlan> in_order_of_recipe(const std::string& recipe_json, std::vec
     std::vector<nlohmann::json> asked(plans.size());
     std::transform(plans.begin(), plans.end(), asked.begin(), entry_of);
     return ordered(
-        list_of(recipe_json, "runs"), std::move(plans), entry_of, std::equal_to<nlohmann::json>(),
+        list_of(recipe_json, "runs"), std::move(plans), entry_of, std::equal_to<>(),
         [&](const nlohmann::json& entry) { return keeps_others ? recorded_plan_of(entry, asked) : std::nullopt; });
 }
 

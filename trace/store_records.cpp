@@ -67,7 +67,7 @@ struct CheckShape {
 };
 
 struct StoreDataSet {
-    hid_t group;
+    hid_t group = H5I_INVALID_HID;
     const Extents& extents;
     bool write_empty = false;  ///< whether a required data set is written even if it is empty
 

@@ -13,8 +13,8 @@ namespace kvscope::trace {
 namespace {
 
 struct AddColumn {
-    hid_t table;
-    hid_t text;
+    hid_t table = H5I_INVALID_HID;
+    hid_t text = H5I_INVALID_HID;
     std::size_t offset = 0;
 
     void operator()(const char* name, const char* const&) { insert(name, text, sizeof(char*)); }

@@ -332,7 +332,7 @@ struct Writer::Impl {
     std::map<int, PromptAttributes> prompts;
     SharedScores shared_scores;
 
-    Impl(fs::path output, std::string recipe_json, const WriterOptions& options)
+    Impl(const fs::path& output, std::string recipe_json, const WriterOptions& options)
         : path(resolve_output_links(output)),
           folder(part_folder_of(path)),
           replaced(read_file_identity(path)),
@@ -554,8 +554,8 @@ struct Writer::Impl {
     }
 };
 
-Writer::Writer(fs::path path, std::string recipe_json, WriterOptions options)
-    : impl_(std::make_unique<Impl>(std::move(path), std::move(recipe_json), options)) {}
+Writer::Writer(const fs::path& path, std::string recipe_json, const WriterOptions& options)
+    : impl_(std::make_unique<Impl>(path, std::move(recipe_json), options)) {}
 Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;
 Writer::~Writer() = default;

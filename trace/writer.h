@@ -49,7 +49,7 @@ class Writer {
     /// Creates or resumes `<path>.part/`. `recipe_json` describes the complete trace (model, prompts, policies, …).
     /// Throws AlreadyComplete, OutputExists, OutputBusy, WriteFailed; ReadFailed if finished parts cannot be read now;
     /// std::invalid_argument if the recipe is not JSON.
-    Writer(std::filesystem::path path, std::string recipe_json, WriterOptions options = {});
+    Writer(const std::filesystem::path& path, std::string recipe_json, const WriterOptions& options = {});
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) noexcept;
     /// Keeps the .part folder for a later resume and releases its lock.

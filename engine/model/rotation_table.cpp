@@ -65,7 +65,7 @@ Rotation RotationTable::rotation(std::span<const int64_t> positions) const {
         float* to = rotation.sines.data_ptr<float>() + i * half;
         for (int64_t c = 0; c < half; ++c) to[c] = position < 0 ? -sines[c] : sines[c];
     }
-    return there(std::move(rotation));
+    return there(rotation);
 }
 
 }  // namespace kvscope::engine

@@ -207,7 +207,7 @@ double width_of(const StoredVectors& vectors, const StoredLayer& layer, const Sh
             used.insert(part.block.get());
     }
     for (const auto& block : layer.blocks)
-        if (used.count(block.get()))
+        if (used.contains(block.get()))
             width += is_whole(vectors) ? head_dim : shared.uses.at(block.get()).width_of_user(*block, head_dim);
     return width;
 }

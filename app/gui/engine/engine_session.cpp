@@ -361,7 +361,7 @@ class ThreadedSession final : public EngineSession {
 
     // Called on the UI thread:
 
-    uint64_t start_run(program::RunJob job, std::optional<bool> spectra, std::optional<RunRequest> request) {
+    uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::optional<RunRequest>& request) {
         std::vector<engine::RunPlan> plans;
         try {
             plans = program::run_plans_of_job(job);

@@ -107,7 +107,7 @@ namespace {
 struct LegendPen {
     const Context& context;
     ImVec2 origin;
-    float width;
+    float width = 0;
     ImDrawList* list = ImGui::GetWindowDrawList();
     float em = ImGui::GetFontSize();
     float size = small_text * em;
