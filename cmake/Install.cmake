@@ -37,6 +37,7 @@ if(TARGET kvscope)
     kvscope_install_printed(man/man1/kvscope.1 --man)
     kvscope_install_printed(bash-completion/completions/kvscope --completion bash)
     kvscope_install_printed(zsh/site-functions/_kvscope --completion zsh)
+    kvscope_install_printed(zsh/vendor-completions/_kvscope --completion zsh)  # Debian's folder below /usr
     kvscope_install_printed(fish/vendor_completions.d/kvscope.fish --completion fish)
 endif()
 if(TARGET kvscope_chat_template)  # only kvscope starts it, so it is not in bin

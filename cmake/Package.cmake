@@ -8,8 +8,9 @@ install(FILES
     ${fonts}/opentype/inter/Inter-Regular.otf ${fonts}/opentype/inter/Inter-SemiBold.otf
     ${fonts}/truetype/jetbrains-mono/JetBrainsMono-Regular.ttf ${fonts}/truetype/jetbrains-mono/JetBrainsMono-SemiBold.ttf
     DESTINATION ${shared_data}/fonts COMPONENT bundled EXCLUDE_FROM_ALL)
+string(REGEX REPLACE "([][+.*()^$?|\\])" "\\\\\\1" cache_pattern "${KVSCOPE_CACHE}/")
 install(CODE "
-    set(fetched_libraries \"${KVSCOPE_CACHE}/\")  # installed without this component
+    set(fetched_libraries [[${cache_pattern}]])  # installed without this component
     set(libraries_folder \"\${CMAKE_INSTALL_PREFIX}/${private_libraries}\")
     set(licences_folder \"\${CMAKE_INSTALL_PREFIX}/${licences}\")"
     COMPONENT bundled EXCLUDE_FROM_ALL)
@@ -38,6 +39,8 @@ set(CPACK_PACKAGE_CONTACT "The kvscope authors")
 set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
 set(CPACK_PACKAGE_FILE_NAME kvscope-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS  # whatever the umask is
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_THREADS 0)  # one per core
 set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_SOURCE_DIR}/cmake/PackageContents.cmake)
 

@@ -17,9 +17,9 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(KVSCOPE_QUICKLY_COMPILED $<$<CONFIG:Release>:-O1> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 
 # All clones on a machine share the cache folder.
-if(DEFINED ENV{KVSCOPE_CACHE})
+if(NOT "$ENV{KVSCOPE_CACHE}" STREQUAL "")
     set(KVSCOPE_CACHE $ENV{KVSCOPE_CACHE})
-elseif(DEFINED ENV{XDG_CACHE_HOME})
+elseif(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
     set(KVSCOPE_CACHE $ENV{XDG_CACHE_HOME}/kvscope)
 else()
     set(KVSCOPE_CACHE $ENV{HOME}/.cache/kvscope)

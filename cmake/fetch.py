@@ -41,9 +41,8 @@ def say(text):
 
 
 def cache_folder():
-    if os.environ.get("KVSCOPE_CACHE"):
-        return pathlib.Path(os.environ["KVSCOPE_CACHE"]).absolute()
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kvscope"
+    return HERE.parent / (os.environ.get("KVSCOPE_CACHE") or
+                          pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kvscope")
 
 
 def pins():
@@ -277,7 +276,8 @@ def main():
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell ignores Ctrl+C for background processes
+    for number in (signal.SIGINT, signal.SIGTERM):  # the shell ignores Ctrl+C for background processes
+        signal.signal(number, signal.default_int_handler)
     try:
         main()
     except KeyboardInterrupt:

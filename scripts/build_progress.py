@@ -22,6 +22,7 @@ import os
 import pathlib
 import re
 import selectors
+import shlex
 import shutil
 import signal
 import subprocess
@@ -98,23 +99,32 @@ class Sources:
         return own, sum(self.read(file)[0] for file in seen) - own, any(self.read(file)[2] for file in seen)
 
 
+def words_of(command):
+    return shlex.split(command) if "'" in command or '"' in command or "\\" in command else command.split()
+
+
 def step_of(command, build, sources):
     """Returns the step that a command of ninja performs, or None if its time does not matter."""
-    compiled = re.search(r" -o (\S+) -c (\S+)$", command)
-    if not compiled:
-        linked = re.search(r"\bar qc (\S+)| -o (bin/\S+|\S+\.so)", command)
-        kind = "archive" if linked and linked[1] else "link"
-        return Step(linked[1] or linked[2], kind, 0, 0, "", False, False, False, "") if linked else None
-    output, source = compiled[1], os.path.realpath(build / compiled[2])
+    words = words_of(command)
+    after_word = dict(zip(words, words[1:]))
+    output = after_word.get("-o", "")
+    if words[-2:-1] != ["-c"]:
+        if "qc" in words:
+            return Step(after_word["qc"], "archive", 0, 0, "", False, False, False, "")
+        is_linked = output.startswith("bin/") or output.endswith(".so")
+        return Step(output, "link", 0, 0, "", False, False, False, "") if is_linked else None
+    source = os.path.realpath(build / words[-1])
     kind = "C" if source.endswith(".c") else "C++"
-    after = re.search(r" -include (\S+/cmake_pch\.hxx)", command)
-    after = os.path.relpath(f"{after[1]}.gch", build) if after else ""
+    after = after_word.get("-include", "")
+    after = os.path.relpath(f"{after}.gch", build) if after.endswith("/cmake_pch.hxx") else ""
     if output.endswith(".gch"):
         kind, source, after = "header", os.path.realpath(build / output[:-4]), ""
-    folders = [folder for folder in re.findall(r" (?:-I|-isystem )(\S+)", command) if folder.startswith(str(build))]
-    optimization = (re.findall(r" -O(\d)", command) or ["0"])[-1]
-    own, headers, torch = sources.measure(source, folders)
-    return Step(output, kind, own, headers, optimization, " -w " in command, torch, "/torch/include " in command, after)
+    folders = [word[2:] if word.startswith("-I") else word for before, word in zip(words, words[1:])
+               if word.startswith("-I") or before == "-isystem"]
+    optimization = next((word[2:] for word in reversed(words) if re.fullmatch(r"-O\d", word)), "0")
+    own, headers, torch = sources.measure(source, [folder for folder in folders if folder.startswith(str(build))])
+    waits = any(folder.endswith("/torch/include") for folder in folders)
+    return Step(output, kind, own, headers, optimization, "-w" in words, torch, waits, after)
 
 
 def plan(build, targets):
@@ -129,8 +139,8 @@ def plan(build, targets):
     outputs = re.findall(r"^build ([^\s:|]+)", (build / "build.ninja").read_text(), re.MULTILINE)
     places = {output: i for i, output in enumerate(outputs)}
     steps.sort(key=lambda step: places.get(step.name, 0))
-    torch = next((match[1] for match in (re.search(r"-isystem (\S+)/torch/include ", c) for c in commands) if match), None)
-    return commands, steps, torch and pathlib.Path(torch)
+    headers = next((word for command in commands for word in words_of(command) if word.endswith("/torch/include")), None)
+    return commands, steps, headers and pathlib.Path(headers).parents[1]
 
 
 # ---- the time left
@@ -225,7 +235,8 @@ class Line:
         text = f"kvscope: {step}"
         if left is not None:
             elapsed = time.monotonic() - self.started
-            self.share = max(self.share, min(99, round(100 * elapsed / (elapsed + left + 0.1))))
+            share = min(99, round(100 * elapsed / (elapsed + left + 0.1)))
+            self.share = share if share < self.share - 5 else max(share, self.share)  # small errors do not show
             text += f" {self.share} % · {duration(left)} left"
         if detail:
             text += f" · {detail}"
@@ -262,8 +273,8 @@ def free_mb(folder):
 
 
 def cache_folder():
-    return pathlib.Path(os.environ.get("KVSCOPE_CACHE") or
-                        pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kvscope").absolute()
+    return ROOT / (os.environ.get("KVSCOPE_CACHE") or
+                   pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kvscope")
 
 
 CAUSES = [

@@ -78,7 +78,7 @@ int run_program(int argc, char** argv) {
         "--completion", shell,
         "Print a script with which a shell completes arguments, as in `source <(kvscope --completion bash)`");
     completion->transform(OneOf(shells_with_completion()))->type_name("SHELL");
-    app.add_flag("--man", is_manual, "Print the manual page, as in `kvscope --man | man -l -`");
+    auto* manual = app.add_flag("--man", is_manual, "Print the manual page, as in `kvscope --man | man -l -`");
     app.require_subcommand(0, 1);
     app.get_formatter()->column_width(34);
 
@@ -88,6 +88,7 @@ int run_program(int argc, char** argv) {
         CLI::App* sub = app.add_subcommand(command.name, command.summary);
         if (!command.example.empty()) sub->footer("Examples:\n" + command.example);
         if (command.hidden) sub->group("");
+        sub->excludes(completion)->excludes(manual);
         auto action = command.declare(*sub);
         add_value_checks_to_options(*sub);
         sub->callback([&result, action, sub] {

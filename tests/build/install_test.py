@@ -45,7 +45,7 @@ class Installation(unittest.TestCase):
                      "share/doc/kvscope/implot/LICENSE", "share/doc/kvscope/imgui-command-palette/LICENSE",
                      "share/doc/kvscope/glfw/LICENSE.md", "share/kvscope/demo/demo_context.txt",
                      "share/man/man1/kvscope.1", "share/bash-completion/completions/kvscope",
-                     "share/zsh/site-functions/_kvscope", "share/fish/vendor_completions.d/kvscope.fish",
+                     "share/zsh/site-functions/_kvscope", "share/zsh/vendor-completions/_kvscope", "share/fish/vendor_completions.d/kvscope.fish",
                      "share/kvscope/models/" + pathlib.Path(os.environ["KVSCOPE_DEFAULT_MODEL"]).name):
             self.assertTrue((self.prefix / name).is_file(), name)
 
