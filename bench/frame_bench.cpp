@@ -58,7 +58,7 @@ uint64_t idle_frames(kvscope::gui::Window& window, kvscope::gui::App& app, doubl
             if (!settled) settled_at = window.n_frames() + 1;
             return app.frame();
         },
-        [&] { app.unseen_frame(); }, [] {}, [] { return true; });
+        [&] { app.unseen_frame(); }, [] { return true; });
     clock.join();
     return window.n_frames() - settled_at;
 }

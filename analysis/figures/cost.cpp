@@ -248,7 +248,7 @@ PointPairs read_point_pairs(std::span<const TracePart, 2> sides) {
     PointPairs all{of_a.columns[x], of_a.columns[y], {}, {}, {}};
     const bool two_traces = sides[0].reader != sides[1].reader;
     const auto point_of = [&](const ShownRun& run) -> std::optional<Point> {
-        const Table& table = run.part == &sides[0] ? of_a : of_b;
+        const Table& table = run.part == sides.data() ? of_a : of_b;
         const auto& cells = table.rows[static_cast<size_t>(run.index)].cells;
         const auto at_x = number(cells[x]);
         const auto at_y = number(cells[y]);

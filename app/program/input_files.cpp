@@ -56,7 +56,7 @@ fs::path default_model() {
     for (const auto& entry : fs::directory_iterator(share_folder() / "models", error)) {
         if (entry.path().extension() == ".gguf") return entry.path();
     }
-    const fs::path built = KVSCOPE_DEFAULT_MODEL;
+    fs::path built = KVSCOPE_DEFAULT_MODEL;
     if (fs::exists(built, error)) return built;
     throw std::runtime_error("no default model found (searched " + built.string() +
                              "): name one with -m, or set KVSCOPE_DEFAULT_MODEL to a GGUF file or a model directory");

@@ -86,7 +86,7 @@ TEST_CASE("A − B omits runs without a pair and names them", "[difference]") {
 TEST_CASE("A − B of a query-head run and a KV-head run uses a common unit", "[difference]") {
     const PolicyTrace stored({{"snapkv:window=8,granularity=query_head", 20}, {"snapkv:window=8", 20}});
     const trace::Reader reader = stored.reader();
-    const auto group = static_cast<double>(reader.model().n_heads / reader.model().n_kv_heads);
+    const auto group = static_cast<double>(reader.model().n_heads) / static_cast<double>(reader.model().n_kv_heads);
     REQUIRE(group > 1);
     const TracePart a{&reader, with_runs({0}), "a"}, b{&reader, with_runs({1}), "b"};
     const auto shares = [&](int run) {

@@ -98,7 +98,7 @@ TEST_CASE("what-if at 30 layers, 9 heads and 4,096 tokens", "[.bench]") {
         const policies::ParameterValues values(definition.parameters);
         if (values.has("granularity")) texts.push_back(definition.name + ":granularity=query_head");
     }
-    texts.push_back("aperturekv:divergence=kl,granularity=query_head");
+    texts.emplace_back("aperturekv:divergence=kl,granularity=query_head");
     {
         trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true, .generator = "bench"});
         writer.write_model(trace::sample::model(trace_size));

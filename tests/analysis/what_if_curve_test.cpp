@@ -178,7 +178,7 @@ TEST_CASE("curves: the least budget of LaCache in a model of 30 layers is 32", "
 
 TEST_CASE("curves: the curve of a renamed run has its new label", "[curves]") {
     const PolicyTrace stored({{"h2o", 40}, {"h2o", 20}, {"snapkv:window=8", 20}, {"pyramidkv:window=8", 20}});
-    const auto labels_of = [&](const std::vector<std::string>& renames, FigureOptions options) {
+    const auto labels_of = [&](const std::vector<std::string>& renames, const FigureOptions& options) {
         std::vector<trace::Reader> readers;
         readers.push_back(stored.reader());
         readers = rename_runs(readers, renames);

@@ -75,7 +75,7 @@ void check_rows(const Tokenizer& tokenizer, const json& texts, const json& rows,
 /// The parts of a GGUF file's metadata that a vocabulary needs, read without the code under test.
 class GgufMetadata {
  public:
-    explicit GgufMetadata(const fs::path& file) : bytes_(read_file(file)), at_(8) {
+    explicit GgufMetadata(const fs::path& file) : bytes_(read_file(file)) {
         number<uint64_t>();  // tensors
         for (auto left = number<uint64_t>(); left > 0; --left) {
             const std::string key = text();
@@ -113,7 +113,7 @@ class GgufMetadata {
         }
     }
     std::string bytes_;
-    size_t at_;
+    size_t at_ = 8;
 };
 
 /// Returns a tokenizer.json for a GGUF file's vocabulary, made as by scripts/golden/tokenizer_ids.py.
@@ -266,7 +266,8 @@ TEST_CASE("GGUF: tokens end at the end of the text that they spell") {
         const auto tokenizer = open_tokenizer(file);
         std::string inputs = read_file(file.string() + ".inp");
         static constexpr std::string_view separator = "\n__ggml_vocab_test__\n";
-        for (size_t end; (end = inputs.find(separator)) != std::string::npos; inputs.erase(0, end + separator.size())) {
+        for (size_t end = 0; (end = inputs.find(separator)) != std::string::npos;
+             inputs.erase(0, end + separator.size())) {
             const std::string text = inputs.substr(0, end);
             INFO("vocabulary: " << name << ", text: " << text);
             for (const bool add_special : {false, true}) {

@@ -37,7 +37,7 @@ class Memory {
     void* allocate(size_t bytes) {
         const std::lock_guard lock(mutex_);
         const size_t size = rounded(bytes);
-        size_t at;
+        size_t at = 0;
         if (auto found = free_.find(size); found != free_.end()) {
             at = found->second;
             free_.erase(found);
@@ -63,6 +63,7 @@ class Memory {
     /// Returns the actual memory for a device address; other addresses are returned unchanged.
     void* real(const void* data) const {
         const auto* at = static_cast<const char*>(data);
+        // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): libtorch takes such pointers
         if (at < device_ || at >= device_ + whole) return const_cast<char*>(at);
         return memory_ + (at - device_);
     }

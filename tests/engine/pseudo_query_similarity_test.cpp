@@ -74,7 +74,7 @@ TEST_CASE("the answer ends before an end token; without an answer there is nothi
         CHECK(PseudoQuerySimilarity(model, ids, {&end, 1}, 12, progress).answer() ==
               std::vector<int32_t>(answer.begin(), first));
     }
-    CHECK_THROWS_WITH(PseudoQuerySimilarity(model, ids, {&answer[0], 1}, 12, progress),
+    CHECK_THROWS_WITH(PseudoQuerySimilarity(model, ids, {answer.data(), 1}, 12, progress),
                       Contains("answer to this prompt is empty"));
     CHECK_THROWS_AS(PseudoQuerySimilarity(model, ids, {}, 0, progress), engine::UsageError);
     CHECK_THROWS_AS(PseudoQuerySimilarity(model, ids, {}, 1 << 20, progress), engine::UsageError);

@@ -43,7 +43,7 @@ bool has_poppler() {
 }
 
 std::string saved(const trace::sample::TemporaryFolder& folder, const std::string& bytes) {
-    const std::string path = (folder / "figure.pdf").string();
+    std::string path = (folder / "figure.pdf").string();
     std::ofstream(path, std::ios::binary) << bytes;
     return path;
 }

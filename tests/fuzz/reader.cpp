@@ -83,7 +83,7 @@ const fs::path& scratch() {
 }
 
 fs::path scratch_file(const std::string& name, std::string_view bytes) {
-    const fs::path path = scratch() / name;
+    fs::path path = scratch() / name;
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << bytes;
     file.close();

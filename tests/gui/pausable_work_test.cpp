@@ -26,7 +26,7 @@ class PausingJobs {
     uint64_t enqueue(const std::string& name, std::shared_ptr<int> held = nullptr) {
         return jobs.enqueue(name, [this, name, held = std::move(held)] {
             list.push_back(name + " begins");
-            const bool goes_on = jobs.pause([this, name](uint64_t job) { paused.push_back({name, job}); });
+            const bool goes_on = jobs.pause([this, name](uint64_t job) { paused.emplace_back(name, job); });
             list.push_back(name + (goes_on ? " continues" : " ends"));
             if (!goes_on) throw engine::Cancelled();
         });

@@ -24,7 +24,7 @@ std::vector<std::string> cut_off(ImGuiTestContext& c, const std::vector<const ch
         CHECK(items.GetSize() > 3);
         for (const ImGuiTestItemInfo& item : items) {
             const bool is_in_view = item.RectClipped.GetHeight() > 1 && item.RectFull.GetHeight() > 1;
-            if (is_in_view && item.RectClipped.GetWidth() < item.RectFull.GetWidth()) cut.push_back(item.DebugLabel);
+            if (is_in_view && item.RectClipped.GetWidth() < item.RectFull.GetWidth()) cut.emplace_back(item.DebugLabel);
         }
     }
     return cut;

@@ -157,7 +157,7 @@ TEST_CASE("letters of long and short texts have the same positions, in either re
     }
     const float end = *std::max_element(of_many.begin(), of_many.end());
     CHECK(std::abs(of_many.back() - end) < 0.6f);
-    const auto times = static_cast<float>(many.size() / some.size());
+    const auto times = static_cast<float>(many.size()) / static_cast<float>(some.size());
     CHECK(std::abs(end / times - of_some.back()) < 0.6f);
 }
 

@@ -101,7 +101,7 @@ TEST_CASE("the same request continues a paused run; another request for its file
     REQUIRE(gui.engine->stopped_run());
     CHECK(!gui.engine->is_taken(request.output));
     request.model.clear();  // as in the form after its model was loaded
-    if (!is_same) request.policies.push_back("h2o");
+    if (!is_same) request.policies.emplace_back("h2o");
     CHECK((gui.engine->run(request) == job) == is_same);
     CHECK(!gui.engine->stopped_run());
     gui.until_idle();

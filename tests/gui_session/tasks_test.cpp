@@ -209,7 +209,7 @@ TEST_CASE("end_frame() returns when the next result expires") {
     Tasks tasks([] {}, 2, Tasks::Seconds(3600));
     CHECK_FALSE(tasks.end_frame());
     const TaskSlot<std::shared_ptr<int>> slot;
-    const auto made = std::make_shared<int>(1);
+    auto made = std::make_shared<int>(1);
     tasks.ask(slot, "", "1", [made] { return made; });
     tasks.wait();
     CHECK_FALSE(tasks.end_frame());

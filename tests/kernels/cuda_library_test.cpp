@@ -14,7 +14,7 @@ TEST_CASE("without CUDA the reason is available and part of the error") {
         CHECK_THROWS_AS(cuda::find_library_function("kvscope_cuda_no_such_function"), cuda::Unavailable);
         return;
     }
-    const std::string reason = cuda::unavailable_reason();
+    const std::string& reason = cuda::unavailable_reason();
     const bool named = reason.find("libkvscope_cuda.so") != std::string::npos ||
                        reason.find("NVIDIA driver") != std::string::npos || reason.find("GPU") != std::string::npos;
     CHECK(named);

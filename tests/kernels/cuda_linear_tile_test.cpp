@@ -1,4 +1,5 @@
 // The kernels that multiply and expand stored weights, thread by thread on the processor.
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -50,7 +51,7 @@ template <class T>
 bool same_numbers(const std::vector<T>& a, const std::vector<T>& b) {
     for (size_t i = 0; i < a.size(); ++i) {
         const float x = to_float(a[i]), y = to_float(b[i]);
-        if (std::memcmp(&x, &y, sizeof x) != 0 && !(std::isnan(x) && std::isnan(y))) return false;
+        if (std::bit_cast<uint32_t>(x) != std::bit_cast<uint32_t>(y) && !(std::isnan(x) && std::isnan(y))) return false;
     }
     return a.size() == b.size();
 }

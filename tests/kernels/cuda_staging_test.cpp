@@ -154,7 +154,7 @@ int tell(Card& on, cudaStream_t stream, int n_calls, size_t most_bytes) {
 
 TEST_CASE("data from the host arrive before a card reads them and stay until then", "[cuda]") {
     Card& own = new_card();
-    const cudaStream_t stream = own.new_stream();
+    cudaStream_t stream = own.new_stream();
     CHECK(tell(own, stream, 300, 3 << 20) == 300);
     CHECK(own.waits > 0);  // the ring was turned while the card was behind
     const int waits = own.waits;
@@ -174,7 +174,7 @@ TEST_CASE("data are sent although device memory or pinned memory is full", "[cud
     CHECK(own.last == cudaSuccess);
 
     own.is_full = false, own.has_pinned = false;
-    const cudaStream_t stream = own.new_stream();
+    cudaStream_t stream = own.new_stream();
     char to[8], from[8] = "told", error[256] = "";
     for (int i = 0; i < 3; ++i) {
         Staging staging(sizeof from, stream);

@@ -61,7 +61,7 @@ struct Prompt {
     std::vector<Selection> select(const std::string& policy, double share) {
         const auto made = parse_policy(policy).create();
         made->begin(context(share));
-        const auto selections = select_all(*made, cache);
+        auto selections = select_all(*made, cache);
         for (size_t layer = 0; layer < selections.size(); ++layer)
             require_valid_storage("commonkv", static_cast<int>(layer), model_shape, selections[layer]);
         return selections;
@@ -127,7 +127,7 @@ void check_row(const Prompt& prompt, const StoredRow& row, int layer, int head, 
         for (size_t entry = 0; entry < entries.positions.size(); ++entry) {
             const uint32_t token = entries.positions[entry];
             Vector x(hidden_size, 0.0);
-            const bool is_own = own.count(token) > 0;
+            const bool is_own = own.contains(token);
             for (int of = is_own ? layer : first; of < (is_own ? layer + 1 : end); ++of)
                 for (size_t c = 0; c < hidden_size; ++c)
                     x[c] += input(prompt, of, token)[c] / (is_own ? 1 : end - first);

@@ -254,7 +254,8 @@ TEST_CASE("at equal mass, recent pairs merge first; of overlapping pairs, the lo
 TEST_CASE("if the Hessian vanishes, the merged key is the mean", "[kvslimmer]") {
     Layer layer = uniform(6);
     layer.outputs.assign(8, 1.0f);  // every value equals the output, so all three vectors vanish
-    for (size_t i = 0; i < layer.keys.size(); ++i) layer.keys[i] = static_cast<float>(i / 4);
+    for (size_t i = 0; i < layer.keys.size(); ++i)
+        layer.keys[i] = static_cast<float>(i / 4);  // NOLINT(bugprone-integer-division): number of the entry
     const Merges merges = begun("kvslimmer:sinks=0", 3, layer.shape)->merge(layer.observations(), 1);
     REQUIRE(merges.first == std::vector<uint32_t>{4});
     for (const float number : merges.keys) CHECK(number == 4.5f);
@@ -315,7 +316,7 @@ TEST_CASE("entries that stay whole are not merged", "[kvslimmer]") {
 
 TEST_CASE("invalid merges are refused", "[kvslimmer]") {
     const Layer layer = uniform(6);
-    const auto refused = [&](Merges merges, int64_t n) {
+    const auto refused = [&](const Merges& merges, int64_t n) {
         CHECK_THROWS_AS(require_valid_merges("it", layer.observations(), n, merges), SelectionError);
     };
     const std::vector<float> key(4, 0.0f), two(8, 0.0f);

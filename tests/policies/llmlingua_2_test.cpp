@@ -30,7 +30,7 @@ TokenClassifierSettings asked(const std::string& parameters) {
 
 TEST_CASE("llmlingua-2 keeps all tokens outside the user's text, and the most probable others", "[llmlingua-2]") {
     const std::vector<float> probabilities{NAN, 0.2f, 0.7f, 0.2f, 0.0f, 0.7f, 0.2f, NAN};
-    const auto rows = [](std::vector<uint32_t> row) { return std::vector<std::vector<uint32_t>>(2, std::move(row)); };
+    const auto rows = [](const std::vector<uint32_t>& row) { return std::vector<std::vector<uint32_t>>(2, row); };
     CHECK(select(probabilities, 3).rows == rows({0, 2, 7}));
     CHECK(select(probabilities, 4).rows == rows({0, 2, 5, 7}));
     CHECK(select(probabilities, 6).rows == rows({0, 1, 2, 3, 5, 7}));

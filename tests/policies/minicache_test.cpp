@@ -27,7 +27,7 @@ std::unique_ptr<Policy> begun(const std::string& policy, const Cache& cache, dou
 }
 
 std::vector<Selection> select(const std::string& policy, Cache& cache, double share) {
-    const auto selections = select_all(*begun(policy, cache, share), cache);
+    auto selections = select_all(*begun(policy, cache, share), cache);
     for (size_t layer = 0; layer < selections.size(); ++layer)
         require_valid_storage("minicache", static_cast<int>(layer), model_shape, selections[layer]);
     return selections;

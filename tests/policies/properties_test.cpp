@@ -4,7 +4,6 @@
 #include <memory>
 #include <numbers>
 #include <numeric>
-#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -93,11 +92,14 @@ PolicySpec base_spec(const Definition& definition, const ModelShape& shape) {
 }
 
 /// Policies that select entries. Those that keep every token, or merge, have separate tests.
-auto selecting_policies() {
-    return definitions() | std::views::filter([](const Definition& definition) {
-               return definition.budget_of == BudgetOf::entries &&
-                      !definition.create(ParameterValues(definition.parameters))->stores_parts();
-           });
+std::vector<Definition> selecting_policies() {
+    std::vector<Definition> selecting;
+    for (const Definition& definition : definitions()) {
+        if (definition.budget_of == BudgetOf::entries &&
+            !definition.create(ParameterValues(definition.parameters))->stores_parts())
+            selecting.push_back(definition);
+    }
+    return selecting;
 }
 
 /// Each policy with its base settings, and with every setting that applies to it.

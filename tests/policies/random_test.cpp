@@ -7,7 +7,7 @@ using namespace kvscope::policies::test;
 
 namespace {
 
-std::vector<Rows> drawn(const char* policy, Cache& cache, RunContext context) {
+std::vector<Rows> drawn(const char* policy, Cache& cache, const RunContext& context) {
     const auto object = parse_policy(policy).create();
     object->begin(context);
     std::vector<Rows> kept;

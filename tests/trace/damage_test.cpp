@@ -113,7 +113,7 @@ TEST_CASE("files that are not traces", "[trace]") {
     SECTION("a device") { CHECK_THROWS_AS(Reader("/dev/zero"), NotATrace); }
     SECTION("HDF5 of another program") {
         const h5::Guard guard;
-        h5::Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+        H5Fclose(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
         CHECK_THROWS_AS(Reader(path), NotATrace);
         CHECK_THROWS_AS(find_problems(path), NotATrace);
     }
@@ -469,7 +469,8 @@ TEST_CASE("missing data and data of wrong type or shape", "[trace]") {
                                             std::pair{"prefill_s", std::numeric_limits<double>::infinity()},
                                             std::pair{"decode_s", std::nan("")}, std::pair{"first_token_s", -1.0},
                                             std::pair{"decode_tokens_per_s", std::nan("")});
-        damage(run + "@" + name, false, [&](hid_t f) { set_attribute(f, run, name, value); });
+        damage(run + "@" + name, false,
+               [&, name = name, value = value](hid_t f) { set_attribute(f, run, name, value); });
     }
     SECTION("a budget_fraction of another budget") {
         damage(run + "@budget_fraction", false, [&](hid_t f) { set_attribute(f, run, "budget_fraction", 0.9); });

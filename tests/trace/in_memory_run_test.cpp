@@ -170,12 +170,12 @@ TEST_CASE("runs are added while other threads read", "[trace]") {
     const RunRecord run = reader.run_record(0, 2);
     std::vector<std::thread> threads;
     std::vector<int> wrong(4, 0);
-    for (std::size_t t = 0; t < wrong.size(); ++t) {
-        threads.emplace_back([&, t] {
+    for (int& count : wrong) {
+        threads.emplace_back([&] {
             for (int repeat = 0; repeat < 20; ++repeat) {
                 const Reader extended = reader.with_run(0, run);
-                if (extended.kept(0, 7)->indices != reader.kept(0, 2)->indices) ++wrong[t];
-                if (extended.window_attention(0, 1).size() != 4U * 48U) ++wrong[t];
+                if (extended.kept(0, 7)->indices != reader.kept(0, 2)->indices) ++count;
+                if (extended.window_attention(0, 1).size() != 4U * 48U) ++count;
             }
         });
     }

@@ -339,13 +339,13 @@ TEST_CASE("one reader serves several threads", "[trace]") {
     const Reader reader(folder / "t.h5");
     std::vector<std::thread> threads;
     std::vector<int> wrong(4, 0);
-    for (std::size_t t = 0; t < wrong.size(); ++t) {
-        threads.emplace_back([&, t] {
+    for (int& count : wrong) {
+        threads.emplace_back([&] {
             for (int repeat = 0; repeat < 10; ++repeat) {
                 for (int i = 0; i < 2; ++i) {
                     for (int j = 0; j < 6; ++j) {
-                        if (reader.kept(i, j)->indices.empty()) ++wrong[t];
-                        if (reader.window_attention(i, 2).size() != 4U * 48U) ++wrong[t];
+                        if (reader.kept(i, j)->indices.empty()) ++count;
+                        if (reader.window_attention(i, 2).size() != 4U * 48U) ++count;
                     }
                 }
             }

@@ -49,8 +49,8 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
  private:
     using Records = std::map<int, trace::RunRecord>;  ///< by number in the trace
     struct Arrived {
-        int prompt;
-        int run;
+        int prompt = 0;
+        int run = 0;
         trace::RunRecord record;
     };
 

@@ -12,7 +12,7 @@ namespace kvscope::fuzz {
 Reader notes_reader() {
     return {"notes", [](std::string_view bytes) {
                 static const auto path = [] {
-                    const auto made = scratch() / "noted.h5";
+                    auto made = scratch() / "noted.h5";
                     trace::sample::write(made);
                     return made;
                 }();

@@ -95,7 +95,7 @@ Names names_in(const fs::path& path) {
 
 const fs::path& sound_trace() {
     static const fs::path path = [] {
-        const fs::path made = scratch() / "sound.h5";
+        fs::path made = scratch() / "sound.h5";
         trace::sample::write(made);
         return made;
     }();
