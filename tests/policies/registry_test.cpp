@@ -142,7 +142,7 @@ TEST_CASE("docs/policies.md equals the declarations", "[registry]") {
     if (std::getenv("KVSCOPE_UPDATE_DOCS")) std::ofstream(page, std::ios::binary) << made;
     std::ostringstream found;
     found << std::ifstream(page, std::ios::binary).rdbuf();
-    INFO("run this test with KVSCOPE_UPDATE_DOCS=1 to rewrite the page");
+    INFO("`KVSCOPE_UPDATE_DOCS=1 build/release/bin/kvscope_policies_tests` rewrites the page");
     CHECK((found.str() == made));
 }
 
