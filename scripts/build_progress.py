@@ -108,7 +108,7 @@ def step_of(command, build, sources):
     words = words_of(command)
     after_word = dict(zip(words, words[1:]))
     output = after_word.get("-o", "")
-    if words[-2:-1] != ["-c"]:
+    if words[-4:-3] + words[-2:-1] != ["-o", "-c"]:
         if "qc" in words:
             return Step(after_word["qc"], "archive", 0, 0, "", False, False, False, "")
         is_linked = output.startswith("bin/") or output.endswith(".so")
@@ -425,6 +425,7 @@ def download_left(build):
 
 def compile_targets(build, targets, line):
     output = []
+    began = time.time()
     # Looks for new files, and configures again if the build's own files changed.
     if run(["ninja", "build.ninja"], build, output.append, lambda: line.show("configuring")) != 0:
         line.say("\n".join(output))
@@ -469,6 +470,10 @@ def compile_targets(build, targets, line):
     command = ["ninja", "-v", *(["-j", str(jobs)] if os.environ.get("KVSCOPE_JOBS") else []), *targets]
     if run(command, build, on_line, tick, {"NINJA_STATUS": MARK}) != 0:
         raise Failure(cause("\n".join(output), "building failed"))
+    for target in targets:  # A source saved during the build may be newer than the program, but not compiled yet.
+        stamp = build / f".built-{target.replace('/', '-')}"
+        stamp.touch()
+        os.utime(stamp, (began, began))
 
 
 def record(build):

@@ -100,6 +100,13 @@ class Failures(unittest.TestCase):
         self.assertEqual(self.succeeds(), "")
         self.assertEqual(self.compiled(), [])
 
+    def test_source_saved_during_the_build(self):
+        """scripts/build compares sources with the stamp of a target."""
+        self.behave('touch "$4"')
+        self.assertEqual(subprocess.run([*self.command(), "toy"], env=self.environment, capture_output=True).returncode, 0)
+        stamp = self.build_folder / ".built-toy"
+        self.assertLess(stamp.stat().st_mtime, (self.root / "one.cpp").stat().st_mtime)
+
     def test_wrong_source(self):
         self.behave("case $4 in *two.cpp) echo \"$4:1:1: error: no such word\"; echo '    1 | int i;'; exit 1 ;; esac")
         lines = self.fails(r"/two\.cpp does not compile")
@@ -179,7 +186,7 @@ class Failures(unittest.TestCase):
         except OSError:  # the terminal is closed
             pass
         os.close(terminal)
-        self.assertEqual(process.wait(), 0)
+        self.assertEqual(process.wait(), 0, output.decode())
         self.assertTrue(output.endswith(b"\r\x1b[K"), "the line is removed at the end")
         return output.decode().split("\r\x1b[K")
 
