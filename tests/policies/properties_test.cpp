@@ -1,6 +1,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <numbers>
 #include <numeric>
@@ -92,12 +93,12 @@ PolicySpec base_spec(const Definition& definition, const ModelShape& shape) {
 }
 
 /// Policies that select entries. Those that keep every token, or merge, have separate tests.
-std::vector<Definition> selecting_policies() {
-    std::vector<Definition> selecting;
+std::vector<std::reference_wrapper<const Definition>> selecting_policies() {
+    std::vector<std::reference_wrapper<const Definition>> selecting;
     for (const Definition& definition : definitions()) {
         if (definition.budget_of == BudgetOf::entries &&
             !definition.create(ParameterValues(definition.parameters))->stores_parts())
-            selecting.push_back(definition);
+            selecting.emplace_back(definition);
     }
     return selecting;
 }
