@@ -56,7 +56,7 @@ Values values_of(CLI::Option& option) {
 /// Shortens a help text to the part before its details.
 std::string brief(const std::string& help) { return help.substr(0, std::min(help.find("; "), help.find(" ("))); }
 
-CompletedCommand completed(CLI::App& app, const std::string& name) {
+CompletedCommand describe_command(CLI::App& app, const std::string& name) {
     CompletedCommand command{name, app.get_description(), {}, {}};
     for (CLI::Option* option : app.get_options()) {
         if (option->get_positional()) command.operands = values_of(*option);
@@ -69,9 +69,9 @@ CompletedCommand completed(CLI::App& app, const std::string& name) {
 
 /// Returns the program itself, with an empty name, and its commands.
 std::vector<CompletedCommand> completed_commands(CLI::App& program) {
-    std::vector<CompletedCommand> commands = {completed(program, "")};
+    std::vector<CompletedCommand> commands = {describe_command(program, "")};
     for (CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; }))
-        if (!command->get_group().empty()) commands.push_back(completed(*command, command->get_name()));
+        if (!command->get_group().empty()) commands.push_back(describe_command(*command, command->get_name()));
     return commands;
 }
 
