@@ -31,6 +31,10 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "cmake"))
+sys.dont_write_bytecode = True  # a new file in the source folder would count as a change
+from fetch import cache_folder  # noqa: E402
+
 MARK = "\x01"  # begins the lines in which ninja reports a finished step
 COLD_SECONDS = 1050  # expected cost of all steps of scripts/kvscope, before the configuration shows the steps
 CONFIGURE_SECONDS = 20
@@ -103,9 +107,8 @@ def words_of(command):
     return shlex.split(command) if "'" in command or '"' in command or "\\" in command else command.split()
 
 
-def step_of(command, build, sources):
-    """Returns the step that a command of ninja performs, or None if its time does not matter."""
-    words = words_of(command)
+def step_of(words, build, sources):
+    """Returns the step that the words of a command of ninja perform, or None if its time does not matter."""
     after_word = dict(zip(words, words[1:]))
     output = after_word.get("-o", "")
     if words[-4:-3] + words[-2:-1] != ["-o", "-c"]:
@@ -132,14 +135,14 @@ def plan(build, targets):
     # With an absolute path, ninja does not recognize its own file, so that it plans the targets instead of an update.
     done = subprocess.run(["ninja", "-f", build / "build.ninja", "-n", "-v", *targets], cwd=build, text=True,
                           capture_output=True, env={**os.environ, "NINJA_STATUS": MARK})
-    commands = [line[1:] for line in done.stdout.splitlines() if line.startswith(MARK)]
+    commands = [words_of(line[1:]) for line in done.stdout.splitlines() if line.startswith(MARK)]
     sources = Sources()
-    steps = [step for step in (step_of(command, build, sources) for command in commands) if step]
+    steps = [step for step in (step_of(words, build, sources) for words in commands) if step]
     # Of the steps that can start, ninja starts the first in its file.
     outputs = re.findall(r"^build ([^\s:|]+)", (build / "build.ninja").read_text(), re.MULTILINE)
     places = {output: i for i, output in enumerate(outputs)}
     steps.sort(key=lambda step: places.get(step.name, 0))
-    headers = next((word for command in commands for word in words_of(command) if word.endswith("/torch/include")), None)
+    headers = next((word for words in commands for word in words if word.endswith("/torch/include")), None)
     return commands, steps, headers and pathlib.Path(headers).parents[1]
 
 
@@ -270,11 +273,6 @@ def free_mb(folder):
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free // 1_000_000
-
-
-def cache_folder():
-    return ROOT / (os.environ.get("KVSCOPE_CACHE") or
-                   pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kvscope")
 
 
 CAUSES = [
@@ -485,7 +483,7 @@ def record(build):
         taken[name] = int(start), (int(end) - int(start)) / 1000
     listed = subprocess.run(["ninja", "-t", "commands", "kvscope"], cwd=build, capture_output=True, text=True, check=True)
     sources = Sources()
-    steps = [step_of(command, build, sources) for command in listed.stdout.splitlines()]
+    steps = [step_of(words_of(command), build, sources) for command in listed.stdout.splitlines()]
     steps = [step for step in steps if step and step.name in taken and step.kind != "archive"]
     for step in sorted(steps, key=lambda step: taken[step.name]):
         values = step._replace(name=short(step.name), after=short(step.after) or "-", optimization=step.optimization or "-",

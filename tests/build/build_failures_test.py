@@ -46,7 +46,9 @@ class Failures(unittest.TestCase):
         self.build_folder = self.root / "build" / "release"
         (self.root / "scripts").mkdir()
         self.build_folder.mkdir(parents=True)
-        shutil.copy(SOURCE / "scripts" / "build_progress.py", self.root / "scripts")
+        (self.root / "cmake").mkdir()
+        for name in ("scripts/build_progress.py", "cmake/fetch.py"):
+            shutil.copy(SOURCE / name, self.root / name)
         (self.root / "CMakeLists.txt").write_text(PROJECT)
         (self.root / "CMakePresets.json").write_text(json.dumps({"version": 6, "configurePresets": [
             {"name": "release", "generator": "Ninja", "binaryDir": "${sourceDir}/build/release"}]}))
@@ -138,7 +140,7 @@ class Failures(unittest.TestCase):
         self.fails("compiler is missing or does not work")
 
     def test_missing_cmake(self):
-        self.environment.update(PATH=str(self.root))
+        self.environment.update(PATH=str(self.root / "scripts"))
         self.fails("cmake is missing")
 
     def test_read_only_cache(self):
