@@ -12,10 +12,11 @@
 namespace kvscope::gui::testing {
 namespace {
 
-/// Writes a trace with these tokens as answers of the full cache and of SnapKV.
+/// Writes a trace with these tokens as answers of the full cache and of the policies.
 std::filesystem::path write_answers(const std::filesystem::path& path, const std::vector<int32_t>& full,
                                     const std::vector<int32_t>& other, const std::string& text = " answer",
-                                    const std::string& question = "") {
+                                    const std::string& question = "",
+                                    const std::vector<std::string>& policies = {"snapkv"}) {
     namespace sample = trace::sample;
     const sample::Options options;
     trace::PromptRecord prompt = sample::prompt(options);
@@ -29,7 +30,8 @@ std::filesystem::path write_answers(const std::filesystem::path& path, const std
         writer.write_run(0, run, record);
     };
     write(0, sample::full_run(options, prompt), full);
-    write(1, sample::selecting_run(options, prompt, "snapkv", 16), other);
+    for (size_t i = 0; i < policies.size(); ++i)
+        write(static_cast<int>(i) + 1, sample::selecting_run(options, prompt, policies[i], 16), other);
     writer.finish();
     return path;
 }
@@ -52,6 +54,21 @@ TEST_CASE("extra and missing tokens of an answer are counted") {
     CHECK_THAT(shown_answers({1, 2, 3}, {1, 2, 3, 4, 5, 6}), Contains("3 extra, 0 missing of 3 tokens"));
     CHECK_THAT(shown_answers({1, 2, 3, 4, 5, 6}, {1, 9, 3}), Contains("1 extra, 4 missing of 6 tokens"));
     CHECK_THAT(shown_answers({1, 2, 3}, {1, 2, 3}), Contains("as full"));
+}
+
+TEST_CASE("the differences of all answers have the same form") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    std::vector<std::string> policies(6, "h2o");  // short labels leave room for words, long ones do not
+    policies.insert(policies.end(), 6, "ada-pyramidkv");
+    AppOptions options = explore(write_answers(folder / "t.h5", {1, 2, 3}, {1, 2}, " answer", "", policies));
+    options.view = "answers";
+    DrivenApp driven(options);
+    driven.settle();
+    const std::string shown = driven.shown_text();
+    CAPTURE(shown);
+    CHECK(shown.find("+0 −1") != std::string::npos);
+    CHECK(shown.find("extra") == std::string::npos);
 }
 
 TEST_CASE("an answer to a question other than the one at the top is below its own question") {

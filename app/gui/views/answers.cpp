@@ -266,6 +266,7 @@ class AnswersView : public View {
         const size_t columns = stacked_ ? 1 : columns_for(n, available);
         const float width = available / static_cast<float>(columns);
         const ImVec2 origin = ImGui::GetCursorScreenPos();
+        const size_t form = difference_form(context, shown, width - gap);
         follow(context, shown);
         float top = origin.y;
         float lowest = origin.y;
@@ -277,7 +278,7 @@ class AnswersView : public View {
             ImGui::PushClipRect({left - gap / 2, top}, {left + width - gap / 2, FLT_MAX}, true);
             lowest =
                 std::max(lowest, is_stopped ? draw_stopped(context, stopped[i - shown.size()], {left, top}, width - gap)
-                                            : draw_output(context, shown[i], {left, top}, width - gap));
+                                            : draw_output(context, shown[i], {left, top}, width - gap, form));
             ImGui::PopClipRect();
             if (!is_stopped && shown[i].run == followed_) ImGui::SetScrollY(top - origin.y);
         }
@@ -336,12 +337,8 @@ class AnswersView : public View {
         return draw_answer_with_differences(context, so_far, at, width, line, [](int) {});
     }
 
-    std::string short_difference(const AnswerOutput& output, float width) const {
-        if (output.is_as_reference()) return "as " + reference_.name();
-        const std::vector<std::string> texts = output.difference_texts();
-        const auto fits = [&](const std::string& text) { return ImGui::CalcTextSize(text.c_str()).x <= width; };
-        const auto found = std::find_if(texts.begin(), texts.end(), fits);
-        return found == texts.end() ? texts.back() : *found;
+    std::string short_difference(const AnswerOutput& output, size_t form) const {
+        return output.is_as_reference() ? "as " + reference_.name() : output.difference_texts().at(form);
     }
 
     std::string long_difference(const AnswerOutput& output) const {
@@ -378,31 +375,53 @@ class AnswersView : public View {
         return draw_answer_with_differences(context, so_far, at, width, line, [](int) {});
     }
 
-    float draw_output(Context& context, const Shown& one, ImVec2 at, float width) {
+    static float marker_side() { return 0.65f * ImGui::GetFontSize(); }
+    static float label_begin() { return 1.6f * marker_side(); }
+
+    /// Returns why a run stopped before its answer, or an empty text.
+    static std::string stop_reason(const Session& session, const RunKey& run) {
+        return session.document(run)->is_pending(run.run) ? session.attributes(run).message : "";
+    }
+
+    static bool is_compared(const Session& session, const Shown& one) {
+        return one.output && one.output->has_reference && stop_reason(session, one.run).empty();
+    }
+
+    /// Returns the number of the longest of difference_texts() for which each answer has room, so that all answers have
+    /// the same form.
+    static size_t difference_form(const Context& context, const std::vector<Shown>& shown, float width) {
+        size_t form = 0;
+        for (const Shown& one : shown) {
+            if (!is_compared(context.session, one) || one.output->is_as_reference()) continue;
+            const bool is_selected = one.run == context.session.cursor().run;
+            if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
+            const float label = ImGui::CalcTextSize(one.look.run.c_str()).x;
+            if (is_selected) ImGui::PopFont();
+            const float room = width - label_begin() - label - ImGui::GetFontSize() / 2;
+            const std::vector<std::string> texts = one.output->difference_texts();
+            while (form + 1 < texts.size() && ImGui::CalcTextSize(texts[form].c_str()).x > room) ++form;
+        }
+        return form;
+    }
+
+    float draw_output(Context& context, const Shown& one, ImVec2 at, float width, size_t difference_form) {
         Session& session = context.session;
         ImDrawList* list = ImGui::GetWindowDrawList();
         const float em = ImGui::GetFontSize();
-        const float side = 0.65f * em;
+        const float side = marker_side();
         const float line = std::round(1.45f * em);
         ImGui::PushID(one.run.text().c_str());
         ImGui::SetCursorScreenPos(at);
         ImGui::SetNextItemAllowOverlap();  // for the badge that is drawn over this item
         if (ImGui::InvisibleButton("run", {width, line})) session.selection.select_run(one.run);
-        const bool is_pending = session.document(one.run)->is_pending(one.run.run);
-        const std::string& cancelled = session.attributes(one.run).message;
-        const bool is_whole = !is_pending || cancelled.empty();
-        const bool is_marked = one.output && one.output->has_reference && is_whole;
+        const bool is_marked = is_compared(session, one);
         ImGui::SetItemTooltip(
             "%s", (full_label_for_tooltip(one.look) + (is_marked ? long_difference(*one.output) : "")).c_str());
         const float top = at.y + (em - side) / 2;
         draw_run_marker(context.theme, one.look.style, {at.x, top}, side, list);
-        const float begin = 1.6f * side;
+        const float begin = label_begin();
         const bool is_selected = one.run == session.cursor().run;
-        if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
-        const float run_alone = ImGui::CalcTextSize(one.look.run.c_str()).x;
-        if (is_selected) ImGui::PopFont();
-        std::string differs;
-        if (is_marked) differs = short_difference(*one.output, width - begin - run_alone - em / 2);
+        const std::string differs = is_marked ? short_difference(*one.output, difference_form) : "";
         const float beside = differs.empty() ? 0 : ImGui::CalcTextSize(differs.c_str()).x + em / 2;
         if (is_selected) ImGui::PushFont(context.fonts.bold, 0);
         std::string shown_label = label_that_fits(one.look, width - begin - beside);
@@ -434,7 +453,8 @@ class AnswersView : public View {
             note(question.empty() ? "no question" : question, context.theme.ink_quiet);
         if (one.output && !one.output->switches.empty()) note(one.output->switches, context.theme.ink_quiet);
         const PartialAnswer* partial = partial_answer(context, one.run);
-        if (!partial && !is_whole) note(cancelled, context.theme.warning);
+        if (const std::string reason = stop_reason(session, one.run); !partial && !reason.empty())
+            note(reason, context.theme.warning);
         if (!one.error.empty())
             note(one.error, context.theme.error);
         else if (!one.output)
