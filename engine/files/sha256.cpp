@@ -25,7 +25,7 @@ uint32_t big_endian(const std::byte* bytes) {
 }  // namespace
 
 void Sha256::compress(const std::byte* block) {
-    std::array<uint32_t, 64> w{};
+    std::array<uint32_t, 64> w;  // NOLINT(*-member-init): filled below
     for (size_t i = 0; i < 16; ++i) w[i] = big_endian(block + 4 * i);
     for (size_t i = 16; i < 64; ++i) {
         const uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
