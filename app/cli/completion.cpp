@@ -85,6 +85,13 @@ std::string with_backslashes(std::string_view text, std::string_view special) {
     return out;
 }
 
+/// Returns the words, separated by spaces, each with backslashes before the characters in `special`.
+std::string escaped_words(const std::vector<std::string>& words, std::string_view special) {
+    std::string out;
+    for (const auto& word : words) out += (out.empty() ? "" : " ") + with_backslashes(word, special);
+    return out;
+}
+
 std::string quoted_for_fish(std::string_view text) { return "'" + with_backslashes(text, "\\'") + "'"; }
 
 // ---- bash
@@ -164,9 +171,7 @@ fi
 std::string zsh_action(const Values& values) {
     if (values.are_files) return "_files";
     if (values.are_folders) return "_files -/";
-    std::vector<std::string> words;
-    for (const auto& word : values.words) words.push_back(with_backslashes(word, "\\: ()'\""));
-    return words.empty() ? " " : fmt::format("({})", fmt::join(words, " "));
+    return values.words.empty() ? " " : "(" + escaped_words(values.words, "\\: ()'\"") + ")";
 }
 
 /// Returns the arguments of _arguments for a command's options and operands.
@@ -227,9 +232,7 @@ complete -c kvscope -f
 std::string fish_values(const Values& values) {
     if (values.are_files) return " -F";
     if (values.are_folders) return " -a '(__fish_complete_directories)'";
-    std::vector<std::string> words;
-    for (const auto& word : values.words) words.push_back(with_backslashes(word, "\\' \"$()"));
-    return words.empty() ? "" : " -a " + quoted_for_fish(fmt::format("{}", fmt::join(words, " ")));
+    return values.words.empty() ? "" : " -a " + quoted_for_fish(escaped_words(values.words, "\\' \"$()"));
 }
 
 std::string fish_script(const std::vector<CompletedCommand>& commands) {
