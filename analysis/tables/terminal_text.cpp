@@ -26,8 +26,8 @@ void append_utf8(uint32_t code, std::string& out) {
 }
 
 void append_shown(uint32_t code, std::string_view as_it_stands, Lines lines, std::string& out) {
-    if (lines == Lines::several &&
-        (code == '\n' || code == '\t')) {  // NOLINT(bugprone-branch-clone): before control characters
+    // The first branch precedes those that replace control characters.
+    if (lines == Lines::several && (code == '\n' || code == '\t')) {  // NOLINT(bugprone-branch-clone)
         out += as_it_stands;
     } else if (code == '\n') {
         out += ' ';

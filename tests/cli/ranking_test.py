@@ -68,7 +68,7 @@ class Ranking(ProgramTest):
         self.refuses(2, ["does not use --mark"], "export", "t.h5", "--ranking", "heads", "--mark", "it")
 
     def test_all_forms_agree(self):
-        """tests/cli/ranking_formats_test.cpp compares the formats of the other rankings."""
+        """Through the command line. tests/cli/ranking_formats_test.cpp compares the formats of every ranking."""
         for name in ("marks", "sentences", "tokens"):
             with self.subTest(name):
                 made = {}
