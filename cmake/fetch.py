@@ -66,7 +66,7 @@ def place(target):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting for another process that makes {target}")
+            say(f"waiting for another process that creates {target}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         if target.exists():
             yield None
