@@ -66,8 +66,8 @@ class Display:
     def __init__(self, test_class, folder):
         folder.mkdir()
         reading, writing = os.pipe()
-        server = subprocess.Popen(["Xvfb", "-displayfd", str(writing), "-fbdir", str(folder), "-screen", "0",
-                                   f"{self.WIDTH}x{self.HEIGHT}x24"], pass_fds=[writing], stderr=subprocess.DEVNULL)
+        server = subprocess.Popen(["Xvfb", "-displayfd", str(writing), "-noreset", "-fbdir", str(folder), "-screen",
+                                   "0", f"{self.WIDTH}x{self.HEIGHT}x24"], pass_fds=[writing], stderr=subprocess.DEVNULL)
         test_class.addClassCleanup(server.wait)
         test_class.addClassCleanup(server.terminate)
         os.close(writing)

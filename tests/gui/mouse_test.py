@@ -36,7 +36,8 @@ class Mouse(unittest.TestCase):
         self.folder = pathlib.Path(self.temporary.name)
         self.trace = shutil.copy(TRACE, self.folder)  # notes are written beside it
         reading, writing = os.pipe()
-        server = subprocess.Popen(["Xvfb", "-displayfd", str(writing), "-screen", "0", "1400x900x24"],
+        # Without -noreset, the server drops new connections when its last client leaves, which may be xdotool.
+        server = subprocess.Popen(["Xvfb", "-displayfd", str(writing), "-noreset", "-screen", "0", "1400x900x24"],
                                   pass_fds=[writing], stderr=subprocess.DEVNULL)
         self.addCleanup(server.wait)
         self.addCleanup(server.terminate)
