@@ -55,10 +55,15 @@ def pins():
     return table
 
 
+def is_filled(folder):
+    """Returns whether the folder contains a file. Ninja creates the empty folders of files that a command will create."""
+    return any(files for _, _, files in os.walk(folder))
+
+
 @contextlib.contextmanager
 def place(target):
-    """Yields a temporary folder to fill, which is renamed to `target` at the end. Yields None if `target` exists."""
-    if target.exists():
+    """Yields a temporary folder to fill, which is renamed to `target` at the end. Yields None if `target` is filled."""
+    if is_filled(target):
         yield None
         return
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +73,7 @@ def place(target):
         except BlockingIOError:
             say(f"waiting for another process that creates {target}")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        if target.exists():
+        if is_filled(target):
             yield None
             return
         for left in target.parent.glob(f".{target.name}.tmp*"):
@@ -77,6 +82,7 @@ def place(target):
         try:
             scratch.chmod(0o755)
             yield scratch
+            shutil.rmtree(target, ignore_errors=True)  # empty folders
             scratch.rename(target)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -135,6 +135,13 @@ class Fetch(unittest.TestCase):
         self.cache.write_text("a file instead of a folder")
         self.fails(str(self.cache))
 
+    def test_empty_folders_of_ninja(self):
+        """Ninja creates the folders of files that a command will create, also while another process fetches them."""
+        where = subprocess.run([sys.executable, self.folder / "fetch.py", "--where", "libtorch"], env=self.environment,
+                               capture_output=True, text=True, check=True)
+        (pathlib.Path(where.stdout.strip()) / "torch" / "lib").mkdir(parents=True)
+        self.succeeds()
+
     def test_full_disk(self):
         self.cache.mkdir()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1536k", "tmpfs", self.cache], capture_output=True)
