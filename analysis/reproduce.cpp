@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "analysis/shell_command.h"
 #include "engine/options/run_options.h"
 #include "json/bounded_json.h"
+#include "json/json.h"
 #include "policies/interface/policy_from_record.h"
 #include "trace/answer_length.h"
 

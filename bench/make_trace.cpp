@@ -9,10 +9,10 @@
 #include <exception>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numbers>
 #include <numeric>
 
+#include "json/json.h"
 #include "made_up_text.h"
 #include "policies/interface/registry.h"
 #include "policies/interface/reselect.h"

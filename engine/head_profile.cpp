@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -14,6 +13,7 @@
 #include "engine/inference/prompt.h"
 #include "engine/inference/sampler.h"
 #include "engine/needle.h"
+#include "json/json.h"
 
 namespace kvscope::engine {
 namespace {

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "engine/experiment.h"
 #include "engine/inference/prompt.h"
+#include "json/json.h"
 
 namespace kvscope::engine {
 

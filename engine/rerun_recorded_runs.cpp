@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/common/engine_error.h"
 #include "json/bounded_json.h"
+#include "json/json.h"
 #include "policies/interface/policy_from_record.h"
 #include "trace/answer_length.h"
 #include "trace/schema.h"

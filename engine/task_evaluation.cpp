@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/common/stopwatch.h"
 #include "engine/files/sha256.h"
 #include "engine/files/stop_check.h"
+#include "json/json.h"
 
 namespace kvscope::engine {
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "engine/files/checkpoint_error.h"
 #include "engine/recipe_json.h"
 #include "json/bounded_json.h"
+#include "json/json.h"
 #include "policies/interface/feasibility.h"
 #include "policies/interface/policy_from_record.h"
 #include "trace/storable_text.h"

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "json/json.h"
 
 /// JSON from outside the program, with limited depth because nlohmann::json handles values recursively.
 namespace kvscope::bounded_json {

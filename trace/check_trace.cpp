@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "json/bounded_json.h"
+#include "json/json.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/load_records.h"

@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "json/bounded_json.h"
+#include "json/json.h"
 #include "trace/input_file.h"
 #include "trace/output_file.h"
 #include "trace/storable_text.h"

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "json/json.h"
 
 namespace kvscope::trace {
 

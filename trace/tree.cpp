@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "json/json.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/storable_text.h"

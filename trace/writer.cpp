@@ -12,13 +12,13 @@
 #include <ctime>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "json/bounded_json.h"
+#include "json/json.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/input_file.h"

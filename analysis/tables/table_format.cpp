@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "analysis/tables/terminal_text.h"
 #include "analysis/tables/utf8_characters.h"
 #include "json/bounded_json.h"
+#include "json/json.h"
 
 namespace kvscope::analysis {
 namespace {

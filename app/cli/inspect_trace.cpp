@@ -6,7 +6,6 @@
 #include <iterator>
 #include <map>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +17,7 @@
 #include "analysis/task_scores.h"
 #include "engine/options/run_options.h"
 #include "json/bounded_json.h"
+#include "json/json.h"
 #include "trace/check_trace.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "engine/checkpoint/known_fields.h"
 #include "engine/checkpoint/model_name.h"
 #include "engine/files/utf8.h"
+#include "json/json.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "json/json.h"
 
 namespace kvscope::checkpoint {
 

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "json/json.h"
 
 namespace kvscope::checkpoint {
 

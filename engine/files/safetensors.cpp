@@ -4,13 +4,13 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/files/checkpoint_error.h"
 #include "engine/files/content_kind.h"
 #include "engine/files/half.h"
 #include "engine/files/json_text.h"
+#include "json/json.h"
 #include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::checkpoint {

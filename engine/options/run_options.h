@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "json/json.h"
 #include "policies/interface/parameters.h"
 
 namespace kvscope::engine {

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "json/bounded_json.h"
+#include "json/json.h"
 
 namespace kvscope::policies {
 namespace {

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "json/bounded_json.h"
+#include "json/json.h"
 
 namespace kvscope::policies {
 

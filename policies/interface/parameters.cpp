@@ -2,10 +2,10 @@
 
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "json/bounded_json.h"
+#include "json/json.h"
 #include "policies/interface/name_matching.h"
 
 namespace kvscope::policies {

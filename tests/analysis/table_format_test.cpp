@@ -2,7 +2,8 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <nlohmann/json.hpp>
+
+#include "json/json.h"
 
 using namespace kvscope::analysis;
 

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "engine/files/stop_check.h"
+#include "json/json.h"
 #include "tests/checkpoint/files.h"
 #include "tests/sanitized.h"
 

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "json/json.h"
 #include "tests/checkpoint/files.h"
 
 namespace {

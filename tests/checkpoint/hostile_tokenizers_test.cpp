@@ -1,13 +1,13 @@
 // Tokenizers made to exhaust memory or to run forever are stopped with a message that names the file. The limits are
 // processor time and text length, so the tests do not depend on the machine's speed.
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/files/stop_check.h"
 #include "engine/tokenizer/classifier_tokenizer.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "json/json.h"
 #include "tests/checkpoint/model_files.h"
 #include "tests/sanitized.h"
 

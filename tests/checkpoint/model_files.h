@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/files/checkpoint_error.h"
+#include "json/json.h"
 #include "tests/checkpoint/files.h"
 
 namespace kvscope::checkpoint::testing {

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "engine/files/utf8.h"
+#include "json/json.h"
 #include "tests/checkpoint/files.h"
 #include "tests/sanitized.h"
 

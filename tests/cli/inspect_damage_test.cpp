@@ -10,13 +10,13 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "app/cli/inspect_trace.h"
+#include "json/json.h"
 #include "tests/trace/sample_trace.h"
 #include "trace/hdf5.h"
 #include "trace/reader.h"

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
 #include "app/cli/export_ranking.h"
+#include "json/json.h"
 #include "tests/trace/sample_trace.h"
 
 using namespace kvscope;

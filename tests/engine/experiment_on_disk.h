@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/experiment.h"
+#include "json/json.h"
 #include "tests/engine/fake_device.h"
 #include "trace/reader.h"
 

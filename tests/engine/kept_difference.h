@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "json/json.h"
 #include "trace/records.h"
 
 namespace kvscope::engine::testing {

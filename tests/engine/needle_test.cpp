@@ -2,11 +2,11 @@
 
 #include <catch2/catch.hpp>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "engine/common/engine_error.h"
 #include "engine/head_profile.h"
 #include "engine/task_evaluation.h"
+#include "json/json.h"
 #include "policies/interface/head_importance.h"
 #include "tests/engine/experiment_on_disk.h"
 

@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "json/json.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/inference/decode_answers.h"
 #include "engine/inference/prefill.h"
+#include "json/json.h"
 #include "kernels/cpu_features.h"
 #include "tests/engine/whole_cache.h"
 

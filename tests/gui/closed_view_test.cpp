@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/file_dialog.h"
+#include "json/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

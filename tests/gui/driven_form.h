@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/run_form.h"
+#include "json/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"

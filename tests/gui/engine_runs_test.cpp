@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/model/device_selection.h"
+#include "json/json.h"
 #include "kernels/types.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"

@@ -1,9 +1,9 @@
 #include <imgui_internal.h>
 
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "json/json.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/policy_runs.h"

@@ -1,11 +1,11 @@
 #ifdef KVSCOPE_WITH_ENGINE
 
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/session_state.h"
+#include "json/json.h"
 #include "tests/gui/session_with_engine.h"
 #include "trace/hdf5.h"
 #include "trace/schema.h"

@@ -3,12 +3,12 @@
 
 #include <catch2/catch.hpp>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/gui/session/session_state.h"
+#include "json/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -1,7 +1,6 @@
 #include <imgui_internal.h>
 
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 
 #include "analysis/color_map.h"
 #include "app/gui/figure/figure_job.h"
@@ -9,6 +8,7 @@
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/shell/layouts.h"
+#include "json/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

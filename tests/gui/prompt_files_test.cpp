@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "json/json.h"
 #include "tests/gui/driven_form.h"
 #include "tests/skip.h"
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "analysis/ranking_definition.h"
 #include "app/gui/session/ranked_rows.h"
+#include "json/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"

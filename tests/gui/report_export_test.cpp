@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "analysis/figure_definition.h"
 #include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/exported_files.h"
 #include "app/gui/figure/figure_job.h"
+#include "json/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/two_traces.h"

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/session/run_form.h"
+#include "json/json.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
 #include "tests/trace/sample_trace.h"

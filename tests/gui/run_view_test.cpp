@@ -1,8 +1,8 @@
 #ifdef KVSCOPE_WITH_ENGINE
 
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 
+#include "json/json.h"
 #include "tests/gui/driven_form.h"
 #include "tests/skip.h"
 

@@ -3,10 +3,10 @@
 #include "app/gui/session/saved_what_ifs.h"
 
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/session_state.h"
+#include "json/json.h"
 #include "tests/gui/session_with_engine.h"
 
 namespace kvscope::gui {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/session/trace_names.h"
 #include "app/gui/view/run_label.h"
+#include "json/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/two_traces.h"

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "analysis/shell_command.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/run_form.h"
+#include "json/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"

@@ -2,11 +2,11 @@
 #include <implot.h>
 
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/view.h"
+#include "json/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/saved_what_ifs.h"
+#include "json/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/two_traces.h"

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "app/gui/drawing/shaped_text.h"
+#include "json/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/parse_selection.h"
+#include "json/json.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {

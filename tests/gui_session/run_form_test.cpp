@@ -4,10 +4,10 @@
 #include <chrono>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/session/runs_refused_by_policies.h"
 #include "app/gui/session/session.h"
+#include "json/json.h"
 #include "tests/run_options.h"
 #include "tests/trace/sample_trace.h"
 

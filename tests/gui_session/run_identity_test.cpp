@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/live_what_if.h"
 #include "app/gui/session/session.h"
+#include "json/json.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {

@@ -1,9 +1,9 @@
 #include "app/gui/session/session.h"
 
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/session/session_state.h"
+#include "json/json.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {

@@ -4,10 +4,10 @@
 #include <clocale>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "app/gui/session/workspace_file.h"
+#include "json/json.h"
 #include "tests/trace/sample_trace.h"
 
 namespace fs = std::filesystem;

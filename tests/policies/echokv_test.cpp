@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "json/json.h"
 #include "policies/interface/registry.h"
 #include "policies/interface/validation.h"
 #include "tests/policies/echo_maps_file.h"

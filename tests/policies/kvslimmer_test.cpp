@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "json/json.h"
 #include "policies/interface/registry.h"
 #include "policies/interface/validation.h"
 

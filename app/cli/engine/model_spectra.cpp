@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -16,6 +15,7 @@
 #include "engine/common/engine_error.h"
 #include "engine/model/model.h"
 #include "engine/projection_spectra.h"
+#include "json/json.h"
 #include "trace/reader.h"
 #include "trace/schema.h"
 #include "trace/writer.h"

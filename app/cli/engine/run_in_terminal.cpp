@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -19,6 +18,7 @@
 #include "app/figures/same_file.h"
 #include "app/figures/whole_file.h"
 #include "engine/common/engine_error.h"
+#include "json/json.h"
 #include "kernels/cpu_features.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"

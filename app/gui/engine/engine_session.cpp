@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -37,6 +36,7 @@
 #include "engine/model/device_selection.h"
 #include "engine/projection_spectra.h"
 #include "engine/rerun_recorded_runs.h"
+#include "json/json.h"
 #include "kernels/types.h"
 #include "trace/part_folder.h"
 #include "trace/spectra_cache.h"

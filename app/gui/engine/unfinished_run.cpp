@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <stdexcept>
 
 #include "engine/rerun_recorded_runs.h"
 #include "json/bounded_json.h"
+#include "json/json.h"
 #include "policies/interface/policy_from_record.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"

@@ -4,9 +4,9 @@
 
 #include <array>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/figure/export_dialog.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

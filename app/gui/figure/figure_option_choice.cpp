@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/session/comparison.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include <nlohmann/json.hpp>
-
 #include "app/gui/figure/comparison_choice.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_option_choice.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/theme_adapted_colors.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

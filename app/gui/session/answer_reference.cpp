@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "analysis/run_pairs.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "analysis/run_pairs.h"
 #include "app/gui/session/trace_names.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

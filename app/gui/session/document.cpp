@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
 #include "analysis/run_style.h"
 #include "analysis/token_texts.h"
+#include "json/json.h"
 #include "trace/part_folder.h"
 #include "trace/recipe.h"
 

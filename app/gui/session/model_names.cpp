@@ -1,9 +1,8 @@
 #include "app/gui/session/model_names.h"
 
-#include <nlohmann/json.hpp>
-
 #include "app/gui/session/document.h"
 #include "json/bounded_json.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 

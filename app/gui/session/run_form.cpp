@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "analysis/shell_command.h"
@@ -14,6 +13,7 @@
 #include "analysis/tables/utf8_characters.h"
 #include "app/gui/session/whole_path.h"
 #include "app/program/input_files.h"
+#include "json/json.h"
 #include "policies/interface/budget.h"
 
 namespace kvscope::gui {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "analysis/what_if/what_if.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

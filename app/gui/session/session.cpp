@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "analysis/run_pairs.h"
@@ -12,6 +11,7 @@
 #include "app/gui/session/trace_names.h"
 #include "app/gui/session/unique_id.h"
 #include "app/gui/session/whole_path.h"
+#include "json/json.h"
 #include "trace/part_folder.h"
 #include "trace/schema.h"
 

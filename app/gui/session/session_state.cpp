@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "analysis/run_style.h"
 #include "app/gui/session/stored_json.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

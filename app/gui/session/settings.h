@@ -2,9 +2,10 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "json/json.h"
 
 namespace kvscope::gui {
 

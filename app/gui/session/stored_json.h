@@ -2,8 +2,9 @@
 
 #include <filesystem>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "json/json.h"
 
 namespace kvscope::gui {
 

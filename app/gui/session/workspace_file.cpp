@@ -16,12 +16,12 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "app/gui/session/whole_path.h"
 #include "json/bounded_json.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

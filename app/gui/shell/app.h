@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +31,7 @@
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/rename_run_dialog.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 

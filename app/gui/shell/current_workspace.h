@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "app/gui/session/session.h"
@@ -10,6 +9,7 @@
 #include "app/gui/shell/notices.h"
 #include "app/gui/shell/open_views.h"
 #include "app/gui/shell/trace_sidecars.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "app/gui/shell/view_instance.h"
 #include "app/gui/shell/view_picture.h"
 #include "app/gui/shell/window.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 

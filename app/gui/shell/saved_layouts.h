@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "app/gui/shell/notices.h"
 #include "app/gui/shell/open_views.h"
 #include "app/gui/view/file_dialog.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 

@@ -3,12 +3,12 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "app/gui/session/session.h"
 #include "app/gui/shell/notices.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "app/gui/session/session.h"
 #include "app/gui/shell/open_views.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 

@@ -2,7 +2,6 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "analysis/ranking_definition.h"
@@ -10,6 +9,7 @@
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/shell/menu_actions.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -4,10 +4,10 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/view/wrapped_row.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/view/run_label.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

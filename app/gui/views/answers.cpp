@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "analysis/tables/table_format.h"
@@ -25,6 +24,7 @@
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "analysis/cost_difference.h"
@@ -23,6 +22,7 @@
 #include "app/gui/view/memory_estimate_form.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

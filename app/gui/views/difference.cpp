@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "analysis/tables/number_text.h"
@@ -22,6 +21,7 @@
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

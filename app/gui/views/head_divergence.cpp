@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "analysis/tables/number_text.h"
 #include "app/gui/figure/figure_legend.h"
@@ -15,6 +14,7 @@
 #include "app/gui/view/side_by_side_traces.h"
 #include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/view.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -5,10 +5,10 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

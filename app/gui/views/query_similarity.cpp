@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_option_choice.h"
@@ -14,6 +13,7 @@
 #include "app/gui/view/side_by_side_traces.h"
 #include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/view.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

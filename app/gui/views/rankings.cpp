@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "analysis/tables/column_layout.h"
 #include "app/gui/drawing/shaped_text.h"
@@ -14,6 +13,7 @@
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "app/figures/figure_format.h"
 #include "app/gui/figure/export_dialog.h"
@@ -17,6 +16,7 @@
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/view.h"
 #include "app/program/version.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "analysis/measures/bytes_share.h"
 #include "analysis/measures/heads_keeping_token.h"
@@ -24,6 +23,7 @@
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -2,7 +2,6 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "analysis/cost_table.h"
@@ -10,6 +9,7 @@
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

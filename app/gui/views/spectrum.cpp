@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "analysis/run_choice.h"
 #include "app/gui/figure/figure_option_choice.h"
@@ -11,6 +10,7 @@
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "json/json.h"
 #include "trace/spectra_cache.h"
 
 namespace kvscope::gui {

@@ -2,10 +2,10 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_view.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

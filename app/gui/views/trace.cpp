@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "json/json.h"
 #include "trace/read_block.h"
 #include "trace/tree.h"
 

@@ -1,9 +1,8 @@
 // The file beside a trace with pins, notes and how it was looked at.
-#include <nlohmann/json.hpp>
-
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/document.h"
 #include "app/gui/session/session_state.h"
+#include "json/json.h"
 #include "tests/fuzz/reader.h"
 #include "tests/trace/sample_trace.h"
 

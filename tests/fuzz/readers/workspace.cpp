@@ -1,6 +1,5 @@
-#include <nlohmann/json.hpp>
-
 #include "app/gui/session/workspace_file.h"
+#include "json/json.h"
 #include "tests/fuzz/reader.h"
 
 namespace kvscope::fuzz {

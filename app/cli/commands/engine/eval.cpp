@@ -4,7 +4,6 @@
 #include <ctime>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <span>
@@ -28,6 +27,7 @@
 #include "engine/run_requirements.h"
 #include "engine/task_evaluation.h"
 #include "engine/trace_extension.h"
+#include "json/json.h"
 #include "trace/creation_time.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/gui/drawing/scroll_fade.h"
@@ -20,6 +19,7 @@
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
 #include "app/program/input_files.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "analysis/shell_command.h"
 #include "app/gui/drawing/shaped_text.h"
@@ -15,6 +14,7 @@
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
+#include "json/json.h"
 
 namespace kvscope::gui {
 namespace {
