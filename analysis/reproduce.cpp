@@ -14,9 +14,9 @@
 #include "analysis/run_choice.h"
 #include "analysis/run_policy.h"
 #include "analysis/shell_command.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
 #include "engine/options/run_options.h"
-#include "json/bounded_json.h"
-#include "json/json.h"
 #include "policies/interface/policy_from_record.h"
 #include "trace/answer_length.h"
 

@@ -12,7 +12,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "json/json.h"
+#include "common/json.h"
 #include "made_up_text.h"
 #include "policies/interface/registry.h"
 #include "policies/interface/reselect.h"

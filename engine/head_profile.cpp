@@ -7,13 +7,13 @@
 #include <set>
 #include <sstream>
 
+#include "common/json.h"
 #include "engine/common/engine_error.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/prefill.h"
 #include "engine/inference/prompt.h"
 #include "engine/inference/sampler.h"
 #include "engine/needle.h"
-#include "json/json.h"
 
 namespace kvscope::engine {
 namespace {

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "common/json.h"
 #include "engine/experiment.h"
 #include "engine/files/fingerprint.h"
 #include "engine/files/sha256.h"
 #include "engine/recipe_json.h"
-#include "json/json.h"
 #include "kernels/cpu_features.h"
 
 namespace kvscope::engine {

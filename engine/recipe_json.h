@@ -1,8 +1,8 @@
 #pragma once
 
+#include "common/json.h"
 #include "engine/experiment.h"
 #include "engine/inference/prompt.h"
-#include "json/json.h"
 
 namespace kvscope::engine {
 

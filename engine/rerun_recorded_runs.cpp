@@ -6,9 +6,9 @@
 #include <iterator>
 #include <utility>
 
+#include "common/bounded_json.h"
+#include "common/json.h"
 #include "engine/common/engine_error.h"
-#include "json/bounded_json.h"
-#include "json/json.h"
 #include "policies/interface/policy_from_record.h"
 #include "trace/answer_length.h"
 #include "trace/schema.h"

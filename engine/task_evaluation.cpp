@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "common/json.h"
 #include "engine/common/stopwatch.h"
 #include "engine/files/sha256.h"
 #include "engine/files/stop_check.h"
-#include "json/json.h"
 
 namespace kvscope::engine {
 namespace {

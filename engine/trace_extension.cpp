@@ -9,10 +9,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "common/bounded_json.h"
+#include "common/json.h"
 #include "engine/files/checkpoint_error.h"
 #include "engine/recipe_json.h"
-#include "json/bounded_json.h"
-#include "json/json.h"
 #include "policies/interface/feasibility.h"
 #include "policies/interface/policy_from_record.h"
 #include "trace/storable_text.h"

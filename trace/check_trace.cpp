@@ -6,8 +6,8 @@
 #include <cmath>
 #include <optional>
 
-#include "json/bounded_json.h"
-#include "json/json.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/load_records.h"

@@ -11,8 +11,8 @@
 #include <cstring>
 #include <vector>
 
-#include "json/bounded_json.h"
-#include "json/json.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
 #include "trace/input_file.h"
 #include "trace/output_file.h"
 #include "trace/storable_text.h"

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "json/bounded_json.h"
+#include "common/bounded_json.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/trace_errors.h"

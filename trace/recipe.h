@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::trace {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "json/json.h"
+#include "common/json.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/storable_text.h"

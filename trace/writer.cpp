@@ -17,8 +17,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "json/bounded_json.h"
-#include "json/json.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5.h"
 #include "trace/input_file.h"

@@ -14,8 +14,8 @@
 #include "analysis/tables/column_layout.h"
 #include "analysis/tables/terminal_text.h"
 #include "analysis/tables/utf8_characters.h"
-#include "json/bounded_json.h"
-#include "json/json.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "json/bounded_json.h"
+#include "common/bounded_json.h"
 
 namespace kvscope::program {
 namespace {

@@ -7,11 +7,11 @@
 #include <span>
 #include <string_view>
 
+#include "common/json.h"
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/known_fields.h"
 #include "engine/checkpoint/model_name.h"
 #include "engine/files/utf8.h"
-#include "json/json.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::checkpoint {
 

@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
+#include "common/bounded_json.h"
 #include "engine/files/content_kind.h"
-#include "json/bounded_json.h"
 
 namespace kvscope::checkpoint {
 namespace {

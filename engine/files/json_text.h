@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::checkpoint {
 

@@ -6,11 +6,11 @@
 #include <cstring>
 #include <utility>
 
+#include "common/json.h"
 #include "engine/files/checkpoint_error.h"
 #include "engine/files/content_kind.h"
 #include "engine/files/half.h"
 #include "engine/files/json_text.h"
-#include "json/json.h"
 #include "kernels/parallel_with_scratch.h"
 
 namespace kvscope::checkpoint {

@@ -8,10 +8,10 @@
 #include <map>
 #include <utility>
 
+#include "common/bounded_json.h"
 #include "engine/common/engine_error.h"
 #include "engine/files/checkpoint_error.h"
 #include "engine/files/utf8.h"
-#include "json/bounded_json.h"
 #include "trace/creation_time.h"
 
 namespace kvscope::engine {

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "json/json.h"
+#include "common/json.h"
 #include "policies/interface/parameters.h"
 
 namespace kvscope::engine {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::checkpoint {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::checkpoint {
 

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <vector>
 
-#include "json/bounded_json.h"
-#include "json/json.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
 
 namespace kvscope::policies {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "json/bounded_json.h"
-#include "json/json.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
 
 namespace kvscope::policies {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "json/bounded_json.h"
-#include "json/json.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
 #include "policies/interface/name_matching.h"
 
 namespace kvscope::policies {

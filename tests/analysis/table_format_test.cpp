@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "json/json.h"
+#include "common/json.h"
 
 using namespace kvscope::analysis;
 

@@ -6,7 +6,7 @@ import re
 import unittest
 
 SOURCE = pathlib.Path(os.environ["KVSCOPE_SOURCE"])
-FOLDERS = ("analysis", "app", "bench", "engine", "json", "kernels", "policies", "tests", "trace")
+FOLDERS = ("analysis", "app", "bench", "common", "engine", "kernels", "policies", "tests", "trace")
 COMMENT = r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\.|[^\n\\])*"
 LITERAL = r"""R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'"""
 TOKEN = re.compile(rf"(?P<comment>{COMMENT})|(?P<literal>{LITERAL})|\w+|::|->|\S", re.S | re.M)

@@ -8,7 +8,7 @@ import unittest
 
 SOURCE = pathlib.Path(os.environ["KVSCOPE_SOURCE"])
 FOLDERS = {
-    "json": "json",
+    "common": "common",
     "kernels": "kernels",
     "policies": "policies",
     "trace": "trace",
@@ -39,24 +39,24 @@ FOLDERS = {
     "gui_shell": "app/gui/shell",
     "cli": "app/cli",
 }
-ANALYSIS = {"json", "kernels", "policies", "trace", "options", "analysis_tables", "analysis_measures", "analysis"}
-CHECKPOINT = {"json", "kernels", "template", "files", "tokenizer", "checkpoint"}
-BELOW_ENGINE = {"json", "kernels", "policies", "trace", "options", "files", "tokenizer", "checkpoint"}
+ANALYSIS = {"common", "kernels", "policies", "trace", "options", "analysis_tables", "analysis_measures", "analysis"}
+CHECKPOINT = {"common", "kernels", "template", "files", "tokenizer", "checkpoint"}
+BELOW_ENGINE = {"common", "kernels", "policies", "trace", "options", "files", "tokenizer", "checkpoint"}
 ENGINE = BELOW_ENGINE | {"engine_common", "engine_device", "engine_model", "engine_cache", "engine_inference", "engine"}
 BELOW_THE_WINDOW = ANALYSIS | CHECKPOINT | ENGINE | {"figures", "program"}
 ROOMS_BELOW_VIEWS = {"gui_session", "gui_drawing", "gui_view", "gui_tokens"}
 MAY_USE = {
-    "json": set(),
+    "common": set(),
     "kernels": set(),
-    "policies": {"kernels", "json"},
-    "trace": {"kernels", "json"},
-    "options": {"kernels", "policies", "json"},
-    "analysis_tables": {"json"},
-    "analysis_measures": {"trace", "kernels", "policies", "json"},
+    "policies": {"kernels", "common"},
+    "trace": {"kernels", "common"},
+    "options": {"kernels", "policies", "common"},
+    "analysis_tables": {"common"},
+    "analysis_measures": {"trace", "kernels", "policies", "common"},
     "analysis": ANALYSIS,
     "template": set(),
-    "files": {"json", "kernels"},
-    "tokenizer": {"files", "json"},
+    "files": {"common", "kernels"},
+    "tokenizer": {"files", "common"},
     "checkpoint": CHECKPOINT,
     "engine_common": set(),
     "engine_device": {"kernels", "engine_common"},

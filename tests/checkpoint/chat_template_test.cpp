@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "common/json.h"
 #include "engine/files/stop_check.h"
-#include "json/json.h"
 #include "tests/checkpoint/files.h"
 #include "tests/sanitized.h"
 

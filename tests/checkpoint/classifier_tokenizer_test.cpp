@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/checkpoint/files.h"
 
 namespace {

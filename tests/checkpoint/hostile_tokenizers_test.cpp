@@ -3,11 +3,11 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "common/json.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/files/stop_check.h"
 #include "engine/tokenizer/classifier_tokenizer.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "json/json.h"
 #include "tests/checkpoint/model_files.h"
 #include "tests/sanitized.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/json.h"
 #include "engine/files/checkpoint_error.h"
-#include "json/json.h"
 #include "tests/checkpoint/files.h"
 
 namespace kvscope::checkpoint::testing {

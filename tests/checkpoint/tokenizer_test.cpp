@@ -8,8 +8,8 @@
 #include <map>
 #include <sstream>
 
+#include "common/json.h"
 #include "engine/files/utf8.h"
-#include "json/json.h"
 #include "tests/checkpoint/files.h"
 #include "tests/sanitized.h"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "app/cli/inspect_trace.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/trace/sample_trace.h"
 #include "trace/hdf5.h"
 #include "trace/reader.h"

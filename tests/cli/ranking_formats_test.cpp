@@ -9,7 +9,7 @@
 #include <string>
 
 #include "app/cli/export_ranking.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/trace/sample_trace.h"
 
 using namespace kvscope;

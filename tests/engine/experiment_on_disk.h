@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "common/json.h"
 #include "engine/experiment.h"
-#include "json/json.h"
 #include "tests/engine/fake_device.h"
 #include "trace/reader.h"
 

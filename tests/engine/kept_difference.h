@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "json/json.h"
+#include "common/json.h"
 #include "trace/records.h"
 
 namespace kvscope::engine::testing {

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "common/json.h"
 #include "engine/common/engine_error.h"
 #include "engine/head_profile.h"
 #include "engine/task_evaluation.h"
-#include "json/json.h"
 #include "policies/interface/head_importance.h"
 #include "tests/engine/experiment_on_disk.h"
 

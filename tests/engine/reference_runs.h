@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"

@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/json.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/inference/decode_answers.h"
 #include "engine/inference/prefill.h"
-#include "json/json.h"
 #include "kernels/cpu_features.h"
 #include "tests/engine/whole_cache.h"
 

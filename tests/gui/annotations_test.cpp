@@ -15,7 +15,7 @@
 #include "app/gui/session/settings.h"
 #include "app/gui/session/workspace_file.h"
 #include "app/gui/shell/trace_sidecars.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/small_model.h"

@@ -5,7 +5,7 @@
 
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/file_dialog.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -6,7 +6,7 @@
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/step_divergence_plot.h"
 #include "app/gui/session/answer_reference.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/run_places.h"
 #include "tests/gui/two_traces.h"

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <set>
 
+#include "common/json.h"
 #include "engine/model/device_selection.h"
-#include "json/json.h"
 #include "kernels/types.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"

@@ -19,7 +19,7 @@
 #include "app/gui/session/live_what_if.h"
 #include "app/gui/session/run_form.h"
 #include "app/gui/session/session.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "kernels/team.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/policies/echo_maps_file.h"

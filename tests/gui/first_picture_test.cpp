@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/policy_runs.h"

@@ -5,7 +5,7 @@
 
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/session_state.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/session_with_engine.h"
 #include "trace/hdf5.h"
 #include "trace/schema.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/gui/session/session_state.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -8,7 +8,7 @@
 
 #include "analysis/ranking_definition.h"
 #include "app/gui/session/ranked_rows.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"

@@ -9,7 +9,7 @@
 #include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/exported_files.h"
 #include "app/gui/figure/figure_job.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/two_traces.h"

@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "app/gui/session/run_form.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
 #include "tests/trace/sample_trace.h"

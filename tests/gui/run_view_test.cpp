@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_form.h"
 #include "tests/skip.h"
 

@@ -8,7 +8,7 @@
 #include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/view/run_label.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/run_places.h"
 #include "tests/gui/two_traces.h"

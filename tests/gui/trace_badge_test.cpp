@@ -9,7 +9,7 @@
 #include "app/gui/session/session_state.h"
 #include "app/gui/session/trace_names.h"
 #include "app/gui/view/run_label.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/two_traces.h"

@@ -9,7 +9,7 @@
 #include "analysis/shell_command.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/run_form.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"

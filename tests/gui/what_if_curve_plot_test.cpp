@@ -4,7 +4,7 @@
 #include "analysis/what_if/kept_summary.h"
 #include "analysis/what_if/what_if.h"
 #include "app/gui/view/view.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/policy_runs.h"

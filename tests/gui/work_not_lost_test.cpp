@@ -7,7 +7,7 @@
 
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/saved_what_ifs.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/two_traces.h"

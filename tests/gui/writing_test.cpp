@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/gui/drawing/shaped_text.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

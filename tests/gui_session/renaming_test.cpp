@@ -5,7 +5,7 @@
 
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/parse_selection.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {

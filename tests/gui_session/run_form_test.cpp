@@ -7,7 +7,7 @@
 
 #include "app/gui/session/runs_refused_by_policies.h"
 #include "app/gui/session/session.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/run_options.h"
 #include "tests/trace/sample_trace.h"
 

@@ -7,7 +7,7 @@
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/live_what_if.h"
 #include "app/gui/session/session.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/gui/session/session_state.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {

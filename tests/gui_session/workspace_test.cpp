@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "app/gui/session/workspace_file.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/trace/sample_trace.h"
 
 namespace fs = std::filesystem;

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "json/json.h"
+#include "common/json.h"
 #include "policies/interface/registry.h"
 #include "policies/interface/validation.h"
 #include "tests/policies/echo_maps_file.h"

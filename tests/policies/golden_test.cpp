@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "json/json.h"
+#include "common/json.h"
 #include "policies/interface/registry.h"
 #include "tests/policies/random_cache.h"
 

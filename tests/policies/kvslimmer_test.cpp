@@ -2,7 +2,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "json/json.h"
+#include "common/json.h"
 #include "policies/interface/registry.h"
 #include "policies/interface/validation.h"
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "app/program/input_files.h"
+#include "common/bounded_json.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
@@ -12,7 +13,6 @@
 #include "engine/options/device_name.h"
 #include "engine/options/run_options.h"
 #include "engine/projection_spectra.h"
-#include "json/bounded_json.h"
 
 namespace kvscope::gui {
 

@@ -6,9 +6,9 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "common/bounded_json.h"
+#include "common/json.h"
 #include "engine/rerun_recorded_runs.h"
-#include "json/bounded_json.h"
-#include "json/json.h"
 #include "policies/interface/policy_from_record.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"

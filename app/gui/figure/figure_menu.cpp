@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "app/gui/figure/export_dialog.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

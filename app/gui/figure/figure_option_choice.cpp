@@ -7,7 +7,7 @@
 #include <map>
 
 #include "app/gui/session/comparison.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

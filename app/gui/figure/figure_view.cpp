@@ -6,7 +6,7 @@
 #include "app/gui/figure/comparison_choice.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_option_choice.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 

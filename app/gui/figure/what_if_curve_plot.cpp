@@ -11,7 +11,7 @@
 #include "app/gui/drawing/theme_adapted_colors.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

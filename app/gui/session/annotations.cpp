@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "app/gui/session/stored_json.h"
-#include "json/bounded_json.h"
+#include "common/bounded_json.h"
 #include "trace/part_folder.h"
 
 namespace kvscope::gui {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "analysis/run_pairs.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "analysis/run_pairs.h"
 #include "app/gui/session/trace_names.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "analysis/run_style.h"
 #include "analysis/token_texts.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "trace/part_folder.h"
 #include "trace/recipe.h"
 

@@ -1,8 +1,8 @@
 #include "app/gui/session/model_names.h"
 
 #include "app/gui/session/document.h"
-#include "json/bounded_json.h"
-#include "json/json.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 

@@ -13,7 +13,7 @@
 #include "analysis/tables/utf8_characters.h"
 #include "app/gui/session/whole_path.h"
 #include "app/program/input_files.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "policies/interface/budget.h"
 
 namespace kvscope::gui {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/what_if/what_if.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -11,7 +11,7 @@
 #include "app/gui/session/trace_names.h"
 #include "app/gui/session/unique_id.h"
 #include "app/gui/session/whole_path.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "trace/part_folder.h"
 #include "trace/schema.h"
 

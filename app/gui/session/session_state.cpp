@@ -6,7 +6,7 @@
 
 #include "analysis/run_style.h"
 #include "app/gui/session/stored_json.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 

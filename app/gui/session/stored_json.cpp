@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "app/figures/whole_file.h"
-#include "json/bounded_json.h"
+#include "common/bounded_json.h"
 
 namespace kvscope::gui {
 namespace {

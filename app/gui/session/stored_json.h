@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 

@@ -1,7 +1,7 @@
 #include "app/gui/session/unfinished_answers.h"
 
 #include "app/gui/session/stored_json.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "trace/part_folder.h"
 
 namespace kvscope::gui {

@@ -20,8 +20,8 @@
 #include <utility>
 
 #include "app/gui/session/whole_path.h"
-#include "json/bounded_json.h"
-#include "json/json.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -31,7 +31,7 @@
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/rename_run_dialog.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 

@@ -9,7 +9,7 @@
 #include "app/gui/shell/notices.h"
 #include "app/gui/shell/open_views.h"
 #include "app/gui/shell/trace_sidecars.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 

@@ -15,7 +15,7 @@
 #include "app/gui/shell/view_instance.h"
 #include "app/gui/shell/view_picture.h"
 #include "app/gui/shell/window.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 

@@ -8,7 +8,7 @@
 #include "app/gui/shell/notices.h"
 #include "app/gui/shell/open_views.h"
 #include "app/gui/view/file_dialog.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 

@@ -8,7 +8,7 @@
 
 #include "app/gui/session/session.h"
 #include "app/gui/shell/notices.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 

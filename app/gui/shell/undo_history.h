@@ -10,7 +10,7 @@
 
 #include "app/gui/session/session.h"
 #include "app/gui/shell/open_views.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 

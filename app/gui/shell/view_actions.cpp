@@ -9,7 +9,7 @@
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/runs_alone.h"
 #include "app/gui/shell/menu_actions.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

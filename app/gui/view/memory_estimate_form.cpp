@@ -7,7 +7,7 @@
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/view/wrapped_row.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "app/gui/view/run_label.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

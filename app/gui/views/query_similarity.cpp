@@ -13,7 +13,7 @@
 #include "app/gui/view/side_by_side_traces.h"
 #include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/view.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -13,7 +13,7 @@
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

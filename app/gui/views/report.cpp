@@ -16,7 +16,7 @@
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/view.h"
 #include "app/program/version.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -23,7 +23,7 @@
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

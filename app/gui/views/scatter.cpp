@@ -9,7 +9,7 @@
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

@@ -10,7 +10,7 @@
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "trace/spectra_cache.h"
 
 namespace kvscope::gui {

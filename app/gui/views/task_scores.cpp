@@ -5,7 +5,7 @@
 
 #include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_view.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

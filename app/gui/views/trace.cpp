@@ -11,7 +11,7 @@
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "trace/read_block.h"
 #include "trace/tree.h"
 

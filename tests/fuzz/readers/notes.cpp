@@ -2,7 +2,7 @@
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/document.h"
 #include "app/gui/session/session_state.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/fuzz/reader.h"
 #include "tests/trace/sample_trace.h"
 

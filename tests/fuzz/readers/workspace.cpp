@@ -1,5 +1,5 @@
 #include "app/gui/session/workspace_file.h"
-#include "json/json.h"
+#include "common/json.h"
 #include "tests/fuzz/reader.h"
 
 namespace kvscope::fuzz {

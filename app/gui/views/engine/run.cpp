@@ -19,7 +19,7 @@
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
 #include "app/program/input_files.h"
-#include "json/json.h"
+#include "common/json.h"
 
 namespace kvscope::gui {
 namespace {

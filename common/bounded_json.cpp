@@ -1,4 +1,4 @@
-#include "json/bounded_json.h"
+#include "common/bounded_json.h"
 
 #include <array>
 #include <limits>

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "json/json.h"
+#include "common/json.h"
 
 /// JSON from outside the program, with limited depth because nlohmann::json handles values recursively.
 namespace kvscope::bounded_json {
