@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "analysis/tables/terminal_text.h"
-#include "analysis/tables/utf8_characters.h"
+#include "common/utf8.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -27,11 +27,6 @@ bool closes(uint32_t code) { return contains_code(U"\"')]}’”»›」』】�
 bool is_space(uint32_t code) { return contains_code(U" \t\r\n\v\f\u0085\u00a0\u2028\u2029\u3000", code); }
 
 bool breaks_line(uint32_t code) { return contains_code(U"\n\r\u0085\u2028\u2029", code); }
-
-Utf8Character character_or_byte(std::string_view text, size_t at) {
-    const Utf8Character character = decode_utf8_character(text, at);
-    return character.bytes > 0 ? character : Utf8Character{0xfffd, 1};
-}
 
 /// Whether the period before byte `end` belongs to an abbreviation within a sentence, as a title before a name does.
 bool is_abbreviation(std::string_view text, size_t end) {
@@ -56,7 +51,7 @@ bool is_abbreviation(std::string_view text, size_t end) {
 std::vector<size_t> ends_of_sentences(std::string_view text) {
     std::vector<size_t> ends;
     for (size_t at = 0; at < text.size();) {
-        const auto [code, bytes] = character_or_byte(text, at);
+        const auto [code, bytes, is_valid] = decode_utf8_character(text, at);
         at += bytes;
         if (breaks_line(code)) {
             ends.push_back(at);
@@ -67,11 +62,11 @@ std::vector<size_t> ends_of_sentences(std::string_view text) {
         if (code == U'.' && is_abbreviation(text, at)) continue;
         size_t end = at;
         while (end < text.size()) {
-            const auto next = character_or_byte(text, end);
+            const auto next = decode_utf8_character(text, end);
             if (!closes(next.code) && !ends_before_space(next.code) && !ends_anyway(next.code)) break;
             end += next.bytes;
         }
-        if (anyway || end == text.size() || is_space(character_or_byte(text, end).code)) ends.push_back(end);
+        if (anyway || end == text.size() || is_space(decode_utf8_character(text, end).code)) ends.push_back(end);
         at = end;
     }
     return ends;
@@ -79,7 +74,7 @@ std::vector<size_t> ends_of_sentences(std::string_view text) {
 
 bool is_blank_text(std::string_view text) {
     for (size_t at = 0; at < text.size();) {
-        const auto [code, bytes] = character_or_byte(text, at);
+        const auto [code, bytes, is_valid] = decode_utf8_character(text, at);
         if (!is_space(code)) return false;
         at += bytes;
     }
@@ -98,7 +93,7 @@ bool begins_character(const TokenTexts& texts, size_t token) {
 }
 
 bool begins_word(const TokenTexts& texts, size_t token) {
-    return begins_character(texts, token) && is_space(character_or_byte(texts.text, texts.begins[token]).code);
+    return begins_character(texts, token) && is_space(decode_utf8_character(texts.text, texts.begins[token]).code);
 }
 
 /// Returns the first token of the next part if the span is too long, otherwise the token after the span.

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/tables/utf8_characters.h"
+#include "common/lower_case.h"
+#include "common/utf8.h"
 
 namespace kvscope::analysis {
 
@@ -20,13 +21,10 @@ std::string shown_token(std::string_view token) {
     std::string out;
     size_t at = 0;
     while (at < token.size()) {
-        const auto [code, bytes] = decode_utf8_character(token, at);
-        if (bytes == 0) {
+        const auto [code, bytes, is_valid] = decode_utf8_character(token, at);
+        if (!is_valid)
             out += fmt::format("⟨{:02X}⟩", static_cast<unsigned char>(token[at]));
-            ++at;
-            continue;
-        }
-        if (code == ' ')
+        else if (code == ' ')
             out += "·";
         else if (code == '\n')
             out += "↵";
@@ -35,7 +33,7 @@ std::string shown_token(std::string_view token) {
         else if (code == '\t')
             out += "→";
         else if (code < 32 || code == 127)
-            out += fmt::format("⟨{:02X}⟩", code);
+            out += fmt::format("⟨{:02X}⟩", static_cast<uint32_t>(code));
         else
             out += token.substr(at, bytes);
         at += bytes;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "common/json.h"
+#include "common/lower_case.h"
 #include "engine/common/engine_error.h"
 #include "engine/inference/decode.h"
 #include "engine/inference/prefill.h"
@@ -71,22 +72,8 @@ class Watcher final : public policies::Policy {
     std::vector<double> needle_attention_;
 };
 
-std::vector<std::string> words(const std::string& text) {
-    std::vector<std::string> all;
-    std::string word;
-    for (const char c : text + " ") {
-        const bool is_part = static_cast<unsigned char>(c) >= 0x80 || std::isalnum(static_cast<unsigned char>(c));
-        if (is_part) {
-            word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-        } else if (!word.empty()) {
-            all.push_back(std::exchange(word, {}));
-        }
-    }
-    return all;
-}
-
 double overlap(const std::string& prediction, const std::string& answer, HeadMeasure measure) {
-    const auto found = words(prediction), expected = words(answer);
+    const auto found = lower_case_words(prediction), expected = lower_case_words(answer);
     std::multiset<std::string> left(found.begin(), found.end());
     double common = 0;
     for (const auto& word : expected) {

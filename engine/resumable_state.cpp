@@ -4,11 +4,12 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <utility>
 
+#include "common/whole_file.h"
 #include "engine/common/engine_error.h"
 
 namespace kvscope::engine {
@@ -18,10 +19,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto keeping_interval = std::chrono::seconds(60);
 
-void write_text(std::ostream& out, const std::string& text) {
-    const uint64_t length = text.size();
-    out.write(reinterpret_cast<const char*>(&length), sizeof(length));
-    out.write(text.data(), static_cast<std::streamsize>(length));
+template <class T>
+std::string_view bytes_of(const T& value) {
+    return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
 bool read_text(std::istream& in, const std::string& expected) {
@@ -91,23 +91,16 @@ int64_t ResumableState::read(const Parts& parts) const {
 }
 
 std::string ResumableState::write(const Parts& parts, int64_t done) const {
-    const auto temporary = std::filesystem::path(path_.string() + ".new");
-    errno = 0;
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    write_text(out, kind_);
-    write_text(out, of_);
-    out.write(reinterpret_cast<const char*>(&done), sizeof(done));
-    for (const auto part : parts)
-        out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
-    const uint64_t hash = hash_of(parts, done);
-    out.write(reinterpret_cast<const char*>(&hash), sizeof(hash));
-    out.close();
-    std::error_code error;
-    if (out) std::filesystem::rename(temporary, path_, error);
-    if (out && !error) return {};
-    const std::string why = error ? error.message() : errno ? std::strerror(errno) : "writing failed";
-    std::filesystem::remove(temporary, error);
-    return fmt::format("{}: {}", path_.string(), why);
+    const uint64_t kind_size = kind_.size(), of_size = of_.size(), hash = hash_of(parts, done);
+    std::vector<std::string_view> bytes = {bytes_of(kind_size), kind_, bytes_of(of_size), of_, bytes_of(done)};
+    for (const auto part : parts) bytes.emplace_back(reinterpret_cast<const char*>(part.data()), part.size());
+    bytes.push_back(bytes_of(hash));
+    try {
+        write_whole_file(path_, bytes, true);
+        return {};
+    } catch (const FileNotWritten& failed) {
+        return fmt::format("{}: {}", path_.string(), std::strerror(failed.error));
+    }
 }
 
 }  // namespace kvscope::engine

@@ -2,17 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <stdexcept>
 #include <string>
 
+#include "common/blocked_signals.h"
+#include "common/whole_file.h"
 #include "trace/file_driver.h"
 
 namespace kvscope::trace {
@@ -31,35 +31,9 @@ namespace {
                                       : ""));
 }
 
-/// Blocks SIGXFSZ, so that a write past the file size limit fails as on a full disk and does not end the program.
-class FileSizeSignalBlocked {
- public:
-    FileSizeSignalBlocked() {
-        sigemptyset(&signals_);
-        sigaddset(&signals_, SIGXFSZ);
-        pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-    }
-    FileSizeSignalBlocked(const FileSizeSignalBlocked&) = delete;
-    FileSizeSignalBlocked& operator=(const FileSizeSignalBlocked&) = delete;
-    ~FileSizeSignalBlocked() {
-        const int error = errno;
-        if (sigismember(&before_, SIGXFSZ) == 0) {
-            const timespec now{};
-            while (sigtimedwait(&signals_, nullptr, &now) == SIGXFSZ) {
-            }
-            pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-        }
-        errno = error;
-    }
-
- private:
-    sigset_t signals_{};
-    sigset_t before_{};
-};
-
 /// Returns 0, or errno on failure.
 int write_whole(int descriptor, const void* data, std::size_t size, off_t at) {
-    const FileSizeSignalBlocked blocked;
+    const BlockedSignals blocked{SIGXFSZ};
     const char* bytes = static_cast<const char*>(data);
     while (size > 0) {
         const ssize_t done = ::pwrite(descriptor, bytes, size, at);
@@ -115,7 +89,7 @@ herr_t driver_write(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr
 herr_t driver_truncate(H5FD_t* file, hid_t /*transfer*/, hbool_t /*closing*/) {
     OutputDriverFile& f = *mine(file);
     f.file.length = f.file.end_of_allocation;
-    const FileSizeSignalBlocked blocked;
+    const BlockedSignals blocked{SIGXFSZ};
     if (f.disk->error == 0 && ::ftruncate(f.file.descriptor, static_cast<off_t>(f.file.length)) != 0) {
         f.disk->error = errno;
     }
@@ -148,28 +122,6 @@ h5::Handle create(const std::filesystem::path& path, OutputFile::Disk* disk) {
     h5::checked(H5Pset_attr_phase_change(creation.get(), 64, 48), action);
     return {h5::checked(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), action), H5Fclose};
 }
-
-class Descriptor {
- public:
-    Descriptor(const std::filesystem::path& path, int flags)
-        : id_(::open(path.c_str(), flags | O_CLOEXEC, 0666)), error_(errno) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (id_ >= 0) ::close(id_);
-    }
-    [[nodiscard]] int id() const { return id_; }
-    [[nodiscard]] int open_error() const { return error_; }
-    /// Returns 0, or errno on failure. Network file systems may report a full disk only on closing.
-    int close() {
-        const int result = ::close(std::exchange(id_, -1));
-        return result == 0 ? 0 : errno;
-    }
-
- private:
-    int id_;
-    int error_;
-};
 
 }  // namespace
 
@@ -215,28 +167,22 @@ void OutputFile::commit(const std::filesystem::path& target) {
 }
 
 void write_small_file_atomically(const std::filesystem::path& target, std::string_view contents) {
-    std::filesystem::path temporary = target;
-    temporary += ".tmp";
-    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    if (file.id() < 0) fail(temporary, "create", file.open_error());
-    int error = write_whole(file.id(), contents.data(), contents.size(), 0);
-    if (error == 0 && ::fsync(file.id()) != 0) error = errno;
-    const int close_error = file.close();
-    if (error == 0) error = close_error;
-    if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-    if (error != 0) {
-        ::unlink(temporary.c_str());
-        fail(target, "write", error);
+    try {
+        write_whole_file(target, contents, true);
+    } catch (const FileNotWritten& failed) {
+        fail(target, "write", failed.error);
     }
     sync_folder(target.parent_path());
 }
 
 void sync_folder(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder.empty() ? "." : folder;
-    Descriptor directory(path, O_RDONLY | O_DIRECTORY);
-    if (directory.id() < 0) fail(path, "open", directory.open_error());
+    const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0) fail(path, "open", errno);
+    const int error = ::fsync(directory) == 0 ? 0 : errno;
+    ::close(directory);
     // Some file systems cannot sync folders and return EINVAL or EROFS, which is harmless.
-    if (::fsync(directory.id()) != 0 && errno != EINVAL && errno != EROFS) fail(path, "sync", errno);
+    if (error != 0 && error != EINVAL && error != EROFS) fail(path, "sync", error);
 }
 
 }  // namespace kvscope::trace

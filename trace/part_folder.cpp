@@ -9,10 +9,13 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <system_error>
 #include <vector>
 
 #include "common/bounded_json.h"
+#include "common/file_text.h"
 #include "common/json.h"
+#include "common/whole_file.h"
 #include "trace/input_file.h"
 #include "trace/output_file.h"
 #include "trace/storable_text.h"
@@ -39,21 +42,12 @@ std::optional<int> number(std::string_view text) {
 }
 
 std::optional<std::string> read_file(const fs::path& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int error = descriptor < 0 ? errno : 0;
-    if (error == ENOENT) return std::nullopt;
-    std::string text;
-    char buffer[4096];
-    while (error == 0) {
-        const ssize_t done = ::read(descriptor, buffer, sizeof buffer);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) error = errno;
-        if (done <= 0) break;
-        text.append(buffer, static_cast<std::size_t>(done));
+    try {
+        return file_text(path);
+    } catch (const std::system_error& error) {
+        if (error.code() == std::errc::no_such_file_or_directory) return std::nullopt;
+        throw ReadFailed(fmt::format("cannot read {}: {}", path.string(), error.code().message()));
     }
-    if (descriptor >= 0) ::close(descriptor);
-    if (error != 0) throw ReadFailed(fmt::format("cannot read {}: {}", path.string(), std::strerror(error)));
-    return text;
 }
 
 void add_part(Parts& parts, std::string_view stem) {
@@ -223,25 +217,22 @@ void write_folder_record(const fs::path& folder, const RootAttributes& root) {
 
 void link_or_copy_base_trace(const fs::path& folder, const fs::path& trace) {
     const fs::path base = folder / part_file_name_of_base_trace();
-    fs::path copy = base;
-    copy += temporary_suffix;
-    const auto require = [&](bool is_done, int error) {
-        if (!is_done) throw WriteFailed(fmt::format("cannot write {}: {}", base.string(), std::strerror(error)));
+    const auto refuse = [&](const std::string& why) {
+        throw WriteFailed(fmt::format("cannot write {}: {}", base.string(), why));
     };
     std::error_code error;
     fs::remove(base, error);
     const fs::path file = fs::canonical(trace, error);
     if (!error && ::link(file.c_str(), base.c_str()) == 0) return sync_folder(folder);
-    error.clear();
-    fs::copy_file(trace, copy, fs::copy_options::overwrite_existing, error);
-    require(!error, error.value());
-    const int descriptor = ::open(copy.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool is_synced = descriptor >= 0 && ::fsync(descriptor) == 0;
-    const int why = errno;
-    if (descriptor >= 0) ::close(descriptor);
-    require(is_synced, why);
-    fs::rename(copy, base, error);
-    require(!error, error.value());
+    try {
+        TemporaryFile copy(base);
+        fs::copy_file(trace, copy.path(), fs::copy_options::overwrite_existing);
+        copy.move_into_place(true);
+    } catch (const FileNotWritten& failed) {
+        refuse(std::strerror(failed.error));
+    } catch (const fs::filesystem_error& failed) {
+        refuse(failed.code().message());
+    }
     sync_folder(folder);
 }
 

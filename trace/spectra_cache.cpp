@@ -4,10 +4,14 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/user_cache_folder.h"
+#include "common/whole_file.h"
 
 namespace kvscope::trace {
 
@@ -37,14 +41,8 @@ fs::path file_of(const ModelAttributes& model) {
     const auto& name = model.fingerprint;
     if (name.empty() || !std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0; }))
         return {};
-    fs::path folder;
-    if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg)
-        folder = xdg;
-    else if (const char* home = std::getenv("HOME"); home && *home)
-        folder = fs::path(home) / ".cache";
-    else
-        return {};
-    return folder / "kvscope" / "spectra" / (name + ".f32");
+    const fs::path folder = user_cache_folder();
+    return folder.empty() ? folder : folder / "spectra" / (name + ".f32");
 }
 
 }  // namespace
@@ -78,18 +76,13 @@ void save_spectra_in_cache(const ModelAttributes& model, const ModelRecord& reco
     if (path.empty()) return;
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
-    fs::path temporary = path;
-    temporary += ".part";
-    std::ofstream file(temporary, std::ios::binary);
-    for (const auto* array : arrays_of(record)) {
-        file.write(reinterpret_cast<const char*>(array->data()),
-                   static_cast<std::streamsize>(array->size() * sizeof(float)));
+    std::vector<std::string_view> parts;
+    for (const auto* array : arrays_of(record))
+        parts.emplace_back(reinterpret_cast<const char*>(array->data()), array->size() * sizeof(float));
+    try {
+        write_whole_file(path, parts, true);
+    } catch (const FileNotWritten&) {  // the cache is optional
     }
-    file.close();
-    if (file)
-        fs::rename(temporary, path, error);
-    else
-        fs::remove(temporary, error);
 }
 
 bool has_model_spectra(const Reader& reader) {

@@ -3,52 +3,17 @@
 #include <cstddef>
 #include <ctime>
 
+#include "common/utf8.h"
+
 namespace kvscope::trace {
-
-namespace {
-
-/// Returns the length in bytes of the text's first character, or 0 if the character is invalid (Unicode 15, table 3-7).
-std::size_t character_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned first = byte(0);
-    if (first < 0x80) return 1;
-    std::size_t length = 0;
-    unsigned low = 0x80;
-    unsigned high = 0xBF;
-    if (first >= 0xC2 && first <= 0xDF) {
-        length = 2;
-    } else if (first >= 0xE0 && first <= 0xEF) {
-        length = 3;
-        if (first == 0xE0) low = 0xA0;
-        if (first == 0xED) high = 0x9F;
-    } else if (first >= 0xF0 && first <= 0xF4) {
-        length = 4;
-        if (first == 0xF0) low = 0x90;
-        if (first == 0xF4) high = 0x8F;
-    }
-    if (length == 0 || text.size() < length) return 0;
-    if (byte(1) < low || byte(1) > high) return 0;
-    for (std::size_t i = 2; i < length; ++i) {
-        if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
-    }
-    return length;
-}
-
-}  // namespace
 
 std::string storable_text(std::string_view text) {
     std::string out;
     out.reserve(text.size());
-    while (!text.empty()) {
-        const std::size_t length = character_length(text);
-        if (length == 0) {
-            out += "\uFFFD";
-        } else if (text[0] == '\0') {
-            out += "\u2400";
-        } else {
-            out += text.substr(0, length);
-        }
-        text.remove_prefix(length == 0 ? 1 : length);
+    for (size_t at = 0; at < text.size();) {
+        const auto [code, bytes, is_valid] = decode_utf8_character(text, at);
+        out += !is_valid ? "\uFFFD" : code == 0 ? "\u2400" : text.substr(at, bytes);
+        at += bytes;
     }
     return out;
 }
@@ -59,7 +24,7 @@ std::string quoted_text(std::string_view text) {
     for (const char c : storable_text(text.substr(0, most))) {
         const auto byte = static_cast<unsigned char>(c);
         if (byte < 0x20)
-            out += std::string("\xE2\x90") + static_cast<char>(0x80 + byte);  // U+2400 to U+241F
+            append_utf8(out, U'\u2400' + byte);
         else
             out += byte == 0x7F ? std::string("\u2421") : std::string(1, c);
     }

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "analysis/tables/utf8_characters.h"
+#include "common/utf8.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -52,12 +52,11 @@ ReadingLevels compute_bidirectional_levels(const WholeText& whole) {
     std::vector<ByteLevels> of_byte;
     Paragraph paragraph;
     for (size_t at = 0; at < text.size();) {
-        const auto [code, bytes] = decode_utf8_character(text, at);
-        const FriBidiChar character = bytes > 0 ? code : 0xfffd;
+        const auto [character, bytes, is_valid] = decode_utf8_character(text, at);
         paragraph.characters.push_back(character);
         paragraph.begins.push_back(at);
         if (character >= 0x590 && FRIBIDI_IS_RTL(fribidi_get_bidi_type(character))) paragraph.is_turned = true;
-        at += std::max<size_t>(bytes, 1);
+        at += bytes;
         if (character != '\n' && at < text.size()) continue;
         if (paragraph.is_turned && of_byte.empty()) of_byte.resize(text.size());
         find_levels(paragraph, at, of_byte);

@@ -9,14 +9,13 @@
 
 #include "analysis/tables/bidirectional_text.h"
 #include "analysis/tables/letters_drawn_together.h"
-#include "analysis/tables/utf8_characters.h"
+#include "common/utf8.h"
 
 namespace kvscope::analysis {
 namespace {
 
 std::pair<size_t, size_t> character_at(const std::string& text, size_t at) {
-    const auto [code, bytes] = decode_utf8_character(text, at);
-    if (bytes == 0) return {1, 1};
+    const auto [code, bytes, is_valid] = decode_utf8_character(text, at);
     return {bytes, static_cast<size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)), 0))};
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "analysis/tables/terminal_text.h"
-#include "analysis/tables/utf8_characters.h"
+#include "common/utf8.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -29,7 +29,7 @@ size_t fitting(std::string_view text, size_t width) {
     size_t at = 0;
     size_t columns = 0;
     while (at < text.size()) {
-        const size_t bytes = std::max<size_t>(decode_utf8_character(text, at).bytes, 1);
+        const size_t bytes = decode_utf8_character(text, at).bytes;
         columns += terminal_display_width(text.substr(at, bytes));
         if (columns > width && at > 0) break;
         at += bytes;

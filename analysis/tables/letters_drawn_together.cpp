@@ -2,10 +2,9 @@
 
 #include <utf8proc.h>
 
-#include <algorithm>
 #include <string_view>
 
-#include "analysis/tables/utf8_characters.h"
+#include "common/utf8.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -13,7 +12,7 @@ namespace {
 Utf8Character last_character(std::string_view text) {
     for (size_t at = text.size(); at-- > 0;) {
         const Utf8Character last = decode_utf8_character(text, at);
-        if (last.bytes > 0 || text.size() - at >= 4) return last;
+        if (last.is_valid || text.size() - at >= 4) return last;
     }
     return {};
 }
@@ -44,9 +43,9 @@ bool is_drawn_with_next_token(const WholeText& text, size_t token) {
     const std::string_view before = whole_characters_of_tokens(text, token, token);
     if (before.data() + before.size() > text.text.data() + border) return true;  // the border is inside a character
     const Utf8Character after = decode_utf8_character(text.text, border);
-    if (after.bytes == 0 || !joins_neighbours(after.code)) return false;
+    if (!after.is_valid || !joins_neighbours(after.code)) return false;
     const Utf8Character last = last_character(before);
-    return last.bytes > 0 && (joins_neighbours(last.code) || (is_mark(after.code) && last.code > ' '));
+    return last.is_valid && (joins_neighbours(last.code) || (is_mark(after.code) && last.code > ' '));
 }
 
 bool has_letters_drawn_together(const WholeText& text, size_t token) {
@@ -54,7 +53,7 @@ bool has_letters_drawn_together(const WholeText& text, size_t token) {
     for (size_t at = 0; at < letters.size();) {
         const Utf8Character next = decode_utf8_character(letters, at);
         if (next.bytes > 1 && joins_neighbours(next.code)) return true;
-        at += std::max<size_t>(next.bytes, 1);
+        at += next.bytes;
     }
     return false;
 }

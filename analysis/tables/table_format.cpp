@@ -13,9 +13,9 @@
 
 #include "analysis/tables/column_layout.h"
 #include "analysis/tables/terminal_text.h"
-#include "analysis/tables/utf8_characters.h"
 #include "common/bounded_json.h"
 #include "common/json.h"
+#include "common/utf8.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -271,7 +271,7 @@ std::string latex_escaped(std::string_view raw) {
     const std::string text = terminal_text(raw, Lines::one);
     std::string out;
     for (size_t at = 0; at < text.size();) {
-        const size_t bytes = std::max<size_t>(decode_utf8_character(text, at).bytes, 1);
+        const size_t bytes = decode_utf8_character(text, at).bytes;
         out += in_latex(std::string_view(text).substr(at, bytes));
         at += bytes;
     }
@@ -281,9 +281,9 @@ std::string latex_escaped(std::string_view raw) {
 /// Whether the text has letters other than accented Latin, which pdfLaTeX's default fonts lack.
 bool has_other_script(std::string_view text) {
     for (size_t at = 0; at < text.size();) {
-        const auto [code, bytes] = decode_utf8_character(text, at);
-        if (code >= 0x180 && !(code >= 0x2010 && code <= 0x2026)) return true;
-        at += std::max<size_t>(bytes, 1);
+        const auto [code, bytes, is_valid] = decode_utf8_character(text, at);
+        if (is_valid && code >= 0x180 && !(code >= 0x2010 && code <= 0x2026)) return true;
+        at += bytes;
     }
     return false;
 }

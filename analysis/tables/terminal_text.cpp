@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analysis/tables/utf8_characters.h"
+#include "common/utf8.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -19,12 +19,6 @@ bool turns_direction(uint32_t code) { return (code >= 0x202A && code <= 0x202E) 
 
 bool is_separator(uint32_t code) { return code == 0x2028 || code == 0x2029; }
 
-void append_utf8(uint32_t code, std::string& out) {
-    utf8proc_uint8_t bytes[4];
-    const auto length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes);
-    out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(length));
-}
-
 void append_shown(uint32_t code, std::string_view as_it_stands, Lines lines, std::string& out) {
     // The first branch precedes those that replace control characters.
     if (lines == Lines::several && (code == '\n' || code == '\t')) {  // NOLINT(bugprone-branch-clone)
@@ -32,7 +26,7 @@ void append_shown(uint32_t code, std::string_view as_it_stands, Lines lines, std
     } else if (code == '\n') {
         out += ' ';
     } else if (code < 0x20) {
-        append_utf8(picture_of_nul + code, out);
+        append_utf8(out, picture_of_nul + code);
     } else if (code == 0x7F) {
         out += picture_of_delete;
     } else if ((code >= 0x80 && code < 0xA0) || turns_direction(code) || is_separator(code)) {
@@ -49,12 +43,10 @@ std::string terminal_text(std::string_view text, Lines lines) {
     out.reserve(text.size());
     for (size_t at = 0; at < text.size();) {
         const Utf8Character character = decode_utf8_character(text, at);
-        if (character.bytes == 0) {
+        if (character.is_valid)
+            append_shown(character.code, text.substr(at, character.bytes), lines, out);
+        else
             fmt::format_to(std::back_inserter(out), "⟨{:02X}⟩", static_cast<unsigned char>(text[at]));
-            ++at;
-            continue;
-        }
-        append_shown(character.code, text.substr(at, character.bytes), lines, out);
         at += character.bytes;
     }
     return out;
@@ -64,11 +56,6 @@ size_t terminal_display_width(std::string_view text) {
     size_t columns = 0;
     for (size_t at = 0; at < text.size();) {
         const Utf8Character character = decode_utf8_character(text, at);
-        if (character.bytes == 0) {
-            ++columns;
-            ++at;
-            continue;
-        }
         columns += static_cast<size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(character.code)), 0));
         at += character.bytes;
     }

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/tables/utf8_characters.h"
+#include "common/utf8.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -56,7 +56,8 @@ std::vector<std::pair<size_t, size_t>> put_together(std::span<const std::string>
 
 size_t character_begin(std::string_view text, size_t byte) {
     for (size_t back = 0; back < longest_character && back <= byte; ++back) {
-        if (decode_utf8_character(text, byte - back).bytes > back) return byte - back;
+        const Utf8Character character = decode_utf8_character(text, byte - back);
+        if (character.is_valid && character.bytes > back) return byte - back;
     }
     return byte;
 }
@@ -66,7 +67,7 @@ WholeText join_and_decode_tokens(std::span<const std::string> tokens) {
     const auto bytes = put_together(tokens, {}, out);
     std::vector<bool> stays;
     for (const auto& [place, number] : bytes) {
-        if (decode_utf8_character(out.text, character_begin(out.text, place)).bytes > 0) continue;
+        if (decode_utf8_character(out.text, character_begin(out.text, place)).is_valid) continue;
         stays.resize(number + 1, false);
         stays[number] = true;
     }
@@ -96,7 +97,7 @@ std::vector<std::string> tokens_with_whole_characters(const WholeText& whole) {
             at = begin + decode_utf8_character(whole.text, begin).bytes;
         }
         while (at < end) {
-            const size_t bytes = std::max<size_t>(decode_utf8_character(whole.text, at).bytes, 1);
+            const size_t bytes = decode_utf8_character(whole.text, at).bytes;
             out += whole.text.substr(at, bytes);
             at += bytes;
         }

@@ -18,8 +18,8 @@
 #include "app/cli/stop_signal.h"
 #include "app/cli/terminal.h"
 #include "app/cli/version_text.h"
-#include "app/figures/whole_file.h"
 #include "app/program/packaged_fonts.h"
+#include "common/whole_file.h"
 #include "trace/trace_errors.h"
 
 namespace kvscope::cli {
@@ -39,7 +39,7 @@ int guarded(const std::function<int()>& action) {
         return action();
     } catch (const std::invalid_argument& error) {
         return failed(error.what(), exit_usage);
-    } catch (const figures::OutputExists& error) {
+    } catch (const FileExists& error) {
         return failed(error.what() + can_be_replaced, exit_failed);
     } catch (const trace::ReplaceableOutputExists& error) {
         return failed(error.what() + can_be_replaced, exit_failed);

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "app/figures/layout.h"
-#include "app/figures/whole_file.h"
+#include "common/whole_file.h"
 
 namespace kvscope::figures {
 namespace {
@@ -133,9 +133,9 @@ ExportedFigures export_figures(const std::vector<const analysis::FigureDefinitio
             }
         } catch (const analysis::NothingToShow& nothing) {
             exported.left_out.push_back({definition->name, nothing.what()});
-        } catch (const OutputExists&) {
+        } catch (const FileExists&) {
             throw;
-        } catch (const OutputFailed&) {
+        } catch (const FileNotWritten&) {
             throw;
         } catch (const LayoutError& error) {  // the size is too small for the panels, as for several traces
             exported.failed.push_back({definition->name, error.what()});

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include "app/figures/pdf.h"
 #include "app/figures/png.h"
 #include "app/figures/svg.h"
+#include "common/lower_case.h"
 
 namespace kvscope::figures {
 namespace {
@@ -120,10 +119,8 @@ const std::vector<std::unique_ptr<const FigureFormat>>& figure_formats() {
 }
 
 const FigureFormat& figure_format_for(std::string_view file_name) {
-    std::string extension = std::filesystem::path(file_name).extension().string();
+    std::string extension = lower_case(std::filesystem::path(file_name).extension().string());
     if (!extension.empty()) extension.erase(0, 1);
-    std::transform(extension.begin(), extension.end(), extension.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     std::vector<std::string_view> known;
     for (const auto& format : figure_formats()) {
         if (format->extension() == extension) return *format;

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/utf8.h"
 #include "engine/checkpoint/chat_template_process.h"
 #include "engine/checkpoint/chat_template_source.h"
-#include "engine/files/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -24,12 +24,12 @@ template <typename IsSpace>
 std::pair<size_t, size_t> stripped(std::string_view text, IsSpace is_space) {
     size_t begin = text.size(), end = 0;
     for (size_t at = 0; at < text.size();) {
-        const Utf8Step step = decode_utf8_character(text, at);
-        if (!is_space(step.code_point)) {
+        const Utf8Character step = decode_utf8_character(text, at);
+        if (!is_space(step.code)) {
             begin = std::min(begin, at);
-            end = at + step.length;
+            end = at + step.bytes;
         }
-        at += step.length;
+        at += step.bytes;
     }
     return begin < end ? std::pair(begin, end) : std::pair(text.size(), text.size());
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/files/checkpoint_error.h"
+#include "engine/files/file_reader.h"
 #include "engine/tokenizer/read_json_file.h"
 #include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_gguf.h"

@@ -1,12 +1,11 @@
 #include "engine/checkpoint/config_rules.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <string_view>
 #include <utility>
 
+#include "common/lower_case.h"
 #include "engine/files/checkpoint_error.h"
 
 namespace kvscope::checkpoint {
@@ -64,12 +63,6 @@ void check_rope(const ModelConfig& c, const Rules& rules) {
 }  // namespace
 
 std::string supported_models() { return "supported are Llama 2 and 3.x, Mistral, Qwen2 and 2.5, Qwen3, SmolLM2"; }
-
-std::string lower_case(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
 
 std::string kind_of_refused_model(const std::string& name) {
     const std::string lower = lower_case(name);

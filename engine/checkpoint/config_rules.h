@@ -11,8 +11,6 @@ namespace kvscope::checkpoint {
 
 [[nodiscard]] std::string supported_models();
 
-[[nodiscard]] std::string lower_case(std::string text);
-
 /// Returns why a model type ("qwen3_moe") is not supported, such as "a mixture of experts", or an empty text.
 [[nodiscard]] std::string kind_of_refused_model(const std::string& name);
 

@@ -8,10 +8,11 @@
 #include <string_view>
 
 #include "common/json.h"
+#include "common/lower_case.h"
+#include "common/utf8.h"
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/known_fields.h"
 #include "engine/checkpoint/model_name.h"
-#include "engine/files/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -6,13 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "common/lower_case.h"
+#include "common/utf8.h"
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/known_fields.h"
 #include "engine/checkpoint/model_name.h"
 #include "engine/files/checkpoint_error.h"
 #include "engine/files/file_reader.h"
 #include "engine/files/json_fields.h"
-#include "engine/files/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -308,7 +309,7 @@ void read_add_bos(const fs::path& directory, ModelConfig& c) {
         const bool is_key = event == nlohmann::json::parse_event_t::key && depth == 1;
         return !is_key || parsed == "post_processor";
     };
-    const std::string text = read_text_file(tokenizer, uint64_t{1} << 30);
+    const std::string text = read_text_file(tokenizer);
     const auto json = nlohmann::json::parse(text, keep, false);
     if (json.is_discarded() || !json.is_object()) throw CheckpointError(tokenizer, "is not a JSON object");
     if (json.contains("post_processor")) c.add_bos = template_begins_with_special(json["post_processor"]);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "common/lower_case.h"
 #include "engine/checkpoint/config_rules.h"
 #include "engine/files/file_reader.h"
 #include "engine/tokenizer/read_json_file.h"

@@ -4,9 +4,9 @@
 #include <array>
 #include <cctype>
 #include <set>
-#include <utility>
 
-#include "engine/files/utf8.h"
+#include "common/lower_case.h"
+#include "common/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -14,18 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::set<std::string> words_of(std::string_view text) {
-    std::set<std::string> words;
-    std::string word;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte >= 0x80 || std::isalnum(byte) != 0) {
-            word += static_cast<char>(byte >= 0x80 ? byte : std::tolower(byte));
-        } else if (!word.empty()) {
-            words.insert(std::exchange(word, {}));
-        }
-    }
-    if (!word.empty()) words.insert(word);
-    return words;
+    const auto words = lower_case_words(text);
+    return {words.begin(), words.end()};
 }
 
 bool is_number(const std::string& word) {

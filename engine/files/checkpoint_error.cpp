@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
+
+#include "common/lower_case.h"
 
 namespace kvscope::checkpoint {
 
@@ -34,8 +35,7 @@ std::string kind_of_content(std::string_view begin) {
     // In UTF-16, an ASCII character has a zero byte.
     if (begin.starts_with("\xFF\xFE") && begin.size() > 3 && begin[3] == '\0') return "text in UTF-16";
     const size_t first = std::min(begin.find_first_not_of(" \t\r\n"), begin.size());
-    std::string tag(begin.substr(first, 15));
-    std::transform(tag.begin(), tag.end(), tag.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string tag = lower_case(begin.substr(first, 15));
     if (tag.starts_with("<!doctype html") || tag.starts_with("<html"))
         return "a web page (HTML), as a failed download leaves it";
     if (tag.starts_with("<?xml")) return "XML";

@@ -30,6 +30,6 @@ class FileReader {
 };
 
 /// @throws CheckpointError if the file cannot be read or is longer than `limit` bytes
-[[nodiscard]] std::string read_text_file(const std::filesystem::path& path, uint64_t limit);
+[[nodiscard]] std::string read_text_file(const std::filesystem::path& path, uint64_t limit = uint64_t{1} << 30);
 
 }  // namespace kvscope::checkpoint

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "engine/files/checkpoint_error.h"
-#include "engine/files/file_reader.h"
 #include "engine/files/json_text.h"
 
 namespace kvscope::checkpoint {
@@ -12,13 +11,7 @@ using nlohmann::json;
 
 json JsonFields::parse_file(const std::filesystem::path& file) {
     constexpr uint64_t limit = uint64_t{64} << 20;
-    const std::string text = read_text_file(file, limit);
-    json parsed;
-    try {
-        parsed = parse_json(text);
-    } catch (const std::runtime_error& error) {
-        throw CheckpointError(file, error.what());
-    }
+    json parsed = parse_json_file(file, limit);
     if (!parsed.is_object()) throw CheckpointError(file, "is not a JSON object");
     return parsed;
 }

@@ -5,7 +5,9 @@
 #include <stdexcept>
 
 #include "common/bounded_json.h"
+#include "engine/files/checkpoint_error.h"
 #include "engine/files/content_kind.h"
+#include "engine/files/file_reader.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -34,6 +36,17 @@ Json parse(std::string_view text) {
 
 nlohmann::json parse_json(std::string_view text) { return parse<nlohmann::json>(text); }
 
-nlohmann::ordered_json parse_ordered_json(std::string_view text) { return parse<nlohmann::ordered_json>(text); }
+template <class Json>
+Json parse_json_file(const std::filesystem::path& file, uint64_t limit) {
+    const std::string text = read_text_file(file, limit);
+    try {
+        return parse<Json>(text);
+    } catch (const std::runtime_error& error) {
+        throw CheckpointError(file, error.what());
+    }
+}
+
+template nlohmann::json parse_json_file(const std::filesystem::path& file, uint64_t limit);
+template nlohmann::ordered_json parse_json_file(const std::filesystem::path& file, uint64_t limit);
 
 }  // namespace kvscope::checkpoint

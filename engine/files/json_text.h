@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <string_view>
 
 #include "common/json.h"
@@ -10,7 +12,9 @@ namespace kvscope::checkpoint {
 /// @throws std::runtime_error with the kind and the byte offset of the error
 [[nodiscard]] nlohmann::json parse_json(std::string_view text);
 
-/// Like parse_json(), with the fields of objects in their original order.
-[[nodiscard]] nlohmann::ordered_json parse_ordered_json(std::string_view text);
+/// Parses a file like parse_json(). `Json` may be ordered_json, which keeps the order of fields.
+/// @throws CheckpointError with the position of the error, or if the file has more than `limit` bytes
+template <class Json = nlohmann::json>
+[[nodiscard]] Json parse_json_file(const std::filesystem::path& file, uint64_t limit = uint64_t{1} << 30);
 
 }  // namespace kvscope::checkpoint

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "common/bounded_json.h"
+#include "common/utf8.h"
 #include "engine/common/engine_error.h"
 #include "engine/files/checkpoint_error.h"
-#include "engine/files/utf8.h"
 #include "trace/creation_time.h"
 
 namespace kvscope::engine {
@@ -102,13 +102,12 @@ int64_t count_without_token(const checkpoint::Tokenizer& tokenizer, std::string_
     std::map<std::string_view, bool> has_token;
     int64_t count = 0;
     for (size_t at = 0; at < text.size();) {
-        const auto step = checkpoint::decode_utf8_character(text, at);
-        const auto [found, is_new] = has_token.try_emplace(text.substr(at, step.length), true);
+        const auto step = decode_utf8_character(text, at);
+        const auto [found, is_new] = has_token.try_emplace(text.substr(at, step.bytes), true);
         // A normalizer may remove white space at the ends of a text.
-        if (is_new && !checkpoint::is_white_space(step.code_point))
-            found->second = !tokenizer.encode(found->first, false, false).empty();
+        if (is_new && !is_white_space(step.code)) found->second = !tokenizer.encode(found->first, false, false).empty();
         count += found->second ? 0 : 1;
-        at += step.length;
+        at += step.bytes;
     }
     return count;
 }
@@ -179,7 +178,7 @@ void require_token_embeddings(const Model& model, std::span<const int32_t> ids, 
 }
 
 void require_utf8(std::string_view text, const std::string& origin) {
-    const size_t at = checkpoint::first_invalid_utf8(text);
+    const size_t at = first_invalid_utf8(text);
     if (at == std::string_view::npos) return;
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
     const bool is_utf16 = text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 #include "engine/tokenizer/charsmap.h"
 #include "engine/tokenizer/tokenizer_regex.h"
 #include "engine/tokenizer/tokenizer_work.h"
@@ -232,12 +232,7 @@ std::unique_ptr<AlignedNormalizer> make_precompiled(const JsonNode& node) {
 
 std::unique_ptr<AlignedNormalizer> make_aligned_normalizer(const JsonNode& node) {
     const std::string& type = node.at("type").text();
-    if (type == "Sequence") {
-        const JsonNode list = node.at("normalizers");
-        std::vector<std::unique_ptr<AlignedNormalizer>> steps;
-        for (size_t i = 0; i < list.size(); ++i) steps.push_back(make_aligned_normalizer(list[i]));
-        return std::make_unique<Sequence>(std::move(steps));
-    }
+    if (type == "Sequence") return std::make_unique<Sequence>(node.at("normalizers").each(make_aligned_normalizer));
     if (type == "BertNormalizer") {
         const bool lowercase = node.boolean_or("lowercase", true);
         return std::make_unique<BertNormalizer>(BertNormalizer::Options{

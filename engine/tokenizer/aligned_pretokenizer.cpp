@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 #include "engine/tokenizer/metaspace_options.h"
 #include "engine/tokenizer/tokenizer_work.h"
 
@@ -105,12 +105,8 @@ class Metaspace final : public AlignedPreTokenizer {
 
 std::unique_ptr<AlignedPreTokenizer> make_aligned_pre_tokenizer(const JsonNode& node) {
     const std::string& type = node.at("type").text();
-    if (type == "Sequence") {
-        const JsonNode list = node.at("pretokenizers");
-        std::vector<std::unique_ptr<AlignedPreTokenizer>> steps;
-        for (size_t i = 0; i < list.size(); ++i) steps.push_back(make_aligned_pre_tokenizer(list[i]));
-        return std::make_unique<Sequence>(std::move(steps));
-    }
+    if (type == "Sequence")
+        return std::make_unique<Sequence>(node.at("pretokenizers").each(make_aligned_pre_tokenizer));
     if (type == "BertPreTokenizer") return std::make_unique<WhiteSpace>(true);
     if (type == "WhitespaceSplit") return std::make_unique<WhiteSpace>(false);
     if (type == "Metaspace") return std::make_unique<Metaspace>(read_metaspace(node));

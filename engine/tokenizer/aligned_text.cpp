@@ -1,6 +1,6 @@
 #include "engine/tokenizer/aligned_text.h"
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 
 namespace kvscope::checkpoint {
 
@@ -8,9 +8,9 @@ AlignedText make_aligned_text(std::string_view utf8) {
     AlignedText text;
     text.reserve(utf8.size());
     for (size_t at = 0; at < utf8.size();) {
-        const Utf8Step step = decode_utf8_character(utf8, at);
-        text.push_back({step.code_point, static_cast<uint32_t>(at), static_cast<uint32_t>(at + step.length)});
-        at += step.length;
+        const Utf8Character step = decode_utf8_character(utf8, at);
+        text.push_back({step.code, static_cast<uint32_t>(at), static_cast<uint32_t>(at + step.bytes)});
+        at += step.bytes;
     }
     return text;
 }

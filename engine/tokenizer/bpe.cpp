@@ -6,7 +6,7 @@
 #include <bit>
 #include <stdexcept>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 #include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
@@ -16,7 +16,7 @@ constexpr size_t longest_cached_word = 256;
 
 size_t count_code_points(std::string_view text) {
     size_t count = 0;
-    for (size_t at = 0; at < text.size(); at += decode_utf8_character(text, at).length) ++count;
+    for (size_t at = 0; at < text.size(); at += decode_utf8_character(text, at).bytes) ++count;
     return count;
 }
 
@@ -53,8 +53,7 @@ Bpe::Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options)
     for (size_t rank = 0; rank < merges.size(); ++rank) {
         const auto& [left, right] = merges[rank];
         size_t cut = 0;  // bytes of the second part's prefix, which the result omits
-        for (size_t i = 0; i < prefix_length && cut < right.size(); ++i)
-            cut += decode_utf8_character(right, cut).length;
+        for (size_t i = 0; i < prefix_length && cut < right.size(); ++i) cut += decode_utf8_character(right, cut).bytes;
         const std::string result = left + right.substr(cut);
         const auto left_id = id_of(left), right_id = id_of(right), merged_id = id_of(result);
         const std::string* missing = !left_id ? &left : !right_id ? &right : !merged_id ? &result : nullptr;
@@ -136,22 +135,22 @@ void Bpe::Encoder::cut_into_symbols(std::string_view word) {
     };
 
     for (size_t at = 0; at < word.size();) {
-        const Utf8Step step = decode_utf8_character(word, at);
-        std::string_view character = word.substr(at, step.length);
+        const Utf8Character step = decode_utf8_character(word, at);
+        std::string_view character = word.substr(at, step.bytes);
         std::optional<int32_t> id;
         if (decorated) {
             spelling_.clear();
             if (at > 0) spelling_ += options.continuing_subword_prefix;
             spelling_ += character;
-            if (at + step.length == word.size()) spelling_ += options.end_of_word_suffix;
+            if (at + step.bytes == word.size()) spelling_ += options.end_of_word_suffix;
             character = spelling_;
             id = bpe_.id_of(character);
-        } else if (step.code_point < bpe_.characters_.size()) {
-            if (bpe_.characters_[step.code_point] >= 0) id = bpe_.characters_[step.code_point];
+        } else if (step.code < bpe_.characters_.size()) {
+            if (bpe_.characters_[step.code] >= 0) id = bpe_.characters_[step.code];
         } else {
             id = bpe_.id_of(character);
         }
-        at += step.length;
+        at += step.bytes;
 
         if (id) {
             flush_unknown();

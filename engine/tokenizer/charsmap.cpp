@@ -5,7 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 #include "engine/tokenizer/read_json_file.h"
 #include "engine/tokenizer/tokenizer_work.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 
 namespace kvscope::checkpoint {
 
@@ -10,10 +10,10 @@ MetaspaceOptions read_metaspace(const JsonNode& node) {
     using Prepend = MetaspaceOptions::Prepend;
     MetaspaceOptions options;
     options.replacement = node.text_or("replacement", "▁");
-    const Utf8Step character = options.replacement.empty() ? Utf8Step{} : decode_utf8_character(options.replacement, 0);
-    if (!character.valid || character.length != options.replacement.size())
+    const Utf8Character character = decode_utf8_character(options.replacement, 0);
+    if (!character.is_valid || character.bytes != options.replacement.size())
         node.at("replacement").fail("expected a single character");
-    options.character = character.code_point;
+    options.character = character.code;
     // Older files have add_prefix_space instead of prepend_scheme.
     const std::string scheme =
         node.text_or("prepend_scheme", node.boolean_or("add_prefix_space", true) ? "always" : "never");

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 #include "engine/tokenizer/tokenizer_gguf.h"
 #include "engine/tokenizer/tokenizer_json.h"
 
@@ -25,11 +26,16 @@ Encoding Tokenizer::encode_with_ends(std::string_view utf8, bool add_special, bo
     return encoding;
 }
 
+void Tokenizer::require_id(int32_t id) const {
+    if (id < 0 || id >= vocab_size())
+        throw std::invalid_argument(fmt::format("token id {} is not in the vocabulary of {} tokens", id, vocab_size()));
+}
+
 std::vector<uint32_t> Tokenizer::ends_of_characters(std::string_view utf8) {
     std::vector<uint32_t> ends;
     ends.reserve(utf8.size());
     while (ends.size() < utf8.size()) {
-        const size_t end = ends.size() + decode_utf8_character(utf8, ends.size()).length;
+        const size_t end = ends.size() + decode_utf8_character(utf8, ends.size()).bytes;
         ends.resize(end, static_cast<uint32_t>(end));
     }
     return ends;
@@ -39,15 +45,15 @@ std::string Tokenizer::shown(int32_t id) const {
     const std::string bytes = piece(id);
     std::string out;
     for (size_t at = 0; at < bytes.size();) {
-        const Utf8Step step = decode_utf8_character(bytes, at);
-        const char32_t c = step.code_point;
+        const Utf8Character step = decode_utf8_character(bytes, at);
+        const char32_t c = step.code;
         const bool control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || (c >= 0x7F && c < 0xA0);
-        if (step.valid && !control) {
-            out.append(bytes, at, step.length);
+        if (step.is_valid && !control) {
+            out.append(bytes, at, step.bytes);
         } else {
-            for (int i = 0; i < step.length; ++i) out += fmt::format("⟨{:02X}⟩", static_cast<uint8_t>(bytes[at + i]));
+            for (size_t i = 0; i < step.bytes; ++i) out += fmt::format("⟨{:02X}⟩", static_cast<uint8_t>(bytes[at + i]));
         }
-        at += step.length;
+        at += step.bytes;
     }
     return out;
 }

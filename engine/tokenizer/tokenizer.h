@@ -64,6 +64,9 @@ class Tokenizer {
     [[nodiscard]] virtual std::string description() const = 0;
 
  protected:
+    /// @throws std::invalid_argument if the id is not in the vocabulary
+    void require_id(int32_t id) const;
+
     [[nodiscard]] virtual std::vector<int32_t> tokenize(std::string_view utf8, bool add_special, bool parse_special,
                                                         std::vector<uint32_t>* ends) const = 0;
 

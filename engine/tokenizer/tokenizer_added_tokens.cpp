@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 #include "engine/tokenizer/tokenizer_characters.h"
 #include "engine/tokenizer/tokenizer_work.h"
 
@@ -59,15 +59,15 @@ void AddedTokenFinder::cut(const Piece& piece, bool parse_special, std::vector<P
         if (token.lstrip) {
             while (begin > covered) {
                 const size_t previous = offset_of_previous_character(text, begin);
-                if (!is_white_space(decode_utf8_character(text, previous).code_point)) break;
+                if (!is_white_space(decode_utf8_character(text, previous).code)) break;
                 begin = previous;
             }
         }
         if (token.rstrip) {
             while (end < text.size()) {
-                const Utf8Step step = decode_utf8_character(text, end);
-                if (!is_white_space(step.code_point)) break;
-                end += step.length;
+                const Utf8Character step = decode_utf8_character(text, end);
+                if (!is_white_space(step.code)) break;
+                end += step.bytes;
             }
         }
         add_text(covered, begin);

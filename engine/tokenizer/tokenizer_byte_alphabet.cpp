@@ -1,6 +1,6 @@
 #include "engine/tokenizer/tokenizer_byte_alphabet.h"
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 
 namespace kvscope::checkpoint {
 

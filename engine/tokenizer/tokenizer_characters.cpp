@@ -2,7 +2,7 @@
 
 #include <utf8proc.h>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -39,19 +39,16 @@ size_t offset_of_previous_character(std::string_view text, size_t end) {
 }
 
 bool ends_with_word(std::string_view text) {
-    return !text.empty() &&
-           is_word(decode_utf8_character(text, offset_of_previous_character(text, text.size())).code_point);
+    return !text.empty() && is_word(decode_utf8_character(text, offset_of_previous_character(text, text.size())).code);
 }
 
-bool starts_with_word(std::string_view text) {
-    return !text.empty() && is_word(decode_utf8_character(text, 0).code_point);
-}
+bool starts_with_word(std::string_view text) { return !text.empty() && is_word(decode_utf8_character(text, 0).code); }
 
 bool has_digit(std::string_view text) {
     for (size_t at = 0; at < text.size();) {
-        const Utf8Step step = decode_utf8_character(text, at);
-        if (utf8proc_category(static_cast<utf8proc_int32_t>(step.code_point)) == UTF8PROC_CATEGORY_ND) return true;
-        at += step.length;
+        const Utf8Character step = decode_utf8_character(text, at);
+        if (utf8proc_category(static_cast<utf8proc_int32_t>(step.code)) == UTF8PROC_CATEGORY_ND) return true;
+        at += step.bytes;
     }
     return false;
 }

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <optional>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 #include "engine/tokenizer/tokenizer_byte_alphabet.h"
 #include "engine/tokenizer/tokenizer_regex.h"
 #include "engine/tokenizer/tokenizer_work.h"
@@ -50,11 +50,11 @@ class ByteLevel final : public Decoder {
     std::string piece(std::string_view token) const override {
         std::string bytes;
         for (size_t at = 0; at < token.size();) {
-            const Utf8Step step = decode_utf8_character(token, at);
-            const int byte = step.valid ? ByteAlphabet::instance().byte_of(step.code_point) : -1;
+            const Utf8Character step = decode_utf8_character(token, at);
+            const int byte = step.is_valid ? ByteAlphabet::instance().byte_of(step.code) : -1;
             if (byte < 0) return std::string(token);
             bytes += static_cast<char>(byte);
-            at += step.length;
+            at += step.bytes;
         }
         return bytes;
     }
@@ -203,12 +203,7 @@ std::unique_ptr<Decoder> make_strip(const JsonNode& node) {
 
 std::unique_ptr<Decoder> make_decoder(const JsonNode& node) {
     const std::string& type = node.at("type").text();
-    if (type == "Sequence") {
-        const JsonNode list = node.at("decoders");
-        std::vector<std::unique_ptr<Decoder>> steps;
-        for (size_t i = 0; i < list.size(); ++i) steps.push_back(make_decoder(list[i]));
-        return std::make_unique<Sequence>(std::move(steps));
-    }
+    if (type == "Sequence") return std::make_unique<Sequence>(node.at("decoders").each(make_decoder));
     if (type == "ByteLevel") return std::make_unique<ByteLevel>();
     if (type == "ByteFallback") return std::make_unique<ByteFallback>();
     if (type == "Metaspace") return make_metaspace(node);

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -297,8 +297,8 @@ class GgufTokenizer final : public Tokenizer {
     /// Returns the end of an omitted byte: a byte without a token, or white space next to special tokens.
     size_t end_of_left_out(std::string_view text, size_t at) const {
         if (at < text.size() && !has_token_[static_cast<uint8_t>(text[at])]) return at + 1;
-        const Utf8Step step = at < text.size() ? decode_utf8_character(text, at) : Utf8Step{};
-        if (step.valid && is_white_space(step.code_point)) return at + step.length;
+        const Utf8Character step = decode_utf8_character(text, at);
+        if (step.is_valid && is_white_space(step.code)) return at + step.bytes;
         throw CheckpointError(
             file_,
             fmt::format("llama.cpp omits a character of the text at byte {}, although the vocabulary has tokens for "
@@ -328,13 +328,6 @@ class GgufTokenizer final : public Tokenizer {
     static bool reads_leading_space(const gguf_context* gguf) {
         const int64_t at = gguf_find_key(gguf, "tokenizer.ggml.add_space_prefix");
         return at < 0 || gguf_get_kv_type(gguf, at) != GGUF_TYPE_BOOL || gguf_get_val_bool(gguf, at);
-    }
-
-    void require_id(int32_t id) const {
-        if (id < 0 || id >= vocab_size()) {
-            throw std::invalid_argument(
-                fmt::format("token id {} is not in the vocabulary of {} tokens", id, vocab_size()));
-        }
     }
 
     std::string read_piece(int32_t id) const {

@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "common/utf8.h"
 #include "engine/files/stop_check.h"
-#include "engine/files/utf8.h"
 #include "engine/tokenizer/bpe.h"
 #include "engine/tokenizer/read_json_file.h"
 #include "engine/tokenizer/tokenizer_added_tokens.h"
@@ -333,13 +333,6 @@ class JsonTokenizer final : public Tokenizer {
         if (!eos_ && !ends.empty()) eos_ = *ends.begin();
         if (ends.empty() && eos_) ends.insert(*eos_);
         end_of_generation_.assign(ends.begin(), ends.end());
-    }
-
-    void require_id(int32_t id) const {
-        if (id < 0 || id >= vocab_size()) {
-            throw std::invalid_argument(
-                fmt::format("token id {} is not in the vocabulary of {} tokens", id, vocab_size()));
-        }
     }
 
     std::filesystem::path file_;

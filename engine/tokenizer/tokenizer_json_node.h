@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/json.h"
 
@@ -23,6 +24,13 @@ class JsonNode {
 
     [[nodiscard]] size_t size() const;
     [[nodiscard]] JsonNode operator[](size_t index) const;
+    /// Returns the results of a function for all elements of a list.
+    template <class Function>
+    [[nodiscard]] auto each(Function function) const {
+        std::vector<decltype(function(*this))> results;
+        for (size_t i = 0; i < size(); ++i) results.push_back(function((*this)[i]));
+        return results;
+    }
 
     const std::string& text() const;
     [[nodiscard]] int64_t integer() const;

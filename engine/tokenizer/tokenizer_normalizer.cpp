@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 #include "engine/tokenizer/tokenizer_regex.h"
 #include "engine/tokenizer/tokenizer_work.h"
 
@@ -94,14 +94,14 @@ class UnicodeForm final : public Normalizer {
 
     static size_t grapheme_end(std::string_view text, size_t begin) {
         utf8proc_int32_t state = 0;
-        Utf8Step last = decode_utf8_character(text, begin);
-        size_t end = begin + last.length;
+        Utf8Character last = decode_utf8_character(text, begin);
+        size_t end = begin + last.bytes;
         while (end < text.size()) {
-            const Utf8Step next = decode_utf8_character(text, end);
-            if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(last.code_point),
-                                                 static_cast<utf8proc_int32_t>(next.code_point), &state))
+            const Utf8Character next = decode_utf8_character(text, end);
+            if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(last.code),
+                                                 static_cast<utf8proc_int32_t>(next.code), &state))
                 break;
-            end += next.length;
+            end += next.bytes;
             last = next;
         }
         return end;
@@ -117,16 +117,15 @@ class Lowercase final : public Normalizer {
         out.reserve(text.text.size());
         std::string lower;
         for (size_t at = 0; at < text.text.size();) {
-            const Utf8Step step = decode_utf8_character(text.text, at);
+            const Utf8Character step = decode_utf8_character(text.text, at);
             lower.clear();
-            if (step.code_point == 0x130) {  // the only letter whose lower case has two code points
+            if (step.code == 0x130) {  // the only letter whose lower case has two code points
                 lower = "i\u0307";
             } else {
-                append_utf8(lower,
-                            static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(step.code_point))));
+                append_utf8(lower, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(step.code))));
             }
             out.append(lower, text.end_of(at));
-            at += step.length;
+            at += step.bytes;
         }
         return out;
     }
@@ -174,12 +173,12 @@ class Strip final : public Normalizer {
     TracedText apply(TracedView text) const override {
         size_t begin = text.text.size(), end = 0;
         for (size_t at = 0; at < text.text.size();) {
-            const Utf8Step step = decode_utf8_character(text.text, at);
-            if (!is_white_space(step.code_point)) {
+            const Utf8Character step = decode_utf8_character(text.text, at);
+            if (!is_white_space(step.code)) {
                 begin = std::min(begin, at);
-                end = at + step.length;
+                end = at + step.bytes;
             }
-            at += step.length;
+            at += step.bytes;
         }
         if (!left_) begin = 0;
         if (!right_) end = text.text.size();
@@ -196,12 +195,7 @@ class Strip final : public Normalizer {
 
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node) {
     const std::string& type = node.at("type").text();
-    if (type == "Sequence") {
-        const JsonNode list = node.at("normalizers");
-        std::vector<std::unique_ptr<Normalizer>> steps;
-        for (size_t i = 0; i < list.size(); ++i) steps.push_back(make_normalizer(list[i]));
-        return std::make_unique<Sequence>(std::move(steps));
-    }
+    if (type == "Sequence") return std::make_unique<Sequence>(node.at("normalizers").each(make_normalizer));
     if (type == "NFC") return std::make_unique<UnicodeForm>(UTF8PROC_COMPOSE);
     if (type == "NFD") return std::make_unique<UnicodeForm>(UTF8PROC_DECOMPOSE);
     if (type == "NFKC") return std::make_unique<UnicodeForm>(UTF8PROC_COMPOSE | UTF8PROC_COMPAT);

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 #include "engine/tokenizer/metaspace_options.h"
 #include "engine/tokenizer/tokenizer_byte_alphabet.h"
 #include "engine/tokenizer/tokenizer_regex.h"
@@ -78,9 +78,9 @@ std::vector<Span> cut_at_characters(std::string_view text, Predicate is_match) {
     std::vector<Span> spans;
     size_t covered = 0;
     for (size_t at = 0; at < text.size();) {
-        const Utf8Step step = decode_utf8_character(text, at);
-        const size_t end = at + step.length;
-        if (is_match(step.code_point)) {
+        const Utf8Character step = decode_utf8_character(text, at);
+        const size_t end = at + step.bytes;
+        if (is_match(step.code)) {
             if (covered < at) spans.push_back({covered, at, false});
             spans.push_back({at, end, true});
             covered = end;
@@ -237,12 +237,7 @@ Behavior behavior_of(const JsonNode& node) {
 
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node) {
     const std::string& type = node.at("type").text();
-    if (type == "Sequence") {
-        const JsonNode list = node.at("pretokenizers");
-        std::vector<std::unique_ptr<PreTokenizer>> steps;
-        for (size_t i = 0; i < list.size(); ++i) steps.push_back(make_pre_tokenizer(list[i]));
-        return std::make_unique<Sequence>(std::move(steps));
-    }
+    if (type == "Sequence") return std::make_unique<Sequence>(node.at("pretokenizers").each(make_pre_tokenizer));
     if (type == "Split") {
         return std::make_unique<Split>(regex_of(node.at("pattern")), behavior_of(node.at("behavior")),
                                        node.boolean_or("invert", false));

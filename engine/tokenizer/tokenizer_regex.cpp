@@ -10,7 +10,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 #include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
@@ -209,7 +209,7 @@ std::vector<Span> Regex::cut(std::string_view text) const {
         const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(data.get());
         const size_t begin = offsets[0], end = offsets[1];
         if (begin == end && after_match && end == covered) {
-            from = end < text.size() ? end + decode_utf8_character(text, end).length : end + 1;
+            from = end < text.size() ? end + decode_utf8_character(text, end).bytes : end + 1;
             continue;
         }
         if (covered < begin) spans.push_back({covered, begin, false});

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "common/json.h"
-#include "engine/files/utf8.h"
+#include "common/utf8.h"
 #include "tests/checkpoint/files.h"
 #include "tests/sanitized.h"
 
@@ -136,11 +136,11 @@ json tokenizer_json_of(const fs::path& gguf) {
 std::vector<size_t> places_of_a_question(const std::string& text) {
     std::vector<size_t> places;
     for (size_t at = 0; at < text.size();) {
-        const auto step = kvscope::checkpoint::decode_utf8_character(text, at);
-        const char32_t c = step.code_point;
+        const auto step = kvscope::decode_utf8_character(text, at);
+        const char32_t c = step.code;
         const bool joins = (c >= 0x300 && c <= 0x36F) || (c >= 0x1160 && c <= 0x11FF);
         if (!joins) places.push_back(at);
-        at += step.length;
+        at += step.bytes;
     }
     return places;
 }
@@ -318,7 +318,7 @@ TEST_CASE("tokenizer.json: letters composed across graphemes are one part of the
     const std::pair<char32_t, char32_t> ranges[] = {
         {0x3131, 0x318E}, {0x3200, 0x321E}, {0x3260, 0x327E}, {0xFFA1, 0xFFDC}};
     for (const auto& [first, last] : ranges)
-        for (char32_t c = first; c <= last; ++c) kvscope::checkpoint::append_utf8(letters.emplace_back(), c);
+        for (char32_t c = first; c <= last; ++c) kvscope::append_utf8(letters.emplace_back(), c);
     for (const std::string& first : letters) {
         for (const std::string& second : letters) {
             const std::string pair = first + second + "ㄳ";

@@ -9,7 +9,7 @@
 #include "app/figures/layout.h"
 #include "app/figures/pdf.h"
 #include "app/figures/svg.h"
-#include "app/figures/whole_file.h"
+#include "common/whole_file.h"
 #include "tests/figures/picture.h"
 #include "tests/trace/sample_trace.h"
 
@@ -239,7 +239,7 @@ TEST_CASE("export: the extension decides the format of images and numbers, for e
         CHECK(begins(folder / (definition.name + ".json"), "["));
     }
     const FigureDefinition& jsd = figure_definition("jsd");
-    CHECK_THROWS_AS(export_figure(reader, jsd, {}, folder / "jsd.pdf", {}, false), OutputExists);
+    CHECK_THROWS_AS(export_figure(reader, jsd, {}, folder / "jsd.pdf", {}, false), kvscope::FileExists);
     CHECK_NOTHROW(export_figure(reader, jsd, {}, folder / "jsd.pdf", {}, true));
     CHECK_THROWS_WITH(export_figure(reader, jsd, {}, folder / "jsd.docx", {}, false),
                       Contains(".pdf") && Contains(".docx"));
@@ -257,7 +257,7 @@ TEST_CASE("pages: one PDF contains all pages, SVG and PNG have one file per page
     CHECK(export_figure(what, folder / "f.svg", {}, false) == std::vector{folder / "f-1.svg", folder / "f-2.svg"});
     CHECK(export_figure(what, folder / "f.png", {}, false) == std::vector{folder / "f-1.png", folder / "f-2.png"});
     CHECK_FALSE(std::filesystem::exists(folder / "f.png"));
-    CHECK_THROWS_AS(export_figure(what, folder / "f.svg", {}, false), OutputExists);
+    CHECK_THROWS_AS(export_figure(what, folder / "f.svg", {}, false), kvscope::FileExists);
     if (!has_poppler()) return;
     const Answer info = run("pdfinfo " + (folder / "f.pdf").string());
     CHECK_THAT(info.text, Contains("Pages:           2"));
@@ -278,7 +278,7 @@ TEST_CASE("pages: existing files are known before an export, and only confirmed 
     CHECK(files_to_replace(folder / "f.pdf", true).empty());
     const Files there = files_to_replace(folder / "f.svg", true);
     CHECK(there == Files{folder / "f-2.svg", folder / "f-10.svg"});
-    CHECK_THROWS_AS(export_figure(what, folder / "f.svg", {}, Files{folder / "f.svg"}), OutputExists);
+    CHECK_THROWS_AS(export_figure(what, folder / "f.svg", {}, Files{folder / "f.svg"}), kvscope::FileExists);
     CHECK_FALSE(std::filesystem::exists(folder / "f-1.svg"));
     CHECK(std::filesystem::file_size(folder / "f-2.svg") == 4);
     CHECK(export_figure(what, folder / "f.svg", {}, there) == Files{folder / "f-1.svg", folder / "f-2.svg"});
@@ -321,7 +321,7 @@ TEST_CASE("several figures: figures without data in the trace are omitted and na
                                      [](const LeftOut& each) { return each.figure == "task-scores"; });
     REQUIRE(scores != done.left_out.end());
     CHECK_THAT(scores->reason, Contains("no task results"));
-    CHECK_THROWS_AS(export_figures(all, of_trace, {folder / "t.svg"}, {}, false), OutputExists);
+    CHECK_THROWS_AS(export_figures(all, of_trace, {folder / "t.svg"}, {}, false), kvscope::FileExists);
 }
 
 TEST_CASE("several figures: a failing figure is named and stops no other, but an unwritable file stops all") {
@@ -350,6 +350,6 @@ TEST_CASE("several figures: a failing figure is named and stops no other, but an
     CHECK(crowded.written == std::vector{folder / "c-budgets.svg", folder / "c-retention.svg"});
     REQUIRE(crowded.failed.size() == 1);
     CHECK(crowded.failed[0].reason == "174 mm are too little");
-    const auto full_disk = failing_with([] { throw OutputFailed("no room"); });
-    CHECK_THROWS_AS(export_figures(definitions, full_disk, {folder / "u.svg"}, {}, false), OutputFailed);
+    const auto full_disk = failing_with([] { throw kvscope::FileNotWritten("no room"); });
+    CHECK_THROWS_AS(export_figures(definitions, full_disk, {folder / "u.svg"}, {}, false), kvscope::FileNotWritten);
 }

@@ -5,12 +5,12 @@
 #include <fstream>
 #include <random>
 
-#include "app/figures/whole_file.h"
 #include "app/gui/drawing/heat_map.h"
 #include "app/gui/figure/figure_preview.h"
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/shell/layouts.h"
+#include "common/whole_file.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
@@ -386,7 +386,7 @@ TEST_CASE("a picture that does not fit on the disk is reported, and the old file
         std::string said;
         try {
             write_png(noise, path);
-        } catch (const figures::OutputFailed& error) {
+        } catch (const FileNotWritten& error) {
             said = error.what();
         }
         setrlimit(RLIMIT_FSIZE, &before);

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/temporary_folder.h"
 #include "trace/records.h"
 #include "trace/writer.h"
 
@@ -463,25 +464,6 @@ inline void write_runs(const std::filesystem::path& path,
     writer.finish();
 }
 
-/// A temporary folder that is removed at the end.
-class TemporaryFolder {
- public:
-    TemporaryFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "kvscope-test-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
-        path_ = name;
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-    [[nodiscard]] std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-    std::filesystem::path path_;
-};
+using kvscope::TemporaryFolder;
 
 }  // namespace kvscope::trace::sample

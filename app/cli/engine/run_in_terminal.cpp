@@ -16,8 +16,8 @@
 #include "app/cli/inspect_trace.h"
 #include "app/cli/terminal.h"
 #include "app/figures/same_file.h"
-#include "app/figures/whole_file.h"
 #include "common/json.h"
+#include "common/whole_file.h"
 #include "engine/common/engine_error.h"
 #include "kernels/cpu_features.h"
 #include "trace/part_folder.h"
@@ -41,7 +41,7 @@ void check_timings(const std::filesystem::path& timings, const std::filesystem::
     std::string begin(timings_begin.size(), '\0');
     in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
     const bool is_empty = in.gcount() == 0;
-    if (!is_empty && begin != timings_begin) figures::refuse_existing(timings);
+    if (!is_empty && begin != timings_begin) refuse_existing(timings);
 }
 
 void write_timings(const std::filesystem::path& path, const engine::Timings& timings, double load_s) {
@@ -51,7 +51,7 @@ void write_timings(const std::filesystem::path& path, const engine::Timings& tim
                                          {"select_s", timings.select_s},        {"question_s", timings.question_s},
                                          {"decode_s", timings.decode_s},        {"step_kl_s", timings.compare_s},
                                          {"write_s", timings.write_s},          {"total_s", timings.total_s}};
-    figures::write_whole_file(path, json.dump(2) + "\n", true);
+    write_whole_file(path, json.dump(2) + "\n", true);
 }
 
 /// Reports which of several prompts is running, how long the previous prompt took, and the estimated remaining time.

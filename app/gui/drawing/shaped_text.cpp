@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "analysis/tables/letters_drawn_together.h"
-#include "analysis/tables/utf8_characters.h"
 #include "app/gui/drawing/missing_fonts.h"
 #include "app/gui/drawing/texture.h"
+#include "common/utf8.h"
 
 namespace kvscope::gui {
 namespace {
@@ -251,7 +251,7 @@ std::vector<float> edges_by_runs(const PangoLayoutLine& line, const std::string&
         int from = is_leftwards ? right : left;
         auto at = static_cast<size_t>(item.offset);
         for (const int width : widths) {
-            const size_t bytes = std::max<size_t>(analysis::decode_utf8_character(text, at).bytes, 1);
+            const size_t bytes = decode_utf8_character(text, at).bytes;
             const int to = is_leftwards ? from - width : from + width;
             edges.set(at, bytes, from, to);
             at += bytes;
@@ -270,7 +270,7 @@ std::vector<float> measure_edges(const std::string& text, float pixels, bool mon
     if (text.size() > most_questions) return edges_by_runs(*line, text);
     Edges edges(text.size());
     for (size_t at = 0; at < text.size();) {
-        const size_t bytes = std::max<size_t>(analysis::decode_utf8_character(text, at).bytes, 1);
+        const size_t bytes = decode_utf8_character(text, at).bytes;
         int from = 0;
         int to = 0;
         pango_layout_line_index_to_x(line, static_cast<int>(at), FALSE, &from);
@@ -365,7 +365,7 @@ struct Places {
         PangoLayoutLine* line = pango_layout_get_line_readonly(layout.get(), 0);
         return pango_layout_line_get_resolved_direction(line) == PANGO_DIRECTION_RTL;
     }
-    size_t end_of(size_t at) const { return at + std::max<size_t>(analysis::decode_utf8_character(text, at).bytes, 1); }
+    size_t end_of(size_t at) const { return at + decode_utf8_character(text, at).bytes; }
     int place_of(size_t byte) const {
         int place = 0;
         for (size_t at = 0; at < std::min(byte, text.size()) && place + 1 < count; at = end_of(at)) ++place;
@@ -391,8 +391,8 @@ bool needs_shaping(std::string_view text, ImFont* font) {
     if (std::all_of(text.begin(), text.end(), is_ascii)) return false;
     if (!font) font = ImGui::GetFont();
     for (size_t at = 0; at < text.size();) {
-        const auto [c, bytes] = analysis::decode_utf8_character(text, at);
-        if (bytes == 0) return false;
+        const auto [c, bytes, is_valid] = decode_utf8_character(text, at);
+        if (!is_valid) return false;
         if (c >= 0x80 && (analysis::joins_neighbours(c) || !font_has(font, c))) return true;
         at += bytes;
     }
@@ -428,11 +428,11 @@ void text_item(std::string_view text) { ImGui::TextUnformatted(text.data(), text
 size_t end_of_character(std::string_view text, size_t begin) {
     utf8proc_int32_t state = 0;
     for (size_t at = begin; at < text.size();) {
-        const auto [code, bytes] = analysis::decode_utf8_character(text, at);
-        at += std::max<size_t>(bytes, 1);
+        const Utf8Character character = decode_utf8_character(text, at);
+        at += character.bytes;
         if (at >= text.size()) break;
-        const auto next = analysis::decode_utf8_character(text, at);
-        if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(code),
+        const Utf8Character next = decode_utf8_character(text, at);
+        if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(character.code),
                                              static_cast<utf8proc_int32_t>(next.code), &state))
             return at;
     }

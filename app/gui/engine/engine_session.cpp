@@ -10,7 +10,6 @@
 
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
-#include "app/figures/whole_file.h"
 #include "app/gui/engine/job_of_request.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
@@ -31,6 +30,7 @@
 #include "app/program/engine/run_job.h"
 #include "app/program/input_files.h"
 #include "common/json.h"
+#include "common/whole_file.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
 #include "engine/inference/conversation.h"
@@ -252,7 +252,7 @@ class ThreadedSession final : public EngineSession {
         const std::string what = fmt::format("{}: training", request.output.filename().string());
         jobs_.enqueue(what, [this, request, path, what] {
             try {
-                if (!request.force) figures::refuse_existing(request.output);
+                if (!request.force) refuse_existing(request.output);
                 model_.choose(path.empty() ? program::default_model() : path);
                 const auto model = model_.get();
                 progress_.go_on(EngineStatus::State::running, what);

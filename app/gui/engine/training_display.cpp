@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/figures/whole_file.h"
 #include "app/program/engine/training_job.h"
+#include "common/whole_file.h"
 
 namespace kvscope::gui {
 namespace {
@@ -65,7 +65,7 @@ void TrainingDisplay::run(const engine::Model& model, const TrainingRequest& req
         post([this, loss, errors] { stage_of(loss).errors = errors; });
     };
     events.write = [&](const std::string& bytes) {
-        figures::write_whole_file(request.output, bytes, request.force);
+        write_whole_file(request.output, bytes, request.force);
         post([this] { status_.is_done = true; });
     };
     program::train_echo_maps(model, training_job(request), telling, events);

@@ -8,7 +8,7 @@
 
 #include "analysis/tables/table_format.h"
 #include "app/figures/export_figure.h"
-#include "app/figures/whole_file.h"
+#include "common/whole_file.h"
 
 namespace kvscope::gui {
 
@@ -63,9 +63,9 @@ std::vector<fs::path> write_exported(const figures::Exported& what, const fs::pa
         const bool replace = std::find(confirmed.begin(), confirmed.end(), path) != confirmed.end();
         analysis::Table table = what.numbers();
         if (options.csv_safe) table = analysis::safe_for_spreadsheets(std::move(table));
-        figures::write_whole_file(path, tab_separated(table), replace);
+        write_whole_file(path, tab_separated(table), replace);
         return {path};
-    } catch (const figures::OutputExists& exists) {
+    } catch (const FileExists& exists) {
         throw std::runtime_error(
             fmt::format("{} already exists and was not replaced: {}; choose another name", exists.path,
                         exists.path == path ? "the file appeared after the dialog was confirmed"

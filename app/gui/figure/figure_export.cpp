@@ -9,9 +9,9 @@
 #include <stop_token>
 
 #include "app/figures/export_figure.h"
-#include "app/figures/whole_file.h"
 #include "app/gui/figure/exported_files.h"
 #include "app/gui/figure/figure_job.h"
+#include "common/whole_file.h"
 #include "trace/interruption.h"
 
 namespace kvscope::gui {
@@ -36,7 +36,7 @@ figures::Exported what_is_exported(const Session& session, const std::optional<F
 void make_folder(const fs::path& folder) {
     std::error_code error;
     fs::create_directories(folder, error);
-    if (error) throw figures::OutputFailed(fmt::format("{} cannot be created: {}", folder.string(), error.message()));
+    if (error) throw FileNotWritten(fmt::format("{} cannot be created: {}", folder.string(), error.message()));
 }
 
 }  // namespace

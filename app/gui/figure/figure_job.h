@@ -10,8 +10,8 @@
 #include "analysis/figures_of_several_traces.h"
 #include "app/figures/figure_format.h"
 #include "app/gui/drawing/pyramid.h"
-#include "app/gui/session/unique_id.h"
 #include "app/gui/view/view.h"
+#include "common/unique_id.h"
 
 namespace kvscope::gui {
 

@@ -10,6 +10,7 @@
 #include "analysis/run_style.h"
 #include "analysis/token_texts.h"
 #include "common/json.h"
+#include "common/unique_id.h"
 #include "trace/part_folder.h"
 #include "trace/recipe.h"
 

@@ -12,7 +12,7 @@
 
 #include "app/gui/session/selection.h"
 #include "app/gui/session/unfinished_answers.h"
-#include "app/gui/session/unique_id.h"
+#include "common/unique_id.h"
 #include "trace/reader.h"
 
 namespace kvscope::gui {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/gui/session/selection.h"
-#include "app/gui/session/unique_id.h"
+#include "common/unique_id.h"
 #include "engine/options/device_name.h"
 #include "engine/options/run_options.h"
 #include "policies/interface/registry.h"

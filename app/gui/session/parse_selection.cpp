@@ -4,10 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
-#include <regex>
+#include <cstdio>
 #include <stdexcept>
+#include <string_view>
 
+#include "common/lower_case.h"
 #include "policies/interface/registry.h"
 #include "trace/schema.h"
 
@@ -104,17 +108,22 @@ Cursor parse_selection(const Session& session, const std::string& text) {
 }
 
 std::optional<std::string> convert_typed_place(const std::string& typed) {
-    static const std::regex part(R"(\s*(token|layer|head|step|t|l|h|s)\s*(\d{1,9}(?:-\d{1,9})?)(?=[\s,]|$),?)",
-                                 std::regex::icase);
+    constexpr std::array<std::string_view, 4> keys = {"token", "layer", "head", "step"};
+    const std::string text = lower_case(typed);
     std::string place;
-    auto at = typed.begin();
-    for (std::smatch found; at != typed.end(); at = found[0].second) {
-        if (!std::regex_search(at, typed.end(), found, part, std::regex_constants::match_continuous)) break;
-        const char letter = static_cast<char>(found[1].str()[0] | 0x20);
-        const char* key = letter == 't' ? "token" : letter == 'l' ? "layer" : letter == 'h' ? "head" : "step";
-        place += fmt::format("{}{}={}", place.empty() ? "" : ",", key, found[2].str());
+    const char* at = text.c_str();
+    for (;;) {
+        char word[6] = {};
+        int begin = 0, end = 0;  // of the number or range
+        std::sscanf(at, " %5[a-z] %n%*9[0-9]%n-%*9[0-9]%n", word, &begin, &end, &end);
+        const auto key = std::find_if(keys.begin(), keys.end(),
+                                      [&](std::string_view k) { return k == word || k.substr(0, 1) == word; });
+        const bool is_ended = at[end] == '\0' || at[end] == ',' || std::isspace(static_cast<unsigned char>(at[end]));
+        if (end == 0 || key == keys.end() || !is_ended) break;
+        place += fmt::format("{}{}={}", place.empty() ? "" : ",", *key, std::string_view(at + begin, at + end));
+        at += at[end] == ',' ? end + 1 : end;
     }
-    const bool is_all = std::all_of(at, typed.end(), [](char c) { return c == ' '; });
+    const bool is_all = std::string_view(at).find_first_not_of(' ') == std::string_view::npos;
     return place.empty() || !is_all ? std::nullopt : std::optional(place);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/gui/session/session.h"
+#include "common/unique_id.h"
 
 namespace kvscope::gui {
 PromptText make_prompt_text_from_tokens(std::vector<int32_t> ids, std::vector<std::string> tokens) {

@@ -6,10 +6,10 @@
 #include <iterator>
 #include <numeric>
 
-#include "analysis/tables/utf8_characters.h"
 #include "app/gui/session/cell_text.h"
 #include "app/gui/session/prompt_text.h"
-#include "app/gui/session/unique_id.h"
+#include "common/lower_case.h"
+#include "common/unique_id.h"
 
 namespace kvscope::gui {
 namespace {
@@ -132,11 +132,11 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
 OrderedRows filter_and_sort_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order) {
     OrderedRows out;
     const analysis::Table& all = of->made.table;
-    const std::string wanted = analysis::lower_case(order.filter);
+    const std::string wanted = lower_case(order.filter);
     for (size_t row = 0; row < all.rows.size(); ++row) {
         const auto& texts = of->texts[row];
         if (wanted.empty() || std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
-                return analysis::lower_case(text).find(wanted) != std::string::npos;
+                return lower_case(text).find(wanted) != std::string::npos;
             }))
             out.rows.push_back(row);
     }

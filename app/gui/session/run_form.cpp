@@ -4,16 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <string_view>
+#include <system_error>
 
 #include "analysis/shell_command.h"
 #include "analysis/tables/table_format.h"
-#include "analysis/tables/utf8_characters.h"
 #include "app/gui/session/whole_path.h"
 #include "app/program/input_files.h"
+#include "common/file_text.h"
 #include "common/json.h"
+#include "common/lower_case.h"
+#include "common/utf8.h"
 #include "policies/interface/budget.h"
 
 namespace kvscope::gui {
@@ -35,23 +36,15 @@ bool is_there(const fs::path& path) {
     return fs::exists(path, error);
 }
 
-fs::path part_of(const fs::path& output) { return output.string() + ".part"; }
-
-/// Returns the position of the first byte that is not valid UTF-8, or the text's size.
-size_t first_bad_byte(std::string_view text) {
-    size_t at = 0;
-    while (at < text.size()) {
-        const size_t bytes = analysis::decode_utf8_character(text, at).bytes;
-        if (bytes == 0) return at;
-        at += bytes;
+bool has_text(const fs::path& file, std::string_view text) {
+    try {
+        return file_text(file) == text;
+    } catch (const std::system_error&) {
+        return false;
     }
-    return at;
 }
 
-std::string file_text(const fs::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
+fs::path part_of(const fs::path& output) { return output.string() + ".part"; }
 
 }  // namespace
 
@@ -291,8 +284,8 @@ std::string RunForm::command(const fs::path& model) const {
     wanted.options.analyze = wanted.spectra.value_or(false);
     analysis::ShellCommand command("kvscope run");
     if (!model.empty()) command.add("-m", absolute_path(model).string());
-    const bool is_file = !prompt_file.empty() && prompt_file.stem() == wanted.name && is_there(prompt_file) &&
-                         file_text(prompt_file) == wanted.context;
+    const bool is_file =
+        !prompt_file.empty() && prompt_file.stem() == wanted.name && has_text(prompt_file, wanted.context);
     if (is_file) {
         command.add("-f", absolute_path(prompt_file).string());
     } else {
@@ -373,7 +366,7 @@ void RunForm::read_prompt(const fs::path& file) {
     if (const size_t at = text.find('\0'); at != std::string::npos)
         throw PromptFileError(
             fmt::format("{} is not a text file: byte {} is zero. Choose a text file in UTF-8", name, at));
-    if (const size_t at = first_bad_byte(text); at < text.size())
+    if (const size_t at = first_invalid_utf8(text); at != std::string::npos)
         throw PromptFileError(fmt::format(
             "{} is not UTF-8: byte {} in line {} is {:02X}, which does not begin a character. Save it as UTF-8", name,
             at, 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
@@ -396,9 +389,7 @@ std::string budget_text(const policies::Budget& budget) {
 }
 
 bool is_text_file(const fs::path& path) {
-    std::string extension = path.extension().string();
-    std::transform(extension.begin(), extension.end(), extension.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    const std::string extension = lower_case(path.extension().string());
     return extension == ".txt" || extension == ".md" || extension == ".markdown";
 }
 

@@ -1,7 +1,7 @@
 #include "app/gui/session/run_styles.h"
 
 #include "analysis/run_style.h"
-#include "app/gui/session/unique_id.h"
+#include "common/unique_id.h"
 
 namespace kvscope::gui {
 

@@ -9,7 +9,7 @@
 #include "analysis/run_policy.h"
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
-#include "analysis/tables/utf8_characters.h"
+#include "common/lower_case.h"
 
 namespace kvscope::gui {
 namespace {
@@ -48,8 +48,8 @@ bool is_number(const std::string& word) { return !word.empty() && word[0] >= '0'
 
 bool has_words(const Session& session, const RunKey& key, const std::vector<std::string>& words, bool is_beginning) {
     const RunLook look = session.look(key);
-    std::vector<std::string> own = words_in(analysis::lower_case(look.label + " " + look.recorded));
-    own.push_back(analysis::lower_case(session.attributes(key).policy));
+    std::vector<std::string> own = words_in(lower_case(look.label + " " + look.recorded));
+    own.push_back(lower_case(session.attributes(key).policy));
     return std::all_of(words.begin(), words.end(), [&](const std::string& word) {
         const bool may_begin = is_beginning && !is_number(word);
         return std::any_of(own.begin(), own.end(),
@@ -88,7 +88,7 @@ void show_runs_alone(Session& session, const std::vector<RunKey>& runs) {
 
 std::vector<RunKey> parse_typed_runs(const Session& session, const std::string& typed) {
     constexpr std::string_view only = "only ";
-    const std::string text = analysis::lower_case(typed);
+    const std::string text = lower_case(typed);
     if (!text.starts_with(only)) return {};
     std::vector<std::vector<std::string>> parts;
     for (const std::string& part : split(text.substr(only.size()), ',')) parts.push_back(words_in(part));

@@ -9,9 +9,9 @@
 #include "analysis/run_style.h"
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/trace_names.h"
-#include "app/gui/session/unique_id.h"
 #include "app/gui/session/whole_path.h"
 #include "common/json.h"
+#include "common/unique_id.h"
 #include "trace/part_folder.h"
 #include "trace/schema.h"
 

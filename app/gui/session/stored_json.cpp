@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
+#include <system_error>
 
-#include "app/figures/whole_file.h"
 #include "common/bounded_json.h"
+#include "common/file_text.h"
+#include "common/whole_file.h"
 
 namespace kvscope::gui {
 namespace {
@@ -51,13 +49,12 @@ StoredJson read_stored_json(const fs::path& file, const char* version_key, int v
     if (status.type() != fs::file_type::regular)
         return not_sound(State::unreadable, file,
                          "cannot be read: " + (error ? error.message() : "it is not a regular file"));
-    errno = 0;
-    std::ifstream stream(file, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(stream), {}};
-    if (!stream.is_open() || stream.bad())
-        return not_sound(State::unreadable, file,
-                         std::string("cannot be read: ") + std::strerror(errno != 0 ? errno : EIO));
-    StoredJson stored = parsed_object(file, text);
+    StoredJson stored;
+    try {
+        stored = parsed_object(file, file_text(file));
+    } catch (const std::system_error& unreadable) {
+        return not_sound(State::unreadable, file, "cannot be read: " + unreadable.code().message());
+    }
     if (stored.state != State::sound || !stored.contents.contains(version_key)) return stored;
     const json& found = stored.contents[version_key];
     if (!found.is_number())
@@ -68,7 +65,7 @@ StoredJson read_stored_json(const fs::path& file, const char* version_key, int v
 }
 
 void write_stored_json(const fs::path& file, const json& contents) {
-    figures::write_whole_file(file, contents.dump(1, ' ', false, json::error_handler_t::replace) + "\n", true);
+    write_whole_file(file, contents.dump(1, ' ', false, json::error_handler_t::replace) + "\n", true);
 }
 
 fs::path set_aside(const fs::path& file) {

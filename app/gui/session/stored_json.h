@@ -25,7 +25,7 @@ struct StoredJson {
 /// @param version_key key of the version, as in {"kvscope_notes": 1}; a file without the key counts as version 1
 [[nodiscard]] StoredJson read_stored_json(const std::filesystem::path& file, const char* version_key, int version);
 
-/// Writes a JSON file atomically. Replaces invalid UTF-8. Throws figures::OutputFailed.
+/// Writes a JSON file atomically. Replaces invalid UTF-8. Throws FileNotWritten.
 void write_stored_json(const std::filesystem::path& file, const nlohmann::json& contents);
 
 /// Renames a damaged file to "….unreadable-N" with the first free N. Returns the new path. Throws std::runtime_error.

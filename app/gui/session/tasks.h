@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/session/unique_id.h"
+#include "common/unique_id.h"
 
 namespace kvscope::gui {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analysis/tables/utf8_characters.h"
+#include "common/utf8.h"
 
 namespace kvscope::gui {
 namespace {
@@ -21,8 +21,8 @@ struct WordCharacter {
 
 WordCharacter word_character_at(std::string_view text, size_t i) {
     if (static_cast<unsigned char>(text[i]) < 0x80) return {};
-    const auto [code, bytes] = analysis::decode_utf8_character(text, i);
-    if (bytes == 0) return {};
+    const auto [code, bytes, is_valid] = decode_utf8_character(text, i);
+    if (!is_valid) return {};
     const bool is_hangul = code >= 0xac00 && code <= 0xd7a3;
     return {bytes, code >= 0x2e80 && code < 0x40000 && code / 0x1000 != 0x1f && !is_hangul &&
                        utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)) == 2};

@@ -18,7 +18,7 @@ struct UnfinishedAnswer {
     [[nodiscard]] bool operator==(const UnfinishedAnswer&) const = default;
 };
 
-/// Writes answers to `<output>.part/answers.json` if the folder exists. Throws figures::OutputFailed.
+/// Writes answers to `<output>.part/answers.json` if the folder exists. Throws FileNotWritten.
 void write_unfinished_answers(const std::filesystem::path& output, const std::vector<UnfinishedAnswer>& answers);
 
 /// Returns the stored answers of an unfinished trace or its folder; none if the file is missing or invalid.

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <clocale>
 #include <cstring>
 #include <fstream>
@@ -22,6 +21,7 @@
 #include "app/gui/session/whole_path.h"
 #include "common/bounded_json.h"
 #include "common/json.h"
+#include "common/whole_file.h"
 
 namespace kvscope::gui {
 namespace {
@@ -345,23 +345,15 @@ void require_no_later_one(const fs::path& path) {
     }
 }
 
-void sync_to_disk(const fs::path& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool is_synced = file >= 0 && ::fsync(file) == 0;
-    const int error = errno;
-    if (file >= 0) ::close(file);
-    if (!is_synced) throw WorkspaceError(path.string() + " cannot be written: " + std::strerror(error));
-}
-
 }  // namespace
 
 void write_workspace(const fs::path& path, const nlohmann::json& state,
                      const std::vector<std::pair<fs::path, std::string>>& files) {
     require_no_later_one(path);
-    const fs::path beside = fmt::format("{}.new-{}", path.string(), getpid());
     std::error_code error;
     try {
-        Writer writer(beside);
+        TemporaryFile beside(path);
+        Writer writer(beside.path());
         nlohmann::json described = state;
         described.emplace("kvscope_workspace", version);
         described["files"] = nlohmann::json::array();
@@ -376,19 +368,12 @@ void write_workspace(const fs::path& path, const nlohmann::json& state,
         for (size_t i = 0; i < files.size(); ++i)
             put_file(writer, files[i].first, files[i].second, described["files"][i]["bytes"].get<uint64_t>());
         writer.finish();
-        sync_to_disk(beside);
+        beside.move_into_place(true);
     } catch (const nlohmann::json::type_error&) {
-        fs::remove(beside, error);
         throw WorkspaceError("the file name of a trace is not UTF-8: rename it, so that other machines can read it");
-    } catch (...) {
-        fs::remove(beside, error);
-        throw;
+    } catch (const FileNotWritten& failed) {
+        throw WorkspaceError(path.string() + " cannot be written: " + std::strerror(failed.error));
     }
-    fs::rename(beside, path, error);
-    if (!error) return;
-    const std::string why = error.message();
-    fs::remove(beside, error);
-    throw WorkspaceError(path.string() + " cannot be written: " + why);
 }
 
 std::string unpacking_folder_name(const fs::path& path) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/tables/utf8_characters.h"
+#include "common/utf8.h"
 #include "trace/interruption.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
@@ -45,8 +45,7 @@ void add_once(std::vector<RecentFile>& files, RecentFile file) {
 
 std::string first_characters(const std::string& text, size_t n) {
     size_t at = 0;
-    for (size_t i = 0; i < n && at < text.size(); ++i)
-        at += std::max<size_t>(analysis::decode_utf8_character(text, at).bytes, 1);
+    for (size_t i = 0; i < n && at < text.size(); ++i) at += decode_utf8_character(text, at).bytes;
     return at < text.size() ? text.substr(0, at) + "…" : text;
 }
 

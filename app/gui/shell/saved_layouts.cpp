@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "analysis/tables/utf8_characters.h"
 #include "app/gui/session/stored_json.h"
 #include "app/gui/shell/layouts.h"
 #include "app/gui/view/text_field.h"
+#include "common/lower_case.h"
 
 namespace kvscope::gui {
 namespace {
@@ -28,9 +28,7 @@ std::string without_space_around(const std::string& text) {
     return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-bool is_same_name(const std::string& x, const std::string& y) {
-    return analysis::lower_case(x) == analysis::lower_case(y);
-}
+bool is_same_name(const std::string& x, const std::string& y) { return lower_case(x) == lower_case(y); }
 
 nlohmann::json places_in(const nlohmann::json& state) {
     nlohmann::json layout = {{"views", nlohmann::json::array()}};

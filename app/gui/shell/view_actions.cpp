@@ -2,7 +2,7 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <regex>
+#include <string_view>
 
 #include "analysis/ranking_definition.h"
 #include "app/gui/session/parse_selection.h"
@@ -14,9 +14,10 @@
 namespace kvscope::gui {
 namespace {
 
-std::string name_of_place(std::string place) {
-    std::replace(place.begin(), place.end(), '=', ' ');
-    return "Go to " + std::regex_replace(place, std::regex(","), ", ");
+std::string name_of_place(std::string_view place) {
+    std::string name = "Go to ";
+    for (const char c : place) name += c == ',' ? ", " : std::string(1, c == '=' ? ' ' : c);
+    return name;
 }
 
 void go_to(Session& session, const std::string& place) { session.selection.go_to(parse_selection(session, place)); }

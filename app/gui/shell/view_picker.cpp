@@ -9,10 +9,10 @@
 #include <sstream>
 #include <utility>
 
-#include "analysis/tables/utf8_characters.h"
 #include "app/gui/drawing/theme_adapted_colors.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
+#include "common/lower_case.h"
 
 namespace kvscope::gui {
 namespace {
@@ -25,8 +25,8 @@ constexpr std::array<std::pair<Topic, const char*>, 5> topics = {{{Topic::runs, 
                                                                   {Topic::files, "Files and messages"}}};
 
 bool fits(const ViewKind& kind, const std::string& search) {
-    const std::string text = analysis::lower_case(kind.title + " " + kind.summary);
-    std::istringstream words(analysis::lower_case(search));
+    const std::string text = lower_case(kind.title + " " + kind.summary);
+    std::istringstream words(lower_case(search));
     for (std::string word; words >> word;) {
         if (text.find(word) == std::string::npos) return false;
     }
@@ -42,9 +42,9 @@ std::vector<const ViewKind*> kinds_for(const std::string& search) {
 }
 
 const ViewKind* best_of(const std::vector<const ViewKind*>& found, const std::string& search) {
-    const std::string typed = analysis::lower_case(search);
+    const std::string typed = lower_case(search);
     const auto named = std::find_if(found.begin(), found.end(), [&](const ViewKind* kind) {
-        return !typed.empty() && analysis::lower_case(kind->title).starts_with(typed);
+        return !typed.empty() && lower_case(kind->title).starts_with(typed);
     });
     if (named != found.end()) return *named;
     return found.empty() ? nullptr : found.front();

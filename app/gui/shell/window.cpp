@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "app/figures/cairo_surface.h"
-#include "app/figures/whole_file.h"
+#include "common/whole_file.h"
 
 #define GLAD_GL_IMPLEMENTATION
 #include "app/gui/drawing/gl.h"
@@ -325,7 +325,7 @@ void write_png(const Screenshot& shot, const std::filesystem::path& path) {
     const cairo_status_t status = cairo_surface_write_to_png_stream(surface.get(), figures::append_bytes, &bytes);
     if (status != CAIRO_STATUS_SUCCESS)
         throw std::runtime_error(path.string() + " cannot be written: " + cairo_status_to_string(status));
-    figures::write_whole_file(path, bytes, true);
+    write_whole_file(path, bytes, true);
 }
 
 }  // namespace kvscope::gui

@@ -124,7 +124,7 @@ class Window {
 /// Returns the part of the rectangle that lies inside the screenshot.
 [[nodiscard]] Screenshot crop_screenshot(const Screenshot& screenshot, int left, int top, int width, int height);
 
-/// Replaces a PNG file atomically. @throws figures::OutputFailed, or std::runtime_error if the screenshot is empty
+/// Replaces a PNG file atomically. @throws FileNotWritten, or std::runtime_error if the screenshot is empty
 void write_png(const Screenshot& screenshot, const std::filesystem::path& path);
 
 }  // namespace kvscope::gui

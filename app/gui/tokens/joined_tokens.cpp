@@ -1,12 +1,8 @@
 #include "app/gui/tokens/joined_tokens.h"
 
-#include <algorithm>
-
-#include "analysis/tables/utf8_characters.h"
+#include "common/utf8.h"
 
 namespace kvscope::gui {
-
-using analysis::decode_utf8_character;
 
 JoinedTokens join_tokens(const PromptText& prompt, uint32_t first, uint32_t last) {
     JoinedTokens out;
@@ -17,7 +13,7 @@ JoinedTokens join_tokens(const PromptText& prompt, uint32_t first, uint32_t last
     if (out.has_space) ++at;
     uint32_t token = first;
     while (at < end) {
-        const size_t bytes = std::max<size_t>(decode_utf8_character(text.substr(0, end), at).bytes, 1);
+        const size_t bytes = decode_utf8_character(text.substr(0, end), at).bytes;
         const std::string shown = shown_token(text.substr(at, bytes));
         for (; token <= last && prompt.begins[token + 1] <= at + bytes; ++token) {
             const size_t share = shown.size() * (prompt.begins[token + 1] - at) / bytes;

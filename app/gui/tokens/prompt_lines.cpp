@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analysis/tables/bidirectional_text.h"
-#include "analysis/tables/utf8_characters.h"
+#include "common/utf8.h"
 
 namespace kvscope::gui {
 namespace {
@@ -22,8 +22,8 @@ struct Character {
 
 Character character_at(std::string_view text, size_t at) {
     if (static_cast<unsigned char>(text[at]) < 0x80) return {};
-    const auto [code, bytes] = analysis::decode_utf8_character(text, at);
-    if (bytes == 0) return {};
+    const auto [code, bytes, is_valid] = decode_utf8_character(text, at);
+    if (!is_valid) return {};
     // Joined emoji and skin colors need no cells of their own.
     if (code == zero_width_joiner && at + bytes < text.size()) return {bytes + character_at(text, at + bytes).bytes, 0};
     if (code >= 0x1f3fb && code <= 0x1f3ff && at > 0) return {bytes, 0};
@@ -195,8 +195,8 @@ size_t PromptLines::line_of(int64_t token) const {
 
 bool is_right_to_left(std::string_view text) {
     for (size_t i = 0; i < text.size();) {
-        const auto [code, bytes] = analysis::decode_utf8_character(text, i);
-        if (bytes == 0) return false;
+        const auto [code, bytes, is_valid] = decode_utf8_character(text, i);
+        if (!is_valid) return false;
         const auto* properties = utf8proc_get_property(static_cast<utf8proc_int32_t>(code));
         if (properties->bidi_class == UTF8PROC_BIDI_CLASS_R || properties->bidi_class == UTF8PROC_BIDI_CLASS_AL)
             return true;

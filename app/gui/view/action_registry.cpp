@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/gui/view/text_field.h"
+#include "common/lower_case.h"
 
 namespace kvscope::gui {
 namespace {
@@ -42,14 +43,7 @@ struct Match {
 };
 
 bool has_word(const std::string& text, const std::string& search) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-    const auto same = [&](char x, char y) { return lower(x) == lower(y); };
-    for (auto from = text.begin(); from != text.end(); ++from) {
-        from = std::search(from, text.end(), search.begin(), search.end(), same);
-        if (from == text.end()) return false;
-        if (from == text.begin() || *(from - 1) == ' ') return true;
-    }
-    return false;
+    return (" " + lower_case(text)).find(" " + lower_case(search)) != std::string::npos;
 }
 
 /// Returns the actions whose names contain the letters of the search in order, with the best match first. Names with a

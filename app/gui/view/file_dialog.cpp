@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "analysis/tables/table_format.h"
-#include "analysis/tables/utf8_characters.h"
 #include "app/gui/view/text_field.h"
+#include "common/lower_case.h"
 
 namespace kvscope::gui {
 
@@ -47,7 +47,7 @@ void FileDialog::list_folder() {
         std::error_code ignored;
         const bool is_folder = at->is_directory(ignored);
         if (name.starts_with(".")) continue;
-        const auto fits = [lower = analysis::lower_case(name)](const std::string& extension) {
+        const auto fits = [lower = lower_case(name)](const std::string& extension) {
             return lower.ends_with(extension);
         };
         if (!is_folder && question_.kind == Kind::folder) continue;

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cctype>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -20,6 +19,7 @@
 #include "app/figures/export_figure.h"
 #include "app/program/input_files.h"
 #include "app/program/version.h"
+#include "common/lower_case.h"
 #include "engine/common/engine_error.h"
 
 namespace kvscope::cli::analyze_file {
@@ -90,8 +90,7 @@ figures::Exported exported_queries(const Arguments& arguments, engine::Progress&
 }
 
 bool is_trace(const std::filesystem::path& output) {
-    std::string extension = output.extension().string();
-    for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string extension = lower_case(output.extension().string());
     return extension == ".h5" || extension == ".hdf5";
 }
 

@@ -8,7 +8,7 @@
 #include "app/cli/engine/needle_options.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_validators.h"
-#include "app/figures/whole_file.h"
+#include "common/whole_file.h"
 #include "engine/common/engine_error.h"
 #include "engine/head_profile.h"
 
@@ -46,8 +46,7 @@ int act(Arguments& arguments) {
     TerminalProgress progress(arguments.quiet);
     const auto model = arguments.model.open(progress);
     const auto profile = measured(model, options, progress);
-    figures::write_whole_file(arguments.output, engine::to_headkv_json(profile, model.transformer().shape()),
-                              arguments.force);
+    write_whole_file(arguments.output, engine::to_headkv_json(profile, model.transformer().shape()), arguments.force);
     progress.message(fmt::format("{} written: {} of {} prompts had correct answers and were counted",
                                  arguments.output.string(), profile.n_right, profile.n_prompts));
     return 0;

@@ -18,8 +18,8 @@
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_validators.h"
 #include "app/figures/same_file.h"
-#include "app/figures/whole_file.h"
 #include "app/program/engine/training_job.h"
+#include "common/whole_file.h"
 #include "engine/common/engine_error.h"
 
 namespace kvscope::cli::train_echo_file {
@@ -71,7 +71,7 @@ class Curve {
     void finish(bool replace) {
         if (path_.empty()) return;
         file_.close();
-        figures::write_whole_file(path_, text_, replace);
+        write_whole_file(path_, text_, replace);
         std::error_code error;
         std::filesystem::remove(part(), error);
     }
@@ -107,7 +107,7 @@ void train(const Arguments& arguments, TerminalProgress& progress) {
         curve.add(loss, {&step, 1});
     };
     events.write = [&](const std::string& bytes) {
-        figures::write_whole_file(arguments.output, bytes, arguments.job.force);
+        write_whole_file(arguments.output, bytes, arguments.job.force);
         curve.finish(arguments.job.force);
     };
     program::train_echo_maps(model, arguments.job, progress, events);
@@ -140,8 +140,8 @@ void require_sense(const Arguments& arguments) {
         throw engine::UsageError("--ridge applies to least squares only: leave out --stage1 adamw");
     if (!arguments.curve.empty()) require_curve(arguments);
     if (!arguments.job.force) {
-        figures::refuse_existing(arguments.output);
-        if (!arguments.curve.empty()) figures::refuse_existing(arguments.curve);
+        refuse_existing(arguments.output);
+        if (!arguments.curve.empty()) refuse_existing(arguments.curve);
     }
 }
 

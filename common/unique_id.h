@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace kvscope::gui {
+namespace kvscope {
 
 /// Returns a number that is unique in this process. Unlike an address, the number is never reused. Thread-safe.
 [[nodiscard]] inline uint64_t unique_id() {
@@ -11,4 +11,4 @@ namespace kvscope::gui {
     return ++last;
 }
 
-}  // namespace kvscope::gui
+}  // namespace kvscope

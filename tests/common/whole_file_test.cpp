@@ -1,12 +1,13 @@
+#include "common/whole_file.h"
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
-#include "app/figures/whole_file.h"
-#include "tests/trace/sample_trace.h"
+#include "tests/temporary_folder.h"
 
-using namespace kvscope::figures;
+using namespace kvscope;
 using Catch::Matchers::Contains;
 namespace fs = std::filesystem;
 
@@ -24,12 +25,12 @@ size_t n_files(const fs::path& folder) {
 }  // namespace
 
 TEST_CASE("a file is written completely, replaced only with force, and no other file is left") {
-    const kvscope::trace::sample::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const fs::path path = folder / "fig.pdf";
     write_whole_file(path, "first", false);
     CHECK(contents(path) == "first");
     CHECK_THROWS_WITH(refuse_existing(path), Contains("fig.pdf") && Contains("was not replaced") && !Contains("--"));
-    CHECK_THROWS_AS(write_whole_file(path, "second", false), OutputExists);
+    CHECK_THROWS_AS(write_whole_file(path, "second", false), FileExists);
     CHECK(contents(path) == "first");
     write_whole_file(path, "second", true);
     CHECK(contents(path) == "second");
@@ -37,24 +38,24 @@ TEST_CASE("a file is written completely, replaced only with force, and no other 
 }
 
 TEST_CASE("force replaces the target of a link and keeps the link") {
-    const kvscope::trace::sample::TemporaryFolder folder;
+    const TemporaryFolder folder;
     write_whole_file(folder / "real.svg", "old", false);
     fs::create_symlink(folder / "real.svg", folder / "link.svg");
-    CHECK_THROWS_AS(write_whole_file(folder / "link.svg", "new", false), OutputExists);
+    CHECK_THROWS_AS(write_whole_file(folder / "link.svg", "new", false), FileExists);
     write_whole_file(folder / "link.svg", "new", true);
     CHECK(fs::is_symlink(folder / "link.svg"));
     CHECK(contents(folder / "real.svg") == "new");
 }
 
 TEST_CASE("a file that cannot be written is reported and leaves nothing behind") {
-    const kvscope::trace::sample::TemporaryFolder folder;
+    const TemporaryFolder folder;
     CHECK_THROWS_WITH(write_whole_file(folder / "no-folder" / "fig.pdf", "x", false),
                       Contains("does its folder exist"));
     CHECK_THROWS_WITH(write_whole_file("/proc/fig.pdf", "x", false),
                       Contains("/proc/fig.pdf: no file can be created in /proc (") && Contains("another folder"));
     fs::create_directory(folder / "folder.pdf");
-    CHECK_THROWS_AS(write_whole_file(folder / "folder.pdf", "x", true), OutputFailed);
-    CHECK_THROWS_AS(refuse_existing(folder / "folder.pdf"), OutputExists);
+    CHECK_THROWS_AS(write_whole_file(folder / "folder.pdf", "x", true), FileNotWritten);
+    CHECK_THROWS_AS(refuse_existing(folder / "folder.pdf"), FileExists);
     CHECK(n_files(folder.path()) == 1);
 }
 
