@@ -288,7 +288,7 @@ CAUSES = [
     (r"CMake Error.*\n.*\n?.*Could NOT find (\S+)", "CMake does not find {0}; install it, under Debian by scripts/setup"),
     (r"package configuration file provided by\s+\"(\w+)\"", "CMake does not find {0}; install it, under Debian by scripts/setup"),
     (r"required packages were not found:\s+- (\S+)", "CMake does not find {0}; install it, under Debian by scripts/setup"),
-    (r"^(?:In file included from )?([^\s:]+):\d+:\d+: (?:fatal )?error:", "{0} does not compile; correct the error above"),
+    (r"^(?:In file included from )?([^:\n]+):\d+:\d+: (?:fatal )?error:", "{0} does not compile; correct the error above"),
     (r"undefined reference to|ld: error|mold: (?:fatal|error)", "the linker failed; correct the error above"),
 ]
 

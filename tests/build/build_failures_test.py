@@ -1,4 +1,5 @@
-"""scripts/build_progress.py ends failures with one line of cause and remedy, and continues afterwards. Builds a toy project."""
+"""scripts/build_progress.py ends failures with one line of cause and remedy, and continues afterwards. Builds a toy project in
+a folder whose name contains a space."""
 
 import fcntl
 import json
@@ -40,7 +41,7 @@ file(WRITE ${CMAKE_BINARY_DIR}/fetched.txt "")
 
 class Failures(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="kvscope-build-")
+        folder = tempfile.TemporaryDirectory(prefix="kvscope build-")
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         self.build_folder = self.root / "build" / "release"
@@ -117,6 +118,12 @@ class Failures(unittest.TestCase):
         self.behave("")
         self.succeeds()
         self.assertEqual(self.compiled(), ["two"], "the finished object is kept")
+
+    def test_unknown_preset(self):
+        done = subprocess.run([SOURCE / "scripts" / "build", "relase"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "kvscope: unknown preset 'relase'; cmake --list-presets prints the presets\n")
+        self.assertFalse((SOURCE / "build" / "relase").exists())
 
     def test_no_memory(self):
         self.behave("echo 'c++: fatal error: Killed signal terminated program cc1plus'; exit 1")
@@ -203,9 +210,9 @@ class Failures(unittest.TestCase):
         libtorch = self.root / "cache" / "libtorch"
         (self.root / "extra.cmake").write_text(f"""
             file(WRITE ${{CMAKE_BINARY_DIR}}/fetch-later.log "kvscope: fetching torch 2.11.0: 43 % of 530.6 MB, 3 s left\n")
-            add_custom_command(OUTPUT downloaded COMMAND sh -c "sleep 2; mkdir -p {libtorch}; touch downloaded" VERBATIM)
+            add_custom_command(OUTPUT downloaded COMMAND sh -c "sleep 2; mkdir -p '{libtorch}'; touch downloaded" VERBATIM)
             add_custom_command(OUTPUT uses.o DEPENDS downloaded
-                COMMAND sh -c "touch uses.o" -isystem {libtorch}/torch/include -o uses.o -c ${{CMAKE_SOURCE_DIR}}/one.cpp
+                COMMAND sh -c "touch uses.o" -isystem "{libtorch}/torch/include" -o uses.o -c ${{CMAKE_SOURCE_DIR}}/one.cpp
                 VERBATIM)
             add_custom_target(uses ALL DEPENDS uses.o)
             """)
