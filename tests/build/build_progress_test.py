@@ -1,12 +1,16 @@
 """The time left that scripts/build shows is right during replays of a recorded cold build (cold_build.txt)."""
 
+import contextlib
 import heapq
 import importlib.util
+import io
 import os
 import pathlib
 import random
+import re
 import statistics
 import unittest
+import unittest.mock
 
 SOURCE = pathlib.Path(os.environ["KVSCOPE_SOURCE"])
 spec = importlib.util.spec_from_file_location("build_progress", SOURCE / "scripts" / "build_progress.py")
@@ -129,6 +133,24 @@ class TimeLeft(unittest.TestCase):
     def test_targets_without_compilation(self):
         """Such as libtorch's files, for which ninja runs only a download."""
         self.assertEqual(progress.Estimate([], 2).left(1), (0, None))
+
+
+class Share(unittest.TestCase):
+    def shown(self, *times):
+        """Returns the shares in a log, for pairs of the elapsed and the remaining seconds."""
+        with unittest.mock.patch.object(progress.time, "monotonic", return_value=0) as clock, \
+                contextlib.redirect_stderr(io.StringIO()) as log:
+            line = progress.Line(0)
+            for now, left in times:
+                clock.return_value = now
+                line.show("compiling", left)
+        return [int(share) for share in re.findall(r"(\d+) %", log.getvalue())]
+
+    def test_does_not_contradict_the_time_left(self):
+        self.assertEqual(self.shown((100, 100), (200, 20), (300, 300), (400, 400)), [50, 91, 50, 50])
+
+    def test_small_errors_do_not_show(self):
+        self.assertEqual(self.shown((100, 100), (120, 130), (140, 130)), [50, 50, 52])
 
 
 if __name__ == "__main__":

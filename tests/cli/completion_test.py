@@ -48,6 +48,10 @@ class Bash(ProgramTest):
                 self.assertGreater(len(declared), 2)
                 self.assertLessEqual(set(declared), set(self.completions(f"kvscope {command} -")))
 
+    def test_no_command(self):
+        for option in (["--completion", "bash"], ["--man"]):
+            self.refuses(2, [option[0]], *option, "policies")
+
     def test_values(self):
         self.assertEqual(self.completions("kvscope export t.h5 --figure "), sorted([*FIGURE_FILES, "all"]))
         self.assertEqual(self.completions("kvscope export t.h5 --figure=reten"), ["retention"])

@@ -1,0 +1,64 @@
+"""The configuration accepts an unset or relative cache folder, a machine without Git, and a /dev/shm that runs no programs."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["KVSCOPE_SOURCE"])
+PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(toy NONE)
+include(${MODULE})
+message(STATUS "found: ${${VARIABLE}}")
+"""
+
+
+class Configuration(unittest.TestCase):
+    def configured(self, module, variable, *options, **environment):
+        """Returns a variable that a module of cmake/ sets in a project without sources, and the project's folder."""
+        folder = tempfile.TemporaryDirectory(prefix="kvscope-configuration-")
+        self.addCleanup(folder.cleanup)
+        root = pathlib.Path(folder.name)
+        (root / "CMakeLists.txt").write_text(PROJECT)
+        done = subprocess.run(["cmake", "-S", root, "-B", root / "build", "-G", "Ninja", "-Wno-dev", f"-DVARIABLE={variable}",
+                               f"-DMODULE={SOURCE / 'cmake' / module}", *options], env={**os.environ, **environment},
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return re.search("^-- found: (.*)$", done.stdout, re.MULTILINE)[1], root
+
+    def test_cache_folder(self):
+        where = [sys.executable, SOURCE / "cmake" / "fetch.py", "--where", "model"]
+        for variables, expected in (({"KVSCOPE_CACHE": "", "XDG_CACHE_HOME": "/x"}, "/x/kvscope"),
+                                    ({"KVSCOPE_CACHE": "", "XDG_CACHE_HOME": "", "HOME": "/h"}, "/h/.cache/kvscope"),
+                                    ({"KVSCOPE_CACHE": "some/where"}, "some/where"),
+                                    ({"KVSCOPE_CACHE": "/x y"}, "/x y")):
+            with self.subTest(**variables):
+                found, root = self.configured("Toolchain.cmake", "KVSCOPE_CACHE", **variables)
+                self.assertEqual(found, str(root / expected), "CMake")
+                printed = subprocess.run(where, env={**os.environ, **variables}, capture_output=True, text=True, check=True)
+                fetched = SOURCE / expected
+                self.assertTrue(pathlib.Path(printed.stdout.strip()).is_relative_to(fetched), printed.stdout)
+
+    def test_no_git(self):
+        found, _ = self.configured("Commit.cmake", "KVSCOPE_COMMIT", "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON")
+        self.assertEqual(found, "unknown")
+
+    def test_files_in_memory_need_a_folder_that_runs_programs(self):
+        """Mounts /dev/shm for the own processes only."""
+        with tempfile.TemporaryDirectory(prefix="kvscope-configuration-") as folder:
+            script = pathlib.Path(folder) / "script.cmake"
+            script.write_text(f'include("{SOURCE}/tests/in_memory.cmake")\nmessage("${{in_memory}}")\n')
+            for options, expected in (("exec", "TMPDIR=/dev/shm"), ("noexec", "")):
+                mounts = f"mount -t tmpfs -o size=5G,{options} tmpfs /dev/shm || exit 77; cmake -P '{script}'"
+                done = subprocess.run(["unshare", "--mount", "sh", "-c", mounts], capture_output=True, text=True)
+                if "unshare failed" in done.stderr or done.returncode == 77:
+                    self.skipTest("mounting needs root")
+                self.assertEqual((done.returncode, done.stderr.strip()), (0, expected))
+
+
+if __name__ == "__main__":
+    unittest.main()
