@@ -1,8 +1,10 @@
-"""The configuration accepts an unset or relative cache folder, a machine without Git, and a /dev/shm that runs no programs."""
+"""The configuration accepts an unset or relative cache folder, a machine without Git, and a /dev/shm that runs no programs.
+scripts/test lists the suites without a build."""
 
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -58,6 +60,20 @@ class Configuration(unittest.TestCase):
                 if "unshare failed" in done.stderr or done.returncode == 77:
                     self.skipTest("mounting needs root")
                 self.assertEqual((done.returncode, done.stderr.strip()), (0, expected))
+
+
+class Suites(unittest.TestCase):
+    def test_list_needs_no_build(self):
+        with tempfile.TemporaryDirectory(prefix="kvscope-configuration-") as folder:
+            scripts = pathlib.Path(folder) / "scripts"
+            scripts.mkdir()
+            shutil.copy(SOURCE / "scripts" / "test", scripts)
+            for name, shell in (("build", "exit 1"), ("setup", ""), ("cmake", ""), ("ctest", "echo '  Test  #1: kernels'")):
+                (scripts / name).write_text(f"#!/bin/sh\n{shell}\n")
+                (scripts / name).chmod(0o755)
+            done = subprocess.run([scripts / "test", "--list"], env={**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"},
+                                  capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "kernels\n"), done.stderr)
 
 
 if __name__ == "__main__":
