@@ -34,5 +34,8 @@ endif()
 add_library(kvscope_cuda SHARED ${cuda_sources})
 target_include_directories(kvscope_cuda PRIVATE ${CMAKE_BINARY_DIR}/include/kernels)
 # Allows constexpr functions (kernels/bf16.h) in device code.
-target_compile_options(kvscope_cuda PRIVATE --expt-relaxed-constexpr --Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror)
-set_target_properties(kvscope_cuda PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
+target_compile_options(kvscope_cuda PRIVATE --expt-relaxed-constexpr --Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror
+    -Xptxas=-v)
+set(launcher ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/keep_ptxas_output.py ${CMAKE_CUDA_COMPILER_LAUNCHER})
+set_target_properties(kvscope_cuda PROPERTIES
+    CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden CUDA_COMPILER_LAUNCHER "${launcher}")

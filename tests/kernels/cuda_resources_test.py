@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
 """Checks the compiled kernels of kernels/cuda/*.cu on each architecture: no spilled registers, no local memory, and no more
 shared memory per block than the default limit. Kernels that need more use Call::opted_in, which checks the limit of all cards
-at compile time. Needs nvcc, but no card."""
+at compile time. Needs nvcc, but no card. The build keeps the output of ptxas next to the objects."""
 
 import os
 import pathlib
 import re
-import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-INCLUDES = pathlib.Path("include/kernels").resolve()  # tests run in the build folder
-NVCC = os.environ.get("KVSCOPE_NVCC") or shutil.which("nvcc")
-LAUNCHER = list(filter(None, os.environ.get("KVSCOPE_COMPILER_LAUNCHER", "").split("|")))  # ccache also keeps ptxas output
+OBJECTS = pathlib.Path("kernels/CMakeFiles/kvscope_cuda.dir/cuda").resolve()  # tests run in the build folder
+NVCC = os.environ.get("KVSCOPE_NVCC")  # empty if the build compiles no kernels
 ARCHITECTURES = (80, 86, 89, 90)
 NEWER = (100,)  # only if the toolkit supports them
 MOST_SHARED = 48 << 10  # default limit in bytes per block
@@ -25,10 +24,10 @@ KERNEL = re.compile(r"Compiling entry function '(?P<name>\w+)' for 'sm_(?P<archi
                     r".*?Used (?P<registers>\d+) registers(?P<more>[^\n]*)", re.S)
 
 
-def kernels_in(log):
-    """Parses the resources of each kernel and architecture from the output of ptxas."""
+def kernels_in(compiled):
+    """Returns the resources of each kernel and architecture of an object file."""
     found = []
-    for match in KERNEL.finditer(log):
+    for match in KERNEL.finditer(compiled.with_name(f"{compiled.name}.ptxas").read_text()):
         shared = re.search(r"(\d+) bytes smem", match["more"])
         found.append({"name": match["name"], "architecture": int(match["architecture"]), "registers": int(match["registers"]),
                       "stack": int(match["stack"]), "spilled": int(match["stores"]) + int(match["loads"]),
@@ -49,27 +48,19 @@ def problems_of(kernels):
     return told
 
 
-@unittest.skipUnless(NVCC, "nvcc is not installed")
+@unittest.skipUnless(NVCC, "the build compiles no CUDA kernels")
 class Resources(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         known = subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, text=True, check=True).stdout.split()
         cls.architectures = [*ARCHITECTURES, *(each for each in NEWER if f"compute_{each}" in known)]
 
-    def compiled(self, source):
-        with tempfile.TemporaryDirectory(prefix="kvscope-test-") as folder:
-            code = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in self.architectures]
-            done = subprocess.run([*LAUNCHER, NVCC, "-std=c++20", "--expt-relaxed-constexpr", f"-I{INCLUDES}", "-Xptxas=-v",
-                                    *code, "-c", source, "-o", f"{folder}/code.o"], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return kernels_in(done.stdout + done.stderr)
-
     def test_each_kernel_is_compiled_for_each_architecture_without_spilling(self):
         sources = sorted((SOURCE / "kernels" / "cuda").glob("*.cu"))
         self.assertTrue(sources)
         for source in sources:
             with self.subTest(source.name):
-                kernels = self.compiled(source)
+                kernels = kernels_in(OBJECTS / f"{source.name}.o")
                 n_declared = source.read_text().count("__global__ ")
                 for architecture in self.architectures:
                     n = len([each for each in kernels if each["architecture"] == architecture])
@@ -106,7 +97,10 @@ class Resources(unittest.TestCase):
                               "    __syncthreads();\n"
                               "    out[threadIdx.x] = tile[out[0] > 0 ? 12287 - threadIdx.x : 0];\n"
                               "}\n")
-            told = problems_of(self.compiled(source))
+            compiled = source.with_suffix(".o")
+            subprocess.run([sys.executable, SOURCE / "cmake" / "keep_ptxas_output.py", NVCC, "-Xptxas=-v", "-c", source,
+                            "-o", compiled], check=True)
+            told = problems_of(kernels_in(compiled))
         self.assertTrue(any("wasteful" in line and "local memory" in line for line in told), told)
         self.assertFalse(any("greedy" in line for line in told), told)  # exactly 48 KiB
 
