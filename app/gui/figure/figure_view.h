@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_plot.h"
@@ -20,7 +21,7 @@ class FigureView : public View {
  protected:
     struct Words {
         const char* kind;     ///< ViewKind::name
-        const char* empty;    ///< text without a trace
+        std::string empty;    ///< text without a trace
         const char* waiting;  ///< text while a job makes the figure
         const char* remedy;   ///< advice after the reason why there is no figure; may be empty
     };

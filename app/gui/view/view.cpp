@@ -59,6 +59,14 @@ std::string why_no_prompt(const Document& document) {
     return "This trace contains task scores but no prompt. See the view Task scores.";
 }
 
+std::string open_trace_or_demo() {
+#ifdef KVSCOPE_WITH_ENGINE
+    return "Open a trace (Ctrl+O) or run the demo";
+#else
+    return "Open a trace (Ctrl+O)";
+#endif
+}
+
 void draw_nothing(const Context& context, const std::string& why) {
     const EngineStatus status = context.engine ? context.engine->status() : EngineStatus{};
     const bool is_first_run = status.busy() && context.session.documents().empty();

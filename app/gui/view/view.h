@@ -130,6 +130,9 @@ struct ViewKind {
 /// Draws "Nothing to show: …" in the center of the remaining space.
 void draw_nothing(const Context& context, const std::string& why);
 
+/// Returns the beginning of a sentence that says how to fill a view: "Open a trace (Ctrl+O) or run the demo".
+[[nodiscard]] std::string open_trace_or_demo();
+
 /// Returns why a trace shows no prompt, as a sentence: the prompt is not written yet, or the trace has none.
 [[nodiscard]] std::string why_no_prompt(const Document& document);
 void draw_error(const Context& context, const std::string& what);

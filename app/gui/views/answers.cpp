@@ -35,7 +35,7 @@ class AnswersView : public View {
         Session& session = context.session;
         const Document* focus = session.focus();
         if (!focus) {
-            draw_nothing(context, "Open a trace or run the demo to read the answers of its runs.");
+            draw_nothing(context, open_trace_or_demo() + " to read the answers of its runs.");
             return;
         }
         if (focus->prompt >= focus->reader()->n_prompts()) {

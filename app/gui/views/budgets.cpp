@@ -10,7 +10,7 @@ namespace {
 class BudgetsView : public HeadMapsView {
  public:
     BudgetsView()
-        : HeadMapsView({"budgets", "Open a trace or run the demo to see what each head keeps.",
+        : HeadMapsView({"budgets", open_trace_or_demo() + " to see what each head keeps.",
                         "counting what each head keeps …", ""},
                        "budgets", "how many entries a head keeps") {}
 

@@ -48,7 +48,7 @@ class CostView : public View {
         Session& session = context.session;
         shown_.rows.clear();
         if (session.documents().empty()) {
-            draw_nothing(context, "Open a trace or run the demo to compare the costs of runs.");
+            draw_nothing(context, open_trace_or_demo() + " to compare the costs of runs.");
             return;
         }
         std::vector<std::shared_ptr<const Table>> tables;  // owners of the rows' data

@@ -14,7 +14,7 @@ namespace {
 class CoverageView : public FigureView {
  public:
     CoverageView()
-        : FigureView({"coverage", "Open a trace or run the demo to see how much of the prompt the runs keep.",
+        : FigureView({"coverage", open_trace_or_demo() + " to see how much of the prompt the runs keep.",
                       "counting kept tokens …", ""},
                      Kind::curves) {}
 

@@ -33,7 +33,7 @@ class DifferenceView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         if (session.documents().empty()) {
-            draw_nothing(context, "Open a trace or run the demo, then choose two runs to compare.");
+            draw_nothing(context, open_trace_or_demo() + ", then choose two runs to compare.");
             return;
         }
         std::tie(a_, b_) = session.compared();

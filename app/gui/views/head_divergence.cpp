@@ -46,7 +46,7 @@ class HeadDivergenceView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         if (!session.focus() || !session.focus()->reader()->has_model()) {
-            draw_nothing(context, "Open a trace or run the demo to see how the attention of heads differs.");
+            draw_nothing(context, open_trace_or_demo() + " to see how the attention of heads differs.");
             return;
         }
         if (draw_traces_choice("head_divergence", session, traces_)) ImGui::SameLine();

@@ -128,7 +128,7 @@ class InspectorView : public View {
         const Document* focus = context.session.focus();
         if (!focus)
             return draw_nothing(context,
-                                "Open a trace or run the demo, then click a token to see why it was kept or dropped.");
+                                open_trace_or_demo() + ", then click a token to see why it was kept or dropped.");
         TokenNotes::draw_list(context, *focus);
         if (focus->prompt >= focus->reader()->n_prompts())
             draw_nothing(context, why_no_prompt(*focus));

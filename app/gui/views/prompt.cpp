@@ -38,7 +38,7 @@ class PromptView : public View {
         Session& session = context.session;
         const Document* focus = session.focus();
         if (!focus) {
-            draw_nothing(context, "Open a trace or run the demo to read its prompt.");
+            draw_nothing(context, open_trace_or_demo() + " to read its prompt.");
             return;
         }
         if (focus->prompt >= focus->reader()->n_prompts()) {

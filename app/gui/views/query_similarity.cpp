@@ -28,7 +28,7 @@ class QuerySimilarityView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         if (!session.focus() || !session.focus()->reader()->has_model()) {
-            draw_nothing(context, "Open a trace or run the demo to see how similar the last queries are.");
+            draw_nothing(context, open_trace_or_demo() + " to see how similar the last queries are.");
             return;
         }
         draw_traces_choice("query_similarity", session, traces_);

@@ -30,7 +30,7 @@ class RankingsView : public View {
         Session& session = context.session;
         shown_ = nullptr;
         if (session.documents().empty()) {
-            draw_nothing(context, "Open a trace or run the demo to rank its sentences, heads, layers and answers.");
+            draw_nothing(context, open_trace_or_demo() + " to rank its sentences, heads, layers and answers.");
             return;
         }
         const RankingDefinition& definition = chosen();

@@ -32,7 +32,7 @@ class ReportView : public View {
         const Document* focus = session.focus();
         const bool has_prompt = focus && focus->prompt < focus->reader()->n_prompts();
         if (!has_prompt && (!focus || focus->reader()->result_tasks().empty())) {
-            draw_nothing(context, "Open a trace or run the demo to make figures.");
+            draw_nothing(context, open_trace_or_demo() + " to make figures.");
             return;
         }
         const float em = ImGui::GetFontSize();

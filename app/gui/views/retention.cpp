@@ -69,8 +69,7 @@ class RetentionView : public View {
         auto runs = session.visible_runs();
         if (runs.empty()) runs = session.visible_runs(true);
         if (runs.empty()) {
-            draw_nothing(context, session.documents().empty()
-                                      ? "Open a trace or run the demo to see which tokens survive."
+            draw_nothing(context, session.documents().empty() ? open_trace_or_demo() + " to see which tokens survive."
                                   : session.focus() && session.focus()->reader()->n_prompts() == 0
                                       ? why_no_prompt(*session.focus())
                                       : "No run is visible. Select a run in Runs, or press 0 to show all.");

@@ -27,7 +27,7 @@ class RunsView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         if (session.documents().empty()) {
-            draw_nothing(context, "No trace is open. Press Ctrl+O or drop a file here.");
+            draw_nothing(context, open_trace_or_demo() + " to list its runs.");
             return;
         }
         const auto all = session.all_runs();

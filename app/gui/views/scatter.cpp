@@ -38,9 +38,9 @@ std::vector<Column> numeric_columns(const trace::Reader& reader, int prompt) {
 class ScatterView : public FigureView {
  public:
     ScatterView()
-        : FigureView({"scatter", "Open a trace or run the demo to plot its runs against each other.",
-                      "computing the costs …", ""},
-                     Kind::curves, AutomaticComparison::traces) {}
+        : FigureView(
+              {"scatter", open_trace_or_demo() + " to plot its runs against each other.", "computing the costs …", ""},
+              Kind::curves, AutomaticComparison::traces) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
         FigureRequest request = request_for(session, "cost", true);

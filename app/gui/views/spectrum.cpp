@@ -22,8 +22,7 @@ class SpectrumView : public FigureView {
  public:
     SpectrumView()
         : FigureView(
-              {"spectrum", "Open a trace or run the demo to see the spectra of the projections.",
-               "reading the spectra …",
+              {"spectrum", open_trace_or_demo() + " to see the spectra of the projections.", "reading the spectra …",
                "Spectra are computed from the model with the button above or with kvscope run --analyze. kvscope run "
                "--alignment records the alignment; every kvscope run without --no-record records the other measures."},
               Kind::maps_of_prompts) {}

@@ -68,7 +68,7 @@ class TraceView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         if (session.documents().empty()) {
-            draw_nothing(context, "No trace is open. Press Ctrl+O or drop a file here.");
+            draw_nothing(context, open_trace_or_demo() + " to see what its file contains.");
             return;
         }
         const Document* document = session.document(document_);

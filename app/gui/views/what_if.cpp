@@ -33,8 +33,9 @@ class WhatIfView : public View {
         Session& session = context.session;
         what_if_.update(session, context.engine);
         if (!what_if_.has_source()) {
-            draw_nothing(context, session.documents().empty() ? "Open a trace and select a run to change its budget."
-                                                              : what_if_.refusal());
+            draw_nothing(context, session.documents().empty()
+                                      ? open_trace_or_demo() + ", then select a run to change its budget."
+                                      : what_if_.refusal());
             return;
         }
         draw_source(context);
