@@ -41,6 +41,8 @@ class Failures(ProgramTest):
                 self.assertIn("streaming-llm:sinks=250", done.stdout)
                 self.assertRegex(done.stdout, r"failed in 1 of 2 samples \(niah-300-0\.5-0\)")
                 self.assertRegex(done.stderr, r"streaming-llm:sinks=250 @ 240 failed")
+                if not again:
+                    self.assertRegex(done.stderr, r"2/2 niah-300-0\.5-0: full \w+, 0 of 1 other runs correct")
         self.assertFalse(self.path("longer.h5.part").exists())
 
 

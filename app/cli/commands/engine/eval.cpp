@@ -189,7 +189,8 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
         model, arguments.tasks, samples, plans, job.experiment, writer, progress,
         [&](size_t i, std::span<const trace::ResultRow> rows, double seconds) {
             failures.tell(samples[i].id, rows);
-            const auto right = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.score > 0.5; });
+            const auto right =
+                std::count_if(rows.begin() + 1, rows.end(), [](const auto& row) { return row.score > 0.5; });
             tokens_done += static_cast<double>(samples[i].prompt.ids.size());
             seconds_done += seconds;
             double tokens_left = 0;
@@ -198,9 +199,9 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
             const std::string left = tokens_left > 0 ? fmt::format("; about {} remaining",
                                                                    clock_text(seconds_done / tokens_done * tokens_left))
                                                      : "";
-            progress.message(fmt::format("{}/{} {}: full {}, {} of {} runs correct, {:.1f} s{}", i + 1, samples.size(),
-                                         samples[i].id, rows[0].score > 0.5 ? "correct" : "wrong", right, rows.size(),
-                                         seconds, left));
+            progress.message(fmt::format("{}/{} {}: full {}, {} of {} other runs correct, {:.1f} s{}", i + 1,
+                                         samples.size(), samples[i].id, rows[0].score > 0.5 ? "correct" : "wrong",
+                                         right, rows.size() - 1, seconds, left));
         });
     writer.finish();
 }
