@@ -129,7 +129,7 @@ class Widths(ProgramTest):
             while b"written" not in said:
                 said += os.read(ours, 65536)
         os.close(ours)
-        self.assertRegex(said.decode(), r"prefill: \d+/\d+ layers \[")
+        self.assertRegex(said.decode(), r"prefill: (\d+)/\1 layers \[", "the last line shows the end")
 
     @staticmethod
     def widest(text):

@@ -102,7 +102,8 @@ void TerminalProgress::advance(int64_t done) {
     if (quiet_) return;
     const auto now = std::chrono::steady_clock::now();
     const double since_shown = std::chrono::duration<double>(now - shown_).count();
-    if (since_shown < (terminal_ ? 0.1 : 5.0)) return;
+    const bool shows_end = terminal_ && done == steps_;  // the next work may report no progress
+    if (!shows_end && since_shown < (terminal_ ? 0.1 : 5.0)) return;
     shown_ = now;
     const double elapsed = std::chrono::duration<double>(now - start_).count();
     const double left = done > 0 ? elapsed / static_cast<double>(done) * static_cast<double>(steps_ - done) : 0;
