@@ -38,7 +38,7 @@ h5::Handle open_checked(const fs::path& path) {
     if (status.type() == fs::file_type::none || status.type() == fs::file_type::unknown) {
         throw ReadFailed(fmt::format("cannot read {}: {}", path.string(), error.message()));
     }
-    if (!fs::exists(status)) throw NotATrace(fmt::format("{}: there is no such file", path.string()));
+    if (!fs::exists(status)) throw NotATrace(fmt::format("{} does not exist", path.string()));
     if (!fs::is_regular_file(status)) throw NotATrace(fmt::format("{}: expected a trace file", path.string()));
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) throw ReadFailed(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));

@@ -78,7 +78,8 @@ std::string read_text(const fs::path& path) {
     // Without O_NONBLOCK, opening a pipe without a writer would block forever.
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
-        throw std::runtime_error(path.string() + " cannot be read: check that it exists and that you may read it");
+        throw std::runtime_error(path.string() +
+                                 (errno == ENOENT ? " does not exist" : " cannot be read: check that you may read it"));
     std::string text;
     try {
         text = read_all(descriptor, path.string());

@@ -149,7 +149,7 @@ std::optional<ChatTemplateSource> find_in_gguf(const fs::path& file) {
 std::optional<ChatTemplateSource> find_chat_template(const fs::path& model) {
     std::error_code error;
     const fs::file_status status = fs::status(model, error);
-    if (!fs::exists(status)) throw CheckpointError(model, "does not exist");
+    if (!fs::exists(status)) throw CheckpointError(model.string() + " does not exist");
     if (fs::is_directory(status)) return find_in_directory(model);
     const bool in_directory = model.extension() == ".safetensors" || model.filename() == "tokenizer.json";
     return in_directory ? find_in_directory(model.parent_path()) : find_in_gguf(model);

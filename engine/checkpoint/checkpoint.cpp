@@ -64,7 +64,7 @@ std::unique_ptr<Checkpoint> open_checkpoint(const fs::path& path) {
     refuse_dangling_link(path);
     const fs::file_status status = fs::status(path, error);
     if (status.type() == fs::file_type::not_found) {
-        throw CheckpointError(path, "does not exist; expected a GGUF file or a Hugging Face directory");
+        throw CheckpointError(path.string() + " does not exist; expected a GGUF file or a Hugging Face directory");
     }
     if (fs::is_directory(status)) {
         refuse_dangling_links(path);

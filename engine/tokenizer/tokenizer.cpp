@@ -62,7 +62,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model) {
     namespace fs = std::filesystem;
     std::error_code error;
     const fs::file_status status = fs::status(model, error);
-    if (!fs::exists(status)) throw CheckpointError(model, "does not exist");
+    if (!fs::exists(status)) throw CheckpointError(model.string() + " does not exist");
 
     fs::path directory = model;
     if (!fs::is_directory(status)) {

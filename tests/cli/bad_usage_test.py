@@ -32,6 +32,13 @@ class Refusals(ProgramTest):
         self.refuses(1, ["nowhere/t.h5", "there is no folder nowhere"], "eval", "-m", HF_MODEL, "--policy",
                      "snapkv:window=8", "--budget", 24, "--lengths", 200, "--samples", 1, "-o", "nowhere/t.h5")
 
+    def test_files_that_do_not_exist(self):
+        for name, command in (("t.h5", ["inspect", "t.h5"]), ("t.h5", ["export", "t.h5", "--figure", "all", "-o", "a.pdf"]),
+                              ("t.gguf", ["inspect", "t.gguf"]), ("t.txt", ["run", "-m", HF_MODEL, "-f", "t.txt", "-o", "a.h5"]),
+                              ("t.h5", ["run", "-m", HF_MODEL, "--prompt-from", "t.h5", "-o", "a.h5"]),
+                              ("t.gguf", ["run", "-m", "t.gguf", "-p", TEXT, "-o", "a.h5"])):
+            self.refuses(1, [f"kvscope: {name} does not exist"], *command)
+
     # ---- instructions
 
     def test_instructions_that_the_processor_lacks_or_nobody_knows(self):
