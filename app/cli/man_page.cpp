@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/cli/command.h"
+#include "app/cli/help_format.h"
 #include "app/program/version.h"
 
 namespace kvscope::cli {
@@ -51,7 +52,7 @@ std::string section(const std::string& title, const Entries& entries) {
 }
 
 std::string options_of(CLI::App& app) {
-    const CLI::Formatter formatter;
+    const HelpFormat formatter;
     std::string text;
     for (CLI::Option* option : app.get_options()) {
         std::vector<std::string> names;

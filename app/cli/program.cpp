@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "app/cli/arguments.h"
 #include "app/cli/command.h"
 #include "app/cli/completion.h"
+#include "app/cli/help_format.h"
 #include "app/cli/man_page.h"
 #include "app/cli/option_validators.h"
 #include "app/cli/stop_signal.h"
@@ -80,6 +82,7 @@ int run_program(int argc, char** argv) {
     completion->transform(OneOf(shells_with_completion()))->type_name("SHELL");
     auto* manual = app.add_flag("--man", is_manual, "Print the manual page, as in `kvscope --man | man -l -`");
     app.require_subcommand(0, 1);
+    app.formatter(std::make_shared<HelpFormat>());
     app.get_formatter()->column_width(34);
 
     int result = 0;

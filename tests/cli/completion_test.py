@@ -148,6 +148,12 @@ class ManualPage(ProgramTest):
         self.assertIn("\\fB\\-\\-figure\\fR", page)
         self.assertNotIn("kvscope demo\n", page.split(".SH FILES")[0])
 
+    def test_no_names_of_the_parser(self):
+        commands = re.findall(r"^  ([a-z-]+) {2,}\S", help_of().split("Subcommands:")[1], re.MULTILINE)
+        for page in (self.made("--man").stdout, help_of(), *map(help_of, commands)):
+            self.assertNotIn("{false}", page)
+            self.assertNotRegex(page, r"[A-Z]{3,}:[A-Z{]")
+
     @unittest.skipUnless(shutil.which("mandoc") or shutil.which("groff"), "neither mandoc nor groff is installed")
     def test_formatters_print_no_warning(self):
         self.path("kvscope.1").write_text(self.made("--man").stdout)
