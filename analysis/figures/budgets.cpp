@@ -8,7 +8,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/tables/table_format.h"
 
-namespace kvscope::analysis::budgets_file {
+namespace kvscope::analysis {
 namespace {
 
 std::vector<HeadMap> read_maps(const trace::Reader& reader, const FigureOptions& options) {
@@ -57,12 +57,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::budgets_file
-
-namespace kvscope::analysis {
 
 FigureDefinition budgets_figure() {
-    using namespace budgets_file;
     FigureDefinition definition{
         "budgets",
         "Budgets",

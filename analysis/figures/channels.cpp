@@ -9,7 +9,7 @@
 #include "analysis/run_style.h"
 #include "analysis/subject_columns.h"
 
-namespace kvscope::analysis::channels_file {
+namespace kvscope::analysis {
 namespace {
 
 namespace schema = trace::schema::run;
@@ -165,12 +165,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::channels_file
-
-namespace kvscope::analysis {
 
 FigureDefinition channels_figure() {
-    using namespace channels_file;
     FigureDefinition definition{
         "channels",
         "Key channels",

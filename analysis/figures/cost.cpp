@@ -12,7 +12,7 @@
 #include "analysis/shown_runs.h"
 #include "analysis/subject_columns.h"
 
-namespace kvscope::analysis::cost_file {
+namespace kvscope::analysis {
 namespace {
 
 constexpr double most_linear_decades = 2;    ///< Axes over more decades are logarithmic.
@@ -338,12 +338,8 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::cost_file
-
-namespace kvscope::analysis {
 
 FigureDefinition cost_figure() {
-    using namespace cost_file;
     FigureDefinition definition{
         "cost",
         "Cost",

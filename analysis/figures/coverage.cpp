@@ -9,7 +9,7 @@
 #include "analysis/share_figure.h"
 #include "analysis/subject_columns.h"
 
-namespace kvscope::analysis::coverage_file {
+namespace kvscope::analysis {
 namespace {
 
 struct Run {
@@ -106,12 +106,8 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::coverage_file
-
-namespace kvscope::analysis {
 
 FigureDefinition coverage_figure() {
-    using namespace coverage_file;
     return {"coverage",
             "Coverage",
             "Share of prompt tokens that at least one head keeps, by layer and in the whole model, one line per run",

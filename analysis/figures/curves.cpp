@@ -13,7 +13,7 @@
 #include "analysis/what_if/curve_figure.h"
 #include "analysis/what_if/curve_runs.h"
 
-namespace kvscope::analysis::curves_file {
+namespace kvscope::analysis {
 namespace {
 
 constexpr double usual_threshold = 90;  // in per cent
@@ -221,12 +221,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::curves_file
-
-namespace kvscope::analysis {
 
 FigureDefinition curves_figure() {
-    using namespace curves_file;
     FigureDefinition definition{
         "curves",
         "Curves over budgets",

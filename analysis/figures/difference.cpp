@@ -13,7 +13,7 @@
 #include "analysis/short_label.h"
 #include "analysis/subject_columns.h"
 
-namespace kvscope::analysis::difference_file {
+namespace kvscope::analysis {
 namespace {
 
 enum class Source { heads, classes };
@@ -220,12 +220,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::difference_file
-
-namespace kvscope::analysis {
 
 FigureDefinition difference_figure() {
-    using namespace difference_file;
     FigureDefinition definition{
         "difference",
         "Difference",

@@ -10,7 +10,7 @@
 #include "analysis/run_choice.h"
 #include "analysis/subject_columns.h"
 
-namespace kvscope::analysis::head_statistics_file {
+namespace kvscope::analysis {
 namespace {
 
 constexpr double head_mm = 3.2;
@@ -111,12 +111,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::head_statistics_file
-
-namespace kvscope::analysis {
 
 FigureDefinition head_statistics_figure() {
-    using namespace head_statistics_file;
     return {"head-statistics",
             "Head statistics",
             "Standard deviation and entropy of each KV head's window attention, which measure how focused the head is",

@@ -13,7 +13,7 @@
 #include "analysis/run_style.h"
 #include "analysis/subject_columns.h"
 
-namespace kvscope::analysis::jsd_file {
+namespace kvscope::analysis {
 namespace {
 
 using trace::Place;
@@ -273,12 +273,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::jsd_file
-
-namespace kvscope::analysis {
 
 FigureDefinition jsd_figure() {
-    using namespace jsd_file;
     FigureDefinition definition{
         "jsd",
         "Head divergence",

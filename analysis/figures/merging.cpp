@@ -11,7 +11,7 @@
 #include "analysis/subject_columns.h"
 #include "analysis/tables/table_format.h"
 
-namespace kvscope::analysis::merging_file {
+namespace kvscope::analysis {
 namespace {
 
 constexpr double layer_mm = 0.7;
@@ -130,12 +130,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::merging_file
-
-namespace kvscope::analysis {
 
 FigureDefinition merging_figure() {
-    using namespace merging_file;
     FigureDefinition definition{
         "merging",
         "Merged entries",

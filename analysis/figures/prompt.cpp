@@ -14,7 +14,7 @@
 #include "analysis/tables/table_format.h"
 #include "analysis/tables/token_text.h"
 
-namespace kvscope::analysis::prompt_file {
+namespace kvscope::analysis {
 namespace {
 
 constexpr double character_mm = 1.49;  // width of a character in the figures' monospaced font
@@ -305,12 +305,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::prompt_file
-
-namespace kvscope::analysis {
 
 FigureDefinition prompt_figure() {
-    using namespace prompt_file;
     FigureDefinition definition{
         "prompt",
         "Prompt",

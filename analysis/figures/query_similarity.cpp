@@ -15,7 +15,7 @@
 #include "analysis/subject_columns.h"
 #include "kernels/cosine.h"
 
-namespace kvscope::analysis::query_similarity_file {
+namespace kvscope::analysis {
 namespace {
 
 using trace::Place;
@@ -265,12 +265,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::query_similarity_file
-
-namespace kvscope::analysis {
 
 FigureDefinition query_similarity_figure() {
-    using namespace query_similarity_file;
     return {
         "query-similarity",
         "Query similarity",

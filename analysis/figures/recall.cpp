@@ -12,7 +12,7 @@
 #include "analysis/share_figure.h"
 #include "analysis/subject_columns.h"
 
-namespace kvscope::analysis::recall_file {
+namespace kvscope::analysis {
 namespace {
 
 struct Run {
@@ -168,12 +168,8 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::recall_file
-
-namespace kvscope::analysis {
 
 FigureDefinition recall_figure() {
-    using namespace recall_file;
     return {"recall",
             "Recall",
             "Kept share of the tokens to which the full run's answer attends most, by layer and in the whole model, "

@@ -9,7 +9,7 @@
 #include "analysis/run_style.h"
 #include "analysis/tables/table_format.h"
 
-namespace kvscope::analysis::reconstruction_file {
+namespace kvscope::analysis {
 namespace {
 
 namespace schema = trace::schema::run;
@@ -112,12 +112,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::reconstruction_file
-
-namespace kvscope::analysis {
 
 FigureDefinition reconstruction_figure() {
-    using namespace reconstruction_file;
     FigureDefinition definition{
         "reconstruction",
         "Reconstruction error",

@@ -13,7 +13,7 @@
 #include "analysis/subject_columns.h"
 #include "analysis/tables/table_format.h"
 
-namespace kvscope::analysis::retention_file {
+namespace kvscope::analysis {
 namespace {
 
 constexpr size_t runs_in_one_column = 8;  // more runs need two columns to fit on a page
@@ -193,12 +193,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::retention_file
-
-namespace kvscope::analysis {
 
 FigureDefinition retention_figure() {
-    using namespace retention_file;
     FigureDefinition definition{
         "retention",
         "Retention",

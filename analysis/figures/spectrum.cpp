@@ -15,7 +15,7 @@
 #include "trace/record_fields.h"
 #include "trace/spectra_cache.h"
 
-namespace kvscope::analysis::spectrum_file {
+namespace kvscope::analysis {
 namespace {
 
 using trace::Place;
@@ -459,12 +459,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::spectrum_file
-
-namespace kvscope::analysis {
 
 FigureDefinition spectrum_figure() {
-    using namespace spectrum_file;
     FigureDefinition definition{
         "spectrum",
         "Spectrum",

@@ -15,7 +15,7 @@
 #include "analysis/step_divergence.h"
 #include "analysis/subject_columns.h"
 
-namespace kvscope::analysis::step_kl_file {
+namespace kvscope::analysis {
 namespace {
 
 constexpr double least_divergence_nats = 1e-6;  // nats; smaller divergences are rounding errors
@@ -338,12 +338,8 @@ Table difference_numbers(std::span<const TracePart, 2> sides) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::step_kl_file
-
-namespace kvscope::analysis {
 
 FigureDefinition step_kl_figure() {
-    using namespace step_kl_file;
     FigureDefinition definition{
         "step-kl",
         "KL per step",

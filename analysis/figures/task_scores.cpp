@@ -18,7 +18,7 @@
 #include "analysis/tables/table_format.h"
 #include "policies/interface/registry.h"
 
-namespace kvscope::analysis::task_scores_file {
+namespace kvscope::analysis {
 namespace {
 
 constexpr double row_mm = 4.5;
@@ -474,12 +474,8 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::task_scores_file
-
-namespace kvscope::analysis {
 
 FigureDefinition task_scores_figure() {
-    using namespace task_scores_file;
     FigureDefinition definition{
         "task-scores",
         "Task scores",

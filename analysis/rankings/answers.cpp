@@ -7,7 +7,7 @@
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 
-namespace kvscope::analysis::answers_file {
+namespace kvscope::analysis {
 namespace {
 
 using trace::Place;
@@ -102,12 +102,8 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::answers_file
-
-namespace kvscope::analysis {
 
 RankingDefinition answers_ranking() {
-    using namespace answers_file;
     return {"answers",
             "Answers that differ from full",
             "Runs ranked by the first token of their answer that differs from the full run's answer, with the first "

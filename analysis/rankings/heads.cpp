@@ -3,7 +3,7 @@
 #include "analysis/head_divergence.h"
 #include "analysis/ranking_definition.h"
 
-namespace kvscope::analysis::heads_ranking_file {
+namespace kvscope::analysis {
 namespace {
 
 Ranking make(const trace::Reader& reader, const RankingOptions& options) {
@@ -23,9 +23,6 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::heads_ranking_file
-
-namespace kvscope::analysis {
 
 RankingDefinition heads_ranking() {
     return {
@@ -34,7 +31,7 @@ RankingDefinition heads_ranking() {
         "KV heads ranked by the mean Jensen-Shannon divergence of their attention from the other heads of their layer",
         RankedRuns::none,
         {{"layers", "default: all"}},
-        heads_ranking_file::make};
+        make};
 }
 
 }  // namespace kvscope::analysis

@@ -8,7 +8,7 @@
 #include "analysis/run_style.h"
 #include "analysis/sentences.h"
 
-namespace kvscope::analysis::kl_losses_file {
+namespace kvscope::analysis {
 namespace {
 
 SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector<int>& runs) {
@@ -76,9 +76,6 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::kl_losses_file
-
-namespace kvscope::analysis {
 
 RankingDefinition kl_losses_ranking() {
     return {"kl-losses",
@@ -87,7 +84,7 @@ RankingDefinition kl_losses_ranking() {
             "decode step is weighted by the run's KL",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
-            kl_losses_file::make};
+            make};
 }
 
 }  // namespace kvscope::analysis

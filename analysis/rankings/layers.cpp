@@ -11,7 +11,7 @@
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 
-namespace kvscope::analysis::layers_ranking_file {
+namespace kvscope::analysis {
 namespace {
 
 struct Run {
@@ -79,9 +79,6 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::layers_ranking_file
-
-namespace kvscope::analysis {
 
 RankingDefinition layers_ranking() {
     return {"layers",
@@ -90,7 +87,7 @@ RankingDefinition layers_ranking() {
             "attention lost of each run",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
-            layers_ranking_file::make};
+            make};
 }
 
 }  // namespace kvscope::analysis

@@ -5,7 +5,7 @@
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 
-namespace kvscope::analysis::losses_file {
+namespace kvscope::analysis {
 namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
@@ -69,9 +69,6 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::losses_file
-
-namespace kvscope::analysis {
 
 RankingDefinition losses_ranking() {
     return {"losses",
@@ -79,7 +76,7 @@ RankingDefinition losses_ranking() {
             "KV heads ranked by attention lost: the share of the full run's attention that went to dropped tokens",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
-            losses_file::make};
+            make};
 }
 
 }  // namespace kvscope::analysis

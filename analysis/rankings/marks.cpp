@@ -8,7 +8,7 @@
 #include "analysis/run_style.h"
 #include "analysis/sentences.h"
 
-namespace kvscope::analysis::marks_file {
+namespace kvscope::analysis {
 namespace {
 
 SubjectTable table_of(const trace::Reader& reader, const RankingOptions& options, const std::vector<int>& runs) {
@@ -67,9 +67,6 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::marks_file
-
-namespace kvscope::analysis {
 
 RankingDefinition marks_ranking() {
     return {"marks",
@@ -80,7 +77,7 @@ RankingDefinition marks_ranking() {
             {{"mark", "the text to search for; upper and lower case match each other"},
              {"runs", "labels, policies or numbers of runs; default: all except full"},
              {"layers", "default: all"}},
-            marks_file::make};
+            make};
 }
 
 }  // namespace kvscope::analysis

@@ -10,7 +10,7 @@
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 
-namespace kvscope::analysis::range_file {
+namespace kvscope::analysis {
 namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
@@ -106,9 +106,6 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::range_file
-
-namespace kvscope::analysis {
 
 RankingDefinition range_ranking() {
     return {"range",
@@ -119,7 +116,7 @@ RankingDefinition range_ranking() {
             {{"runs", "labels, policies or numbers of runs; default: all except full"},
              {"layers", "default: all"},
              {"tokens", "first and last token, as in 100-220; default: all"}},
-            range_file::make};
+            make};
 }
 
 }  // namespace kvscope::analysis

@@ -10,7 +10,7 @@
 #include "analysis/ranking_definition.h"
 #include "analysis/run_style.h"
 
-namespace kvscope::analysis::sentences_file {
+namespace kvscope::analysis {
 namespace {
 
 struct OfTokens {
@@ -63,12 +63,8 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::sentences_file
-
-namespace kvscope::analysis {
 
 RankingDefinition sentences_ranking() {
-    using namespace sentences_file;
     return {"sentences",
             "Sentences that A lost and B kept",
             "Sentences of the prompt, ranked by the KL-weighted attention that A loses minus the attention that B "

@@ -5,7 +5,7 @@
 #include "analysis/run_style.h"
 #include "analysis/step_divergence.h"
 
-namespace kvscope::analysis::steps_file {
+namespace kvscope::analysis {
 namespace {
 
 using trace::Place;
@@ -51,9 +51,6 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::steps_file
-
-namespace kvscope::analysis {
 
 RankingDefinition steps_ranking() {
     return {"steps",
@@ -61,7 +58,7 @@ RankingDefinition steps_ranking() {
             "Decode steps ranked by their KL divergence from the full run, with the full run's token",
             RankedRuns::any,
             {{"runs", "labels, policies or numbers of runs; default: all except full"}},
-            steps_file::make};
+            make};
 }
 
 }  // namespace kvscope::analysis

@@ -8,7 +8,7 @@
 #include "analysis/run_style.h"
 #include "analysis/token_texts.h"
 
-namespace kvscope::analysis::tokens_ranking_file {
+namespace kvscope::analysis {
 namespace {
 
 /// Returns the population standard deviation. Summing sorted differences makes equal spreads compare as exactly equal.
@@ -62,9 +62,6 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 }
 
 }  // namespace
-}  // namespace kvscope::analysis::tokens_ranking_file
-
-namespace kvscope::analysis {
 
 RankingDefinition tokens_ranking() {
     return {
@@ -74,7 +71,7 @@ RankingDefinition tokens_ranking() {
         RankedRuns::any,
         {{"runs", "labels, policies or numbers of runs, two or more; default: all except full"},
          {"layers", "default: all"}},
-        tokens_ranking_file::make};
+        make};
 }
 
 }  // namespace kvscope::analysis
