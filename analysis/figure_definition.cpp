@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <limits>
 
 #include "policies/interface/name_matching.h"
 
@@ -25,6 +27,27 @@ std::string checked_source(const FigureDefinition& definition, const std::string
                                   policies::joined(option->choices)));
 }
 
+const FigureDefinition* find_definition(std::span<const FigureDefinition> definitions, std::string_view name) {
+    const std::string wanted = underscores_to_hyphens(name);
+    const auto found = std::find_if(definitions.begin(), definitions.end(),
+                                    [&](const FigureDefinition& each) { return each.name == wanted; });
+    return found == definitions.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> names_of(std::span<const FigureDefinition> definitions) {
+    std::vector<std::string> names;
+    for (const FigureDefinition& definition : definitions) names.push_back(definition.name);
+    return names;
+}
+
+void check_number(const std::string& name, const FigureOption& option, const FigureOptions& options) {
+    constexpr double most = std::numeric_limits<double>::max();
+    const double value = options.numeric_option(option.name, 0, -most, most);
+    if (value >= 0 && value <= option.number->most) return;
+    throw FigureError(fmt::format("{} of {} must be from 0 to {} {}, not {}", option_flag(option), name,
+                                  option.number->most, option.number->unit, value));
+}
+
 }  // namespace
 
 std::string FigureOptions::own_text(const std::string& name, const std::string& otherwise) const {
@@ -42,13 +65,24 @@ double FigureOptions::numeric_option(const std::string& name, double otherwise, 
     throw FigureError(fmt::format("--{} must be a number from {} to {}, not '{}'", name, least, most, text));
 }
 
+std::span<const FigureDefinition> figure_definitions() {
+    const auto& all = all_definitions();
+    return {all.begin(), std::partition_point(all.begin(), all.end(), std::mem_fn(&FigureDefinition::has_drawing))};
+}
+
+std::span<const FigureDefinition> ranking_definitions() {
+    return std::span(all_definitions()).subspan(figure_definitions().size());
+}
+
+const FigureDefinition& ranking_definition(std::string_view name) {
+    if (const auto* found = find_definition(ranking_definitions(), name)) return *found;
+    throw FigureError(
+        fmt::format("there is no ranking '{}'; there are {}", name, fmt::join(names_of(ranking_definitions()), ", ")));
+}
+
 const FigureDefinition& figure_definition(std::string_view name) {
-    const std::string wanted = underscores_to_hyphens(name);
-    std::vector<std::string> known;
-    for (const FigureDefinition& definition : figure_definitions()) {
-        if (definition.name == wanted) return definition;
-        known.push_back(definition.name);
-    }
+    if (const auto* found = find_definition(all_definitions(), name)) return *found;
+    const std::vector<std::string> known = names_of(figure_definitions());
     throw FigureError(fmt::format("there is no figure '{}'.{} There are {}", name, policies::did_you_mean(name, known),
                                   policies::joined(known)));
 }
@@ -82,16 +116,18 @@ std::string options_in_words(const std::vector<FigureOption>& options) {
 }
 
 void check_options(const FigureDefinition& definition, const FigureOptions& options) {
+    const std::string name = (definition.has_drawing() ? "" : "the ranking ") + definition.name;
     const auto require = [&](bool is_set, const FigureOption& asked) {
         if (!is_set) return;
         if (const FigureOption* option = find_option(definition, asked.name)) {
+            if (option->number) check_number(name, *option, options);
             if (option->of_sources.empty()) return;
             const std::string source = checked_source(definition, options.source);
             if (contains(option->of_sources, source)) return;
-            throw FigureError(fmt::format("{} uses {} only with --source {}, not with {}", definition.name,
-                                          option_flag(*option), fmt::join(option->of_sources, ", "), source));
+            throw FigureError(fmt::format("{} uses {} only with --source {}, not with {}", name, option_flag(*option),
+                                          fmt::join(option->of_sources, ", "), source));
         }
-        throw FigureError(fmt::format("{} does not use {}; it uses {}", definition.name, option_flag(asked),
+        throw FigureError(fmt::format("{} does not use {}; it uses {}", name, option_flag(asked),
                                       options_in_words(definition.options)));
     };
     require(!options.source.empty(), {"source", ""});
@@ -100,7 +136,8 @@ void check_options(const FigureDefinition& definition, const FigureOptions& opti
     require(!options.layers.empty(), {"layers", ""});
     require(!options.heads.empty(), {"heads", ""});
     require(!options.columns.empty(), {"columns", ""});
-    for (const auto& [name, text] : options.own) require(true, {name, "", {}, {}, "a figure's own"});
+    require(options.tokens.has_value(), {"tokens", ""});
+    for (const auto& [own, text] : options.own) require(true, {own, "", {}, {}, "a figure's own"});
 }
 
 FigureOptions options_used_by_figure(const FigureDefinition& definition, const FigureOptions& options) {
@@ -123,6 +160,7 @@ FigureOptions options_used_by_figure(const FigureDefinition& definition, const F
     keep_heeded("layers", heeded.layers);
     keep_heeded("heads", heeded.heads);
     keep_heeded("columns", heeded.columns);
+    keep_heeded("tokens", heeded.tokens);
     std::erase_if(heeded.own, [&](const auto& own) { return !is_heeded(own.first); });
     return heeded;
 }

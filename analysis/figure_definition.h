@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,11 @@ struct NothingToShow : std::runtime_error {
 /// Choice of runs: an index in the prompt, or a text with a label, a run number or a policy (for all its runs).
 using RunChoice = std::variant<std::string, int>;
 
+struct TokenRange {
+    int64_t first = 0;
+    int64_t last = 0;  ///< included in the range
+};
+
 /// Options of a figure. Each definition lists the options that it uses.
 struct FigureOptions {
     int prompt = 0;
@@ -42,6 +48,7 @@ struct FigureOptions {
     std::map<std::string, std::string> setting_labels = {};
     /// Shows KV heads instead of query heads, so that runs with different heads can be subtracted.
     bool common_unit = false;
+    std::optional<TokenRange> tokens = {};  ///< nullopt: all tokens that policies see
     /// Texts of the figure's own options (FigureOption::is_own), by name.
     std::map<std::string, std::string> own = {};
 
@@ -60,6 +67,14 @@ struct TracePart {
     bool against_each = false;           ///< In a difference, B's only run is subtracted from each run of A.
 };
 
+/// A number from 0 to `most`, for an option with a field in the app. Other texts are refused.
+struct NumberField {
+    std::string title;  ///< "KL above"
+    std::string unit;
+    double value = 0;  ///< the default
+    double most = 0;
+};
+
 struct FigureOption {
     std::string name;  ///< "runs", "layers" or "source"; an option of a single figure has the name of its flag
     std::string help;  ///< one line, with the default
@@ -67,20 +82,24 @@ struct FigureOption {
     std::vector<std::string> of_sources = {};  ///< sources that use this option; empty: all sources
     /// Default value that the empty field shows: "90". Set only for options that belong to a single figure.
     std::string hint = {};
+    std::optional<NumberField> number = {};  ///< set only for options that belong to a single figure
 
-    [[nodiscard]] bool is_own() const { return !hint.empty(); }
+    [[nodiscard]] bool is_own() const { return !hint.empty() || number; }
 };
 
-/// One figure. Each file in analysis/figures/ defines one figure in a function named after the file:
-/// `FigureDefinition retention_figure()` in retention.cpp. The build generates the list of figures.
+struct Ranking;
+
+/// A figure, or a ranking, which has a table and no drawing. Each file in analysis/figures/ and analysis/rankings/
+/// defines one in a function named after the file: `FigureDefinition retention_figure()` in retention.cpp. The build
+/// generates the list.
 struct FigureDefinition {
     std::string name;     ///< as in `export --figure`: the file's stem with '_' written '-'
-    std::string title;    ///< "Retention"
+    std::string title;    ///< "Retention"; of a ranking "Heads that differ most", after "Rank: " in the app's palette
     std::string summary;  ///< one sentence: the contents and the measure
     std::vector<FigureOption> options;
     /// Checks whether `make` and `numbers` can be called. @throws NothingToShow, FigureError for invalid options
     void (*check)(const trace::Reader&, const FigureOptions&) = nullptr;
-    /// Draws the figure. @throws as `check`
+    /// Draws the figure. nullptr for a ranking. @throws as `check`
     Figure (*make)(const trace::Reader&, const FigureOptions&) = nullptr;
     Table (*numbers)(const trace::Reader&, const FigureOptions&) = nullptr;  ///< returns the drawn numbers
     std::string paper = {};  ///< similar published figure: "ApertureKV, Figure 5"; empty if none
@@ -99,6 +118,10 @@ struct FigureDefinition {
     std::vector<int> (*shown_runs)(const trace::Reader&, const FigureOptions&) = nullptr;
     /// Whether the figure shows one prompt, not the model or task results. If nullptr, the figure shows one prompt.
     bool (*is_of_prompt)(const FigureOptions&) = nullptr;
+    /// Returns the rows of `numbers` with their items (analysis/ranking.h). nullptr for a figure with a drawing.
+    Ranking (*rank)(const trace::Reader&, const FigureOptions&) = nullptr;
+
+    [[nodiscard]] bool has_drawing() const { return make != nullptr; }
 };
 
 /// Implements `make` with a function for any number of traces.
@@ -108,10 +131,18 @@ template <Figure (*joint)(std::span<const TracePart>)>
     return joint({&part, 1});
 }
 
-[[nodiscard]] const std::vector<FigureDefinition>& figure_definitions();
+/// Returns the definitions of all files, the figures with a drawing before the rankings.
+[[nodiscard]] const std::vector<FigureDefinition>& all_definitions();
 
-/// Finds a figure by name; '_' equals '-'. @throws FigureError that lists all figures
+/// Returns the definitions with a drawing.
+[[nodiscard]] std::span<const FigureDefinition> figure_definitions();
+/// Returns the definitions without a drawing.
+[[nodiscard]] std::span<const FigureDefinition> ranking_definitions();
+
+/// Finds a figure or ranking by name; '_' equals '-'. @throws FigureError that lists the figures
 [[nodiscard]] const FigureDefinition& figure_definition(std::string_view name);
+/// Finds a ranking by name; '_' equals '-'. @throws FigureError that lists the rankings
+[[nodiscard]] const FigureDefinition& ranking_definition(std::string_view name);
 
 [[nodiscard]] const FigureOption* find_option(const std::vector<FigureOption>& options, std::string_view name);
 
@@ -126,7 +157,8 @@ template <Figure (*joint)(std::span<const TracePart>)>
 
 [[nodiscard]] std::string underscores_to_hyphens(std::string_view name);
 
-/// @throws FigureError if an option is set that the figure does not use, or the source is unknown
+/// @throws FigureError if an option is set that the figure does not use, the source is unknown, or a number is too
+/// large
 void check_options(const FigureDefinition& definition, const FigureOptions& options);
 
 /// Returns only those options that the figure uses.

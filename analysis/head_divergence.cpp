@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "analysis/measures/kv_head_jsd.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 
 namespace kvscope::analysis {
 

@@ -181,6 +181,8 @@ std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions&
     return runs;
 }
 
+bool compares_two_runs(const FigureDefinition& definition) { return definition.shown_runs == &compared_runs; }
+
 std::vector<int> chosen_layers(const trace::Reader& reader, const FigureOptions& options) {
     const int n_layers = static_cast<int>(reader.model().n_layers);
     std::set<int> chosen = checked(reader, options.layers, n_layers, "layer");

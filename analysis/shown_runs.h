@@ -27,7 +27,8 @@ struct ShownRun {
     [[nodiscard]] std::string method() const;
 };
 
-/// Returns the runs that the options choose, trace by trace. @throws as chosen_runs()
+/// Returns chosen_runs() of each part, in the order of the parts. Omits a part without finished runs or prompts.
+/// @throws FigureError if a part has no run with a chosen name; NothingToShow of the first part if all are omitted
 [[nodiscard]] std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
 
 /// Returns run_legend() of each trace. If there are several traces, the labels contain their names.

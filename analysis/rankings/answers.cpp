@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "analysis/answer_byte_ranges.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "analysis/run_style.h"
 
 namespace kvscope::analysis {
@@ -15,6 +15,7 @@ namespace schema = trace::schema;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double threshold_nats = 0.1;
+constexpr double most_nats = 100;
 
 struct Answer {
     std::vector<int32_t> ids;  ///< empty if not recorded
@@ -69,10 +70,10 @@ std::vector<Cell> kl_cells(const trace::Reader& reader, Place place, double thre
             sum / static_cast<double>(kl.size()), largest};
 }
 
-Ranking make(const trace::Reader& reader, const RankingOptions& options) {
-    const std::vector<int> runs = chosen_runs(reader, options.choice());
+Ranking make(const trace::Reader& reader, const FigureOptions& options) {
+    const std::vector<int> runs = chosen_runs(reader, options);
     const Answer full = read_full_answer(reader, options.prompt);
-    const double threshold = options.threshold.value_or(threshold_nats);
+    const double threshold = options.numeric_option("threshold", threshold_nats, 0, most_nats);
     RankingRows rows(SubjectTable(
         "answers", "Runs ranked by the first token of their answer that differs from the full run's answer",
         {SubjectKey::run, label_column(), Column{"differs", "Differs", "", ColumnType::text},
@@ -103,16 +104,18 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 
 }  // namespace
 
-RankingDefinition answers_ranking() {
-    return {"answers",
-            "Answers that differ from full",
-            "Runs ranked by the first token of their answer that differs from the full run's answer, with the first "
-            "step whose KL exceeds a threshold. Equal answers come last",
-            RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all except full"},
-             {"threshold", "KL in nats above which a step counts; default: 0.1"}},
-            make,
-            RankingThreshold{"KL above", "nats", threshold_nats, 100}};
+FigureDefinition answers_figure() {
+    return define_ranking<make, chosen_runs>(
+        "answers", "Answers that differ from full",
+        "Runs ranked by the first token of their answer that differs from the full run's answer, with the first "
+        "step whose KL exceeds a threshold. Equal answers come last",
+        {{"runs", "labels, policies or numbers of runs; default: all except full"},
+         {"threshold",
+          "KL in nats above which a step counts; default: 0.1",
+          {},
+          {},
+          {},
+          NumberField{"KL above", "nats", threshold_nats, most_nats}}});
 }
 
 }  // namespace kvscope::analysis

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include "analysis/head_divergence.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 
 namespace kvscope::analysis {
 namespace {
 
-Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+Ranking make(const trace::Reader& reader, const FigureOptions& options) {
     require_head_divergence(reader, options.prompt);
     if (reader.model().n_kv_heads < 2)
         throw NothingToShow(fmt::format(
@@ -14,7 +14,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
     RankingRows rows(SubjectTable(
         "heads", "KV heads ranked by their mean Jensen-Shannon divergence from the other heads of their layer",
         {SubjectKey::layer, SubjectKey::head, Column{"divergence", "Divergence", "nats", ColumnType::real, 4}}));
-    for (const int layer : chosen_layers(reader, options.choice())) {
+    for (const int layer : chosen_layers(reader, options)) {
         const auto divergences = mean_head_divergences_of_layer(reader, options.prompt, static_cast<size_t>(layer));
         for (size_t head = 0; head < divergences.size(); ++head)
             rows.add({{.layer = layer, .head = static_cast<int>(head)}}, divergences[head], {divergences[head]});
@@ -24,14 +24,11 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 
 }  // namespace
 
-RankingDefinition heads_ranking() {
-    return {
-        "heads",
-        "Heads that differ most",
+FigureDefinition heads_figure() {
+    return define_ranking<make>(
+        "heads", "Heads that differ most",
         "KV heads ranked by the mean Jensen-Shannon divergence of their attention from the other heads of their layer",
-        RankedRuns::none,
-        {{"layers", "default: all"}},
-        make};
+        {{"layers", "default: all"}});
 }
 
 }  // namespace kvscope::analysis

@@ -4,7 +4,7 @@
 
 #include "analysis/measures/attention_lost.h"
 #include "analysis/measures/kept_sets.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "analysis/run_style.h"
 #include "analysis/sentences.h"
 
@@ -31,11 +31,11 @@ struct Measured {
 };
 
 /// @throws NothingToShow if no chosen run records losses
-Measured measured(const trace::Reader& reader, const RankingOptions& options) {
+Measured measured(const trace::Reader& reader, const FigureOptions& options) {
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
-    const std::vector<int> layers = chosen_layers(reader, options.choice());
+    const std::vector<int> layers = chosen_layers(reader, options);
     Measured of;
-    for (const int run : chosen_runs(reader, options.choice())) {
+    for (const int run : chosen_runs(reader, options)) {
         const auto kept = reader.kept(options.prompt, run);
         if (!can_measure_kept_tokens(reader.run(options.prompt, run), kept_sets(*kept, n))) continue;
         auto lost = kl_weighted_attention_lost(reader, options.prompt, run, layers);
@@ -52,7 +52,7 @@ Measured measured(const trace::Reader& reader, const RankingOptions& options) {
     return of;
 }
 
-Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+Ranking make(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     const Measured of = measured(reader, options);
     const TokenTexts texts = join_tokens_into_text(reader.token_text(options.prompt));
@@ -77,14 +77,12 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 
 }  // namespace
 
-RankingDefinition kl_losses_ranking() {
-    return {"kl-losses",
-            "Sentences with the largest KL-weighted loss",
-            "Sentences of the prompt, ranked by the full run's attention to dropped tokens. The attention at each "
-            "decode step is weighted by the run's KL",
-            RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
-            make};
+FigureDefinition kl_losses_figure() {
+    return define_ranking<make, chosen_runs>(
+        "kl-losses", "Sentences with the largest KL-weighted loss",
+        "Sentences of the prompt, ranked by the full run's attention to dropped tokens. The attention at each "
+        "decode step is weighted by the run's KL",
+        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}});
 }
 
 }  // namespace kvscope::analysis

@@ -8,7 +8,7 @@
 #include "analysis/head_divergence.h"
 #include "analysis/measures/attention_lost.h"
 #include "analysis/measures/token_coverage.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "analysis/run_style.h"
 
 namespace kvscope::analysis {
@@ -48,9 +48,9 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
             std::move(columns)};
 }
 
-Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+Ranking make(const trace::Reader& reader, const FigureOptions& options) {
     require_head_divergence(reader, options.prompt);
-    const std::vector<int> runs = chosen_runs(reader, options.choice());
+    const std::vector<int> runs = chosen_runs(reader, options);
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const auto n_heads = static_cast<size_t>(reader.model().n_heads);
     std::vector<Run> read;
@@ -60,7 +60,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
         read.push_back({kept, layer_coverage(sets), can_measure_kept_tokens(reader.run(options.prompt, run), sets)});
     }
     RankingRows rows(table_of(reader, options.prompt, runs));
-    for (const int layer : chosen_layers(reader, options.choice())) {
+    for (const int layer : chosen_layers(reader, options)) {
         const auto l = static_cast<size_t>(layer);
         const double divergence = mean_of_known(mean_head_divergences_of_layer(reader, options.prompt, l));
         const auto attention = reader.window_attention(options.prompt, l);
@@ -80,14 +80,12 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 
 }  // namespace
 
-RankingDefinition layers_ranking() {
-    return {"layers",
-            "Layers whose heads differ most",
-            "Layers ranked by the mean Jensen-Shannon divergence between their KV heads, with the coverage and the "
-            "attention lost of each run",
-            RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
-            make};
+FigureDefinition layers_figure() {
+    return define_ranking<make, chosen_runs>(
+        "layers", "Layers whose heads differ most",
+        "Layers ranked by the mean Jensen-Shannon divergence between their KV heads, with the coverage and the "
+        "attention lost of each run",
+        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}});
 }
 
 }  // namespace kvscope::analysis

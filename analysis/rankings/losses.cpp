@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "analysis/measures/attention_kept.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "analysis/run_style.h"
 
 namespace kvscope::analysis {
@@ -32,10 +32,10 @@ double entries_of_head(const KeptSets& entries, size_t layer, size_t head, size_
     return n / static_cast<double>(group);
 }
 
-Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+Ranking make(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
     require_window_attention(reader, options.prompt);
-    const std::vector<int> runs = chosen_runs(reader, options.choice());
+    const std::vector<int> runs = chosen_runs(reader, options);
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const auto n_heads = static_cast<size_t>(reader.model().n_heads);
     const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
@@ -47,7 +47,7 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
          Column{"entries_share", "Entries kept", "", ColumnType::real, 3}}));
     std::vector<std::shared_ptr<const trace::Kept>> kept_by;
     for (const int run : runs) kept_by.push_back(reader.kept(options.prompt, run));
-    for (const int layer : chosen_layers(reader, options.choice())) {
+    for (const int layer : chosen_layers(reader, options)) {
         const auto l = static_cast<size_t>(layer);
         const auto attention = reader.window_attention(options.prompt, l);
         for (size_t i = 0; i < runs.size(); ++i) {
@@ -70,13 +70,11 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 
 }  // namespace
 
-RankingDefinition losses_ranking() {
-    return {"losses",
-            "Heads that lost most attention",
-            "KV heads ranked by attention lost: the share of the full run's attention that went to dropped tokens",
-            RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
-            make};
+FigureDefinition losses_figure() {
+    return define_ranking<make, chosen_runs>(
+        "losses", "Heads that lost most attention",
+        "KV heads ranked by attention lost: the share of the full run's attention that went to dropped tokens",
+        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}});
 }
 
 }  // namespace kvscope::analysis

@@ -4,14 +4,14 @@
 
 #include "analysis/measures/attention_lost.h"
 #include "analysis/measures/heads_keeping_token.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "analysis/run_style.h"
 #include "analysis/sentences.h"
 
 namespace kvscope::analysis {
 namespace {
 
-SubjectTable table_of(const trace::Reader& reader, const RankingOptions& options, const std::vector<int>& runs) {
+SubjectTable table_of(const trace::Reader& reader, const FigureOptions& options, const std::vector<int>& runs) {
     std::vector<std::variant<SubjectKey, Column>> columns = {
         Column{"first_token", "First token", "", ColumnType::integer},
         Column{"last_token", "Last token", "", ColumnType::integer}, Column{"text", "Sentence", "", ColumnType::text}};
@@ -24,22 +24,25 @@ SubjectTable table_of(const trace::Reader& reader, const RankingOptions& options
     add("kept", "Kept", "", 3);
     add("lost", "Lost", "", 5);
     add("kl_lost", "Lost × KL", "nats", 4);
-    return {"marks", fmt::format("Occurrences of “{}” in the prompt, ranked by the share that runs keep", options.mark),
+    return {"marks",
+            fmt::format("Occurrences of “{}” in the prompt, ranked by the share that runs keep",
+                        options.own_text("mark", "")),
             std::move(columns)};
 }
 
-Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+Ranking make(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
-    if (options.mark.empty()) throw FigureError("--mark is missing: it sets the text to search for");
-    const std::vector<int> runs = chosen_runs(reader, options.choice());
+    const std::string mark = options.own_text("mark", "");
+    if (mark.empty()) throw FigureError("--mark is missing: it sets the text to search for");
+    const std::vector<int> runs = chosen_runs(reader, options);
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const TokenTexts texts = join_tokens_into_text(reader.token_text(options.prompt));
-    auto places = find_text(texts, options.mark);
+    auto places = find_text(texts, mark);
     std::erase_if(places, [&](const auto& place) { return place.second >= static_cast<int64_t>(n); });
     if (places.empty())
         throw NothingToShow(fmt::format("{}: the part of prompt {} that policies see does not contain “{}”",
-                                        reader.path().string(), options.prompt, options.mark));
-    const std::vector<int> layers = chosen_layers(reader, options.choice());
+                                        reader.path().string(), options.prompt, mark));
+    const std::vector<int> layers = chosen_layers(reader, options);
     std::vector<std::vector<double>> kept_by;  // kept share of each token, (runs, N)
     for (const int run : runs) kept_by.push_back(share_of_heads_keeping(reader, options.prompt, run, layers));
     const TokenLosses losses = attention_lost_by_runs(reader, options.prompt, runs, layers);
@@ -68,16 +71,14 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 
 }  // namespace
 
-RankingDefinition marks_ranking() {
-    return {"marks",
-            "Occurrences of a text",
-            "Occurrences of a text in the prompt, ranked by the share that runs keep, with the attention that each run "
-            "lost",
-            RankedRuns::any,
-            {{"mark", "the text to search for; upper and lower case match each other"},
-             {"runs", "labels, policies or numbers of runs; default: all except full"},
-             {"layers", "default: all"}},
-            make};
+FigureDefinition marks_figure() {
+    return define_ranking<make, chosen_runs>(
+        "marks", "Occurrences of a text",
+        "Occurrences of a text in the prompt, ranked by the share that runs keep, with the attention that each run "
+        "lost",
+        {{"mark", "the text to search for; upper and lower case match each other", {}, {}, "text"},
+         {"runs", "labels, policies or numbers of runs; default: all except full"},
+         {"layers", "default: all"}});
 }
 
 }  // namespace kvscope::analysis

@@ -7,7 +7,7 @@
 
 #include "analysis/measures/attention_lost.h"
 #include "analysis/measures/heads_keeping_token.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "analysis/run_style.h"
 
 namespace kvscope::analysis {
@@ -16,7 +16,7 @@ namespace {
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 /// @throws FigureError if the range is not in the prompt
-TokenRange chosen_range(const trace::Reader& reader, const RankingOptions& options) {
+TokenRange chosen_range(const trace::Reader& reader, const FigureOptions& options) {
     const int64_t n = reader.prompt(options.prompt).visible_tokens();
     const TokenRange range = options.tokens.value_or(TokenRange{0, n - 1});
     if (range.first >= 0 && range.first <= range.last && range.last < n) return range;
@@ -67,10 +67,10 @@ double bytes_of(const trace::Reader& reader, int prompt, int run, const KeptSets
     return sum;
 }
 
-Ranking make(const trace::Reader& reader, const RankingOptions& options) {
+Ranking make(const trace::Reader& reader, const FigureOptions& options) {
     check_prompt(reader, options.prompt);
-    const std::vector<int> runs = chosen_runs(reader, options.choice());
-    const std::vector<int> layers = chosen_layers(reader, options.choice());
+    const std::vector<int> runs = chosen_runs(reader, options);
+    const std::vector<int> layers = chosen_layers(reader, options);
     const TokenRange range = chosen_range(reader, options);
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const TokenLosses losses = attention_lost_by_runs(reader, options.prompt, runs, layers);
@@ -107,16 +107,14 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 
 }  // namespace
 
-RankingDefinition range_ranking() {
-    return {"range",
-            "Runs that keep most of the selected tokens",
-            "Runs ranked by the share of a token range that they keep, with the bytes, scores and lost attention of "
-            "the range",
-            RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all except full"},
-             {"layers", "default: all"},
-             {"tokens", "first and last token, as in 100-220; default: all"}},
-            make};
+FigureDefinition range_figure() {
+    return define_ranking<make, chosen_runs>(
+        "range", "Runs that keep most of the selected tokens",
+        "Runs ranked by the share of a token range that they keep, with the bytes, scores and lost attention of "
+        "the range",
+        {{"runs", "labels, policies or numbers of runs; default: all except full"},
+         {"layers", "default: all"},
+         {"tokens", "first and last token, as in 100-220; default: all"}});
 }
 
 }  // namespace kvscope::analysis

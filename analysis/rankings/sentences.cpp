@@ -7,7 +7,7 @@
 
 #include "analysis/measures/attention_lost.h"
 #include "analysis/measures/heads_keeping_token.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "analysis/run_style.h"
 
 namespace kvscope::analysis {
@@ -29,9 +29,9 @@ double difference_of(const TokenLosses& losses, std::vector<double> TokenLosses:
     return sum_over_tokens(losses.runs[0].*measure, range) - sum_over_tokens(losses.runs[1].*measure, range);
 }
 
-Ranking make(const trace::Reader& reader, const RankingOptions& options) {
-    const std::vector<int> runs = compared_runs(reader, options.choice());
-    const OfTokens of = read_tokens(reader, options.prompt, runs, chosen_layers(reader, options.choice()));
+Ranking make(const trace::Reader& reader, const FigureOptions& options) {
+    const std::vector<int> runs = compared_runs(reader, options);
+    const OfTokens of = read_tokens(reader, options.prompt, runs, chosen_layers(reader, options));
     const TokenTexts texts = join_tokens_into_text(reader.token_text(options.prompt));
     const bool has_kl = std::all_of(of.losses.runs.begin(), of.losses.runs.end(),
                                     [](const TokenLosses::OfRun& run) { return !run.kl_attention.empty(); });
@@ -64,15 +64,13 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 
 }  // namespace
 
-RankingDefinition sentences_ranking() {
-    return {"sentences",
-            "Sentences that A lost and B kept",
-            "Sentences of the prompt, ranked by the KL-weighted attention that A loses minus the attention that B "
-            "loses. If the trace has no KL weights, the ranking uses the kept share in B minus the kept share in A",
-            RankedRuns::two,
-            {{"runs", "two runs, A and B, by label or number; default: the first two except full"},
-             {"layers", "default: all"}},
-            make};
+FigureDefinition sentences_figure() {
+    return define_ranking<make, compared_runs>(
+        "sentences", "Sentences that A lost and B kept",
+        "Sentences of the prompt, ranked by the KL-weighted attention that A loses minus the attention that B "
+        "loses. If the trace has no KL weights, the ranking uses the kept share in B minus the kept share in A",
+        {{"runs", "two runs, A and B, by label or number; default: the first two except full"},
+         {"layers", "default: all"}});
 }
 
 }  // namespace kvscope::analysis

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "analysis/answer_byte_ranges.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "analysis/run_style.h"
 #include "analysis/step_divergence.h"
 
@@ -23,8 +23,8 @@ std::vector<std::string> read_tokens(const trace::Reader& reader, int prompt) {
     return tokens;
 }
 
-Ranking make(const trace::Reader& reader, const RankingOptions& options) {
-    const std::vector<int> runs = chosen_runs(reader, options.choice());
+Ranking make(const trace::Reader& reader, const FigureOptions& options) {
+    const std::vector<int> runs = chosen_runs(reader, options);
     const std::vector<std::string> tokens = read_tokens(reader, options.prompt);
     RankingRows rows(SubjectTable(
         "steps", "Decode steps ranked by KL(full || run) of the next token's distribution",
@@ -52,13 +52,11 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 
 }  // namespace
 
-RankingDefinition steps_ranking() {
-    return {"steps",
-            "Steps that diverge most",
-            "Decode steps ranked by their KL divergence from the full run, with the full run's token",
-            RankedRuns::any,
-            {{"runs", "labels, policies or numbers of runs; default: all except full"}},
-            make};
+FigureDefinition steps_figure() {
+    return define_ranking<make, chosen_runs>(
+        "steps", "Steps that diverge most",
+        "Decode steps ranked by their KL divergence from the full run, with the full run's token",
+        {{"runs", "labels, policies or numbers of runs; default: all except full"}});
 }
 
 }  // namespace kvscope::analysis

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "analysis/measures/heads_keeping_token.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "analysis/run_style.h"
 #include "analysis/token_texts.h"
 
@@ -36,12 +36,12 @@ SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector
             std::move(columns)};
 }
 
-Ranking make(const trace::Reader& reader, const RankingOptions& options) {
-    const std::vector<int> runs = chosen_runs(reader, options.choice());
+Ranking make(const trace::Reader& reader, const FigureOptions& options) {
+    const std::vector<int> runs = chosen_runs(reader, options);
     if (runs.size() < 2)
         throw NothingToShow(fmt::format("{}: the ranking tokens needs at least two runs; prompt {} has {}",
                                         reader.path().string(), options.prompt, runs.size()));
-    const std::vector<int> layers = chosen_layers(reader, options.choice());
+    const std::vector<int> layers = chosen_layers(reader, options);
     const auto n = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     std::vector<std::vector<double>> kept;  // kept share of each token, (runs, N)
     for (const int run : runs) kept.push_back(share_of_heads_keeping(reader, options.prompt, run, layers));
@@ -63,15 +63,12 @@ Ranking make(const trace::Reader& reader, const RankingOptions& options) {
 
 }  // namespace
 
-RankingDefinition tokens_ranking() {
-    return {
-        "tokens",
-        "Tokens that runs disagree about",
+FigureDefinition tokens_figure() {
+    return define_ranking<make, chosen_runs>(
+        "tokens", "Tokens that runs disagree about",
         "Tokens ranked by the disagreement of the runs: the standard deviation of the share of heads that keep a token",
-        RankedRuns::any,
         {{"runs", "labels, policies or numbers of runs, two or more; default: all except full"},
-         {"layers", "default: all"}},
-        make};
+         {"layers", "default: all"}});
 }
 
 }  // namespace kvscope::analysis

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "analysis/tables/column_layout.h"
+#include "app/cli/table_format_option.h"
+#include "app/cli/terminal.h"
 
 namespace kvscope::cli {
 namespace {
@@ -19,14 +22,12 @@ std::string wrapped(const std::string& text, const std::string& lead, size_t ind
     return out;
 }
 
-}  // namespace
-
-std::string format_help_entry(const std::string& name, const std::string& summary,
-                              const std::vector<analysis::FigureOption>& options, size_t columns) {
-    std::string text = name + '\n' + wrapped(summary, "", 4, columns);
+std::string help_entry(const analysis::FigureDefinition& definition, size_t columns) {
+    std::string text = definition.name + '\n' + wrapped(definition.summary, "", 4, columns);
     size_t flag_columns = least_flag_columns;
-    for (const auto& option : options) flag_columns = std::max(flag_columns, analysis::option_flag(option).size() + 2);
-    for (const auto& option : options) {
+    for (const auto& option : definition.options)
+        flag_columns = std::max(flag_columns, analysis::option_flag(option).size() + 2);
+    for (const auto& option : definition.options) {
         std::string help = option.help;
         if (!option.choices.empty()) help += fmt::format(" ({})", fmt::join(option.choices, ", "));
         text += wrapped(help, "    " + analysis::option_flag(option), 4 + flag_columns, columns);
@@ -34,12 +35,26 @@ std::string format_help_entry(const std::string& name, const std::string& summar
     return text;
 }
 
-std::string figures_text(size_t columns) {
+}  // namespace
+
+std::string definitions_text(std::span<const analysis::FigureDefinition> definitions, size_t columns) {
     std::string text;
-    for (const auto& definition : analysis::figure_definitions())
-        text += (text.empty() ? "" : "\n") +
-                format_help_entry(definition.name, definition.summary, definition.options, columns);
+    for (const auto& definition : definitions) text += (text.empty() ? "" : "\n") + help_entry(definition, columns);
     return text;
+}
+
+std::function<int()> declare_list(CLI::App& app, std::span<const analysis::FigureDefinition> definitions,
+                                  const std::function<analysis::Table()>& table) {
+    const auto format = std::make_shared<OutputFormat>();
+    format->declare(app);
+    return [format, definitions, table] {
+        const size_t columns = terminal_width();
+        if (format->is_text())
+            print(definitions_text(definitions, columns == 0 ? 100 : std::min<size_t>(columns, 100)));
+        else
+            format->print(table());
+        return 0;
+    };
 }
 
 }  // namespace kvscope::cli

@@ -1,16 +1,21 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "analysis/figure_definition.h"
 
 namespace kvscope::cli {
 
-[[nodiscard]] std::string figures_text(size_t columns = 100);
+/// Returns each definition's name, summary and options, for reading.
+[[nodiscard]] std::string definitions_text(std::span<const analysis::FigureDefinition> definitions,
+                                           size_t columns = 100);
 
-[[nodiscard]] std::string format_help_entry(const std::string& name, const std::string& summary,
-                                            const std::vector<analysis::FigureOption>& options, size_t columns);
+/// Declares the options of a command that lists definitions, as text or as the table that `table` returns.
+[[nodiscard]] std::function<int()> declare_list(CLI::App& app, std::span<const analysis::FigureDefinition> definitions,
+                                                const std::function<analysis::Table()>& table);
 
 }  // namespace kvscope::cli

@@ -20,10 +20,10 @@ CLI::Option* suggest(CLI::Option* option, const std::vector<std::string>& values
 /// Returns the values of OneOf or suggest(), or nothing.
 [[nodiscard]] std::vector<std::string> suggested_values(CLI::Option& option);
 
-template <class Definition>
-[[nodiscard]] std::vector<std::string> defined_names(const std::vector<Definition>& definitions) {
+template <class Definitions>
+[[nodiscard]] std::vector<std::string> defined_names(const Definitions& definitions) {
     std::vector<std::string> names;
-    for (const Definition& definition : definitions) names.push_back(definition.name);
+    for (const auto& definition : definitions) names.push_back(definition.name);
     return names;
 }
 

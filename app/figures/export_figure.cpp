@@ -28,6 +28,7 @@ std::vector<fs::path> page_paths(const fs::path& path, size_t n_pages) {
 }
 
 Exported made_once(Exported what) {
+    if (!what.figure) return what;
     const auto figure = std::make_shared<std::optional<analysis::Figure>>();
     what.figure = [figure, make = std::move(what.figure)] {
         if (!*figure) *figure = make();

@@ -108,9 +108,11 @@ std::vector<std::unique_ptr<const FigureFormat>> make_formats() {
 
 Exported figure_to_export(const analysis::FigureDefinition& definition, const trace::Reader& reader,
                           const analysis::FigureOptions& options) {
-    return {[&definition, &reader, options] { return definition.make(reader, options); },
-            [&definition, &reader, options] { return definition.numbers(reader, options); },
-            [&definition, &reader, options] { definition.check(reader, options); }};
+    Exported exported{nullptr, [&definition, &reader, options] { return definition.numbers(reader, options); },
+                      [&definition, &reader, options] { definition.check(reader, options); }};
+    if (definition.has_drawing())
+        exported.figure = [&definition, &reader, options] { return definition.make(reader, options); };
+    return exported;
 }
 
 const std::vector<std::unique_ptr<const FigureFormat>>& figure_formats() {

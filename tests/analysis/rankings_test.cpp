@@ -9,7 +9,7 @@
 #include "analysis/figure_definition.h"
 #include "analysis/measures/attention_kept.h"
 #include "analysis/measures/attention_lost.h"
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "tests/analysis/kept_example.h"
 #include "tests/trace/sample_trace.h"
 #include "trace/hdf5.h"
@@ -104,7 +104,7 @@ struct RankedTrace {
 };
 
 Ranking ranked(const trace::Reader& reader, const std::string& name, std::vector<RunChoice> runs = {}) {
-    RankingOptions options;
+    FigureOptions options;
     options.runs = std::move(runs);
     return make_ranking(ranking_definition(name), reader, options);
 }
@@ -227,7 +227,7 @@ TEST_CASE("sentences are also ranked without attention, and for chosen layers", 
     const auto reader = made.reader();
     const Ranking ranking = ranked(reader, "sentences", {1, 2});
     for (size_t row = 0; row < ranking.table.rows.size(); ++row) CHECK(is_empty(ranking, row, "attention_lost"));
-    RankingOptions options;
+    FigureOptions options;
     options.runs = {1, 2};
     options.layers = {1};
     const Ranking of_layer = make_ranking(ranking_definition("sentences"), reader, options);
@@ -299,7 +299,7 @@ TEST_CASE("losses sorts heads by the attention that each head of a run lost", "[
 TEST_CASE("range sorts runs by the share of the range that they keep, with bytes, attention and scores", "[rankings]") {
     const RankedTrace made;
     const trace::Reader reader = made.reader();
-    RankingOptions options;
+    FigureOptions options;
     options.runs = {1, 3, 4};
     options.tokens = TokenRange{10, 33};
     const Ranking range = make_ranking(ranking_definition("range"), reader, options);
@@ -397,7 +397,7 @@ TEST_CASE("kl-losses sorts sentences by the loss weighted by divergence") {
     CHECK(firsts.size() == 8);
     for (const auto& column : losses.table.columns)  // not recorded, or drops no token
         for (const char* name : {"kl_lost_run_2", "kl_lost_run_4", "kl_lost_run_5"}) CHECK(column.name != name);
-    RankingOptions of_layer;
+    FigureOptions of_layer;
     of_layer.runs = {1};
     of_layer.layers = {2};
     const Ranking one = make_ranking(ranking_definition("kl-losses"), reader, of_layer);
@@ -419,8 +419,8 @@ TEST_CASE("losses are unknown for runs that drop no tokens", "[rankings]") {
         for (const char* name : {"attention_lost_run_4", "attention_lost_run_5"}) CHECK(is_empty(layers, row, name));
         CHECK(number(layers, row, "coverage_run_4") == 1);
     }
-    RankingOptions marked;
-    marked.mark = ".";
+    FigureOptions marked;
+    marked.own["mark"] = ".";
     marked.runs = {0, 1, 4, 5};
     const Ranking marks = make_ranking(ranking_definition("marks"), reader, marked);
     REQUIRE(!marks.table.rows.empty());
@@ -466,11 +466,11 @@ TEST_CASE("answers are sorted by their first difference from full, and equal ans
     CHECK(number(answers, 1, "first_step_above") == 3);  // 0.1 in f32 is not above 0.1 …
     CHECK(number(answers, 1, "kl_max") == Approx(0.4));
     CHECK(number(answers, 1, "kl_mean") == Approx(0.66 / 6));
-    RankingOptions options;
+    FigureOptions options;
     options.runs = {2};
-    options.threshold = 0.3;
+    options.own["threshold"] = "0.3";
     CHECK(number(make_ranking(ranking_definition("answers"), reader, options), 0, "first_step_above") == 4);
-    options.threshold = 1;
+    options.own["threshold"] = "1";
     CHECK(is_empty(make_ranking(ranking_definition("answers"), reader, options), 0, "first_step_above"));
 }
 
@@ -617,19 +617,20 @@ TEST_CASE("missing data is reported with the option that records it", "[rankings
 }
 
 TEST_CASE("rankings are found by name, and reject options that they do not use", "[rankings]") {
-    for (const RankingDefinition& definition : ranking_definitions()) {
+    for (const FigureDefinition& definition : ranking_definitions()) {
         CHECK(&ranking_definition(definition.name) == &definition);
         CHECK(!definition.title.empty());
-        CHECK(definition.make);
+        CHECK(definition.rank);
+        CHECK(&figure_definition(definition.name) == &definition);
         const bool has_runs = std::any_of(definition.options.begin(), definition.options.end(),
                                           [](const auto& option) { return option.name == "runs"; });
-        CHECK(has_runs == (definition.runs != RankedRuns::none));
+        CHECK(has_runs == ((definition.shown_runs != nullptr)));
     }
-    CHECK_THAT(why_not([] { ranking_definition("best"); }), Catch::Contains("sentences"));
-    RankingOptions options;
-    options.threshold = 1;
+    CHECK_THAT(why_not([] { return ranking_definition("best").name; }), Catch::Contains("sentences"));
+    FigureOptions options;
+    options.own["threshold"] = "1";
     CHECK_THAT(why_not([&] { check_options(ranking_definition("heads"), options); }),
                Catch::Contains("--threshold") && Catch::Contains("--layer"));
-    options.threshold = -1;
+    options.own["threshold"] = "-1";
     CHECK_THAT(why_not([&] { check_options(ranking_definition("answers"), options); }), Catch::Contains("0 to 100"));
 }

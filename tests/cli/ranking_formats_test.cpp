@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "app/cli/export_ranking.h"
+#include "app/figures/export_figure.h"
 #include "common/json.h"
 #include "tests/trace/sample_trace.h"
 
@@ -18,16 +18,15 @@ using Json = nlohmann::ordered_json;
 TEST_CASE("each ranking has the same rows in every format") {
     const trace::sample::TemporaryFolder folder;
     trace::sample::write(folder / "t.h5");
+    const trace::Reader reader(folder / "t.h5");
     for (const auto& definition : analysis::ranking_definitions()) {
         CAPTURE(definition.name);
         const auto made = [&](const std::string& extension) {
-            cli::RankingExport what;
-            what.ranking = definition.name;
-            if (definition.name == "marks") what.options.mark = "w1";
-            what.output = folder / (std::string(definition.name) + extension);
-            what.is_prompt_given = true;
-            cli::export_ranking(what, {folder / "t.h5"});
-            std::ifstream file(what.output);
+            analysis::FigureOptions options;
+            if (definition.name == "marks") options.own["mark"] = "w1";
+            const auto output = folder / (definition.name + extension);
+            figures::export_figure(reader, definition, options, output, {}, false);
+            std::ifstream file(output);
             return std::string(std::istreambuf_iterator<char>(file), {});
         };
         const Json rows = Json::parse(made(".json"));

@@ -140,6 +140,14 @@ class Ranking(ProgramTest):
         self.assertEqual(self.rank("tokens", "-o", "-", "--top", 3), self.rank("tokens")[:3])
         self.assertEqual(len(self.rank("heads", "--top", 1000)), len(self.rank("heads")))
 
+    def test_a_ranking_is_a_figure_without_a_drawing(self):
+        self.assertEqual(self.made("export", "t.h5", "--figure", "heads").stdout,
+                         self.made("export", "t.h5", "--ranking", "heads").stdout)
+        self.made("export", "t.h5", "--figure", "heads,losses", "-o", "each.json")
+        for name in "heads", "losses":
+            self.assertEqual(json.loads(self.path(f"each-{name}.json").read_text()), self.rank(name))
+        self.refuses(2, ["--figure and --ranking"], "export", "t.h5", "--figure", "heads,jsd", "-o", "each.csv")
+
     def test_wrong_usage(self):
         def refuse(words, *arguments):
             self.refuses(2, words, "export", *arguments)

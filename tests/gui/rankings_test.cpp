@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "app/gui/session/ranked_rows.h"
 #include "common/json.h"
 #include "tests/gui/driven_window.h"

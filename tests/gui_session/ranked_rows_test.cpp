@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "app/gui/session/session.h"
 #include "tests/trace/sample_trace.h"
 

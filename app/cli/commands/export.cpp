@@ -4,7 +4,6 @@
 #include <charconv>
 #include <exception>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -13,14 +12,15 @@
 
 #include "analysis/figure_definition.h"
 #include "analysis/figures_of_several_traces.h"
+#include "analysis/ranking.h"
 #include "analysis/rename_runs.h"
 #include "analysis/run_choice.h"
 #include "analysis/run_style.h"
 #include "app/cli/command.h"
-#include "app/cli/export_ranking.h"
 #include "app/cli/figures_text.h"
 #include "app/cli/layers.h"
 #include "app/cli/option_validators.h"
+#include "app/cli/table_format_option.h"
 #include "app/cli/terminal.h"
 #include "app/figures/export_figure.h"
 #include "app/program/version.h"
@@ -32,11 +32,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* all_figures = "all";
-constexpr const char* threshold = "threshold";  // for rankings
 
 struct Arguments {
     std::vector<fs::path> traces;
     std::vector<std::string> figures;
+    std::string ranking;
     std::vector<std::string> runs;
     std::vector<std::string> renames;
     std::string layers;
@@ -47,12 +47,18 @@ struct Arguments {
     figures::ExportOptions file;
     fs::path output;
     bool force = false;
-    RankingExport ranking;
+    size_t top = 0;  ///< number of rows of a ranking; 0 for all
+    OutputFormat format;
     const CLI::Option* prompt = nullptr;
     std::vector<const CLI::Option*> of_pictures;  ///< options without effect on tables
     std::vector<const CLI::Option*> of_figures;   ///< options without effect on rankings
     std::vector<const CLI::Option*> of_rankings;  ///< options without effect on figures
 
+    bool to_file() const { return !output.empty() && output != "-"; }
+    bool is_for_people() const {
+        const std::string extension = output.extension().string();
+        return to_file() ? extension == ".md" || extension == ".tex" : format.is_for_people();
+    }
     bool are_all() const { return std::find(figures.begin(), figures.end(), all_figures) != figures.end(); }
 };
 
@@ -123,6 +129,7 @@ std::vector<const analysis::FigureDefinition*> chosen_figures(const Arguments& a
     const auto add = [&](const analysis::FigureDefinition& definition) {
         if (std::find(chosen.begin(), chosen.end(), &definition) == chosen.end()) chosen.push_back(&definition);
     };
+    if (!arguments.ranking.empty()) add(analysis::ranking_definition(arguments.ranking));
     for (const auto& name : arguments.figures) {
         if (name != all_figures) add(analysis::figure_definition(name));
     }
@@ -132,13 +139,33 @@ std::vector<const analysis::FigureDefinition*> chosen_figures(const Arguments& a
     return chosen;
 }
 
-void check_csv_safe(const Arguments& arguments) {
-    if (!arguments.ranking.format.is_csv_safe() || arguments.output.empty() || arguments.output == "-") return;
-    const auto& format = figures::figure_format_for(arguments.output.filename().string());
-    if (format.extension() != "csv")
+bool is_ranking(const analysis::FigureDefinition* definition) { return !definition->has_drawing(); }
+
+/// Whether the export is one ranking on standard output.
+bool is_printed(const Arguments& arguments, const std::vector<const analysis::FigureDefinition*>& definitions) {
+    return definitions.size() == 1 && is_ranking(definitions.front()) && !arguments.to_file();
+}
+
+/// Checks --csv-safe, and that the format suits the definitions.
+void check_format(const Arguments& arguments, const std::vector<const analysis::FigureDefinition*>& definitions) {
+    const std::string name = arguments.output.filename().string();
+    const auto& format = figures::figure_format_for(name);
+    if (arguments.format.is_csv_safe() && format.extension() != "csv")
         throw analysis::FigureError(
-            fmt::format("--csv-safe applies to CSV only, but {} is a .{} file: give -o a name that ends in .csv",
-                        arguments.output.filename().string(), format.extension()));
+            fmt::format("--csv-safe applies to CSV only, but {} is a .{} file: give -o a name that ends in .csv", name,
+                        format.extension()));
+    if (format.is_picture() && is_ranking(definitions.front())) {
+        std::vector<std::string_view> tables;
+        for (const auto& other : figures::figure_formats())
+            if (!other->is_picture()) tables.push_back(other->extension());
+        throw analysis::FigureError(fmt::format("a ranking is a table, but .{} is an image format; use one of {}",
+                                                format.extension(), fmt::join(tables, ", ")));
+    }
+    for (const CLI::Option* option : arguments.of_pictures) {
+        if (format.is_picture() || option->count() == 0) continue;
+        throw analysis::FigureError(fmt::format("{} applies to images only, but a .{} file contains numbers",
+                                                option->get_name(), format.extension()));
+    }
 }
 
 /// Checks that each named figure supports every option. For `all`, at least one figure must support the option.
@@ -153,13 +180,9 @@ void check_arguments(const Arguments& arguments, const std::vector<const analysi
         throw analysis::FigureError(fmt::format(
             "no figure has a source '{}'; `kvscope figures` lists the sources of each figure", options.source));
     }
-    const auto& format = figures::figure_format_for(arguments.output.filename().string());
-    check_csv_safe(arguments);
-    for (const CLI::Option* option : arguments.of_pictures) {
-        if (format.is_picture() || option->count() == 0) continue;
-        throw analysis::FigureError(fmt::format("{} applies to images only, but a .{} file contains numbers",
-                                                option->get_name(), format.extension()));
-    }
+    if (is_ranking(definitions.front()) && arguments.traces.size() != 1)
+        throw analysis::FigureError(fmt::format("--ranking needs one trace, found {}", arguments.traces.size()));
+    if (!is_printed(arguments, definitions)) check_format(arguments, definitions);
 }
 
 void check_traces(const std::vector<fs::path>& traces) {
@@ -203,11 +226,11 @@ class FigureOfTraces {
  public:
     FigureOfTraces(const Arguments& arguments, const std::vector<trace::Reader>& readers,
                    const analysis::FigureDefinition& definition)
-        : definition_(&definition), is_difference_(arguments.difference), is_of_all_(arguments.are_all()) {
+        : arguments_(&arguments), definition_(&definition), is_difference_(arguments.difference) {
         // The figure `difference` itself subtracts two runs of one trace.
-        if (readers.size() == 1 && definition.shown_runs == &analysis::compared_runs) is_difference_ = false;
+        if (readers.size() == 1 && analysis::compares_two_runs(definition)) is_difference_ = false;
         const auto options =
-            is_of_all_ ? analysis::options_used_by_figure(definition, arguments.options) : arguments.options;
+            arguments.are_all() ? analysis::options_used_by_figure(definition, arguments.options) : arguments.options;
         const bool of_two_runs = is_difference_ && readers.size() == 1;
         if (of_two_runs && options.runs.empty() && !arguments.options.runs.empty()) {
             nothing_ = "the figure does not depend on the run";
@@ -218,9 +241,10 @@ class FigureOfTraces {
     }
 
     figures::Exported exported() const {
-        return {[*this] { return left_out_of_all([&] { return figure(); }); },
-                [*this] { return left_out_of_all([&] { return numbers(); }); },
-                [*this] { left_out_of_all([&] { check(); }); }};
+        figures::Exported exported{nullptr, [*this] { return left_out_of_all([&] { return numbers(); }); },
+                                   [*this] { left_out_of_all([&] { check(); }); }};
+        if (definition_->has_drawing()) exported.figure = [*this] { return left_out_of_all([&] { return figure(); }); };
+        return exported;
     }
 
  private:
@@ -229,7 +253,7 @@ class FigureOfTraces {
         try {
             return make();
         } catch (const analysis::FigureError& error) {
-            if (!is_of_all_) throw;
+            if (!arguments_->are_all()) throw;
             throw analysis::NothingToShow(error.what());
         }
     }
@@ -240,8 +264,11 @@ class FigureOfTraces {
     }
 
     analysis::Table numbers() const {
-        return is_difference_ ? analysis::difference_numbers(*definition_, parts_[0], parts_[1])
-                              : analysis::make_numbers(*definition_, parts_);
+        if (is_difference_) return analysis::difference_numbers(*definition_, parts_[0], parts_[1]);
+        analysis::Table table = analysis::make_numbers(*definition_, parts_);
+        if (definition_->has_drawing()) return table;
+        if (arguments_->top > 0 && arguments_->top < table.rows.size()) table.rows.resize(arguments_->top);
+        return arguments_->is_for_people() ? analysis::make_white_space_visible(std::move(table)) : table;
     }
 
     /// Checks the figure, then prints which runs were chosen by default and which are omitted.
@@ -278,10 +305,10 @@ class FigureOfTraces {
             print_to_stderr(fmt::format("kvscope: {} omits {}{}", definition_->name, of, labels));
     }
 
+    const Arguments* arguments_;
     const analysis::FigureDefinition* definition_;
     std::vector<analysis::TracePart> parts_;
     bool is_difference_;
-    bool is_of_all_;
     std::string nothing_;
 };
 
@@ -291,12 +318,28 @@ std::string joined(const std::vector<fs::path>& paths) {
     return text;
 }
 
+/// Prints which runs a ranking compares.
+void name_pair(const trace::Reader& reader, const analysis::FigureOptions& options) {
+    const auto runs = analysis::compared_runs(reader, options);
+    const auto named = [&](int run) {
+        return fmt::format("run {}, {}", run, one_line(analysis::run_label(reader.run(options.prompt, run))));
+    };
+    print_to_stderr(fmt::format("kvscope: A is {}; B is {}", named(runs[0]), named(runs[1])));
+}
+
 void export_one(const Arguments& arguments, const std::vector<trace::Reader>& readers,
                 const analysis::FigureDefinition& definition) {
-    const auto written = figures::export_figure(FigureOfTraces(arguments, readers, definition).exported(),
-                                                arguments.output, arguments.file, arguments.force);
-    if (written.size() > 1)
-        print_to_stderr(fmt::format("kvscope: {} has {} pages: {}", definition.name, written.size(), joined(written)));
+    const figures::Exported exported = FigureOfTraces(arguments, readers, definition).exported();
+    if (definition.has_drawing() || arguments.to_file()) {
+        const auto written = figures::export_figure(exported, arguments.output, arguments.file, arguments.force);
+        if (written.size() > 1)
+            print_to_stderr(
+                fmt::format("kvscope: {} has {} pages: {}", definition.name, written.size(), joined(written)));
+    } else {
+        arguments.format.print(exported.numbers());
+    }
+    if (!definition.has_drawing() && analysis::compares_two_runs(definition))
+        name_pair(readers.front(), arguments.options);
 }
 
 /// Prints to stderr that the first prompt is shown, if the user chose none and a figure depends on the prompt.
@@ -307,7 +350,11 @@ void say_prompts(const Arguments& arguments, const std::vector<trace::Reader>& r
                definition->is_of_prompt(analysis::options_used_by_figure(*definition, arguments.options));
     });
     if (!is_any_of_prompt || arguments.prompt->count() > 0) return;
-    for (const auto& reader : readers) warn_only_first_prompt_shown(reader);
+    for (const auto& reader : readers) {
+        if (reader.n_prompts() < 2) continue;
+        print_to_stderr(fmt::format("kvscope: {}: shows prompt 0 ('{}'), the first of {}; choose with --prompt",
+                                    reader.path().string(), one_line(reader.prompt(0).name), reader.n_prompts()));
+    }
 }
 
 int export_several(const Arguments& arguments, const std::vector<trace::Reader>& readers,
@@ -327,22 +374,22 @@ int export_several(const Arguments& arguments, const std::vector<trace::Reader>&
     return exported.failed.empty() ? 0 : 1;
 }
 
-void check_kind(const Arguments& arguments) {
-    const bool is_ranking = !arguments.ranking.ranking.empty();
-    if (is_ranking != arguments.figures.empty())
-        throw analysis::FigureError(is_ranking ? "--figure and --ranking cannot be combined: export one, then the other"
-                                               : "nothing to export: give --figure NAME or --ranking NAME; `kvscope "
-                                                 "figures` and `kvscope rankings` list the names");
-    for (const CLI::Option* option : is_ranking ? arguments.of_figures : arguments.of_rankings) {
+/// Checks that all definitions are figures, or all are rankings, and that the options apply to them.
+void check_kind(const Arguments& arguments, const std::vector<const analysis::FigureDefinition*>& definitions) {
+    const bool are_rankings = is_ranking(definitions.front());
+    if (!std::all_of(definitions.begin(), definitions.end(),
+                     [&](const auto* definition) { return is_ranking(definition) == are_rankings; }))
+        throw analysis::FigureError("--figure and --ranking cannot be combined: export one, then the other");
+    for (const CLI::Option* option : are_rankings ? arguments.of_figures : arguments.of_rankings) {
         if (option->count() == 0) continue;
         throw analysis::FigureError(fmt::format("{} applies to {}", option->get_name(),
-                                                is_ranking ? "figures, not to rankings" : "a --ranking"));
+                                                are_rankings ? "figures, not to rankings" : "a --ranking"));
     }
-    if (is_ranking && !arguments.output.empty() && arguments.output != "-" && arguments.of_rankings.back()->count() > 0)
+    if (are_rankings && arguments.to_file() && arguments.of_rankings.front()->count() > 0)
         throw analysis::FigureError(
             fmt::format("--format applies to standard output; the format of {} follows from its extension",
                         arguments.output.filename().string()));
-    if (!is_ranking && arguments.output.empty())
+    if (arguments.output.empty() && !is_printed(arguments, definitions))
         throw analysis::FigureError("-o FILE is missing: name the output file, whose extension sets the format");
 }
 
@@ -358,61 +405,37 @@ analysis::TokenRange token_range(const std::string& text) {
     throw analysis::FigureError(fmt::format("--tokens needs one range, as in 100-220, found '{}'", text));
 }
 
-void rank(const Arguments& arguments) {
-    check_csv_safe(arguments);
-    RankingExport ranking = arguments.ranking;
-    ranking.options.prompt = arguments.options.prompt;
-    ranking.options.runs = arguments.options.runs;
-    ranking.options.layers = arguments.options.layers;
-    if (arguments.options.own.contains(threshold)) {
-        constexpr double most = std::numeric_limits<double>::max();
-        ranking.options.threshold = arguments.options.numeric_option(threshold, 0, -most, most);
-    }
-    if (!arguments.tokens.empty()) ranking.options.tokens = token_range(arguments.tokens);
-    ranking.output = arguments.output;
-    ranking.force = arguments.force;
-    ranking.renames = arguments.renames;
-    ranking.is_prompt_given = arguments.prompt->count() > 0;
-    export_ranking(ranking, arguments.traces);
-}
-
-void declare_rankings(CLI::App& app, Arguments& arguments) {
-    suggest(app.add_option("--ranking", arguments.ranking.ranking,
-                           "Ranking to export, as listed by `kvscope rankings`; printed as a table unless -o is given"),
-            defined_names(analysis::ranking_definitions()));
-    arguments.of_rankings = {
-        app.add_option("--token,--tokens", arguments.tokens, "First and last token of a ranking, as in 100-220"),
-        app.add_option("--mark", arguments.ranking.options.mark, "Text whose occurrences are ranked"),
-        app.add_option("--top", arguments.ranking.top,
-                       "Number of rows to write, from the top of a ranking (default: all)")
-            ->check(WholeNumber(1))};
-    arguments.ranking.format.declare(app);
-    arguments.of_rankings.push_back(app.get_option("--format")->description("Format of a ranking on standard output"));
-}
-
 /// Returns the values that any figure accepts for the option.
 std::vector<std::string> choices_in_figures(const std::string& option) {
     std::set<std::string> choices;
-    for (const auto& definition : analysis::figure_definitions()) {
+    for (const auto& definition : analysis::all_definitions()) {
         const auto* of_figure = analysis::find_option(definition, option);
         if (of_figure) choices.insert(of_figure->choices.begin(), of_figure->choices.end());
     }
     return {choices.begin(), choices.end()};
 }
 
-/// Declares --threshold and the options of single figures. The help lists an option's meaning in each figure.
+/// Declares the options of single figures and rankings. The help lists an option's meaning in each of them.
 void declare_own_options(CLI::App& app, Arguments& arguments) {
-    std::map<std::string, std::vector<std::string>> meanings;
-    for (const auto& definition : analysis::figure_definitions())
-        for (const analysis::FigureOption& option : definition.options)
-            if (option.is_own()) meanings[option.name].push_back(fmt::format("{}: {}", definition.name, option.help));
-    meanings[threshold].emplace_back("rankings: the threshold above which values are counted");
-    for (const auto& [name, of] : meanings) {
+    struct Uses {
+        std::vector<std::string> meanings;
+        size_t by_figures = 0;
+    };
+    std::map<std::string, Uses> uses;
+    for (const auto& definition : analysis::all_definitions())
+        for (const analysis::FigureOption& option : definition.options) {
+            if (!option.is_own()) continue;
+            Uses& of = uses[option.name];
+            of.meanings.push_back(fmt::format("{}: {}", definition.name, option.help));
+            of.by_figures += definition.has_drawing() ? 1 : 0;
+        }
+    for (const auto& [name, of] : uses) {
         const auto take = [&arguments, name = name](const std::string& text) { arguments.options.own[name] = text; };
-        auto* option =
-            app.add_option_function<std::string>("--" + name, take, fmt::format("For {}", fmt::join(of, "; for ")));
+        auto* option = app.add_option_function<std::string>("--" + name, take,
+                                                            fmt::format("For {}", fmt::join(of.meanings, "; for ")));
         suggest(option, choices_in_figures(name));
-        if (name != threshold) arguments.of_figures.push_back(option);
+        if (of.by_figures == of.meanings.size()) arguments.of_figures.push_back(option);
+        if (of.by_figures == 0) arguments.of_rankings.push_back(option);
     }
 }
 
@@ -429,7 +452,17 @@ std::function<int()> declare(CLI::App& app) {
         "--figure", arguments->figures,
         "Figure to export, as listed by `kvscope figures`; repeatable; `all` for every figure that the trace supports");
     suggest(figure->delimiter(',')->allow_extra_args(false), figures);
-    declare_rankings(app, *arguments);
+    suggest(app.add_option("--ranking", arguments->ranking,
+                           "Ranking to export, as listed by `kvscope rankings`; printed as a table unless -o is given"),
+            defined_names(analysis::ranking_definitions()));
+    const auto* tokens =
+        app.add_option("--token,--tokens", arguments->tokens, "First and last token of a ranking, as in 100-220");
+    const auto* top =
+        app.add_option("--top", arguments->top, "Number of rows to write, from the top of a ranking (default: all)")
+            ->check(WholeNumber(1));
+    arguments->format.declare(app);
+    arguments->of_rankings = {app.get_option("--format")->description("Format of a ranking on standard output"), tokens,
+                              top};
     app.add_option(
            "-o,--output", arguments->output,
            "Output file; the extension sets the format: pdf, svg, png, csv, md, tex, json, jsonl. Several figures, and "
@@ -467,20 +500,22 @@ std::function<int()> declare(CLI::App& app) {
     arguments->of_figures.insert(arguments->of_figures.end(), {heads, columns, source, difference});
     declare_own_options(app, *arguments);
     app.add_flag("--force", arguments->force, "Replace an existing file");
-    app.footer(app.get_footer() + "\n\nFigures and their options:\n\n" + figures_text() +
-               "\nRankings and their options:\n\n" + rankings_text());
+    app.footer(app.get_footer() + "\n\nFigures and their options:\n\n" +
+               definitions_text(analysis::figure_definitions()) + "\nRankings and their options:\n\n" +
+               definitions_text(analysis::ranking_definitions()));
     return [arguments] {
-        check_kind(*arguments);
+        if (arguments->figures.empty() && arguments->ranking.empty())
+            throw analysis::FigureError(
+                "nothing to export: give --figure NAME or --ranking NAME; `kvscope figures` and `kvscope rankings` "
+                "list the names");
         const auto definitions = chosen_figures(*arguments);
+        check_kind(*arguments, definitions);
         arguments->options.runs.assign(arguments->runs.begin(), arguments->runs.end());
         arguments->options.layers = layers_from_text(arguments->layers);
         arguments->options.heads = layers_from_text(arguments->heads, "heads");
-        if (!arguments->ranking.ranking.empty()) {
-            rank(*arguments);
-            return 0;
-        }
+        if (!arguments->tokens.empty()) arguments->options.tokens = token_range(arguments->tokens);
         arguments->file.creator = std::string("kvscope ") + program::version();
-        arguments->file.csv_safe = arguments->ranking.format.is_csv_safe();
+        arguments->file.csv_safe = arguments->format.is_csv_safe();
         check_arguments(*arguments, definitions);
         check_traces(arguments->traces);
         std::vector<trace::Reader> readers;

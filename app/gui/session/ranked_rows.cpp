@@ -15,7 +15,6 @@ namespace kvscope::gui {
 namespace {
 
 using analysis::Cell;
-using analysis::RankedRuns;
 using analysis::RankedSubject;
 
 RankingRequest no_ranking(std::string why) {
@@ -48,8 +47,8 @@ std::string shown_cell(const analysis::Column& column, const Cell& cell) {
     return line;
 }
 
-RankedRows ranked_rows(const trace::Reader& reader, const analysis::RankingDefinition& definition,
-                       const analysis::RankingOptions& options) {
+RankedRows ranked_rows(const trace::Reader& reader, const analysis::FigureDefinition& definition,
+                       const analysis::FigureOptions& options) {
     RankedRows rows;
     rows.number = unique_id();
     rows.ranking = definition.name;
@@ -84,14 +83,14 @@ bool is_unknown(const Cell& cell) {
 
 }  // namespace
 
-RankingRequest ranking_request(const Session& session, const analysis::RankingDefinition& definition,
+RankingRequest ranking_request(const Session& session, const analysis::FigureDefinition& definition,
                                std::optional<double> threshold) {
     RankingRequest request;
-    if (definition.runs == RankedRuns::two) {
+    if (analysis::compares_two_runs(definition)) {
         request = of_pair(session);
     } else {
         request.document = session.focus();
-        if (definition.runs == RankedRuns::any) {
+        if (definition.shown_runs) {
             const auto shown = session.visible_runs();
             const auto is_of_it = [&](const RunKey& key) {
                 return request.document && key.document == request.document->id();
@@ -101,7 +100,7 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
                 request.document = session.document(shown.front());
             std::copy_if(shown.begin(), shown.end(), std::back_inserter(request.runs), is_of_it);
         }
-        if (request.document && definition.runs == RankedRuns::any && request.runs.empty())
+        if (request.document && definition.shown_runs && request.runs.empty())
             request = no_ranking("No compressed run is shown. Tick runs in Runs.");
     }
     request.definition = &definition;
@@ -110,11 +109,12 @@ RankingRequest ranking_request(const Session& session, const analysis::RankingDe
         return no_ranking("The trace has no prompt yet.");
     request.options.prompt = request.document->prompt;
     for (const RunKey& key : request.runs) request.options.runs.emplace_back(session.at(key).run);
-    if (definition.threshold) request.options.threshold = threshold;
+    if (threshold && analysis::find_option(definition, "threshold"))
+        request.options.own["threshold"] = fmt::format("{}", *threshold);
     if (analysis::find_option(definition, "mark")) {
         if (session.mark.empty())
             return no_ranking("Type a text into the field “mark” of the Prompt view to list its occurrences.");
-        request.options.mark = session.mark;
+        request.options.own["mark"] = session.mark;
     }
     const Cursor selected = session.cursor();
     const bool is_here =
@@ -158,12 +158,11 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
                                         const TaskSlot<OrderedRows>& ordered, const RankingRequest& request,
                                         const RowOrder& order) {
     const Document& document = *request.document;
-    std::string stamp =
-        fmt::format("{} {} {} {} {} {}", request.definition->name, document.id(), document.stamp(), document.prompt,
-                    document.runs_stamp(document.prompt), request.options.threshold.value_or(-1));
+    std::string stamp = fmt::format("{} {} {} {} {}", request.definition->name, document.id(), document.stamp(),
+                                    document.prompt, document.runs_stamp(document.prompt));
     if (const auto& tokens = request.options.tokens) stamp += fmt::format(" t{}-{}", tokens->first, tokens->last);
     for (const RunKey& key : request.runs) stamp += " " + key.text();
-    stamp += " m" + request.options.mark;
+    for (const auto& [option, text] : request.options.own) stamp += fmt::format(" {}={}", option, text);
     const auto rows =
         session.tasks.ask(ranked, "", stamp,
                           [reader = document.reader(), definition = request.definition, options = request.options,

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 #include "app/gui/session/session.h"
 
 namespace kvscope::gui {
@@ -13,14 +13,14 @@ namespace kvscope::gui {
 struct RankingRequest {
     const Document* document = nullptr;  ///< nullptr if nothing can be ranked
     std::string why_not;                 ///< one line that says why nothing can be ranked
-    const analysis::RankingDefinition* definition = nullptr;
+    const analysis::FigureDefinition* definition = nullptr;
     std::vector<RunKey> runs;  ///< the runs that are ranked or compared
-    analysis::RankingOptions options;
+    analysis::FigureOptions options;
 };
 
 /// Builds the request for a ranking of A and B (Session::compared) or of the shown runs of the trace in focus.
 /// @param threshold unset for the ranking's default
-[[nodiscard]] RankingRequest ranking_request(const Session& session, const analysis::RankingDefinition& definition,
+[[nodiscard]] RankingRequest ranking_request(const Session& session, const analysis::FigureDefinition& definition,
                                              std::optional<double> threshold);
 
 struct RankedRows {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "analysis/ranking_definition.h"
+#include "analysis/figure_definition.h"
 #include "app/gui/session/parse_selection.h"
 #include "app/gui/session/prompt_text.h"
 #include "app/gui/session/runs_alone.h"
@@ -97,7 +97,7 @@ void add_run_keys(Actions& actions, Session& session) {
 }
 
 void add_rankings(Actions& actions, Session& session, OpenViews& views) {
-    for (const analysis::RankingDefinition& definition : analysis::ranking_definitions())
+    for (const analysis::FigureDefinition& definition : analysis::ranking_definitions())
         actions.add({"Rank: " + definition.title,
                      "",
                      0,

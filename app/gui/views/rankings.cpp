@@ -20,7 +20,7 @@ namespace {
 
 using analysis::Column;
 using analysis::ColumnType;
-using analysis::RankingDefinition;
+using analysis::FigureDefinition;
 
 constexpr const char* first_ranking = "sentences";
 
@@ -33,7 +33,7 @@ class RankingsView : public View {
             draw_nothing(context, open_trace_or_demo() + " to rank its sentences, heads, layers and answers.");
             return;
         }
-        const RankingDefinition& definition = chosen();
+        const FigureDefinition& definition = chosen();
         const RankingRequest request = ranking_request(session, definition, threshold_);
         draw_choice(context, definition, request);
         if (!request.document) {
@@ -88,8 +88,8 @@ class RankingsView : public View {
 
  private:
     /// Returns the chosen ranking, or the first ranking if this version does not have the chosen ranking.
-    const RankingDefinition& chosen() const {
-        const auto& all = analysis::ranking_definitions();
+    const FigureDefinition& chosen() const {
+        const auto all = analysis::ranking_definitions();
         const auto find = [&](const std::string& name) {
             return std::find_if(all.begin(), all.end(),
                                 [&](const auto& definition) { return definition.name == name; });
@@ -99,18 +99,18 @@ class RankingsView : public View {
     }
 
     void set_threshold(double value) {
-        const auto& threshold = chosen().threshold;
-        if (threshold && std::isfinite(value)) threshold_ = std::clamp(value, 0.0, threshold->most);
+        const auto* threshold = analysis::find_option(chosen(), "threshold");
+        if (threshold && std::isfinite(value)) threshold_ = std::clamp(value, 0.0, threshold->number->most);
     }
 
-    void draw_choice(Context& context, const RankingDefinition& definition, const RankingRequest& request) {
+    void draw_choice(Context& context, const FigureDefinition& definition, const RankingRequest& request) {
         const float em = ImGui::GetFontSize();
         float widest = 0;
-        for (const RankingDefinition& each : analysis::ranking_definitions())
+        for (const FigureDefinition& each : analysis::ranking_definitions())
             widest = std::max(widest, ImGui::CalcTextSize(each.title.c_str()).x);
         ImGui::SetNextItemWidth(widest + ImGui::GetFrameHeight() + 2 * ImGui::GetStyle().FramePadding.x);
         if (ImGui::BeginCombo("##ranking", definition.title.c_str(), ImGuiComboFlags_HeightLarge)) {
-            for (const RankingDefinition& other : analysis::ranking_definitions()) {
+            for (const FigureDefinition& other : analysis::ranking_definitions()) {
                 if (ImGui::Selectable(other.title.c_str(), &other == &definition) && &other != &definition) {
                     ranking_ = other.name;
                     threshold_.reset();
@@ -120,7 +120,7 @@ class RankingsView : public View {
             ImGui::EndCombo();
         }
         ImGui::SetItemTooltip("%s", definition.summary.c_str());
-        if (definition.threshold) draw_threshold(*definition.threshold);
+        if (const auto* threshold = analysis::find_option(definition, "threshold")) draw_threshold(*threshold->number);
         if (analysis::find_option(definition, "tokens")) {
             const auto& tokens = request.options.tokens;
             same_line_if_fits(12 * em);
@@ -131,12 +131,12 @@ class RankingsView : public View {
         same_line_if_fits(11 * em);
         ImGui::SetNextItemWidth(11 * em);
         text_field("##filter of ranking", "filter", &order_.filter);
-        if (definition.runs != analysis::RankedRuns::two) return;
+        if (!analysis::compares_two_runs(definition)) return;
         same_line_if_fits(32 * em);
         draw_pair_choice(context, "rankings");
     }
 
-    void draw_threshold(const analysis::RankingThreshold& threshold) {
+    void draw_threshold(const analysis::NumberField& threshold) {
         const float em = ImGui::GetFontSize();
         same_line_if_fits(14 * em);
         double value = threshold_.value_or(threshold.value);

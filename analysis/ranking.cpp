@@ -1,4 +1,4 @@
-#include "analysis/ranking_definition.h"
+#include "analysis/ranking.h"
 
 #include <fmt/format.h>
 
@@ -11,40 +11,10 @@
 #include "trace/schema.h"
 
 namespace kvscope::analysis {
-const RankingDefinition& ranking_definition(std::string_view name) {
-    std::vector<std::string> names;
-    for (const RankingDefinition& definition : ranking_definitions()) {
-        if (definition.name == underscores_to_hyphens(name)) return definition;
-        names.push_back(definition.name);
-    }
-    throw FigureError(fmt::format("there is no ranking '{}'; there are {}", name, fmt::join(names, ", ")));
-}
 
-const FigureOption* find_option(const RankingDefinition& definition, std::string_view name) {
-    return find_option(definition.options, name);
-}
-
-void check_options(const RankingDefinition& definition, const RankingOptions& options) {
-    const auto require = [&](bool is_set, const char* name) {
-        if (!is_set || find_option(definition, name)) return;
-        throw FigureError(fmt::format("the ranking {} does not use {}; it uses {}", definition.name,
-                                      option_flag(FigureOption{name, ""}), options_in_words(definition.options)));
-    };
-    require(!options.runs.empty(), "runs");
-    require(!options.layers.empty(), "layers");
-    require(options.threshold.has_value(), "threshold");
-    require(options.tokens.has_value(), "tokens");
-    require(!options.mark.empty(), "mark");
-    if (!options.threshold || !definition.threshold) return;
-    const RankingThreshold& threshold = *definition.threshold;
-    if (*options.threshold >= 0 && *options.threshold <= threshold.most) return;
-    throw FigureError(fmt::format("--threshold of the ranking {} must be from 0 to {} {}, not {}", definition.name,
-                                  threshold.most, threshold.unit, *options.threshold));
-}
-
-Ranking make_ranking(const RankingDefinition& definition, const trace::Reader& reader, const RankingOptions& options) {
+Ranking make_ranking(const FigureDefinition& definition, const trace::Reader& reader, const FigureOptions& options) {
     check_options(definition, options);
-    return definition.make(reader, options);
+    return definition.rank(reader, options);
 }
 
 double sum_over_tokens(const std::vector<double>& values, TokenRange range) {
