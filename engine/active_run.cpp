@@ -75,17 +75,16 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         policy_ = plan.spec.create();
         policy_->begin(context_);
         needs_ = policy_->needs();
-        pass_ = policy_->plan(context_);
-        if (needs_.own_cache != reads_in_chunks())
-            throw std::logic_error(
-                "needs() and plan() of the policy must agree on whether it reads through its own cache");
-        record.pseudo_ids = pass_.appended_ids;
-        const int64_t ahead = std::max(pass_.lookahead, static_cast<int64_t>(pass_.appended_ids.size()));
+        if (const auto* appends = policy_.as<policies::AppendsTokens>()) appended_ = appends->appended(context_);
+        if (const auto* looks = policy_.as<policies::LooksAhead>()) lookahead_ = looks->lookahead();
+        if (const auto* filters = policy_.as<policies::FiltersPrompt>()) filter_ = filters->filter(context_);
+        record.pseudo_ids = appended_.ids;
+        const int64_t ahead = std::max(lookahead_, static_cast<int64_t>(appended_.ids.size()));
         if (ahead > model_.config().context_length)
             fail("it looks ahead " + std::to_string(ahead) + " tokens, but the model's context is only " +
                  std::to_string(model_.config().context_length) + ": choose a smaller number");
-        policies::require_filter_layer(pass_, model_.shape());
-        for (const int32_t id : pass_.appended_ids) {
+        if (filter_) policies::require_filter_layer(*filter_, model_.shape());
+        for (const int32_t id : appended_.ids) {
             if (id < 0 || id >= model_.config().vocab_size)
                 fail("it appends token " + std::to_string(id) + " to the prompt, but the model has only " +
                      std::to_string(model_.config().vocab_size) + " embeddings: choose other pseudo tokens");
@@ -106,9 +105,15 @@ void ActiveRun::fail(const std::string& message) {
     cache_.reset();
 }
 
+int ActiveRun::n_prepared() const {
+    const auto* prepares = policy_.as<policies::PreparesWeights>();
+    return !failed() && prepares && prepares->prepares() ? model_.shape().n_layers : 0;
+}
+
 void ActiveRun::prepare(int layer) {
     if (failed()) return;
-    const std::string error = catch_single_run_failure([&] { policy_->prepare(layer); });
+    const std::string error =
+        catch_single_run_failure([&] { policy_.as<policies::PreparesWeights>()->prepare(layer); });
     if (!error.empty()) fail(located(in_layer(layer), error));
 }
 
@@ -132,7 +137,7 @@ void ActiveRun::begin_decision(policies::LayerObservations& observations, const 
     std::pair<int, int> decided;
     attempt(in_layer(layer), [&] {
         policy_->observe(observations);
-        decided = order_.after(*policy_, layer, model_.shape().n_layers);
+        decided = order_.after(policy_, layer, model_.shape().n_layers);
         if (decided.second <= layer)
             waiting_.push_back(std::make_unique<Waiting>(observations, dense, window_attention));
     });
@@ -152,8 +157,9 @@ void ActiveRun::begin_draft(policies::LayerObservations& observations, const Den
 void ActiveRun::open(Decision decision) {
     const int layer = decision.observations.layer;
     decision_.emplace(std::move(decision));
-    if (!policy_->gathers()) return finish_decision();
-    attempt(in_layer(layer), [&] { policy_->gather(decision_->observations); });
+    auto* gathers = policy_.as<policies::Gathers>();
+    if (!gathers) return finish_decision();
+    attempt(in_layer(layer), [&] { gathers->gather(decision_->observations); });
     if (failed()) decision_.reset();
 }
 
@@ -166,8 +172,8 @@ void ActiveRun::choose(bool beside_others) {
     const Stopwatch watch;
     Decision& decision = *decision_;
     decision.error = catch_single_run_failure([&] {
-        decision.selection =
-            decision.is_draft ? policy_->draft(decision.observations) : policy_->select(decision.observations);
+        decision.selection = decision.is_draft ? policy_.as<policies::LooksAhead>()->draft(decision.observations)
+                                               : policy_->select(decision.observations);
         require_valid_selection(decision.observations.layer, decision.selection);
     });
     const double seconds = watch.seconds();
@@ -183,7 +189,7 @@ void ActiveRun::take(std::vector<kernels::RowCopy>* later) {
     const size_t n_before = later ? later->size() : 0;
     attempt(in_layer(layer), [&] { keep(decision, later); });
     if (later && failed()) later->resize(n_before);  // the failed run's cache no longer exists
-    if (!failed() && !decision.is_draft && policy_->stores_parts())
+    if (!failed() && !decision.is_draft && stores_parts())
         if (const auto error = catch_single_run_failure([&] { record_storage_error(decision.observations); });
             !error.empty())
             fail(located(in_layer(layer), error));
@@ -196,43 +202,41 @@ void ActiveRun::keep(Decision& decision, std::vector<kernels::RowCopy>* later) {
         if (!draft_) draft_.emplace(model_, selection.granularity, policies::Positions::prompt, false);
         return draft_->compress(layer, selection, dense, later);
     }
-    if (!cache_)
-        cache_.emplace(model_of_cache(), selection.granularity, policy_->positions(), policy_->acts_while_decoding());
+    if (!cache_) cache_.emplace(model_of_cache(), selection.granularity, policy_->positions(), evicts_while_decoding());
     if (is_full()) {
         cache_->adopt(layer, dense, n_tokens_);
     } else {
-        require_storage(selection);
-        const bool waits = !policy_->merges_values() && &cache_->model() == &model_;
+        if (selection.stored && !stores_parts())
+            throw RunError("the policy stores entries in parts, but its stores_parts() returns false");
+        auto* merges = policy_.as<policies::MergesValues>();
+        const bool waits = !merges && &cache_->model() == &model_;
         cache_->compress(layer, selection, dense, waits ? later : nullptr);
-        if (policy_->merges_values()) merge_values(observations, selection);
+        if (merges) merge_values(*merges, observations, selection);
     }
     record_selection(layer, selection, attention);
 }
 
-bool ActiveRun::reads_entries() const { return needs_.entries || is_apart() || policy_->merges_values(); }
+bool ActiveRun::reads_entries() const { return needs_.entries || is_apart() || policy_.as<policies::MergesValues>(); }
+
+bool ActiveRun::stores_parts() const {
+    const auto* stores = policy_.as<policies::StoresParts>();
+    return reads_in_chunks() || (stores && stores->stores_parts());
+}
 
 /// Whether the cache is always in the processor's memory, because devices cannot read entries stored in parts.
 bool ActiveRun::is_apart() const {
-    return policy_->stores_parts() || policy_->stores_while_decoding() || reads_in_chunks() ||
-           policy_->decode_merging().every > 0;
+    const auto* stores = policy_.as<policies::StoresWhileDecoding>();
+    return stores_parts() || (stores && stores->stores_while_decoding());
 }
 
 const Transformer& ActiveRun::model_of_cache() const { return is_apart() ? model_.on_processor() : model_; }
 
-void ActiveRun::merge_values(policies::LayerObservations& observations, const policies::Selection& selection) {
+void ActiveRun::merge_values(policies::MergesValues& policy, policies::LayerObservations& observations,
+                             const policies::Selection& selection) {
     for (int row = 0; row < cache_->n_rows(); ++row)
         cache_->edit_values(observations.layer, row, [&](std::span<float> values) {
-            policy_->merge_values(observations, selection, row, values);
+            policy.merge_values(observations, selection, row, values);
         });
-}
-
-void ActiveRun::require_storage(const policies::Selection& selection) const {
-    if (!selection.stored) return;
-    if (!policy_->stores_parts())
-        throw RunError("the policy stores entries in parts, but its stores_parts() returns false");
-    if (policy_->acts_while_decoding())
-        throw RunError("a policy that stores entries in parts cannot evict entries while decoding");
-    if (policy_->merges_values()) throw RunError("a policy that stores entries in parts cannot also merge values");
 }
 
 void ActiveRun::require_valid_selection(int layer, const policies::Selection& selection) const {
@@ -245,7 +249,7 @@ void ActiveRun::record_selection(int layer, const policies::Selection& selection
     const auto bytes = policies::row_bytes_of(selection, model_.shape().head_dim, element);
     record.cache_bytes_predicted.push_back(std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}));
     policies::StoredSummary summary;
-    if (policy_->stores_parts()) {
+    if (stores_parts()) {
         summary = policies::summarize_storage(record.label, layer, model_.shape(), n_tokens_, selection, element);
         storage_.add_layer(summary, record);
     }
@@ -313,7 +317,7 @@ void ActiveRun::filter(policies::LayerObservations& observations) {
 void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> window_attention) {
     const auto n = static_cast<int64_t>(filtered().size());
     cache_.emplace(model_of_cache(), policies::Granularity::kv_head, policies::Positions::prompt,
-                   policy_->acts_while_decoding());
+                   evicts_while_decoding());
     for (size_t layer = 0; layer < cache.size(); ++layer) {
         cache_->adopt(static_cast<int>(layer), cache[layer], n);
         record_selection(static_cast<int>(layer), filtered_,
@@ -323,19 +327,21 @@ void ActiveRun::adopt_filtered(const DenseCache& cache, std::span<const float> w
 }
 
 ChunkedRun ActiveRun::chunked(bool measure_error) {
-    return {.policy = policy_.get(),
-            .label = record.label,
-            .budget = context_.budget,
-            .chunk = std::min(pass_.chunk, n_tokens_),
-            .final_merge = pass_.final_merge,
-            .measure_error = measure_error};
+    auto* policy = policy_.as<policies::ReadsThroughOwnCache>();
+    ChunkedRun run{.policy = policy,
+                   .label = record.label,
+                   .budget = context_.budget,
+                   .reading = policy->reading(context_),
+                   .measure_error = measure_error};
+    run.reading.chunk = std::min(run.reading.chunk, n_tokens_);
+    return run;
 }
 
 void ActiveRun::adopt_chunked(ChunkedRun& read, std::span<const float> window_attention) {
     select_seconds_ += read.merge_seconds;
     if (!read.error.empty()) return fail(read.error);
     const Transformer& model = model_of_cache();
-    cache_.emplace(model, policies::Granularity::kv_head, policies::Positions::prompt, policy_->acts_while_decoding());
+    cache_.emplace(model, policies::Granularity::kv_head, policies::Positions::prompt, false);
     for (size_t i = 0; i < read.layers.size(); ++i) {
         const auto layer = static_cast<int>(i);
         attempt(in_layer(layer), [&] {

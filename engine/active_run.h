@@ -11,6 +11,7 @@
 #include "engine/deduplicated_scores.h"
 #include "engine/experiment.h"
 #include "engine/inference/chunked_reading.h"
+#include "engine/inference/decode.h"
 #include "engine/inference/observed_layer.h"
 #include "engine/inference/prefill.h"
 #include "policies/interface/decidable_layers.h"
@@ -30,13 +31,23 @@ class ActiveRun {
     void fail(const std::string& message);
     [[nodiscard]] bool is_full() const { return record.policy == "full"; }
     [[nodiscard]] const policies::Needs& needs() const { return needs_; }
-    [[nodiscard]] const policies::PassPlan& pass() const { return pass_; }
-    [[nodiscard]] bool filters() const { return pass_.filter_layer >= 0 || pass_.classification; }
-    [[nodiscard]] bool looks_ahead() const { return pass_.lookahead > 0; }
+    [[nodiscard]] const policies::AppendedTokens& appended() const { return appended_; }
+    [[nodiscard]] bool filters() const { return filter_.has_value(); }
+    /// Returns the layer after which the policy selects tokens for a second pass, or -1.
+    [[nodiscard]] int filter_layer() const {
+        const auto* after = filter_ ? std::get_if<policies::FilterLayer>(&*filter_) : nullptr;
+        return after ? after->layer : -1;
+    }
+    /// Returns the classifier that selects tokens before the prefill, or nullptr.
+    [[nodiscard]] const policies::TokenClassifierSettings* classification() const {
+        return filter_ ? std::get_if<policies::TokenClassifierSettings>(&*filter_) : nullptr;
+    }
+    [[nodiscard]] int64_t lookahead() const { return lookahead_; }
+    [[nodiscard]] bool looks_ahead() const { return lookahead_ > 0; }
     [[nodiscard]] bool reads_entries() const;
     [[nodiscard]] bool awaits_answer() const { return needs_.answer_attention; }
 
-    [[nodiscard]] int n_prepared() const { return !failed() && policy_->prepares() ? model_.shape().n_layers : 0; }
+    [[nodiscard]] int n_prepared() const;
     /// Lets the policy examine one layer's weights before the prompt is read.
     void prepare(int layer);
 
@@ -64,7 +75,7 @@ class ActiveRun {
     void adopt_filtered(const DenseCache& cache, std::span<const float> window_attention);
 
     /// Whether the run reads the prompt in chunks and merges entries after each chunk.
-    [[nodiscard]] bool reads_in_chunks() const { return pass_.chunk > 0; }
+    [[nodiscard]] bool reads_in_chunks() const { return policy_.as<policies::ReadsThroughOwnCache>(); }
     [[nodiscard]] ChunkedRun chunked(bool measure_error);
     /// Takes the cache and results of a prompt that was read in chunks.
     void adopt_chunked(ChunkedRun& read, std::span<const float> window_attention);
@@ -72,14 +83,12 @@ class ActiveRun {
     void finish_prompt(const std::vector<float>& last_logits);
 
     [[nodiscard]] RunCache& cache() { return *cache_; }
-    [[nodiscard]] std::unique_ptr<policies::Policy> take_policy() { return std::move(policy_); }
+    [[nodiscard]] policies::CreatedPolicy take_policy() { return std::move(policy_); }
     [[nodiscard]] int64_t position() const { return position_; }
     [[nodiscard]] const std::vector<float>& first_logits() const { return first_logits_; }
     void set_first_logits(std::vector<float> logits) { first_logits_ = std::move(logits); }
-    [[nodiscard]] bool evicts_while_decoding() const { return policy_->acts_while_decoding(); }
-    [[nodiscard]] policies::Policy* acting() const {
-        return policy_->changes_while_decoding() ? policy_.get() : nullptr;
-    }
+    [[nodiscard]] bool evicts_while_decoding() const { return policy_.as<policies::EvictsWhileDecoding>(); }
+    [[nodiscard]] AfterAttention acting() const { return after_attention_of(policy_); }
 
     trace::RunRecord record;  ///< without scores, which several runs may share
     [[nodiscard]] trace::RunRecord whole_record(ScoreBuffer& room) const;
@@ -106,14 +115,14 @@ class ActiveRun {
     void finish_decision();
     void keep(Decision& decision, std::vector<kernels::RowCopy>* later);
     void require_valid_selection(int layer, const policies::Selection& selection) const;
-    void merge_values(policies::LayerObservations& observations, const policies::Selection& selection);
-    /// @throws RunError if the policy combines entries stored in parts with eviction or merging
-    void require_storage(const policies::Selection& selection) const;
+    void merge_values(policies::MergesValues& policy, policies::LayerObservations& observations,
+                      const policies::Selection& selection);
     void record_selection(int layer, const policies::Selection& selection, std::span<const float> window_attention);
     void record_attention_kept(const policies::Selection& selection, const policies::StoredSummary& summary,
                                std::span<const float> window_attention);
     void record_storage_error(policies::LayerObservations& observations);
     void record_bytes();
+    [[nodiscard]] bool stores_parts() const;
     [[nodiscard]] bool is_apart() const;
     [[nodiscard]] const Transformer& model_of_cache() const;
 
@@ -125,9 +134,11 @@ class ActiveRun {
     int index_;
     int64_t n_tokens_;
     policies::RunContext context_;
-    std::unique_ptr<policies::Policy> policy_;
+    policies::CreatedPolicy policy_;
     policies::Needs needs_;
-    policies::PassPlan pass_;
+    policies::AppendedTokens appended_;
+    std::optional<policies::PromptFilter> filter_;
+    int64_t lookahead_ = 0;
     policies::DecidableLayers order_;
     struct Waiting {
         Waiting(const policies::LayerObservations& observations, const DenseLayer& dense,

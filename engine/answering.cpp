@@ -19,8 +19,8 @@ std::vector<AnswerStart> Answering::read_question(const Prompt& prompt, std::spa
         auto& start = starts.emplace_back(
             AnswerStart{RunCache(transformer(), policies::Granularity::kv_head, policies::Positions::prompt, false),
                         run->acting(), run->position(), run->first_logits(), run->record.label});
-        if (start.acting) start.switching = start.acting->switching();
-        if (!start.acting) start.own = run->cache().mark();
+        start.switching = switching_of(start.acting);
+        if (!start.acts()) start.own = run->cache().mark();
         start.error = catch_single_run_failure(
             [&] { start.cache = start.own || is_done ? std::move(run->cache()) : run->cache().clone(n_more); });
     }
@@ -49,7 +49,7 @@ void Answering::read_question(const Prompt& prompt, std::vector<AnswerStart>& st
     const auto question = std::span<const int32_t>(prompt.ids).last(static_cast<size_t>(n_question));
     // Policies may change entries only while the answer is decoded, so no policy acts on the question.
     std::vector<Sequence> sequences;
-    for (auto* start : reading) sequences.push_back({&start->cache, start->position, 0, nullptr, start->run});
+    for (auto* start : reading) sequences.push_back({&start->cache, start->position, 0, {}, start->run});
     const std::vector<std::span<const int32_t>> tokens(reading.size(), question);
     const at::Tensor logits = transformer().logits(read_given_tokens(transformer(), sequences, tokens, progress_));
     for (size_t i = 0; i < reading.size(); ++i) {
@@ -72,7 +72,7 @@ std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const O
         sequences.push_back(start.sequence());
         logits.push_back(start.logits);
         if (!start.error.empty()) continue;
-        if (!start.acting)
+        if (!start.acts())
             marks[i] = start.cache.mark();
         else
             sequences[i].error = catch_single_run_failure(

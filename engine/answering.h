@@ -14,7 +14,7 @@ namespace kvscope::engine {
 
 struct AnswerStart {
     RunCache cache;
-    policies::Policy* acting = nullptr;
+    AfterAttention acting{};
     int64_t position = 0;
     std::vector<float> logits;  ///< logits of the first token
     std::string run{};          ///< label of the run
@@ -23,6 +23,7 @@ struct AnswerStart {
     std::string error{};  ///< why decoding cannot start; empty if it can
     policies::StorageSwitching switching{};
 
+    [[nodiscard]] bool acts() const { return acting.index() != 0; }
     [[nodiscard]] Sequence sequence() { return {&cache, position, 0, acting, run, error, switching}; }
 };
 

@@ -26,7 +26,7 @@ policies::Needs union_of(const Runs& runs) {
         all.hidden_states = all.hidden_states || run->needs().hidden_states;
         all.projection_inputs = all.projection_inputs || run->needs().projection_inputs;
         all.keys_before_rope = all.keys_before_rope || run->needs().keys_before_rope;
-        all.entries = all.entries || (run->reads_entries() && run->pass().filter_layer < 0);
+        all.entries = all.entries || (run->reads_entries() && run->filter_layer() < 0);
     }
     return all;
 }
@@ -35,8 +35,7 @@ policies::Needs union_of(const Runs& runs) {
 std::vector<int> entry_layers_of(const Runs& runs) {
     std::vector<int> layers;
     for (const auto& run : runs) {
-        if (!run->failed() && run->pass().filter_layer >= 0 && run->reads_entries())
-            layers.push_back(run->pass().filter_layer);
+        if (!run->failed() && run->filter_layer() >= 0 && run->reads_entries()) layers.push_back(run->filter_layer());
     }
     return layers;
 }
@@ -47,14 +46,12 @@ struct Tails {
 
     explicit Tails(const Runs& runs) : of_run(runs.size(), -1) {
         for (size_t i = 0; i < runs.size(); ++i) {
-            if (runs[i]->failed() || runs[i]->pass().appended_ids.empty()) continue;
-            const auto& pass = runs[i]->pass();
-            const auto same = [&](const Tail& tail) {
-                return tail.ids == pass.appended_ids && tail.positions == pass.appended_positions;
-            };
+            if (runs[i]->failed() || runs[i]->appended().ids.empty()) continue;
+            const auto& [ids, positions] = runs[i]->appended();
+            const auto same = [&](const Tail& tail) { return tail.ids == ids && tail.positions == positions; };
             const auto found = std::find_if(tails.begin(), tails.end(), same);
             of_run[i] = static_cast<int>(found - tails.begin());
-            if (found == tails.end()) tails.push_back({pass.appended_ids, pass.appended_positions});
+            if (found == tails.end()) tails.push_back({ids, positions});
         }
     }
 };
@@ -86,7 +83,7 @@ PrefillRequest request_for(const Prompt& prompt, const Runs& runs, const Tails& 
     if (nobody_reads_whole && !record) {
         request.n_layers = 0;
         for (const auto& run : runs) {
-            if (!run->failed()) request.n_layers = std::max(request.n_layers, run->pass().filter_layer + 1);
+            if (!run->failed()) request.n_layers = std::max(request.n_layers, run->filter_layer() + 1);
         }
     }
     return request;
@@ -101,11 +98,11 @@ LayersAsked asked_of(const PrefillLayer& layer) {
 }  // namespace
 
 void Compression::load_classifier(ActiveRun& run) {
-    if (run.failed() || !run.pass().classification) return;
-    auto& classifier = classifiers_[run.pass().classification->model];
+    if (run.failed() || !run.classification()) return;
+    auto& classifier = classifiers_[run.classification()->model];
     if (classifier) return;
     try {
-        classifier = std::make_unique<TokenClassifier>(run.pass().classification->model, progress_);
+        classifier = std::make_unique<TokenClassifier>(run.classification()->model, progress_);
     } catch (const checkpoint::CheckpointError& error) {
         run.fail(error.what());
     }
@@ -121,8 +118,8 @@ void Compression::classify(const Prompt& prompt, Runs& runs) {
     std::vector<Answer> answers;
     for (auto& run : runs) {
         load_classifier(*run);
-        if (run->failed() || !run->pass().classification) continue;
-        const auto& question = *run->pass().classification;
+        if (run->failed() || !run->classification()) continue;
+        const auto& question = *run->classification();
         auto answer = std::find_if(answers.begin(), answers.end(),
                                    [&](const Answer& known) { return known.question == question; });
         if (answer == answers.end()) {
@@ -173,7 +170,7 @@ std::vector<ActiveRun*> Compression::show_layer(PrefillLayer& layer, Runs& runs,
         if (run.looks_ahead()) {
             run.begin_draft(observations, layer.dense);
         } else if (run.filters()) {
-            if (layer.layer == run.pass().filter_layer) run.filter(observations);
+            if (layer.layer == run.filter_layer()) run.filter(observations);
         } else if (!run.awaits_answer()) {
             run.begin_decision(observations, layer.dense, attention);
         }
@@ -276,7 +273,7 @@ bool Compression::finish_runs(const Prompt& prompt, Runs& runs, int64_t room, co
             timings_.select_s += run->select_seconds_alone();
             continue;
         }
-        if (!run->pass().classification) run->record.prefill_s = result.seconds;
+        if (!run->classification()) run->record.prefill_s = result.seconds;
         awaits = awaits || run->awaits_answer();
         if (run->awaits_answer()) {
             run->set_first_logits(result.last_logits);
@@ -311,7 +308,7 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
         if (run->failed() || !run->looks_ahead()) continue;
         looking.push_back(run.get());
         drafts.push_back(&run->draft_cache());
-        n_tokens.push_back(run->pass().lookahead);
+        n_tokens.push_back(run->lookahead());
     }
     const Stopwatch watch;
     const auto lookaheads = look_ahead(transformer(), drafts, n_tokens, prompt.n_visible(), last_logits, progress_);

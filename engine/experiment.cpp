@@ -161,7 +161,7 @@ struct Experiment::Impl {
             for (size_t layer = 0; layer < held.size(); ++layer)
                 full.adopt(static_cast<int>(layer), held[layer]->dense, n);
             std::vector<AnswerStart> start;
-            start.push_back({std::move(full), nullptr, n, logits});
+            start.push_back({std::move(full), {}, n, logits});
             answering.read_question(prompt, start);
             FullAnswer& answer = answers.emplace_back();
             answer.generation = std::move(answering.decode(start, nullptr)[0]);

@@ -19,8 +19,8 @@
 namespace kvscope::engine {
 namespace {
 
-/// Observes the full run's attention at each step of decoding, without evicting.
-class Watcher final : public policies::Policy {
+/// Remembers which tokens the full run attends to in the last step of decoding.
+class Watcher {
  public:
     Watcher(const policies::ModelShape& shape, int64_t begin, int64_t end)
         : shape_(shape),
@@ -29,12 +29,7 @@ class Watcher final : public policies::Policy {
           most_attended_(static_cast<size_t>(shape.n_layers * shape.n_heads)),
           needle_attention_(most_attended_.size()) {}
 
-    policies::Needs needs() const override { return {}; }
-    void begin(const policies::RunContext&) override {}
-    policies::Selection select(policies::LayerObservations&) override { return {}; }
-    bool acts_while_decoding() const override { return true; }
-
-    policies::StepEvictions step(const policies::StepObservations& step) override {
+    void observe(const policies::StepObservations& step) {
         auto head = static_cast<size_t>(step.layer * shape_.n_heads);
         for (const auto& row : step.rows) {
             for (int q = 0; q < row.n_query_heads; ++q, ++head) {
@@ -43,7 +38,6 @@ class Watcher final : public policies::Policy {
                 watch(head, weights);
             }
         }
-        return {};
     }
 
     int64_t most_attended(size_t head) const { return most_attended_[head]; }
@@ -132,7 +126,7 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
         cache.adopt(static_cast<int>(layer), prefilled.cache[layer], n - 1);
     cache.reserve(options.n_new);
     Watcher watcher(shape, sample.begin, sample.end);
-    Sequence sequence{&cache, n - 1, 0, &watcher};
+    Sequence sequence{&cache, n - 1, 0, [&watcher](const policies::StepObservations& step) { watcher.observe(step); }};
     std::vector<double> gains(static_cast<size_t>(shape.n_layers * shape.n_heads), 0.0);
     const double share = 1.0 / static_cast<double>(sample.end - sample.begin);
     const auto end_ids = model.stop_ids(false);

@@ -15,9 +15,7 @@ Definition ada_pyramidkv_definition() {
             "over all of its heads.",
         .parameters = snapkv_family_parameters(
             {beta_parameter(), schedule_parameter(), alpha_parameter(0.2), normalize_parameter()}),
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<PyramidPolicy<AdaptivePolicy>>(values);
-        },
+        .create = make_policy<PyramidPolicy<AdaptivePolicy>>,
     };
 }
 

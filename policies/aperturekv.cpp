@@ -10,7 +10,7 @@
 #include "kernels/parallel.h"
 #include "kernels/score_pooling.h"
 #include "kernels/softmax.h"
-#include "policies/interface/adaptive_budgets.h"
+#include "policies/interface/adaptive_policy.h"
 #include "policies/interface/score_operations.h"
 #include "policies/interface/window_policy.h"
 
@@ -20,7 +20,7 @@ namespace {
 
 /// Diversifies the window's queries (QD) and sets each head's budget by how distinctive its scores are (RABA). Equation
 /// numbers refer to the paper. Scores are f64, because the second softmax makes them nearly equal.
-class ApertureKv : public WindowPolicy {
+class ApertureKv : public WindowPolicy, public Gathers {
  public:
     explicit ApertureKv(const ParameterValues& values)
         : WindowPolicy(values),
@@ -34,7 +34,6 @@ class ApertureKv : public WindowPolicy {
           pooling_(pooling_of(values)),
           kernel_(values.integer("kernel")) {}
 
-    bool gathers() const override { return true; }
     void gather(LayerObservations& observations) override {
         shared_ranked(observations)->scores.announce_ranking(n_tokens());
     }
@@ -202,9 +201,7 @@ Definition aperturekv_definition() {
                 granularity_parameter(),
                 key_positions_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<ApertureKv>(values);
-        },
+        .create = make_policy<ApertureKv>,
     };
 }
 

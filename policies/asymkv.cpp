@@ -16,10 +16,10 @@ class AsymKv : public MergingPolicy {
  public:
     explicit AsymKv(const ParameterValues& values) : MergingPolicy(values) {}
 
-    Needs needs() const override {
-        Needs needs = MergingPolicy::needs();
-        needs.key_gradients = true;
-        return needs;
+    OwnCacheReading reading(const RunContext& context) const override {
+        OwnCacheReading reading = MergingPolicy::reading(context);
+        reading.key_gradients = true;
+        return reading;
     }
 
     void begin(const RunContext& context) override {
@@ -96,9 +96,7 @@ Definition asymkv_definition() {
             "Merges the same entries as KVSlimmer, but weights their keys by the squared gradient of the loss. Each "
             "chunk that merges entries needs an additional forward and backward pass.",
         .parameters = merging_parameters(),
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<AsymKv>(values);
-        },
+        .create = make_policy<AsymKv>,
     };
 }
 

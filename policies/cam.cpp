@@ -14,14 +14,12 @@ namespace {
 constexpr uint32_t n_sinks = 4;
 
 /// Evicts like H2O, and adds evicted values at random to the next kept values.
-class Cam : public AttentionSumPolicy {
+class Cam : public AttentionSumPolicy, public MergesValues {
  public:
     explicit Cam(const ParameterValues& values)
         : AttentionSumPolicy(values),
           merge_(values.integer("merge")),
           by_largest_(values.text("denominator") == "max") {}
-
-    bool merges_values() const override { return true; }
 
     void merge_values(LayerObservations& observations, const Selection& selection, int row,
                       std::span<float> values) override {
@@ -96,9 +94,7 @@ Definition cam_definition() {
                 granularity_parameter(),
                 key_positions_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<Cam>(values);
-        },
+        .create = make_policy<Cam>,
     };
 }
 

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "kernels/linear.h"
 #include "kernels/select_topk.h"
+#include "policies/interface/definition.h"
 #include "policies/interface/gram_eigenvectors.h"
-#include "policies/interface/policy.h"
 
 namespace kvscope::policies {
 
@@ -52,7 +51,7 @@ double needed_share(const ParameterValues& values, double asked, const CacheSize
 /// own latent for the first `sinks` and last `recent` tokens, and for the share `unlike` of tokens with the smallest
 /// cosine between the latents of the group's first and last layer. `scope=model` chooses these tokens over all groups
 /// after the last layer. Until then, all full caches stay in memory.
-class CommonKv : public Policy {
+class CommonKv : public Policy, public StoresParts, public DecidesInOrder, public PreparesWeights {
  public:
     explicit CommonKv(const ParameterValues& values)
         : given_step_(static_cast<int>(values.integer("layer_step"))),
@@ -62,11 +61,7 @@ class CommonKv : public Policy {
           unlike_(values.real("unlike")),
           of_model_(values.text("scope") == "model") {}
 
-    Needs needs() const override {
-        Needs needs;
-        needs.projection_inputs = true;
-        return needs;
-    }
+    Needs needs() const override { return {.projection_inputs = true}; }
 
     void begin(const RunContext& context) override {
         context_ = context;
@@ -112,8 +107,6 @@ class CommonKv : public Policy {
 
     bool stores_parts() const override { return given_rank_ || context_.share_of_bytes() < 1.0; }
 
-    bool decides_in_order() const override { return true; }
-
     int decided_at(int layer) const override {
         return of_model_ ? context_.shape.n_layers - 1 : group_of(layer).first + group_of(layer).n_layers - 1;
     }
@@ -137,10 +130,7 @@ class CommonKv : public Policy {
 
     Selection select(LayerObservations& observations) override {
         const int layer = observations.layer;
-        std::vector<uint32_t> all(static_cast<size_t>(context_.n_tokens));
-        std::iota(all.begin(), all.end(), 0u);
-        Selection selection;
-        selection.rows.assign(static_cast<size_t>(context_.shape.n_kv_heads), all);
+        Selection selection = select_all_tokens(context_);
         if (!stores_parts()) return selection;
         const Group& group = group_of(layer);
         StoredLayer& stored = selection.stored.emplace();
@@ -463,9 +453,7 @@ Definition commonkv_definition() {
                                  "Whether `unlike` is a share of the tokens of all groups together (model, as in the "
                                  "published code) or of each group's tokens (group)."),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<CommonKv>(values);
-        },
+        .create = make_policy<CommonKv>,
         .budget_of = BudgetOf::bytes,
         .needed_share = needed_share,
         .remark =

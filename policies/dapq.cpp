@@ -10,7 +10,7 @@ namespace kvscope::policies {
 
 namespace {
 
-class DapQ : public ScoringPolicy {
+class DapQ : public ScoringPolicy, public AppendsTokens {
  public:
     explicit DapQ(const ParameterValues& values)
         : ScoringPolicy(values),
@@ -27,18 +27,15 @@ class DapQ : public ScoringPolicy {
                                  " pseudo_tokens. Leave `last` at auto, or let both add up to pseudo_tokens.");
     }
 
-    Needs needs() const override { return {}; }
-
-    PassPlan plan(const RunContext& context) const override {
+    AppendedTokens appended(const RunContext& context) const override {
         const int64_t start = context.n_tokens + offset_;
         if (start < 0)
             throw BudgetError("offset=" + std::to_string(offset_) + " puts the pseudo tokens before the prompt of " +
                               std::to_string(context.n_tokens) + " tokens. Give at least " +
                               std::to_string(-context.n_tokens));
-        PassPlan plan;
-        plan.appended_ids = pseudo_ids(context);
-        for (int64_t i = 0; i < n_pseudo_; ++i) plan.appended_positions.push_back(start + i);
-        return plan;
+        AppendedTokens appended{pseudo_ids(context), {}};
+        for (int64_t i = 0; i < n_pseudo_; ++i) appended.positions.push_back(start + i);
+        return appended;
     }
 
  protected:
@@ -133,9 +130,7 @@ Definition dapq_definition() {
                 granularity_parameter(),
                 key_positions_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<DapQ>(values);
-        },
+        .create = make_policy<DapQ>,
     };
 }
 

@@ -18,11 +18,7 @@ class EchoKv : public EchoPolicy {
           rebuilds_keys_(values.text("rebuild") != "values"),
           rebuilds_values_(values.text("rebuild") != "keys") {}
 
-    Needs needs() const override {
-        Needs needs;
-        needs.keys_before_rope = true;
-        return needs;
-    }
+    Needs needs() const override { return {.keys_before_rope = true}; }
 
     Selection select(LayerObservations& observations) override { return all_tokens(observations); }
 
@@ -103,9 +99,7 @@ Definition echokv_definition() {
                 storage_switching_parameters()[0],
                 storage_switching_parameters()[1],
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<EchoKv>(values);
-        },
+        .create = make_policy<EchoKv>,
         .budget_of = BudgetOf::bytes,
         .own_share = [](const ParameterValues& values) -> std::optional<double> {
             if (values.text("form") == "full") return 1.0;

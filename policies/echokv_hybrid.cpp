@@ -26,11 +26,7 @@ class EchoKvHybrid : public EchoPolicy {
     explicit EchoKvHybrid(const ParameterValues& values)
         : EchoPolicy("echokv-hybrid", values), window_(static_cast<int>(values.integer("window"))) {}
 
-    Needs needs() const override {
-        Needs needs;
-        needs.window_queries = window_;
-        return needs;
-    }
+    Needs needs() const override { return {.window_queries = window_}; }
 
     Selection select(LayerObservations& observations) override {
         std::vector<float> scores = channel_scores(observations, window_);
@@ -118,9 +114,7 @@ Definition echokv_hybrid_definition() {
                 storage_switching_parameters()[0],
                 storage_switching_parameters()[1],
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<EchoKvHybrid>(values);
-        },
+        .create = make_policy<EchoKvHybrid>,
         .budget_of = BudgetOf::bytes,
         .own_share = [](const ParameterValues& values) -> std::optional<double> {
             if (values.text("form") == "full") return 1.0;

@@ -8,28 +8,22 @@
 
 #include "kernels/parallel.h"
 #include "kernels/score_pooling.h"
+#include "policies/interface/definition.h"
 #include "policies/interface/score_operations.h"
 
 namespace kvscope::policies {
 
 namespace {
 
-class GemFilter : public Policy {
+class GemFilter : public Policy, public FiltersPrompt {
  public:
     explicit GemFilter(const ParameterValues& values)
         : layer_(values.automatic_integer("layer")), kernel_(values.integer("kernel")) {}
 
-    Needs needs() const override {
-        Needs needs;
-        needs.window_queries = 1;
-        needs.entries = true;
-        return needs;
-    }
+    Needs needs() const override { return {.window_queries = 1, .entries = true}; }
 
-    PassPlan plan(const RunContext& context) const override {
-        PassPlan plan;
-        plan.filter_layer = static_cast<int>(layer_.value_or(std::lround(13.0 * context.shape.n_layers / 32.0)));
-        return plan;
+    PromptFilter filter(const RunContext& context) const override {
+        return FilterLayer{static_cast<int>(layer_.value_or(std::lround(13.0 * context.shape.n_layers / 32.0)))};
     }
 
     void begin(const RunContext& context) override { context_ = context; }
@@ -110,9 +104,7 @@ Definition gemfilter_definition() {
                                             "Index of the layer whose last query selects the tokens, counted from 0."),
                 integer_parameter("kernel", 5, {.low = 1, .odd = true}, "Width of the average pooling, in tokens."),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<GemFilter>(values);
-        },
+        .create = make_policy<GemFilter>,
     };
 }
 

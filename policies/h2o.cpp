@@ -1,17 +1,41 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 #include "kernels/larger.h"
 #include "kernels/select_topk.h"
 #include "policies/interface/attention_sum_policy.h"
 #include "policies/interface/decode_step_entries.h"
+#include "policies/interface/score_operations.h"
 
 namespace kvscope::policies {
 
+AttentionSumPolicy::AttentionSumPolicy(const ParameterValues& values)
+    : ScoringPolicy(values), reduction_(reduction_of(values)) {}
+
+Needs AttentionSumPolicy::needs() const { return {.attention_sums = true}; }
+
+std::string AttentionSumPolicy::shared_as() const {
+    return fmt::format("attention sums {} {}", static_cast<int>(reduction_), static_cast<int>(granularity()));
+}
+
+std::vector<float> AttentionSumPolicy::score(LayerObservations& observations) {
+    const std::span<const float> sums = observations.attention_sums;
+    if (static_cast<int64_t>(sums.size()) != context().shape.n_heads * context().n_tokens) {
+        throw std::logic_error("the attention sums of layer " + std::to_string(observations.layer) +
+                               " were not observed");
+    }
+    return reduce_scores_by_head<float>(context().shape, granularity(), reduction_, sums.data(), context().n_tokens);
+}
+
 namespace {
 
-class H2o : public AttentionSumPolicy {
+/// Adds the attention of decoded tokens to the sums, and evicts the entry with the smallest sum at each step.
+class RollingH2o : public AttentionSumPolicy, public EvictsWhileDecoding {
  public:
-    explicit H2o(const ParameterValues& values) : AttentionSumPolicy(values), rolling_(values.boolean("rolling")) {}
+    using AttentionSumPolicy::AttentionSumPolicy;
 
     void begin(const RunContext& context) override {
         AttentionSumPolicy::begin(context);
@@ -21,11 +45,9 @@ class H2o : public AttentionSumPolicy {
 
     Selection select(LayerObservations& observations) override {
         Selection selection = AttentionSumPolicy::select(observations);
-        if (rolling_) remember(observations.layer, observations.attention_sums, selection);
+        remember(observations.layer, observations.attention_sums, selection);
         return selection;
     }
-
-    bool acts_while_decoding() const override { return rolling_; }
 
     StepEvictions step(const StepObservations& observations) override {
         std::vector<std::vector<std::vector<double>>>& layer = sums_.at(static_cast<size_t>(observations.layer));
@@ -90,7 +112,6 @@ class H2o : public AttentionSumPolicy {
         }
     }
 
-    bool rolling_;
     std::vector<std::vector<std::vector<std::vector<double>>>> kept_sums_, sums_;  ///< [layer][row][query head][entry]
 };
 
@@ -114,9 +135,11 @@ Definition h2o_definition() {
                 granularity_parameter(),
                 key_positions_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<H2o>(values);
-        },
+        .create =
+            [](const ParameterValues& values) {
+                return values.boolean("rolling") ? make_policy<RollingH2o>(values)
+                                                 : make_policy<AttentionSumPolicy>(values);
+            },
     };
 }
 

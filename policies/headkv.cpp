@@ -88,9 +88,7 @@ Definition headkv_definition() {
                 "With values near 1, almost all entries are distributed. With large values, heads keep nearly equal "
                 "numbers of entries. Published results use the best of 1.005, 1.01, 1.1, 1.2, 1.5, 2, 5 and 10.")),
         }),
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<HeadKv>(values);
-        },
+        .create = make_policy<HeadKv>,
         .needs_file = true,
     };
 }

@@ -23,7 +23,7 @@ float below_preserved(double sum) { return static_cast<float>(sum > 0.5 ? 1.0 - 
 
 /// SnapKV's scores with two additions: the least focused heads use a longer window, and important tokens that few lower
 /// layers kept get a focus term. Equations and algorithm lines refer to the paper.
-class KVec : public WindowPolicy {
+class KVec : public WindowPolicy, public Gathers {
  public:
     explicit KVec(const ParameterValues& values)
         : WindowPolicy(values),
@@ -39,9 +39,7 @@ class KVec : public WindowPolicy {
           kernel_(values.integer("kernel")) {}
 
     Needs needs() const override {
-        Needs needs;
-        needs.window_queries = cross_head_ ? std::max(window(), extended_window_) : window();
-        return needs;
+        return {.window_queries = cross_head_ ? std::max(window(), extended_window_) : window()};
     }
 
     void begin(const RunContext& context) override {
@@ -49,9 +47,6 @@ class KVec : public WindowPolicy {
         layers_keeping_.assign(static_cast<size_t>(context.n_tokens), 0);
     }
 
-    bool decides_in_order() const override { return cross_layer_; }
-
-    bool gathers() const override { return true; }
     void gather(LayerObservations& observations) override {
         shared_scores(observations)->announce_ranking(n_tokens());
         if (cross_layer_) observations.window_peak(window());
@@ -170,6 +165,12 @@ Parameter cross_layer_parameter() {
     return parameter;
 }
 
+/// Uses the entries that lower layers kept.
+class CrossLayerKVec : public KVec, public DecidesInOrder {
+ public:
+    using KVec::KVec;
+};
+
 }  // namespace
 
 Definition k_vec_definition() {
@@ -210,9 +211,10 @@ Definition k_vec_definition() {
                 reduce_parameter(),
                 key_positions_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<KVec>(values);
-        },
+        .create =
+            [](const ParameterValues& values) {
+                return values.boolean("cross_layer") ? make_policy<CrossLayerKVec>(values) : make_policy<KVec>(values);
+            },
     };
 }
 

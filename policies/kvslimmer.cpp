@@ -171,7 +171,7 @@ class KvSlimmer : public MergingPolicy {
 
     DecodeMerging decode_merging() const override {
         if (!merges_while_decoding_) return {};
-        return {plan(context()).chunk, context().budget, context().n_tokens};
+        return {reading(context()).chunk, context().budget, context().n_tokens};
     }
 
  protected:
@@ -227,9 +227,7 @@ Definition kvslimmer_definition() {
             "Reads the prompt in chunks through its own cache and merges neighboring entries with the least attention. "
             "Values are added, and keys are weighted by the curvature of the loss.",
         .parameters = parameters(),
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<KvSlimmer>(values);
-        },
+        .create = make_policy<KvSlimmer>,
         .remark =
             "Reading a prompt takes longer than with the full cache, because each chunk is read twice when the cache "
             "is full.",

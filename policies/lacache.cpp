@@ -4,7 +4,7 @@
 #include <string>
 
 #include "policies/interface/common_parameters.h"
-#include "policies/interface/policy.h"
+#include "policies/interface/definition.h"
 
 namespace kvscope::policies {
 
@@ -22,8 +22,6 @@ class LaCache : public Policy {
           span_(values.integer("span")),
           step_(span_ - std::min(values.integer("overlap"), span_ - 1)),
           positions_(key_positions_of(values)) {}
-
-    Needs needs() const override { return {}; }
 
     void begin(const RunContext& context) override {
         const int64_t recent = context.shape.n_layers;
@@ -119,9 +117,7 @@ Definition lacache_definition() {
                                       "Number of layers that two neighboring rungs share (O), at most span - 1.")),
                 key_positions_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<LaCache>(values);
-        },
+        .create = make_policy<LaCache>,
     };
 }
 

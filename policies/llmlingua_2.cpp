@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "policies/interface/policy.h"
+#include "policies/interface/definition.h"
 #include "policies/interface/policy_errors.h"
 
 namespace kvscope::policies {
@@ -33,7 +33,7 @@ std::vector<std::string> texts_of(std::string_view list) {
     return texts;
 }
 
-class LlmLingua2 : public Policy {
+class LlmLingua2 : public Policy, public FiltersPrompt {
  public:
     explicit LlmLingua2(const ParameterValues& values)
         : classification_{.model = values.text("model"),
@@ -41,18 +41,14 @@ class LlmLingua2 : public Policy {
                           .keep_digits = values.boolean("force_reserve_digit"),
                           .force_tokens = texts_of(values.text("force_tokens"))} {}
 
-    Needs needs() const override { return {}; }
-
-    PassPlan plan(const RunContext&) const override {
+    PromptFilter filter(const RunContext&) const override {
         if (classification_.model.empty())
             throw ParameterError(
                 "llmlingua-2 needs a token classifier. Download "
                 "microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank (0.7 GB) or "
                 "microsoft/llmlingua-2-xlm-roberta-large-meetingbank (2.2 GB) from Hugging Face into a folder and pass "
                 "the folder: llmlingua-2:model=FOLDER");
-        PassPlan plan;
-        plan.classification = classification_;
-        return plan;
+        return classification_;
     }
 
     void begin(const RunContext& context) override { context_ = context; }
@@ -128,9 +124,7 @@ Definition llmlingua_2_definition() {
                                "a tab, \\s for a space and \\c for a comma."),
                 boolean_parameter("force_reserve_digit", false, "Whether tokens with a digit get probability 1."),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<LlmLingua2>(values);
-        },
+        .create = make_policy<LlmLingua2>,
         .needs_file = true,
     };
 }

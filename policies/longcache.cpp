@@ -10,13 +10,14 @@
 #include "kernels/parallel.h"
 #include "kernels/select_topk.h"
 #include "policies/interface/common_parameters.h"
+#include "policies/interface/definition.h"
 #include "policies/interface/score_operations.h"
 
 namespace kvscope::policies {
 
 namespace {
 
-class LongCache : public Policy {
+class LongCache : public Policy, public Gathers {
  public:
     explicit LongCache(const ParameterValues& values)
         : sinks_(values.integer("sinks")),
@@ -26,11 +27,7 @@ class LongCache : public Policy {
           granularity_(granularity_of(values)),
           positions_(key_positions_of(values)) {}
 
-    Needs needs() const override {
-        Needs needs;
-        needs.window_queries = 1;
-        return needs;
-    }
+    Needs needs() const override { return {.window_queries = 1}; }
 
     void begin(const RunContext& context) override {
         recent_ = given_recent_.value_or(std::max<int64_t>(context.budget - sinks_, 0) / 2);
@@ -43,7 +40,6 @@ class LongCache : public Policy {
         context_ = context;
     }
 
-    bool gathers() const override { return true; }
     void gather(LayerObservations& observations) override { shared_scores(observations); }
 
     Selection select(LayerObservations& observations) override {
@@ -158,9 +154,7 @@ Definition longcache_definition() {
                 granularity_parameter(),
                 key_positions_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<LongCache>(values);
-        },
+        .create = make_policy<LongCache>,
     };
 }
 

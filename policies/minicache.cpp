@@ -4,11 +4,10 @@
 #include <array>
 #include <cmath>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "kernels/select_topk.h"
-#include "policies/interface/policy.h"
+#include "policies/interface/definition.h"
 
 namespace kvscope::policies {
 
@@ -17,12 +16,10 @@ namespace {
 /// Layers form pairs, from the last layer down. For each token, the layers of a merged pair share the directions of the
 /// key and the value. A shared direction is interpolated at `t` from the shallower to the deeper layer. Each layer
 /// keeps its own lengths. The share `retained` of a head's vectors with the largest angles stays exact.
-class MiniCache : public Policy {
+class MiniCache : public Policy, public StoresParts, public DecidesInOrder {
  public:
     explicit MiniCache(const ParameterValues& values)
         : pairs_(values.automatic_integer("pairs")), t_(values.real("t")), retained_share_(values.real("retained")) {}
-
-    Needs needs() const override { return {}; }
 
     void begin(const RunContext& context) override {
         context_ = context;
@@ -41,8 +38,6 @@ class MiniCache : public Policy {
 
     bool stores_parts() const override { return n_pairs_ > 0; }
 
-    bool decides_in_order() const override { return true; }
-
     int decided_at(int layer) const override { return is_merged(layer) && !is_deeper(layer) ? layer + 1 : layer; }
 
     void observe(LayerObservations& observations) override {
@@ -52,10 +47,7 @@ class MiniCache : public Policy {
     }
 
     Selection select(LayerObservations& observations) override {
-        std::vector<uint32_t> all(static_cast<size_t>(context_.n_tokens));
-        std::iota(all.begin(), all.end(), 0u);
-        Selection selection;
-        selection.rows.assign(static_cast<size_t>(context_.shape.n_kv_heads), all);
+        Selection selection = select_all_tokens(context_);
         if (!is_merged(observations.layer)) return selection;
         const bool is_first = !is_deeper(observations.layer);
         if (is_first) merge_pair(observations);
@@ -243,9 +235,7 @@ Definition minicache_definition() {
                                "Share of each head's keys and values that stay exact. These vectors have the largest "
                                "angles between the two layers of a pair."),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<MiniCache>(values);
-        },
+        .create = make_policy<MiniCache>,
         .budget_of = BudgetOf::bytes,
         .remark =
             "On a CPU, decoding is slower than with the full cache, because keys are computed again at each "

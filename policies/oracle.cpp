@@ -10,11 +10,7 @@ class Oracle : public ScoringPolicy {
  public:
     explicit Oracle(const ParameterValues& values) : ScoringPolicy(values), reduction_(reduction_of(values)) {}
 
-    Needs needs() const override {
-        Needs needs;
-        needs.answer_attention = true;
-        return needs;
-    }
+    Needs needs() const override { return {.answer_attention = true}; }
 
  protected:
     std::vector<float> score(LayerObservations& observations) override {
@@ -40,9 +36,7 @@ Definition oracle_definition() {
             "queries. With several questions on one context, the sum includes all answers. The oracle is an upper "
             "bound, because other policies do not know the answer.",
         .parameters = {reduce_parameter(), granularity_parameter(), key_positions_parameter()},
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<Oracle>(values);
-        },
+        .create = make_policy<Oracle>,
     };
 }
 

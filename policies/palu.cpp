@@ -4,13 +4,12 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "kernels/linear.h"
+#include "policies/interface/definition.h"
 #include "policies/interface/gram_eigenvectors.h"
-#include "policies/interface/policy.h"
 
 namespace kvscope::policies {
 
@@ -39,7 +38,7 @@ Parameter whitening_parameter() {
 /// projection's bias b. Keys are rebuilt as B^T z + b. B (r, D) has the r = floor(share * D) leading left singular
 /// vectors of the group's rows of W_K. With whitening, it has the leading eigenvectors of the sum of (k - b) (k - b)^T
 /// over a text. Values are stored likewise.
-class Palu : public Policy {
+class Palu : public Policy, public StoresWhileDecoding, public PreparesWeights {
  public:
     explicit Palu(const ParameterValues& values)
         : group_heads_(static_cast<int>(values.integer("group_heads"))),
@@ -47,10 +46,8 @@ class Palu : public Policy {
           whitening_(whitening_of(values)) {}
 
     Needs needs() const override {
-        Needs needs;
-        needs.keys_before_rope = true;
-        needs.calibration = whitening_ == Whitening::calibration && (groups_.empty() || stores_parts());
-        return needs;
+        return {.keys_before_rope = true,
+                .calibration = whitening_ == Whitening::calibration && (groups_.empty() || stores_parts())};
     }
 
     void begin(const RunContext& context) override {
@@ -85,19 +82,15 @@ class Palu : public Policy {
     }
 
     Selection select(LayerObservations& observations) override {
-        std::vector<uint32_t> all(static_cast<size_t>(context_.n_tokens));
-        std::iota(all.begin(), all.end(), 0u);
-        Selection selection;
-        selection.rows.assign(static_cast<size_t>(context_.shape.n_kv_heads), all);
+        Selection selection = select_all_tokens(context_);
         if (!stores_parts()) return selection;
         for (const Projected which : {Projected::keys, Projected::values})
             find_directions(which == Projected::keys ? observations.keys_before_rope : observations.values,
                             observations.layer, which);
-        selection.stored = described(observations.layer, all, observations.keys_before_rope, observations.values);
+        selection.stored =
+            described(observations.layer, selection.rows[0], observations.keys_before_rope, observations.values);
         return selection;
     }
-
-    bool stores_while_decoding() const override { return stores_parts(); }
 
     StoredLayer store(const ReducedTokens& tokens) override {
         return described(tokens.layer, {tokens.positions.begin(), tokens.positions.end()}, tokens.keys_before_rope,
@@ -318,9 +311,7 @@ Definition palu_definition() {
                                          "the full cache's bytes. A given share replaces the budget."),
                 whitening_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<Palu>(values);
-        },
+        .create = make_policy<Palu>,
         .budget_of = BudgetOf::bytes,
         .own_share = [](const ParameterValues& values) { return values.automatic_real("rank_share"); },
         .needed_share = needed_share,

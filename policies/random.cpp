@@ -18,8 +18,6 @@ class Random : public ScoringPolicy {
  public:
     explicit Random(const ParameterValues& values) : ScoringPolicy(values), shared_(values.boolean("shared")) {}
 
-    Needs needs() const override { return {}; }
-
     void begin(const RunContext& context) override {
         ScoringPolicy::begin(context);
         state_ = mixed(context.seed);
@@ -68,9 +66,7 @@ Definition random_definition() {
                 granularity_parameter(),
                 key_positions_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<Random>(values);
-        },
+        .create = make_policy<Random>,
     };
 }
 

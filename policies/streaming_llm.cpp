@@ -3,18 +3,16 @@
 
 #include "policies/interface/common_parameters.h"
 #include "policies/interface/decode_step_entries.h"
-#include "policies/interface/policy.h"
+#include "policies/interface/definition.h"
 
 namespace kvscope::policies {
 
 namespace {
 
-class StreamingLlm : public Policy {
+class StreamingLlm : public Policy, public Gathers {
  public:
     explicit StreamingLlm(const ParameterValues& values)
         : sinks_(values.integer("sinks")), rolling_(values.boolean("rolling")), positions_(key_positions_of(values)) {}
-
-    Needs needs() const override { return {}; }
 
     void begin(const RunContext& context) override {
         if (context.budget <= sinks_ && (context.budget < context.n_tokens || rolling_)) {
@@ -25,7 +23,7 @@ class StreamingLlm : public Policy {
         context_ = context;
     }
 
-    bool gathers() const override { return true; }  // nothing to collect
+    void gather(LayerObservations&) override {}
     Selection select(LayerObservations& observations) override { return select_from_scores(observations.layer, {}); }
 
     Selection select_from_scores(int, LayerScores) override {
@@ -40,7 +38,18 @@ class StreamingLlm : public Policy {
         return selection;
     }
 
-    bool acts_while_decoding() const override { return rolling_; }
+    Positions positions() const override { return positions_; }
+
+ protected:
+    int64_t sinks_;
+    bool rolling_;
+    Positions positions_;
+    RunContext context_;
+};
+
+class RollingStreamingLlm : public StreamingLlm, public EvictsWhileDecoding {
+ public:
+    using StreamingLlm::StreamingLlm;
 
     StepEvictions step(const StepObservations& observations) override {
         StepEvictions evictions(observations.rows.size());
@@ -55,14 +64,6 @@ class StreamingLlm : public Policy {
         }
         return evictions;
     }
-
-    Positions positions() const override { return positions_; }
-
- private:
-    int64_t sinks_;
-    bool rolling_;
-    Positions positions_;
-    RunContext context_;
 };
 
 }  // namespace
@@ -82,9 +83,11 @@ Definition streaming_llm_definition() {
                 rolling_parameter(),
                 key_positions_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<StreamingLlm>(values);
-        },
+        .create =
+            [](const ParameterValues& values) {
+                return values.boolean("rolling") ? make_policy<RollingStreamingLlm>(values)
+                                                 : make_policy<StreamingLlm>(values);
+            },
     };
 }
 

@@ -2,29 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "policies/interface/channel_scores.h"
-#include "policies/interface/policy.h"
+#include "policies/interface/definition.h"
 
 namespace kvscope::policies {
 
 namespace {
 
 /// Drops the key channels with the lowest channel_scores(), except in the last `recent` keys.
-class Think : public Policy {
+class Think : public Policy, public StoresParts {
  public:
     explicit Think(const ParameterValues& values)
         : window_(static_cast<int>(values.integer("window"))),
           recent_(values.integer("recent")),
           ratio_(values.automatic_real("ratio")) {}
 
-    Needs needs() const override {
-        Needs needs;
-        needs.window_queries = window_;
-        return needs;
-    }
+    Needs needs() const override { return {.window_queries = window_}; }
 
     void begin(const RunContext& context) override {
         context_ = context;
@@ -59,10 +54,7 @@ class Think : public Policy {
         for (size_t i = 0; i < scores.channel_scores.size(); ++i)
             if (std::isnan(scores.channel_scores[i]))
                 throw ScoreError(fmt::format("layer {}, head {}: the score of channel {} is NaN", layer, i / d, i % d));
-        std::vector<uint32_t> all(static_cast<size_t>(context_.n_tokens));
-        std::iota(all.begin(), all.end(), 0u);
-        Selection selection;
-        selection.rows.assign(rows, all);
+        Selection selection = select_all_tokens(context_);
         selection.channel_scores = std::move(scores.channel_scores);
         if (stores_parts()) selection.stored = stored(selection);
         return selection;
@@ -133,9 +125,7 @@ Definition think_definition() {
                 mark_as_after_scoring(
                     integer_parameter("recent", 32, {.low = 0}, "Number of last prompt keys that keep all channels.")),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<Think>(values);
-        },
+        .create = make_policy<Think>,
         .budget_of = BudgetOf::bytes,
         .own_share = [](const ParameterValues& values) -> std::optional<double> {
             const auto ratio = values.automatic_real("ratio");

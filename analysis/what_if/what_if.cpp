@@ -153,8 +153,9 @@ bool binds_scores(const policies::Definition& definition, const policies::Parame
 }  // namespace
 
 std::string obstacle_to_what_if(const policies::PolicySpec& spec) {
-    const policies::Needs needs = spec.create()->needs();
-    if (needs.own_cache) return "it reads the prompt through its own cache";
+    const policies::CreatedPolicy policy = spec.create();
+    const policies::Needs needs = policy->needs();
+    if (policy.as<policies::ReadsThroughOwnCache>()) return "it reads the prompt through its own cache";
     if (needs.projection_inputs) return "it needs the inputs of the projections, which are not recorded";
     if (needs.keys_before_rope) return "it needs keys before RoPE, which are not recorded";
     return {};

@@ -10,7 +10,7 @@
 #include "engine/classifier/windows.h"
 #include "engine/common/progress.h"
 #include "engine/tokenizer/classifier_tokenizer.h"
-#include "policies/interface/token_classifier_settings.h"
+#include "policies/interface/further_interfaces.h"
 
 namespace kvscope::engine {
 

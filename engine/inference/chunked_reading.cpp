@@ -255,7 +255,7 @@ class ChunkPass : ChunkReader {
 
     void merge_after_prompt(size_t index, int layer, const at::Tensor& query) {
         const Chunk& chunk = chunks_[index];
-        if (!chunk.is_last || !chunk.run->final_merge || chunk.failed()) return;
+        if (!chunk.is_last || !chunk.run->reading.final_merge || chunk.failed()) return;
         if (chunk.layer(layer).size() <= chunk.run->budget) return;
         std::deque<Attended> last;
         last.emplace_back(Attended{.chunk = &chunk, .row = 0, .n = 1});
@@ -327,7 +327,7 @@ class ChunkPass : ChunkReader {
         observations.n_queries = attended.n;
         observations.attention = attention;
         observations.outputs = {mean.const_data_ptr<float>(), static_cast<size_t>(mean.numel())};
-        observations.n_chunks = attended.chunk->first / run.chunk;
+        observations.n_chunks = attended.chunk->first / run.reading.chunk;
         observations.after_prompt = attended.n_after == 0;
         observations.key_gradients = gradients;
         const int64_t n_merges = entries.size() - run.budget;
@@ -348,7 +348,7 @@ class ChunkPass : ChunkReader {
 };
 
 void allocate(const Transformer& model, int64_t n_tokens, ChunkedRun& run) {
-    const int64_t capacity = std::min(n_tokens, run.budget + run.chunk) + std::min(n_tokens, run.chunk);
+    const int64_t capacity = std::min(n_tokens, run.budget + run.reading.chunk) + std::min(n_tokens, run.reading.chunk);
     for (int layer = 0; layer < model.shape().n_layers; ++layer)
         run.layers.push_back({.entries = DenseLayer::allocate(model.shape(), capacity, model.scalar_type())});
     if (!run.measure_error) return;
@@ -363,11 +363,11 @@ std::vector<Chunk> next_chunks(std::span<ChunkedRun> runs, std::vector<int64_t>&
     for (size_t i = 0; i < runs.size(); ++i) {
         if (!runs[i].error.empty() || read[i] == n_tokens) continue;
         Chunk& chunk = chunks.emplace_back(
-            Chunk{.run = &runs[i], .first = read[i], .n = std::min(runs[i].chunk, n_tokens - read[i])});
+            Chunk{.run = &runs[i], .first = read[i], .n = std::min(runs[i].reading.chunk, n_tokens - read[i])});
         read[i] += chunk.n;
         chunk.is_last = read[i] == n_tokens;
-        chunk.by_gradients = runs[i].policy->needs().key_gradients;
-        chunk.keeps_reads = chunk.by_gradients && chunk.is_last && runs[i].final_merge &&
+        chunk.by_gradients = runs[i].reading.key_gradients;
+        chunk.keeps_reads = chunk.by_gradients && chunk.is_last && runs[i].reading.final_merge &&
                             chunk.layer(0).size() + chunk.n > runs[i].budget;
     }
     return chunks;
@@ -402,7 +402,7 @@ void read_in_chunks(const Transformer& given, std::span<const int32_t> ids, std:
     int64_t n_passes = 0;
     for (ChunkedRun& run : runs) {
         allocate(model, n, run);
-        n_passes = std::max(n_passes, (n + run.chunk - 1) / run.chunk);
+        n_passes = std::max(n_passes, (n + run.reading.chunk - 1) / run.reading.chunk);
     }
     progress.begin("prefill in chunks", n_passes * model.shape().n_layers, "layers × chunks");
     std::vector<int64_t> read(runs.size(), 0);

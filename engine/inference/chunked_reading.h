@@ -8,17 +8,16 @@
 #include "engine/common/progress.h"
 #include "engine/inference/layer_with_merged_entries.h"
 #include "engine/model/transformer.h"
-#include "policies/interface/policy.h"
+#include "policies/interface/further_interfaces.h"
 
 namespace kvscope::engine {
 
-/// A run whose policy merges entries while it reads the prompt (PassPlan::chunk), and the results.
+/// A run whose policy merges entries while it reads the prompt (ReadsThroughOwnCache), and the results.
 struct ChunkedRun {
-    policies::Policy* policy = nullptr;
+    policies::ReadsThroughOwnCache* policy = nullptr;
     std::string label{};
     int64_t budget = 0;  ///< entries that each merge leaves
-    int64_t chunk = 0;
-    bool final_merge = true;
+    policies::OwnCacheReading reading{};
     bool measure_error = false;  ///< record the error of merging; needs memory for one more copy of the keys
 
     std::vector<MergedLayer> layers{};

@@ -182,7 +182,7 @@ std::vector<Comparison> compare_with_full_run(const Transformer& model, const Fu
     for (const bool acting : {false, true}) {
         std::vector<Compared> group;
         for (size_t s = 0; s < sequences.size(); ++s) {
-            if ((sequences[s].acting != nullptr) != acting) continue;
+            if (sequences[s].acts() != acting) continue;
             auto& comparison = comparisons[s];
             comparison.step_kl.resize(static_cast<size_t>(total));
             comparison.step_agreement.resize(static_cast<size_t>(total));

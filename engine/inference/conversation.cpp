@@ -14,8 +14,8 @@
 
 namespace kvscope::engine {
 
-Conversation::Conversation(std::string label, RunCache cache, std::unique_ptr<policies::Policy> policy,
-                           int64_t position, std::shared_ptr<const Prompt> prompt, std::string answer)
+Conversation::Conversation(std::string label, RunCache cache, policies::CreatedPolicy policy, int64_t position,
+                           std::shared_ptr<const Prompt> prompt, std::string answer)
     : label_(std::move(label)),
       cache_(std::move(cache)),
       policy_(std::move(policy)),
@@ -122,8 +122,7 @@ std::vector<Reply> ask_all_runs(const Model& model, std::span<Conversation* cons
     if (asked.empty()) return replies;
 
     for (size_t k = 0; k < asked.size(); ++k)
-        reading.push_back(
-            {&caches[k], conversations[asked[k]]->position_, 0, nullptr, conversations[asked[k]]->label_});
+        reading.push_back({&caches[k], conversations[asked[k]]->position_, 0, {}, conversations[asked[k]]->label_});
     const at::Tensor logits =
         model.transformer().logits(read_given_tokens(model.transformer(), reading, tokens, progress));
     std::vector<std::vector<float>> first;
@@ -134,10 +133,10 @@ std::vector<Reply> ask_all_runs(const Model& model, std::span<Conversation* cons
 
     std::vector<Sequence> answering;
     for (size_t k = 0; k < asked.size(); ++k) {
-        policies::Policy& policy = *conversations[asked[k]]->policy_;
-        answering.push_back(
-            {&caches[k], reading[k].position, 0, policy.changes_while_decoding() ? &policy : nullptr, reading[k].run,
-             reading[k].failed() ? "reading the question: " + reading[k].error : std::string(), policy.switching()});
+        const AfterAttention acting = after_attention_of(conversations[asked[k]]->policy_);
+        answering.push_back({&caches[k], reading[k].position, 0, acting, reading[k].run,
+                             reading[k].failed() ? "reading the question: " + reading[k].error : std::string(),
+                             switching_of(acting)});
     }
     const auto generations = decode_answers(
         model.transformer(), answering, first, options.n_new, options.sampling, model.stop_ids(options.ignore_eos),

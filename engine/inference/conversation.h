@@ -13,7 +13,7 @@
 #include "engine/inference/prompt.h"
 #include "engine/inference/sampler.h"
 #include "engine/model/model.h"
-#include "policies/interface/policy.h"
+#include "policies/interface/definition.h"
 
 namespace kvscope::engine {
 
@@ -38,7 +38,7 @@ struct Reply {
 class Conversation {
  public:
     /// @param policy the run's policy in its state after the prompt
-    Conversation(std::string label, RunCache cache, std::unique_ptr<policies::Policy> policy, int64_t position,
+    Conversation(std::string label, RunCache cache, policies::CreatedPolicy policy, int64_t position,
                  std::shared_ptr<const Prompt> prompt, std::string answer);
 
     [[nodiscard]] const std::string& label() const { return label_; }
@@ -72,7 +72,7 @@ class Conversation {
 
     std::string label_;
     RunCache cache_;
-    std::unique_ptr<policies::Policy> policy_;
+    policies::CreatedPolicy policy_;
     int64_t position_;
     std::shared_ptr<const Prompt> prompt_;
     std::string answer_;

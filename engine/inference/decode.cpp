@@ -39,7 +39,7 @@ class Feed {
         std::vector<int32_t> ids;
         std::vector<int64_t> positions;
         for (size_t s = 0; s < sequences.size(); ++s) {
-            if (tokens[s].empty() || ((sequences[s].acting || !options.given) && tokens[s].size() > 1))
+            if (tokens[s].empty() || ((sequences[s].acts() || !options.given) && tokens[s].size() > 1))
                 throw std::logic_error(
                     "a sequence must be fed one token at a time, unless its tokens are given and no "
                     "policy acts on it");
@@ -311,20 +311,22 @@ class Feed {
     }
 
     bool is_observed(size_t s) const {
-        return sequences_[s].acting != nullptr && sequences_[s].acting->acts_while_decoding();
+        return sequences_[s].acting_as<policies::EvictsWhileDecoding>() ||
+               std::holds_alternative<StepObserver>(sequences_[s].acting);
     }
 
     void act(int layer) {
         size_t next = 0;
         for (size_t s = 0; s < sequences_.size(); ++s) {
-            if (sequences_[s].acting == nullptr || sequences_[s].failed()) continue;
+            const Sequence& sequence = sequences_[s];
+            if (!sequence.acts() || sequence.failed()) continue;
             if (is_observed(s)) evict(layer, s, next);
-            if (sequences_[s].acting->stores_while_decoding()) store(layer, s);
-            if (sequences_[s].acting->decode_merging().every > 0)
+            if (auto* storing = sequence.acting_as<policies::StoresWhileDecoding>()) store(layer, s, *storing);
+            if (auto* merging = sequence.acting_as<policies::ReadsThroughOwnCache>())
                 attempt(layer, s, [&] {
                     const BatchedAttention& side = side_of(s);
-                    merge_decoded(*side.model, layer, at(side.qkv, first_row_[s], 0), *sequences_[s].acting,
-                                  sequences_[s].run, sequences_[s].position - sequences_[s].step, *sequences_[s].cache);
+                    merge_decoded(*side.model, layer, at(side.qkv, first_row_[s], 0), *merging, sequence.run,
+                                  sequence.position - sequence.step, *sequence.cache);
                 });
         }
     }
@@ -343,21 +345,21 @@ class Feed {
             observations.rows.push_back({cache.positions(layer, r), observed.attention, queries});
         }
         attempt(layer, s, [&] {
-            const auto evictions = sequence.acting->step(observations);
+            if (const auto* observer = std::get_if<StepObserver>(&sequence.acting)) return (*observer)(observations);
+            const auto evictions = sequence.acting_as<policies::EvictsWhileDecoding>()->step(observations);
             policies::require_valid_evictions(sequence.run, observations, evictions);
             for (size_t r = 0; r < evictions.size(); ++r) cache.erase(layer, static_cast<int>(r), evictions[r]);
         });
     }
 
-    void store(int layer, size_t s) {
+    void store(int layer, size_t s, policies::StoresWhileDecoding& storing) {
         auto& sequence = sequences_[s];
         attempt(layer, s, [&] {
-            const auto whole = sequence.acting->whole_tokens(layer);
+            const auto whole = storing.whole_tokens(layer);
             if (!whole) return;
             if (sequence.switching.is_full_at(sequence.step)) return sequence.cache->make_whole(layer);
-            sequence.cache->store_others(
-                layer, *whole, sequence.position + 1,
-                [&](const policies::ReducedTokens& tokens) { return sequence.acting->store(tokens); });
+            sequence.cache->store_others(layer, *whole, sequence.position + 1,
+                                         [&](const policies::ReducedTokens& tokens) { return storing.store(tokens); });
         });
     }
 
@@ -375,6 +377,20 @@ class Feed {
 };
 
 }  // namespace
+
+AfterAttention after_attention_of(const policies::CreatedPolicy& policy) {
+    if (auto* evicting = policy.as<policies::EvictsWhileDecoding>()) return evicting;
+    if (auto* storing = policy.as<policies::StoresWhileDecoding>(); storing && storing->stores_while_decoding())
+        return storing;
+    if (auto* merging = policy.as<policies::ReadsThroughOwnCache>(); merging && merging->decode_merging().every > 0)
+        return merging;
+    return {};
+}
+
+policies::StorageSwitching switching_of(const AfterAttention& acting) {
+    const auto* storing = std::get_if<policies::StoresWhileDecoding*>(&acting);
+    return storing ? (*storing)->switching() : policies::StorageSwitching();
+}
 
 at::Tensor feed_tokens(const Transformer& model, std::span<Sequence> sequences,
                        std::span<const std::span<const int32_t>> tokens, const FeedOptions& options) {

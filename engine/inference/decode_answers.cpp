@@ -14,7 +14,7 @@ namespace kvscope::engine {
 namespace {
 
 void change_form_where_asked(size_t s, Sequence& sequence, const AskSwitch& ask_switch) {
-    const bool can_change = ask_switch && sequence.acting && sequence.acting->stores_while_decoding();
+    const bool can_change = ask_switch && sequence.acting_as<policies::StoresWhileDecoding>();
     if (can_change && ask_switch(s, sequence.switching.is_full_at(sequence.step - 1)))
         sequence.switching.change_at(sequence.step);
 }

@@ -126,8 +126,9 @@ EntryRange entries_at(const HeldLayer& held, int64_t from, int64_t to) {
 }
 
 /// Merges `n_merges` pairs among the first n entries. The entries of the last decoded tokens come after them.
-HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& queries, policies::Policy& policy,
-                     std::string_view label, const HeldLayer& held, EntryRange whole, int64_t n, int64_t n_merges) {
+HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& queries,
+                     policies::ReadsThroughOwnCache& policy, std::string_view label, const HeldLayer& held,
+                     EntryRange whole, int64_t n, int64_t n_merges) {
     const auto shape = model.shape();
     const Attended found = attended(model, layer, queries, held, n);
     std::vector<float> keys = floats(held.keys, n);
@@ -157,7 +158,7 @@ HeldLayer merge_once(const Transformer& model, int layer, const at::Tensor& quer
 
 }  // namespace
 
-void merge_decoded(const Transformer& model, int layer, const char* queries, policies::Policy& policy,
+void merge_decoded(const Transformer& model, int layer, const char* queries, policies::ReadsThroughOwnCache& policy,
                    std::string_view label, int64_t first_decoded, RunCache& cache) {
     const auto merging = policy.decode_merging();
     const auto shape = model.shape();

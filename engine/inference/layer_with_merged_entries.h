@@ -9,7 +9,7 @@
 
 #include "engine/cache/dense_cache.h"
 #include "engine/model/transformer.h"
-#include "policies/interface/policy.h"
+#include "policies/interface/further_interfaces.h"
 
 namespace kvscope::engine {
 

@@ -52,7 +52,7 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
                                                               std::vector<std::vector<at::Tensor>>(n_layers));
     for (size_t i = 0; i < drafts.size(); ++i) {
         drafts[i]->reserve(n_tokens[i]);
-        sequences.push_back({drafts[i], position, 0, nullptr});
+        sequences.push_back({drafts[i], position});
     }
     const auto draw = [&](size_t i, std::span<const float> logits) {
         results[i].error = catch_single_run_failure([&] { results[i].ids.push_back(greedy_token(logits)); });

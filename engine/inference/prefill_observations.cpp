@@ -59,12 +59,14 @@ std::string PrefillObservations::obstacle(const policies::PolicySpec& spec, int6
     const auto run = context(spec, budget, 0, std::nullopt);
     try {
         policy->begin(run);
-        const auto pass = policy->plan(run);
-        if (!pass.appended_ids.empty()) return spec.label() + " reads its own tokens after the prompt";
-        if (pass.filter_layer >= 0) return spec.label() + " reads the prompt twice";
-        if (pass.classification) return spec.label() + " compresses the text before the model reads it";
-        if (pass.chunk > 0) return spec.label() + " reads the prompt through its own cache";
-        if (pass.lookahead > 0) return spec.label() + " generates tokens before it decides";
+        if (policy.as<policies::AppendsTokens>()) return spec.label() + " reads its own tokens after the prompt";
+        if (const auto* filters = policy.as<policies::FiltersPrompt>())
+            return spec.label() + (std::holds_alternative<policies::FilterLayer>(filters->filter(run))
+                                       ? " reads the prompt twice"
+                                       : " compresses the text before the model reads it");
+        if (policy.as<policies::ReadsThroughOwnCache>())
+            return spec.label() + " reads the prompt through its own cache";
+        if (policy.as<policies::LooksAhead>()) return spec.label() + " generates tokens before it decides";
     } catch (const policies::BudgetError&) {
         // select() reports the error.
     } catch (const policies::ParameterError& error) {
@@ -92,14 +94,14 @@ void PrefillObservations::decide(const policies::PolicySpec& spec, policies::Pol
 }
 
 std::vector<policies::Selection> PrefillObservations::select_in_order(const policies::PolicySpec& spec,
-                                                                      policies::Policy& policy) const {
+                                                                      const policies::CreatedPolicy& policy) const {
     std::vector<policies::Selection> selections(layers_.size());
     policies::DecidableLayers order;
     for (const auto& layer : layers_) {
-        policy.observe(layer->observations);
+        policy->observe(layer->observations);
         const auto [first, end] = order.after(policy, layer->observations.layer, shape_.n_layers);
         for (int next = first; next < end; ++next)
-            decide(spec, policy, static_cast<size_t>(next), selections[static_cast<size_t>(next)]);
+            decide(spec, *policy, static_cast<size_t>(next), selections[static_cast<size_t>(next)]);
     }
     return selections;
 }
@@ -114,12 +116,12 @@ std::vector<policies::Selection> PrefillObservations::select(const policies::Pol
     const auto run = context(spec, budget, seed, share);
     const auto first = spec.create();
     first->begin(run);
-    if (first->decides_in_order()) return select_in_order(spec, *first);
+    if (first.as<policies::DecidesInOrder>()) return select_in_order(spec, first);
     std::vector<policies::Selection> selections(layers_.size());
     kernels::LowestFailure failure;
     std::atomic<size_t> unclaimed{0};
     kernels::run_on_thread_team(kernels::threads(), [&](int) {
-        std::unique_ptr<policies::Policy> policy;
+        policies::CreatedPolicy policy;
         for (size_t layer = unclaimed++; layer < layers_.size(); layer = unclaimed++) {
             failure.guard(static_cast<int64_t>(layer), [&] {
                 if (!policy) {

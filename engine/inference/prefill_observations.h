@@ -10,7 +10,6 @@
 
 #include "engine/cache/dense_cache.h"
 #include "engine/inference/observed_layer.h"
-#include "policies/interface/policy.h"
 #include "policies/interface/registry.h"
 
 namespace kvscope::engine {
@@ -58,7 +57,7 @@ class PrefillObservations {
     void decide(const policies::PolicySpec& spec, policies::Policy& policy, size_t layer,
                 policies::Selection& selection) const;
     [[nodiscard]] std::vector<policies::Selection> select_in_order(const policies::PolicySpec& spec,
-                                                                   policies::Policy& policy) const;
+                                                                   const policies::CreatedPolicy& policy) const;
     [[nodiscard]] policies::RunContext context(const policies::PolicySpec& spec, int64_t budget, uint64_t seed,
                                                std::optional<double> share) const;
 

@@ -14,7 +14,7 @@
 #include "engine/model/transformer.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/types.h"
-#include "policies/interface/model_memo.h"
+#include "policies/interface/memo.h"
 #include "trace/records.h"
 
 namespace kvscope::engine {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "policies/interface/policy.h"
+#include "policies/interface/further_interfaces.h"
 
 namespace kvscope::policies {
 

@@ -1,7 +1,6 @@
 #include "policies/interface/echo_policy.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "policies/interface/echo_encoder.h"
@@ -20,9 +19,9 @@ void EchoPolicy::begin(const RunContext& context) {
     switching_ = parse_storage_switching(form_, switches_);
     const EchoMaps maps = read_echo_maps_for_model(name_, path_, context);
     layout_ = maps.layout;
-    n_tokens_ = context.n_tokens;
-    first_ = std::min<int64_t>(sinks_, n_tokens_);
-    end_ = switching_.begins_full ? first_ : std::max<int64_t>(n_tokens_ - recent_, first_);
+    context_ = context;
+    first_ = std::min<int64_t>(sinks_, context.n_tokens);
+    end_ = switching_.begins_full ? first_ : std::max<int64_t>(context.n_tokens - recent_, first_);
     take(maps);
 }
 
@@ -32,11 +31,9 @@ std::optional<WholeTokens> EchoPolicy::whole_tokens(int layer) const {
 }
 
 Selection EchoPolicy::all_tokens(LayerObservations& observations) {
-    std::vector<uint32_t> all(static_cast<size_t>(n_tokens_));
-    std::iota(all.begin(), all.end(), 0u);
-    Selection selection;
-    selection.rows.assign(static_cast<size_t>(layout_.n_kv_heads), all);
+    Selection selection = select_all_tokens(context_);
     if (!stores_parts() || !describes(observations.layer)) return selection;
+    const auto& all = selection.rows[0];
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(first_);
     const auto end = all.begin() + static_cast<std::ptrdiff_t>(end_);
     StoredLayer stored =

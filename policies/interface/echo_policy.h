@@ -5,18 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "policies/interface/definition.h"
 #include "policies/interface/echo_maps.h"
-#include "policies/interface/policy.h"
 
 namespace kvscope::policies {
 
 /// Base of policies that keep every token and use EchoKV's maps. The first `sinks` and last `recent` tokens stay exact.
-class EchoPolicy : public Policy {
+class EchoPolicy : public Policy, public StoresWhileDecoding, public DecidesInOrder {
  public:
     void begin(const RunContext& context) final;
     [[nodiscard]] bool stores_parts() const final { return end_ > first_ && layout_.ratio() < 1.0; }
     [[nodiscard]] bool stores_while_decoding() const final { return layout_.ratio() < 1.0; }
-    [[nodiscard]] bool decides_in_order() const final { return true; }
     [[nodiscard]] std::optional<WholeTokens> whole_tokens(int layer) const final;
     [[nodiscard]] StorageSwitching switching() const final { return switching_; }
 
@@ -42,7 +41,7 @@ class EchoPolicy : public Policy {
     int64_t sinks_, recent_;
     std::string form_, switches_;
     StorageSwitching switching_;
-    int64_t n_tokens_ = 0;
+    RunContext context_;
     EchoLayout layout_;
     int64_t first_ = 0, end_ = 0;  ///< range of prompt tokens that are not exact
 };

@@ -16,14 +16,16 @@ struct Refusal {
     bool is_of_budget = false;  ///< whether the reason was a BudgetError
 };
 
-void begin_and_plan(const PolicySpec& spec, RunContext context, const UnreadPrompt& prompt) {
+void begin_on(const PolicySpec& spec, RunContext context, const UnreadPrompt& prompt) {
     const std::vector<int32_t> any_ids(prompt.n_tokens > 0 ? static_cast<size_t>(prompt.n_tokens) : 0, 0);
     context.token_ids = any_ids;
     context.n_vocabulary = 1;
     context.tokenize = [](std::string_view text) { return std::vector<int32_t>(text.empty() ? 0 : 1, 0); };
     const auto policy = spec.create();
     policy->begin(context);
-    if (!any_ids.empty() && prompt.shape) require_filter_layer(policy->plan(context), *prompt.shape);
+    if (any_ids.empty() || !prompt.shape) return;
+    if (const auto* appends = policy.as<AppendsTokens>()) (void)appends->appended(context);
+    if (const auto* filters = policy.as<FiltersPrompt>()) require_filter_layer(filters->filter(context), *prompt.shape);
 }
 
 Refusal refusal_of(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt) {
@@ -40,7 +42,7 @@ Refusal refusal_of(const PolicySpec& spec, const Budget& budget, const UnreadPro
             return {};
         }
         context.budget = budget.resolve(context.n_tokens, of);
-        begin_and_plan(spec, context, prompt);
+        begin_on(spec, context, prompt);
     } catch (const BudgetError& error) {
         return {error.what(), true};
     } catch (const std::exception& error) {
@@ -78,10 +80,11 @@ std::optional<int64_t> find_smallest_feasible_count(const PolicySpec& spec, int6
     return enough;
 }
 
-void require_filter_layer(const PassPlan& plan, const ModelShape& shape) {
-    if (plan.filter_layer >= shape.n_layers)
-        throw ParameterError("layer " + std::to_string(plan.filter_layer) +
-                             " does not exist. The model has layers 0 to " + std::to_string(shape.n_layers - 1));
+void require_filter_layer(const PromptFilter& filter, const ModelShape& shape) {
+    const auto* after = std::get_if<FilterLayer>(&filter);
+    if (after && after->layer >= shape.n_layers)
+        throw ParameterError("layer " + std::to_string(after->layer) + " does not exist. The model has layers 0 to " +
+                             std::to_string(shape.n_layers - 1));
 }
 
 }  // namespace kvscope::policies

@@ -18,7 +18,7 @@ struct UnreadPrompt {
 /// Returns the first text parameter, which names the policy's file. Returns nullptr if the policy needs no file.
 [[nodiscard]] const Parameter* find_file_parameter(const PolicySpec& spec);
 
-/// Returns the error message of Policy::begin or Policy::plan for this budget, or an empty text. Does not throw.
+/// Returns the error message of the policy for this budget, or an empty text. Does not throw.
 [[nodiscard]] std::string infeasible_budget_reason(const PolicySpec& spec, const Budget& budget,
                                                    const UnreadPrompt& prompt);
 
@@ -26,7 +26,7 @@ struct UnreadPrompt {
 [[nodiscard]] std::optional<int64_t> find_smallest_feasible_count(const PolicySpec& spec, int64_t refused,
                                                                   const UnreadPrompt& prompt);
 
-/// @throws ParameterError if the model has no layer with the number plan.filter_layer
-void require_filter_layer(const PassPlan& plan, const ModelShape& shape);
+/// @throws ParameterError if the model does not have the filter's layer
+void require_filter_layer(const PromptFilter& filter, const ModelShape& shape);
 
 }  // namespace kvscope::policies

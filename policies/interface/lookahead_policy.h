@@ -11,24 +11,18 @@
 namespace kvscope::policies {
 
 /// Base of policies that generate tokens from a SnapKV cache and then rank the prefix by the queries of these tokens.
-class LookaheadPolicy : public SnapKvFamily {
+class LookaheadPolicy : public SnapKvFamily, public LooksAhead {
  public:
     explicit LookaheadPolicy(const ParameterValues& values)
         : SnapKvFamily(values), lookahead_(values.integer("lookahead")) {}
 
-    [[nodiscard]] PassPlan plan(const RunContext&) const override {
-        PassPlan plan;
-        plan.lookahead = lookahead_;
-        return plan;
-    }
+    [[nodiscard]] int64_t lookahead() const final { return lookahead_; }
 
     void gather(LayerObservations& observations) final {
         if (observations.n_appended() == 0) return SnapKvFamily::gather(observations);  // called before draft()
         gathered_ = scores_of(observations);
     }
-    [[nodiscard]] Selection draft(LayerObservations& observations) override {
-        return SnapKvFamily::select(observations);
-    }
+    [[nodiscard]] Selection draft(LayerObservations& observations) final { return SnapKvFamily::select(observations); }
     [[nodiscard]] Selection select(LayerObservations& observations) final {
         Scores<float> scores = gathered_ ? *std::exchange(gathered_, std::nullopt) : scores_of(observations);
         return select_pooled(observations.layer, std::move(scores));
@@ -57,7 +51,7 @@ template <class P>
             {integer_parameter("lookahead", 8, {.low = 1, .high = 1 << 20},
                                "Number of tokens generated from the compressed cache. The queries of these tokens rank "
                                "the entries of the full cache.")}),
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> { return std::make_unique<P>(values); },
+        .create = make_policy<P>,
         .scores_follow_budget = true,
     };
 }

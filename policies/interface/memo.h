@@ -54,4 +54,7 @@ class Memo {
     uint64_t n_asked_ = 0;
 };
 
+/// Values that depend on a model's weights alone and live as long as the model.
+class ModelMemo : public Memo {};
+
 }  // namespace kvscope::policies

@@ -53,12 +53,6 @@ MergingPolicy::MergingPolicy(const ParameterValues& values)
       final_merge_(values.boolean("final_merge")),
       cap_(values.automatic_integer("cap")) {}
 
-Needs MergingPolicy::needs() const {
-    Needs needs;
-    needs.own_cache = true;
-    return needs;
-}
-
 void MergingPolicy::begin(const RunContext& context) {
     if (context.budget < context.n_tokens && context.budget <= sinks_ + 1)
         throw BudgetError(
@@ -68,16 +62,10 @@ void MergingPolicy::begin(const RunContext& context) {
     context_ = context;
 }
 
-PassPlan MergingPolicy::plan(const RunContext& context) const {
-    PassPlan plan;
+OwnCacheReading MergingPolicy::reading(const RunContext& context) const {
     // A large chunk would merge nearly the whole cache in one step.
-    plan.chunk = chunk_.value_or(std::clamp<int64_t>((context.budget + 3) / 4, 1, 512));
-    plan.final_merge = final_merge_;
-    return plan;
-}
-
-Selection MergingPolicy::select(LayerObservations&) {
-    throw std::logic_error("this policy merges entries and does not select them");
+    return {.chunk = chunk_.value_or(std::clamp<int64_t>((context.budget + 3) / 4, 1, 512)),
+            .final_merge = final_merge_};
 }
 
 Merges MergingPolicy::merge(const MergeObservations& observations, int64_t n_merges) {

@@ -3,20 +3,16 @@
 #include <optional>
 #include <vector>
 
-#include "policies/interface/policy.h"
+#include "policies/interface/definition.h"
 
 namespace kvscope::policies {
 
 /// Base of policies that merge neighboring entries with little attention. A derived policy computes the merged keys.
-class MergingPolicy : public Policy {
+class MergingPolicy : public ReadsThroughOwnCache {
  public:
-    [[nodiscard]] Needs needs() const override;
-
     /// @throws BudgetError if merging is needed and the budget leaves no entries after the sinks.
     void begin(const RunContext& context) override;
-    [[nodiscard]] PassPlan plan(const RunContext& context) const override;
-    [[nodiscard]] Selection select(LayerObservations&) override;
-    [[nodiscard]] bool stores_parts() const override { return true; }
+    [[nodiscard]] OwnCacheReading reading(const RunContext& context) const override;
 
     /// Merges the pairs with the lowest (A_i + A_{i+1}) (n_i + n_{i+1}) / exp(i / gamma), without overlap. A_i is the
     /// attention on entry i over all heads and queries, n_i its tokens (1 if `size_factor` is off), and i counts from 1

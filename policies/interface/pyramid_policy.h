@@ -3,10 +3,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "policies/interface/pyramid_budgets.h"
 #include "policies/interface/snapkv_family.h"
 
 namespace kvscope::policies {
+
+/// Returns PyramidKV's number of prefix entries in each layer, from 2c - c / beta down to c / beta with sum L c.
+/// Requires c <= n_prefix. With `reference`, rounds the step between layers down, so that the sum exceeds L c.
+[[nodiscard]] std::vector<int64_t> pyramid_budgets(int n_layers, int64_t c, int64_t n_prefix, double beta,
+                                                   bool reference);
 
 /// Variant of a policy in SnapKV's family with larger budgets in lower layers and the same total.
 template <class Family>

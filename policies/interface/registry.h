@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/interface/budget.h"
-#include "policies/interface/policy.h"
+#include "policies/interface/definition.h"
 
 namespace kvscope::policies {
 
@@ -27,7 +26,7 @@ struct PolicySpec {
 
     /// Returns the text for parse_policy(), without default values: "aperturekv:lambda=0".
     [[nodiscard]] std::string label() const;
-    std::unique_ptr<Policy> create() const { return definition->create(values); }
+    CreatedPolicy create() const { return definition->create(values); }
     [[nodiscard]] std::optional<double> own_share() const {
         return definition->own_share ? definition->own_share(values) : std::nullopt;
     }

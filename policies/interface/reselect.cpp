@@ -14,7 +14,7 @@ std::vector<Selection> reselect(const Definition& definition, const ParameterVal
         throw ScoreError("expected scores of " + std::to_string(context.shape.n_layers) + " layers, found " +
                          std::to_string(scores.size()));
     }
-    const std::unique_ptr<Policy> policy = definition.create(values);
+    const CreatedPolicy policy = definition.create(values);
     policy->begin(context);
     std::vector<Selection> selections;
     for (size_t layer = 0; layer < scores.size(); ++layer) {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "policies/interface/policy.h"
+#include "policies/interface/definition.h"
 
 namespace kvscope::policies {
 

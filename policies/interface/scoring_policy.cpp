@@ -15,7 +15,8 @@ ScoringPolicy::ScoringPolicy(const ParameterValues& values)
 
 void ScoringPolicy::begin(const RunContext& context) {
     recent_ = recent_entries(values_, context.budget);
-    if (context.budget <= recent_ && (context.budget < context.n_tokens || acts_while_decoding())) {
+    const bool evicts_while_decoding = values_.has("rolling") && values_.boolean("rolling");
+    if (context.budget <= recent_ && (context.budget < context.n_tokens || evicts_while_decoding)) {
         throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
                           std::to_string(recent_) +
                           " recent entries, which are always kept. Give a larger budget or a smaller `recent`.");

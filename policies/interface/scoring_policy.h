@@ -5,15 +5,14 @@
 #include <vector>
 
 #include "policies/interface/common_parameters.h"
-#include "policies/interface/policy.h"
+#include "policies/interface/definition.h"
 
 namespace kvscope::policies {
 
 /// Base of policies that keep the last `recent` entries and the best earlier entries, the same number in every row.
-class ScoringPolicy : public Policy {
+class ScoringPolicy : public Policy, public Gathers {
  public:
     void begin(const RunContext& context) override;
-    [[nodiscard]] bool gathers() const override { return true; }
     void gather(LayerObservations& observations) override;
     [[nodiscard]] Selection select(LayerObservations& observations) override;
     [[nodiscard]] Selection select_from_scores(int layer, LayerScores scores) override;

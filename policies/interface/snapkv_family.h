@@ -8,11 +8,10 @@
 namespace kvscope::policies {
 
 /// SnapKV and its variants. They rank the prefix by the window's mean attention, reduced to rows and then pooled.
-class SnapKvFamily : public WindowPolicy {
+class SnapKvFamily : public WindowPolicy, public Gathers {
  public:
     explicit SnapKvFamily(const ParameterValues& values);
 
-    [[nodiscard]] bool gathers() const override { return true; }
     void gather(LayerObservations& observations) override;
     [[nodiscard]] Selection select(LayerObservations& observations) override;
     [[nodiscard]] Selection select_from_scores(int layer, LayerScores scores) override;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "policies/interface/policy.h"
+#include "policies/interface/further_interfaces.h"
 
 namespace kvscope::policies {
 

@@ -12,11 +12,7 @@ WindowPolicy::WindowPolicy(const ParameterValues& values)
       granularity_(values.has("granularity") ? granularity_of(values) : Granularity::kv_head),
       positions_(key_positions_of(values)) {}
 
-Needs WindowPolicy::needs() const {
-    Needs needs;
-    needs.window_queries = window_;
-    return needs;
-}
+Needs WindowPolicy::needs() const { return {.window_queries = window_}; }
 
 void WindowPolicy::begin(const RunContext& context) {
     if (context.budget < context.n_tokens && context.budget <= window_) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "policies/interface/common_parameters.h"
-#include "policies/interface/policy.h"
+#include "policies/interface/definition.h"
 
 namespace kvscope::policies {
 

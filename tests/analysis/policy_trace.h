@@ -72,7 +72,7 @@ class PolicyTrace {
         const policies::ModelShape& shape = cache.layers[0].shape;
         policies::StorageRecorder<trace::RunRecord> storage;
         const auto policy = spec.create();
-        for (const policies::Selection& selection : policies::test::select_all(*policy, cache, run.budget)) {
+        for (const policies::Selection& selection : policies::test::select_all(policy, cache, run.budget)) {
             const bool query_heads = selection.granularity == policies::Granularity::query_head;
             record.granularity = query_heads ? "query_head" : "kv_head";
             for (const auto& row : selection.rows) {
@@ -84,7 +84,7 @@ class PolicyTrace {
             append(record.scores_f64, selection.scores_f64);
             append(record.head_jsd, selection.head_jsd);
             append(record.channel_scores, selection.channel_scores);
-            if (!policy->stores_parts()) continue;
+            if (const auto* stores = policy.as<policies::StoresParts>(); !stores || !stores->stores_parts()) continue;
             const auto layer = static_cast<int>(record.stored_entries.size()) / shape.n_kv_heads;
             storage.add_layer(
                 policies::summarize_storage(spec.label(), layer, shape, n_tokens, selection, sizeof(float)), record);

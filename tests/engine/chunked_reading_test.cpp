@@ -19,7 +19,7 @@ namespace {
 /// Reads a prompt with several policies and budgets together.
 std::vector<engine::ChunkedRun> read(const engine::Model& model, const std::vector<int32_t>& ids,
                                      const std::vector<std::pair<std::string, int64_t>>& wanted,
-                                     std::vector<std::unique_ptr<policies::Policy>>& owners) {
+                                     std::vector<policies::CreatedPolicy>& owners) {
     std::vector<engine::ChunkedRun> runs;
     for (const auto& [text, budget] : wanted) {
         policies::RunContext context;
@@ -28,12 +28,9 @@ std::vector<engine::ChunkedRun> read(const engine::Model& model, const std::vect
         context.budget = budget;
         owners.push_back(policies::parse_policy(text).create());
         owners.back()->begin(context);
-        const auto plan = owners.back()->plan(context);
-        runs.push_back({.policy = owners.back().get(),
-                        .label = text,
-                        .budget = budget,
-                        .chunk = std::min(plan.chunk, context.n_tokens),
-                        .final_merge = plan.final_merge});
+        auto* policy = owners.back().as<policies::ReadsThroughOwnCache>();
+        runs.push_back({.policy = policy, .label = text, .budget = budget, .reading = policy->reading(context)});
+        runs.back().reading.chunk = std::min(runs.back().reading.chunk, context.n_tokens);
     }
     engine::SilentProgress progress;
     engine::read_in_chunks(model.transformer(), ids, runs, progress);
@@ -92,18 +89,15 @@ class StopsAfter : public engine::Progress {
 };
 
 /// Merges the first pairs and stores each layer's gradients.
-class KeepsGradients : public policies::Policy {
+class KeepsGradients : public policies::ReadsThroughOwnCache {
  public:
     std::vector<std::vector<float>> gradients;
     bool fails = false;
 
-    policies::Needs needs() const override {
-        policies::Needs needs;
-        needs.key_gradients = true;
-        return needs;
+    policies::OwnCacheReading reading(const policies::RunContext&) const override {
+        return {.chunk = 15, .key_gradients = true};
     }
     void begin(const policies::RunContext&) override {}
-    policies::Selection select(policies::LayerObservations&) override { throw std::logic_error("it merges"); }
     policies::Merges merge(const policies::MergeObservations& seen, int64_t n_merges) override {
         if (fails) throw std::runtime_error("the test wants it");
         gradients.emplace_back(seen.key_gradients.begin(), seen.key_gradients.end());
@@ -133,7 +127,7 @@ TEST_CASE("KVSlimmer and AsymKV have the reference's merges and answers", "[arit
             plans.push_back(plan(wanted.back().first, std::to_string(wanted.back().second)));
         }
         const auto ids = prompt_ids[name]["ids"].get<std::vector<int32_t>>();
-        std::vector<std::unique_ptr<policies::Policy>> owners;
+        std::vector<policies::CreatedPolicy> owners;
         const auto read_runs = read(model, ids, wanted, owners);
         const TemporaryFolder folder;
         const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(ids)}, plans, options_of(64));
@@ -203,7 +197,9 @@ TEST_CASE("a chunk's gradient with respect to earlier keys equals the reference"
     ids.resize(static_cast<size_t>(past + chunk));
     KeepsGradients policy;
     // All earlier chunks have the same length, so only the last one exceeds the budget.
-    engine::ChunkedRun run{.policy = &policy, .budget = past - 1, .chunk = chunk, .final_merge = false};
+    engine::ChunkedRun run{.policy = &policy,
+                           .budget = past - 1,
+                           .reading = {.chunk = chunk, .final_merge = false, .key_gradients = true}};
     engine::SilentProgress progress;
     engine::read_in_chunks(model.transformer(), ids, {&run, 1}, progress);
     REQUIRE(run.error.empty());
@@ -228,8 +224,8 @@ TEST_CASE("a chunk's gradient with respect to earlier keys equals the reference"
 TEST_CASE("a run with gradients can be stopped anywhere, and fails alone") {
     const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);
     const auto ids = some_ids(model, 60);
-    const auto read_with = [&](engine::Progress& progress, policies::Policy& policy) {
-        engine::ChunkedRun run{.policy = &policy, .budget = 20, .chunk = 15};
+    const auto read_with = [&](engine::Progress& progress, KeepsGradients& policy) {
+        engine::ChunkedRun run{.policy = &policy, .budget = 20, .reading = policy.reading({})};
         engine::read_in_chunks(model.transformer(), ids, {&run, 1}, progress);
         return run;
     };
@@ -256,8 +252,9 @@ TEST_CASE("a run with gradients can be stopped anywhere, and fails alone") {
     context.n_tokens = 60;
     context.budget = 20;
     slimmer->begin(context);
-    std::vector<engine::ChunkedRun> runs{{.policy = &failing, .budget = 20, .chunk = 15},
-                                         {.policy = slimmer.get(), .budget = 20, .chunk = 15}};
+    std::vector<engine::ChunkedRun> runs{
+        {.policy = &failing, .budget = 20, .reading = failing.reading({})},
+        {.policy = slimmer.as<policies::ReadsThroughOwnCache>(), .budget = 20, .reading = {.chunk = 15}}};
     engine::SilentProgress progress;
     engine::read_in_chunks(model.transformer(), ids, runs, progress);
     CHECK(runs[0].error == "layer 0: the test wants it");
@@ -275,7 +272,7 @@ TEST_CASE("a prompt that is read in chunks without merges gives bit-identical re
             engine::PrefillRequest request;
             request.ids = ids;
             const auto whole = engine::prefill(model.transformer(), request, nullptr, progress);
-            std::vector<std::unique_ptr<policies::Policy>> owners;
+            std::vector<policies::CreatedPolicy> owners;
             for (const auto& run :
                  read(model, ids, {{"kvslimmer:chunk=7", 100}, {"kvslimmer:chunk=64", 500}}, owners)) {
                 REQUIRE(run.error.empty());
@@ -299,7 +296,7 @@ TEST_CASE("a run's merges depend neither on other runs nor on the number of thre
             {"asymkv:sinks=4,chunk=70", 30},    {"asymkv:sinks=4,chunk=200", 25},
             {"kvslimmer:sinks=4,chunk=50", 30}, {"kvslimmer:sinks=0,chunk=3,final_merge=off", 20},
             {"kvslimmer:sinks=4,chunk=200", 25}};
-        std::vector<std::unique_ptr<policies::Policy>> owners;
+        std::vector<policies::CreatedPolicy> owners;
         const auto together = read(model, ids, wanted, owners);
         for (size_t i = 0; i < wanted.size(); ++i) {
             CAPTURE(wanted[i].first);
@@ -312,7 +309,7 @@ TEST_CASE("a run's merges depend neither on other runs nor on the number of thre
 TEST_CASE("sums of masses and of values do not change by merging") {
     const auto model = small_model("llama3-gqa-sharded", kernels::DType::f32);
     const auto ids = some_ids(model, 150);
-    std::vector<std::unique_ptr<policies::Policy>> owners;
+    std::vector<policies::CreatedPolicy> owners;
     for (const auto& run : read(model, ids,
                                 {{"kvslimmer:sinks=4", 40},
                                  {"kvslimmer:sinks=0,chunk=150", 2},
@@ -324,7 +321,7 @@ TEST_CASE("sums of masses and of values do not change by merging") {
                                 owners)) {
         CAPTURE(run.label, run.error);
         REQUIRE(run.error.empty());
-        const bool is_final = run.final_merge;
+        const bool is_final = run.reading.final_merge;
         for (const auto& layer : run.layers) {
             CHECK(std::accumulate(layer.masses.begin(), layer.masses.end(), 0.0f) == 150.0f);
             CHECK(layer.positions.back() == 149);
@@ -332,7 +329,7 @@ TEST_CASE("sums of masses and of values do not change by merging") {
             if (is_final)
                 CHECK(layer.size() == run.budget);
             else
-                CHECK(layer.size() <= run.budget + run.chunk);
+                CHECK(layer.size() <= run.budget + run.reading.chunk);
             // Each entry's tokens end at its place.
             float read = 0;
             for (size_t i = 0; i < layer.masses.size(); ++i)

@@ -79,7 +79,7 @@ std::vector<int32_t> by_brute_force(const engine::Prompt& prompt, const trace::R
         cache.compress(layer, selection, result.cache[static_cast<size_t>(layer)]);
     }
     cache.reserve(static_cast<int64_t>(read.size()) + n_new);
-    engine::Sequence sequence{&cache, static_cast<int64_t>(prompt.ids.size()), 0, nullptr};
+    engine::Sequence sequence{&cache, static_cast<int64_t>(prompt.ids.size())};
     std::vector<float> logits;
     for (size_t t = 0; t < read.size(); ++t) {
         const auto token = read.subspan(t, 1);

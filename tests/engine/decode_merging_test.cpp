@@ -18,13 +18,13 @@ namespace {
 
 /// A run after its prompt, ready to decode.
 struct Read {
-    std::unique_ptr<policies::Policy> policy;
+    policies::CreatedPolicy policy;
     engine::RunCache cache;
     int64_t n_tokens;
 
     /// Feeds tokens one by one. @param n_fed number of tokens fed before
     void feed(const engine::Model& model, std::span<const int32_t> tokens, int64_t n_fed = 0) {
-        engine::Sequence sequence{&cache, n_tokens + n_fed, n_fed, policy.get()};
+        engine::Sequence sequence{&cache, n_tokens + n_fed, n_fed, engine::after_attention_of(policy)};
         for (const int32_t& token : tokens) {
             const std::span<const int32_t> one(&token, 1);
             engine::feed_tokens(model.transformer(), {&sequence, 1}, {&one, 1});
@@ -44,12 +44,10 @@ Read read(const engine::Model& model, std::span<const int32_t> ids, const std::s
                                false),
               context.n_tokens};
     read.policy->begin(context);
-    const auto plan = read.policy->plan(context);
-    engine::ChunkedRun run{.policy = read.policy.get(),
-                           .label = text,
-                           .budget = budget,
-                           .chunk = std::min(plan.chunk, context.n_tokens),
-                           .final_merge = plan.final_merge};
+    auto* own_cache = read.policy.as<policies::ReadsThroughOwnCache>();
+    engine::ChunkedRun run{
+        .policy = own_cache, .label = text, .budget = budget, .reading = own_cache->reading(context)};
+    run.reading.chunk = std::min(run.reading.chunk, context.n_tokens);
     engine::SilentProgress progress;
     engine::read_in_chunks(transformer, ids, {&run, 1}, progress);
     for (int layer = 0; layer < context.shape.n_layers; ++layer) {
@@ -113,7 +111,7 @@ TEST_CASE("after every chunk of decoded tokens, older entries are merged back to
             const auto x = value_sums(before, 45), y = value_sums(after, 37);
             for (size_t c = 0; c < x.size(); ++c)
                 CHECK(y[c] == Approx(x[c]).epsilon(1e-4).margin(dtype == kernels::DType::f32 ? 1e-4 : 0.3));
-            auto copy = Read{nullptr, run.cache.clone(20), run.n_tokens};
+            auto copy = Read{{}, run.cache.clone(20), run.n_tokens};
             std::swap(copy.policy, run.policy);
             copy.feed(model, std::span(tokens).subspan(16, 24), 16);
             CHECK(copy.cache.n_entries(0, 0) == 38);

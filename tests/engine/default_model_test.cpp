@@ -29,7 +29,7 @@ TEST_CASE("the default model's tokens and greedy continuation equal the referenc
                   1e-3);
         const auto continuation = expected[name]["continuation"].get<std::vector<int32_t>>();
         cache.reserve(static_cast<int64_t>(continuation.size()));
-        engine::Sequence sequence{&cache, static_cast<int64_t>(ids.size()), 0, nullptr};
+        engine::Sequence sequence{&cache, static_cast<int64_t>(ids.size())};
         const auto generations = engine::decode_answers(model.transformer(), {&sequence, 1}, {&logits, 1},
                                                         static_cast<int64_t>(continuation.size()), {}, {}, progress);
         CHECK(generations[0].ids == continuation);

@@ -88,7 +88,6 @@ const std::vector<Fault>& faults() {
         {"fault=stored-token-behind", "row 1: expected a token up to 0 in entry 0, found 89"},
         {"fault=stored-token-lost", "row 1: expected token 0 in entry 0, found another entry"},
         {"fault=stored-unsaid", "stores entries in parts, but its stores_parts() returns false"},
-        {"fault=stored-acting", "cannot evict entries while decoding"},
         // Decisions that are invalid for the cache.
         {"fault=out-of-range", "row 1: expected positions below 90, found 90"},
         {"fault=far-out-of-range", "row 1: expected positions below 90, found 4000000000"},
@@ -172,13 +171,13 @@ class StopsBehind final : public engine::Progress {
 };
 
 /// Is cancelled, or runs out of memory, in the first layer while other runs decide.
-class EndsAll : public policies::throwaway::KeepFirst {
+class EndsAll : public policies::throwaway::KeepFirst, public policies::Gathers {
  public:
     explicit EndsAll(const policies::ParameterValues& values) : how_(values.text("how")) {}
     static inline StopsBehind* progress = nullptr;
     static inline std::atomic<int> n_after = 0;  ///< decisions in later layers
 
-    bool gathers() const override { return true; }
+    void gather(policies::LayerObservations&) override {}
     policies::Selection select(policies::LayerObservations& observations) override {
         if (observations.layer > 0) ++n_after;
         if (observations.layer == 0 && how_ == "stop") progress->stop = true;
@@ -237,13 +236,10 @@ TEST_CASE("cancellation or lack of memory while runs decide in parallel ends all
 }
 
 TEST_CASE("pseudo tokens without an embedding fail their run alone") {
-    struct Appends : policies::throwaway::KeepFirst {
+    struct Appends : policies::throwaway::KeepFirst, policies::AppendsTokens {
         explicit Appends(const policies::ParameterValues&) {}
-        policies::PassPlan plan(const policies::RunContext& context) const override {
-            policies::PassPlan plan;
-            plan.appended_ids = {static_cast<int32_t>(context.n_vocabulary)};
-            plan.appended_positions = {context.n_tokens};
-            return plan;
+        policies::AppendedTokens appended(const policies::RunContext& context) const override {
+            return {{static_cast<int32_t>(context.n_vocabulary)}, {context.n_tokens}};
         }
     };
     static const auto definition = policies::throwaway::definition<Appends>("appends", {});

@@ -171,7 +171,7 @@ TEST_CASE("runs that leave the batch early do not change the remaining ones") {
         std::vector<engine::Sequence> sequences;
         std::vector<std::vector<float>> first;
         for (auto& run : runs) {
-            sequences.push_back({&run.cache, run.position, 0, nullptr});
+            sequences.push_back({&run.cache, run.position});
             first.push_back(run.logits);
         }
         return engine::decode_answers(model, sequences, first, n_new, {}, end_ids, progress);

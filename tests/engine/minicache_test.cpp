@@ -15,10 +15,9 @@ struct AtOnce : policies::throwaway::KeepFirst {
 };
 
 /// Keeps the first entries and decides two layers at a time. Fails at one if requested.
-class Waits : public policies::throwaway::KeepFirst {
+class Waits : public policies::throwaway::KeepFirst, public policies::DecidesInOrder {
  public:
     explicit Waits(const policies::ParameterValues& values) : fault_(values.text("fault")) {}
-    bool decides_in_order() const override { return true; }
     int decided_at(int layer) const override {
         const int at = std::min(layer | 1, context_.shape.n_layers - 1);
         return fault_ == "order" && layer == 2 ? 0 : at;

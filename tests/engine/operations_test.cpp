@@ -70,7 +70,8 @@ std::vector<engine::HeldEntries> held_by(const engine::Model& model, const std::
     context.n_tokens = static_cast<int64_t>(ids.size());
     context.budget = budget;
     policy->begin(context);
-    engine::ChunkedRun run{.policy = policy.get(), .budget = budget, .chunk = 16};
+    engine::ChunkedRun run{
+        .policy = policy.as<policies::ReadsThroughOwnCache>(), .budget = budget, .reading = {.chunk = 16}};
     engine::SilentProgress progress;
     engine::read_in_chunks(model.transformer(), ids, {&run, 1}, progress);
     REQUIRE(run.error.empty());

@@ -47,9 +47,8 @@ std::vector<trace::RunRecord> records_of(engine::testing::Session& session) {
 }
 
 /// Keeps one entry more in each layer than in the one before, by a counter as in K-VEC.
-class Growing : public policies::throwaway::KeepFirst {
+class Growing : public policies::throwaway::KeepFirst, public policies::DecidesInOrder {
  public:
-    bool decides_in_order() const override { return true; }
     policies::Selection select(policies::LayerObservations& observations) override {
         context_.budget = ++count_;
         return KeepFirst::select(observations);
@@ -190,9 +189,7 @@ TEST_CASE("a live prefill says which policies it cannot serve, and why") {
         .paper = "",
         .summary = "",
         .parameters = {},
-        .create = [](const policies::ParameterValues&) -> std::unique_ptr<policies::Policy> {
-            return std::make_unique<Growing>();
-        },
+        .create = [](const policies::ParameterValues&) { return policies::CreatedPolicy(std::make_unique<Growing>()); },
     };
     const auto grown = live->select(policies::parse_parameters(growing, ""), 40, 0);
     for (size_t layer = 0; layer < grown.size(); ++layer) CHECK(grown[layer].rows[0].size() == layer + 1);

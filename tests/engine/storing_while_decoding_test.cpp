@@ -20,7 +20,7 @@ namespace {
 
 /// Keeps every token without loss. Tokens between the first and the last ones are stored as a block of keys before RoPE
 /// that all heads share, and as values in two parts with a map each.
-class StoresTail : public throwaway::KeepFirst {
+class StoresTail : public throwaway::KeepFirst, public StoresWhileDecoding {
  public:
     explicit StoresTail(const ParameterValues& values)
         : whole_{values.integer("first"), values.integer("last")},
@@ -244,7 +244,7 @@ TEST_CASE("a copy of a cache that stores tokens while decoding is independent", 
         engine::RunCache cache = read_prompt(model, *policy, 40);
         const auto decode = [&](engine::RunCache& into, int64_t step, unsigned seed) {
             const auto tokens = some_ids(model, 8, seed);
-            engine::Sequence sequence{&into, 40 + step, step, policy.get()};
+            engine::Sequence sequence{&into, 40 + step, step, engine::after_attention_of(policy)};
             std::vector<float> last;
             for (const int32_t& token : tokens) {
                 const std::span<const int32_t> one(&token, 1);
@@ -276,8 +276,8 @@ TEST_CASE("memory of whole entries and of their parts is released", "[decoding]"
     engine::RunCache cache = read_prompt(model, *policy, 300);
     cache.reserve(20);
     const size_t full = cache.layer_bytes(1);
-    engine::Sequence sequence{&cache, 300, 0, policy.get()};
-    sequence.switching = policy->switching();
+    engine::Sequence sequence{&cache, 300, 0, engine::after_attention_of(policy)};
+    sequence.switching = engine::switching_of(sequence.acting);
     std::vector<size_t> bytes;
     for (const int32_t& token : some_ids(model, 8, 2)) {
         const std::span<const int32_t> one(&token, 1);

@@ -46,7 +46,7 @@ TEST_CASE("logits and greedy continuations of every family equal transformers'")
         const auto expected = golden["greedy"].get<std::vector<int32_t>>();
         auto [cache, logits] = engine::testing::whole_cache(model, ids);
         cache.reserve(static_cast<int64_t>(expected.size()));
-        engine::Sequence sequence{&cache, static_cast<int64_t>(ids.size()), 0, nullptr};
+        engine::Sequence sequence{&cache, static_cast<int64_t>(ids.size())};
         const auto generations = engine::decode_answers(model, {&sequence, 1}, {&logits, 1},
                                                         static_cast<int64_t>(expected.size()), {}, {}, progress);
         CHECK(generations[0].ids == expected);

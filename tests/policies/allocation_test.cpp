@@ -2,8 +2,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "policies/interface/adaptive_budgets.h"
-#include "policies/interface/pyramid_budgets.h"
+#include "policies/interface/adaptive_policy.h"
+#include "policies/interface/pyramid_policy.h"
 #include "policies/interface/registry.h"
 #include "policies/interface/reselect.h"
 

@@ -38,7 +38,7 @@ Merged merge(const std::string& parameters, Cache& cache, int64_t budget, int ro
     policy->begin(context);
     LayerObservations& observations = *cache.observations[0];
     const Selection selection = policy->select(observations);
-    REQUIRE(policy->merges_values());
+    REQUIRE(policy.as<MergesValues>() != nullptr);
     Merged merged;
     merged.kept = selection.rows[static_cast<size_t>(row)];
     const int head = row * cache.layers[0].shape.n_kv_heads / static_cast<int>(selection.rows.size());
@@ -46,7 +46,7 @@ Merged merge(const std::string& parameters, Cache& cache, int64_t budget, int ro
     merged.values.resize(merged.kept.size() * d);
     for (size_t i = 0; i < merged.kept.size(); ++i)
         read_entry(observations.values, head, merged.kept[i], static_cast<int>(d), merged.values.data() + i * d);
-    policy->merge_values(observations, selection, row, merged.values);
+    policy.as<MergesValues>()->merge_values(observations, selection, row, merged.values);
     for (size_t i = 0; i < merged.kept.size(); ++i) merged.first.push_back(merged.values[i * d]);
     return merged;
 }

@@ -61,7 +61,7 @@ struct Prompt {
     std::vector<Selection> select(const std::string& policy, double share) {
         const auto made = parse_policy(policy).create();
         made->begin(context(share));
-        auto selections = select_all(*made, cache);
+        auto selections = select_all(made, cache);
         for (size_t layer = 0; layer < selections.size(); ++layer)
             require_valid_storage("commonkv", static_cast<int>(layer), model_shape, selections[layer]);
         return selections;

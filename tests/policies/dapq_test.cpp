@@ -12,7 +12,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-PassPlan plan_of(const std::string& parameters, const Ids& prompt, uint64_t seed = 0) {
+AppendedTokens appended_by(const std::string& parameters, const Ids& prompt, uint64_t seed = 0) {
     RunContext context;
     context.shape = {2, 2, 1, 8};
     context.n_tokens = static_cast<int64_t>(prompt.size());
@@ -31,11 +31,11 @@ PassPlan plan_of(const std::string& parameters, const Ids& prompt, uint64_t seed
     };
     const auto policy = parse_policy("dapq:" + parameters).create();
     policy->begin(context);
-    return policy->plan(context);
+    return policy.as<AppendsTokens>()->appended(context);
 }
 
 Ids ids_of(const std::string& parameters, const Ids& prompt, uint64_t seed = 0) {
-    return plan_of(parameters, prompt, seed).appended_ids;
+    return appended_by(parameters, prompt, seed).ids;
 }
 
 const Ids prompt_ids{10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
@@ -93,12 +93,12 @@ TEST_CASE("dapq: drawn content depends only on the seed", "[dapq]") {
 
 TEST_CASE("dapq: pseudo tokens are at the positions of the answer or at the given offset", "[dapq]") {
     using Places = std::vector<int64_t>;
-    CHECK(plan_of("pseudo_tokens=3,first=1", prompt_ids).appended_positions == Places{10, 11, 12});
-    CHECK(plan_of("pseudo_tokens=3,first=1,offset=-10", prompt_ids).appended_positions == Places{0, 1, 2});
-    CHECK(plan_of("pseudo_tokens=3,first=1,offset=5", prompt_ids).appended_positions == Places{15, 16, 17});
-    CHECK_THROWS_AS(plan_of("pseudo_tokens=3,first=1,offset=-11", prompt_ids), BudgetError);
-    CHECK_THROWS_AS(plan_of("pseudo_tokens=3,first=1,last=1", prompt_ids), ParameterError);
-    CHECK_THROWS_AS(plan_of("pseudo_tokens=3", prompt_ids), ParameterError);
+    CHECK(appended_by("pseudo_tokens=3,first=1", prompt_ids).positions == Places{10, 11, 12});
+    CHECK(appended_by("pseudo_tokens=3,first=1,offset=-10", prompt_ids).positions == Places{0, 1, 2});
+    CHECK(appended_by("pseudo_tokens=3,first=1,offset=5", prompt_ids).positions == Places{15, 16, 17});
+    CHECK_THROWS_AS(appended_by("pseudo_tokens=3,first=1,offset=-11", prompt_ids), BudgetError);
+    CHECK_THROWS_AS(appended_by("pseudo_tokens=3,first=1,last=1", prompt_ids), ParameterError);
+    CHECK_THROWS_AS(appended_by("pseudo_tokens=3", prompt_ids), ParameterError);
 }
 
 TEST_CASE("dapq: scores and kept entries, computed by hand", "[dapq]") {
@@ -106,7 +106,7 @@ TEST_CASE("dapq: scores and kept entries, computed by hand", "[dapq]") {
     // keys again, so the sum becomes 1 + 0.4, 1 + 0.4 + 0.1 and 1 + 0.4 + 0.1 + 0.
     Cache cache = hand_cache({hand_layer({{{0, 0, 0, 0, 0, 0, 1}, {0.4, 0.1, 0, 0.05, 0.25, 0.2, 0}}}, 1)});
     const double shares = 1 / 1.4 + 2 / 1.5;
-    const auto selection = select_all(*parse_policy("dapq").create(), cache, 3)[0];
+    const auto selection = select_all(parse_policy("dapq").create(), cache, 3)[0];
     CHECK(selection.rows == Rows{{0, 4, 5}});  // without a window, the last entry is evicted
     const std::vector<double> early{0.4, 0.1, 0, 0.05, 0.25, 0.2, 0};
     REQUIRE(selection.scores.size() == early.size());
@@ -118,7 +118,7 @@ TEST_CASE("dapq: S(j) is the sum over the pseudo queries of their attention to t
     const ModelShape shape{3, 6, 2, 16};
     for (const std::string reduce : {"mean", "max", "sum"}) {
         Cache cache = random_cache(shape, 70, 21);
-        const auto selections = select_all(*parse_policy("dapq:reduce=" + reduce).create(), cache, 20);
+        const auto selections = select_all(parse_policy("dapq:reduce=" + reduce).create(), cache, 20);
         for (size_t l = 0; l < selections.size(); ++l) {
             for (int g = 0; g < shape.n_kv_heads; ++g) {
                 std::vector<double> expected(70, 0.0);

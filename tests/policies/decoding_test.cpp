@@ -16,7 +16,7 @@ struct Storage {
 
     /// Appends a token, shows the policy `attention(row, query head, position)`, and drops the entries that it evicts.
     template <class Attention>
-    void step(Policy& policy, int64_t step, int64_t position, int group, Attention attention) {
+    void step(const CreatedPolicy& policy, int64_t step, int64_t position, int group, Attention attention) {
         StepObservations observations;
         observations.step = step;
         observations.position = position;
@@ -28,7 +28,7 @@ struct Storage {
             }
             observations.rows.push_back({rows[r], weights[r], group});
         }
-        const StepEvictions evictions = policy.step(observations);
+        const StepEvictions evictions = policy.as<EvictsWhileDecoding>()->step(observations);
         REQUIRE((evictions.empty() || evictions.size() == rows.size()));
         for (size_t r = 0; r < evictions.size(); ++r) {
             for (auto i = evictions[r].rbegin(); i != evictions[r].rend(); ++i) rows[r].erase(rows[r].begin() + *i);
@@ -42,19 +42,19 @@ float uniform(size_t, int, uint32_t) { return 0.1f; }
 
 TEST_CASE("rolling StreamingLLM keeps sinks and the last entries within the budget", "[decoding]") {
     Cache cache = random_cache({1, 4, 2, 8}, 20, 1);
-    const std::unique_ptr<Policy> policy = parse_policy("streaming-llm:sinks=2,rolling=on").create();
-    CHECK(policy->acts_while_decoding());
-    CHECK_FALSE(parse_policy("streaming-llm").create()->acts_while_decoding());
-    Storage storage{select_all(*policy, cache, 6)[0].rows};
-    for (int64_t t = 0; t < 5; ++t) storage.step(*policy, t, 20 + t, 2, uniform);
+    const CreatedPolicy policy = parse_policy("streaming-llm:sinks=2,rolling=on").create();
+    CHECK(policy.as<EvictsWhileDecoding>() != nullptr);
+    CHECK(parse_policy("streaming-llm").create().as<EvictsWhileDecoding>() == nullptr);
+    Storage storage{select_all(policy, cache, 6)[0].rows};
+    for (int64_t t = 0; t < 5; ++t) storage.step(policy, t, 20 + t, 2, uniform);
     for (const auto& row : storage.rows) CHECK(row == std::vector<uint32_t>{0, 1, 21, 22, 23, 24});
 }
 
 TEST_CASE("a rolling cache below the budget fills up first", "[decoding]") {
     Cache cache = random_cache({1, 4, 2, 8}, 4, 1);
-    const std::unique_ptr<Policy> policy = parse_policy("streaming-llm:sinks=1,rolling").create();
-    Storage storage{select_all(*policy, cache, 6)[0].rows};
-    for (int64_t t = 0; t < 4; ++t) storage.step(*policy, t, 4 + t, 2, uniform);
+    const CreatedPolicy policy = parse_policy("streaming-llm:sinks=1,rolling").create();
+    Storage storage{select_all(policy, cache, 6)[0].rows};
+    for (int64_t t = 0; t < 4; ++t) storage.step(policy, t, 4 + t, 2, uniform);
     for (const auto& row : storage.rows) CHECK(row == std::vector<uint32_t>{0, 3, 4, 5, 6, 7});
 }
 
@@ -62,12 +62,12 @@ TEST_CASE("a question read after the compression stays whole and does not count 
     Cache cache = random_cache({1, 4, 2, 8}, 20, 1);
     for (const char* name : {"streaming-llm:sinks=2,rolling=on", "h2o:recent=2,rolling=on"}) {
         CAPTURE(name);
-        const std::unique_ptr<Policy> policy = parse_policy(name).create();
-        Storage storage{select_all(*policy, cache, 6)[0].rows};
+        const CreatedPolicy policy = parse_policy(name).create();
+        Storage storage{select_all(policy, cache, 6)[0].rows};
         for (auto& row : storage.rows) {
             for (uint32_t p : {20u, 21u, 22u}) row.push_back(p);  // the question
         }
-        for (int64_t t = 0; t < 12; ++t) storage.step(*policy, t, 23 + t, 2, uniform);
+        for (int64_t t = 0; t < 12; ++t) storage.step(policy, t, 23 + t, 2, uniform);
         for (const auto& row : storage.rows) {
             CHECK(row.size() == 9);
             for (uint32_t p : {20u, 21u, 22u}) CHECK(std::count(row.begin(), row.end(), p) == 1);
@@ -84,7 +84,7 @@ TEST_CASE("rolling H2O adds the attention of prompt and decoding", "[decoding]")
     observations.n_tokens = 6;
     const std::vector<float> sums{5, 1, 2, 4, 3, 1, /**/ 5, 1, 2, 2, 3, 1};
     observations.attention_sums = sums;
-    const std::unique_ptr<Policy> policy = parse_policy("h2o:recent=1,rolling=on").create();
+    const CreatedPolicy policy = parse_policy("h2o:recent=1,rolling=on").create();
     RunContext context;
     context.shape = shape;
     context.n_tokens = 6;
@@ -95,11 +95,11 @@ TEST_CASE("rolling H2O adds the attention of prompt and decoding", "[decoding]")
     for (int answer = 0; answer < 2; ++answer) {                      // the second answer starts from the same sums
         Storage storage{selection.rows};
         // Step 0: entry 5 gains 4 (mean 1 + 4 = 5). Entries 3 and 4 tie at 3, so the lower index is evicted.
-        storage.step(*policy, 0, 6, 2, [](size_t, int, uint32_t p) { return p == 5 ? 4.0f : 0.0f; });
+        storage.step(policy, 0, 6, 2, [](size_t, int, uint32_t p) { return p == 5 ? 4.0f : 0.0f; });
         CHECK(storage.rows[0] == std::vector<uint32_t>{0, 4, 5, 6});
         // Step 1: entry 4 gains 9 in one query head (mean 3 + 4.5). Entry 6 has sum 0 and is no longer recent, so it is
         // evicted.
-        storage.step(*policy, 1, 7, 2, [](size_t, int q, uint32_t p) { return p == 4 && q == 1 ? 9.0f : 0.0f; });
+        storage.step(policy, 1, 7, 2, [](size_t, int q, uint32_t p) { return p == 4 && q == 1 ? 9.0f : 0.0f; });
         CHECK(storage.rows[0] == std::vector<uint32_t>{0, 4, 5, 7});
     }
 }
@@ -109,11 +109,11 @@ TEST_CASE("rolling budgets hold over many steps, and rows stay ascending", "[dec
     for (const char* name : {"streaming-llm:rolling=on", "h2o:rolling=on", "h2o:rolling=on,recent=0,reduce=max",
                              "h2o:rolling=on,granularity=query_head"}) {
         CAPTURE(name);
-        const std::unique_ptr<Policy> policy = parse_policy(name).create();
-        Storage storage{select_all(*policy, cache, 16)[0].rows};
+        const CreatedPolicy policy = parse_policy(name).create();
+        Storage storage{select_all(policy, cache, 16)[0].rows};
         const int group = 4 / static_cast<int>(storage.rows.size());
         for (int64_t t = 0; t < 60; ++t) {
-            storage.step(*policy, t, 50 + t, group,
+            storage.step(policy, t, 50 + t, group,
                          [t](size_t r, int q, uint32_t p) { return static_cast<float>((p * 7 + r * 3 + q + t) % 11); });
             for (const auto& row : storage.rows) {
                 REQUIRE(row.size() == 16);

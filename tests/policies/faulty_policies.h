@@ -22,26 +22,6 @@ class Faulty : public KeepFirst {
         KeepFirst::begin(context);
     }
 
-    [[nodiscard]] PassPlan plan(const RunContext& context) const override {
-        PassPlan plan;
-        if (fault_ == "draft" || fault_ == "draft-out-of-range" || fault_ == "beside-draft") plan.lookahead = 2;
-        if (fault_ == "filter-unsorted" || fault_ == "filter-rows") plan.filter_layer = context.shape.n_layers - 1;
-        return plan;
-    }
-
-    [[nodiscard]] bool gathers() const override { return fault_ == "gather" || fault_.starts_with("beside-"); }
-    void gather(LayerObservations& observations) override {
-        if (fault_ == "gather" && observations.layer == 1) throw std::runtime_error("gather: the test wants it");
-    }
-
-    [[nodiscard]] Selection draft(LayerObservations& observations) override {
-        if (fault_ == "beside-draft") throw std::runtime_error("draft: the test wants it");
-        if (fault_ == "draft") throw std::runtime_error("draft: the test wants it");
-        Selection selection = KeepFirst::select(observations);
-        if (fault_ == "draft-out-of-range") selection.rows.back().back() += 1000000;
-        return selection;
-    }
-
     [[nodiscard]] Selection select(LayerObservations& observations) override {
         if ((fault_ == "select" || fault_ == "beside-select") && observations.layer == 1)
             throw std::runtime_error("select: the test wants it");
@@ -49,11 +29,8 @@ class Faulty : public KeepFirst {
             throw std::runtime_error("layer 1, head 0: the test wants it");
         if (fault_ == "nothing-said" && observations.layer == 1) throw std::runtime_error("");
         Selection selection = KeepFirst::select(observations);
-        if (stores_parts() || fault_ == "stored-unsaid") selection.stored = stored(observations, selection);
+        if (fault_ == "nan" || fault_.starts_with("stored-")) selection.stored = stored(observations, selection);
         return damaged(std::move(selection));
-    }
-    [[nodiscard]] bool stores_parts() const override {
-        return (fault_ == "nan" || fault_.starts_with("stored-")) && fault_ != "stored-unsaid";
     }
     [[nodiscard]] Selection select_from_scores(int layer, LayerScores) override {
         LayerObservations observations;
@@ -62,28 +39,9 @@ class Faulty : public KeepFirst {
         return damaged(KeepFirst::select(observations));
     }
 
-    [[nodiscard]] bool merges_values() const override { return fault_ == "merge"; }
-    void merge_values(LayerObservations&, const Selection&, int, std::span<float>) override {
-        throw std::runtime_error("merge: the test wants it");
-    }
-
-    [[nodiscard]] bool acts_while_decoding() const override {
-        return fault_.starts_with("step") || fault_.starts_with("evict") || fault_ == "stored-acting";
-    }
-    [[nodiscard]] StepEvictions step(const StepObservations& observations) override {
-        if (observations.step == 0 && observations.layer == 0) ++n_answers_;
-        StepEvictions evictions(observations.rows.size());
-        if (fault_ == "step-later" && n_answers_ > after_) throw std::runtime_error("step later: the test wants it");
-        if (observations.step < after_) return evictions;
-        if (fault_ == "step") throw std::runtime_error("step: the test wants it");
-        if (fault_ == "step-again" && n_answers_ > 1) throw std::runtime_error("step again: the test wants it");
-        const auto n = static_cast<uint32_t>(observations.rows[0].positions.size());
-        if (fault_ == "evict-out-of-range") evictions.back() = {0, n};
-        if (fault_ == "evict-unsorted") evictions.back() = {1, 0};
-        if (fault_ == "evict-twice") evictions.back() = {1, 1};
-        if (fault_ == "evict-rows") evictions.emplace_back(std::vector<uint32_t>{0});
-        return evictions;
-    }
+ protected:
+    std::string fault_;
+    int64_t after_;
 
  private:
     [[nodiscard]] StoredLayer stored(LayerObservations& observations, const Selection& selection) const {
@@ -149,16 +107,93 @@ class Faulty : public KeepFirst {
         if (fault_ == "scores") selection.scores.assign(7, 1.0f);
         return selection;
     }
+};
 
-    std::string fault_;
-    int64_t after_;
+struct FaultyGathering : Faulty, Gathers {
+    using Faulty::Faulty;
+    void gather(LayerObservations& observations) override {
+        if (fault_ == "gather" && observations.layer == 1) throw std::runtime_error("gather: the test wants it");
+    }
+};
+
+struct FaultyDraft : Faulty, LooksAhead {
+    using Faulty::Faulty;
+    [[nodiscard]] int64_t lookahead() const override { return 2; }
+    [[nodiscard]] Selection draft(LayerObservations& observations) override {
+        if (fault_ != "draft-out-of-range") throw std::runtime_error("draft: the test wants it");
+        Selection selection = KeepFirst::select(observations);
+        selection.rows.back().back() += 1000000;
+        return selection;
+    }
+};
+
+struct FaultyGatheredDraft : FaultyDraft, Gathers {
+    using FaultyDraft::FaultyDraft;
+    void gather(LayerObservations&) override {}
+};
+
+struct FaultyFilter : Faulty, FiltersPrompt {
+    using Faulty::Faulty;
+    [[nodiscard]] PromptFilter filter(const RunContext& context) const override {
+        return FilterLayer{context.shape.n_layers - 1};
+    }
+};
+
+struct FaultyStorage : Faulty, StoresParts {
+    using Faulty::Faulty;
+    [[nodiscard]] bool stores_parts() const override { return true; }
+};
+
+struct FaultyMerging : Faulty, MergesValues {
+    using Faulty::Faulty;
+    void merge_values(LayerObservations&, const Selection&, int, std::span<float>) override {
+        throw std::runtime_error("merge: the test wants it");
+    }
+};
+
+class FaultyEviction : public Faulty, public EvictsWhileDecoding {
+ public:
+    using Faulty::Faulty;
+    [[nodiscard]] StepEvictions step(const StepObservations& observations) override {
+        if (observations.step == 0 && observations.layer == 0) ++n_answers_;
+        StepEvictions evictions(observations.rows.size());
+        if (fault_ == "step-later" && n_answers_ > after_) throw std::runtime_error("step later: the test wants it");
+        if (observations.step < after_) return evictions;
+        if (fault_ == "step") throw std::runtime_error("step: the test wants it");
+        if (fault_ == "step-again" && n_answers_ > 1) throw std::runtime_error("step again: the test wants it");
+        const auto n = static_cast<uint32_t>(observations.rows[0].positions.size());
+        if (fault_ == "evict-out-of-range") evictions.back() = {0, n};
+        if (fault_ == "evict-unsorted") evictions.back() = {1, 0};
+        if (fault_ == "evict-twice") evictions.back() = {1, 1};
+        if (fault_ == "evict-rows") evictions.emplace_back(std::vector<uint32_t>{0});
+        return evictions;
+    }
+
+ private:
     int n_answers_ = 0;
 };
 
+[[nodiscard]] inline CreatedPolicy make_faulty(const ParameterValues& values) {
+    const std::string& fault = values.text("fault");
+    if (fault == "beside-draft") return make_policy<FaultyGatheredDraft>(values);
+    if (fault == "gather" || fault.starts_with("beside-")) return make_policy<FaultyGathering>(values);
+    if (fault.starts_with("draft")) return make_policy<FaultyDraft>(values);
+    if (fault.starts_with("filter-")) return make_policy<FaultyFilter>(values);
+    if (fault == "stored-unsaid") return make_policy<Faulty>(values);
+    if (fault == "nan" || fault.starts_with("stored-")) return make_policy<FaultyStorage>(values);
+    if (fault == "merge") return make_policy<FaultyMerging>(values);
+    if (fault.starts_with("step") || fault.starts_with("evict")) return make_policy<FaultyEviction>(values);
+    return make_policy<Faulty>(values);
+}
+
 [[nodiscard]] inline const Definition& faulty_definition() {
-    static const Definition faulty = definition<Faulty>(
-        "faulty", {text_parameter("fault", "none", "Point of the failure."),
-                   integer_parameter("after", 0, {.low = 0}, "Number of tokens decoded before the failure.")});
+    static const Definition faulty = [] {
+        Definition made = definition<Faulty>(
+            "faulty", {text_parameter("fault", "none", "Point of the failure."),
+                       integer_parameter("after", 0, {.low = 0}, "Number of tokens decoded before the failure.")});
+        made.create = make_faulty;
+        return made;
+    }();
     return faulty;
 }
 

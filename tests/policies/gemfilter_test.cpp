@@ -58,7 +58,7 @@ TEST_CASE("gemfilter: filters after the given layer, or at 13 L / 32", "[gemfilt
         context.shape = {n_layers, 2, 1, 8};
         context.n_tokens = 9;
         context.budget = 4;
-        return parse_policy(policy).create()->plan(context).filter_layer;
+        return std::get<FilterLayer>(parse_policy(policy).create().as<FiltersPrompt>()->filter(context)).layer;
     };
     CHECK(layer_of("gemfilter", 32) == 13);
     CHECK(layer_of("gemfilter", 30) == 12);

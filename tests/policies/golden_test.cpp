@@ -38,7 +38,7 @@ TEST_CASE("kept sets of a random cache equal those of scripts/golden/policy_case
             spec.values.set("importance", KVSCOPE_TEST_DATA "/" + spec.values.text("importance"));
         }
         CAPTURE(example["policy"], example["budget"]);
-        const auto selections = test::select_all(*spec.create(), cache, example["budget"]);
+        const auto selections = test::select_all(spec.create(), cache, example["budget"]);
         for (int layer = 0; layer < shape.n_layers; ++layer) {
             CAPTURE(layer);
             CHECK(selections[layer].rows == example["kept"][layer].get<std::vector<std::vector<uint32_t>>>());

@@ -54,7 +54,7 @@ using Rows = std::vector<std::vector<uint32_t>>;
 /// The rows that a policy keeps in each layer.
 [[nodiscard]] inline std::vector<Rows> kept_by(const PolicySpec& spec, Cache& cache, int64_t budget) {
     std::vector<Rows> kept;
-    for (const Selection& selection : select_all(*spec.create(), cache, budget)) kept.push_back(selection.rows);
+    for (const Selection& selection : select_all(spec.create(), cache, budget)) kept.push_back(selection.rows);
     return kept;
 }
 

@@ -45,14 +45,14 @@ TEST_CASE("k-vec: a token kept in the layer below is replaced by one that no lay
 TEST_CASE("k-vec: preserved tokens have score 1, all others less", "[k-vec]") {
     Cache cache = two_layers();
     const auto spec = parse_policy("k-vec:window=2,pooling=none,cross_head=off");
-    const auto scores = select_all(*spec.create(), cache, 4)[1].scores;
+    const auto scores = select_all(spec.create(), cache, 4)[1].scores;
     CHECK(scores[0] == 1.0f);
     CHECK(scores[1] == Approx(0.375));
     CHECK(scores[2] == Approx(0.4));
     CHECK(scores[3] == Approx(0.3));
     CHECK(std::isnan(scores[6]));
     const auto strong = parse_policy("k-vec:window=2,pooling=none,cross_head=off,lambda=10");
-    for (const Selection& layer : select_all(*strong.create(), cache, 4)) {
+    for (const Selection& layer : select_all(strong.create(), cache, 4)) {
         CHECK(layer.scores[0] == 1.0f);
         for (int t : {1, 2, 3}) CHECK((layer.scores[t] > 0.8f && layer.scores[t] < 1.0f));
     }
@@ -64,7 +64,7 @@ TEST_CASE("k-vec: a layer counts once in a token's coverage, whichever heads kep
     const std::vector<HeadWeights> heads{{{0.25, 0.2, 0, 0.05, 0, 0.5}}, {{0, 0.25, 0.2, 0, 0.05, 0.5}}};
     Cache cache = hand_cache({hand_layer(heads, 6, 2), hand_layer(heads, 6, 2)});
     const auto selections =
-        select_all(*parse_policy("k-vec:window=1,pooling=none,beta=0,cross_head=off").create(), cache, 3);
+        select_all(parse_policy("k-vec:window=1,pooling=none,beta=0,cross_head=off").create(), cache, 3);
     CHECK(selections[0].rows == Rows{{0, 1, 5}, {1, 2, 5}});
     const auto& scores = selections[1].scores;
     CHECK(scores[0] == Approx(0.25 + 0.25 / 2));
@@ -76,7 +76,7 @@ TEST_CASE("k-vec: a layer counts once in a token's coverage, whichever heads kep
     CHECK(scores[6 + 4] == Approx(0.05 + 0.05));
     // Scores above 1/2 are compressed.
     const auto strong = parse_policy("k-vec:window=1,pooling=none,beta=0,cross_head=off,lambda=3");
-    CHECK(select_all(*strong.create(), cache, 3)[0].scores[0] == Approx(1 - 0.25 / (0.25 + 3 * 0.25)));
+    CHECK(select_all(strong.create(), cache, 3)[0].scores[0] == Approx(1 - 0.25 / (0.25 + 3 * 0.25)));
 }
 
 TEST_CASE("k-vec: the least focused heads use the extended window", "[k-vec]") {
@@ -116,8 +116,8 @@ TEST_CASE("k-vec: standard deviation and entropy select different heads", "[k-ve
 }
 
 TEST_CASE("k-vec: only the cross-layer module makes layers depend on each other", "[k-vec]") {
-    CHECK(parse_policy("k-vec").create()->decides_in_order());
-    CHECK_FALSE(parse_policy("k-vec:cross_layer=off").create()->decides_in_order());
+    CHECK(parse_policy("k-vec").create().as<DecidesInOrder>());
+    CHECK_FALSE(parse_policy("k-vec:cross_layer=off").create().as<DecidesInOrder>());
     CHECK(parse_policy("k-vec").create()->needs().window_queries == 32);
     CHECK(parse_policy("k-vec:cross_head=off").create()->needs().window_queries == 16);
     CHECK(parse_policy("k-vec:window=40").create()->needs().window_queries == 40);

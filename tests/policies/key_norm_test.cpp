@@ -37,7 +37,7 @@ TEST_CASE("the policy in the documentation keeps the smallest keys", "[documenta
     cache.observe(1);
     const Definition definition = documented_key_norm_definition();
     PolicySpec spec{&definition, ParameterValues(definition.parameters)};
-    CHECK(test::select_all(*spec.create(), cache, 3)[0].rows[0] == std::vector<uint32_t>{0, 1, 3});
+    CHECK(test::select_all(spec.create(), cache, 3)[0].rows[0] == std::vector<uint32_t>{0, 1, 3});
     spec.values.set("recent", "1");
-    CHECK(test::select_all(*spec.create(), cache, 3)[0].rows[0] == std::vector<uint32_t>{1, 3, 4});
+    CHECK(test::select_all(spec.create(), cache, 3)[0].rows[0] == std::vector<uint32_t>{1, 3, 4});
 }

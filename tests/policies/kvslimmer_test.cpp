@@ -36,7 +36,7 @@ struct Layer {
     }
 };
 
-std::unique_ptr<Policy> begun(const std::string& text, int64_t budget, const ModelShape& shape) {
+CreatedPolicy begun(const std::string& text, int64_t budget, const ModelShape& shape) {
     auto policy = parse_policy(text).create();
     RunContext context;
     context.shape = shape;
@@ -146,7 +146,7 @@ TEST_CASE("pairs and merged keys equal those of scripts/golden/kvslimmer.py", "[
         CAPTURE(one["n_entries"], one["n_merges"]);
         const auto policy = begun("kvslimmer:sinks=" + std::to_string(one["sinks"].get<int>()), 200, layer.shape);
         const auto observations = layer.observations();
-        const Merges merges = policy->merge(observations, one["n_merges"]);
+        const Merges merges = policy.as<ReadsThroughOwnCache>()->merge(observations, one["n_merges"]);
         require_valid_merges("it", observations, one["n_merges"], merges);
         CHECK(merges.first == one["first"].get<std::vector<uint32_t>>());
         REQUIRE(merges.keys.size() == one["merged"].size());
@@ -158,7 +158,7 @@ TEST_CASE("pairs and merged keys equal those of scripts/golden/kvslimmer.py", "[
         const std::vector<float> gradients = divided(one["gradients"], 64);
         auto with_gradients = layer.observations();
         with_gradients.key_gradients = gradients;
-        const Merges by_gradients = asymkv->merge(with_gradients, one["n_merges"]);
+        const Merges by_gradients = asymkv.as<ReadsThroughOwnCache>()->merge(with_gradients, one["n_merges"]);
         CHECK(by_gradients.first == merges.first);
         REQUIRE(by_gradients.keys.size() == one["asymkv"].size());
         for (size_t i = 0; i < by_gradients.keys.size(); ++i)
@@ -182,7 +182,7 @@ TEST_CASE("weights of the published code equal those of scripts/golden/kvslimmer
                           divided(one["outputs"], 4)};
         auto observations = layer.observations();
         observations.n_chunks = one["n_chunks"];
-        const Merges merges = policy->merge(observations, one["n_merges"]);
+        const Merges merges = policy.as<ReadsThroughOwnCache>()->merge(observations, one["n_merges"]);
         CAPTURE(observations.n_chunks);
         CHECK(merges.first == one["first"].get<std::vector<uint32_t>>());
         REQUIRE(merges.keys.size() == one["merged"].size());
@@ -200,7 +200,9 @@ TEST_CASE("the closed form's loss is close to the minimum over all weights", "[k
     constexpr int n_cases = 40;
     for (uint64_t seed = 1; seed <= n_cases; ++seed) {
         const Toy toy(seed);
-        const Merges merges = begun("kvslimmer:sinks=0", 5, toy.layer.shape)->merge(toy.layer.observations(), 1);
+        const Merges merges = begun("kvslimmer:sinks=0", 5, toy.layer.shape)
+                                  .as<ReadsThroughOwnCache>()
+                                  ->merge(toy.layer.observations(), 1);
         REQUIRE(merges.first.size() == 1);
         const uint32_t first = merges.first[0];
         const double of_closed = toy.loss(first, {merges.keys.begin(), merges.keys.end()});
@@ -224,7 +226,7 @@ TEST_CASE("without the size factor, pairs of large entries are merged as early a
     Layer large = uniform(11);
     large.masses[10] = 5.0f;
     const auto first = [&](const std::string& policy) {
-        return begun(policy, 5, large.shape)->merge(large.observations(), 1).first;
+        return begun(policy, 5, large.shape).as<ReadsThroughOwnCache>()->merge(large.observations(), 1).first;
     };
     CHECK(first("kvslimmer:sinks=3") == std::vector<uint32_t>{8});
     CHECK(first("kvslimmer:sinks=3,size_factor=off") == std::vector<uint32_t>{9});
@@ -233,7 +235,7 @@ TEST_CASE("without the size factor, pairs of large entries are merged as early a
 TEST_CASE("at equal mass, recent pairs merge first; of overlapping pairs, the lower score wins", "[kvslimmer]") {
     const Layer layer = uniform(11);
     const auto first = [&](const std::string& policy, int64_t n) {
-        return begun(policy, 5, layer.shape)->merge(layer.observations(), n).first;
+        return begun(policy, 5, layer.shape).as<ReadsThroughOwnCache>()->merge(layer.observations(), n).first;
     };
     // exp(i / gamma) grows with i, so the last pair has the lowest score. Its neighbor overlaps.
     CHECK(first("kvslimmer:sinks=3", 1) == std::vector<uint32_t>{9});
@@ -242,13 +244,15 @@ TEST_CASE("at equal mass, recent pairs merge first; of overlapping pairs, the lo
     CHECK(first("kvslimmer:sinks=3", 8) == std::vector<uint32_t>{3, 5, 7, 9});
     Layer heavy = layer;
     heavy.attention[9] = 0.9f;
-    CHECK(begun("kvslimmer:sinks=3", 5, layer.shape)->merge(heavy.observations(), 1).first == std::vector<uint32_t>{7});
+    CHECK(begun("kvslimmer:sinks=3", 5, layer.shape).as<ReadsThroughOwnCache>()->merge(heavy.observations(), 1).first ==
+          std::vector<uint32_t>{7});
     // Recent pairs merge first for any gamma.
     CHECK(first("kvslimmer:sinks=3,gamma=0.001", 2) == std::vector<uint32_t>{7, 9});
     // Pairs of large entries are merged later.
     Layer large = layer;
     large.masses[10] = 5.0f;
-    CHECK(begun("kvslimmer:sinks=3", 5, layer.shape)->merge(large.observations(), 1).first == std::vector<uint32_t>{8});
+    CHECK(begun("kvslimmer:sinks=3", 5, layer.shape).as<ReadsThroughOwnCache>()->merge(large.observations(), 1).first ==
+          std::vector<uint32_t>{8});
 }
 
 TEST_CASE("if the Hessian vanishes, the merged key is the mean", "[kvslimmer]") {
@@ -256,7 +260,8 @@ TEST_CASE("if the Hessian vanishes, the merged key is the mean", "[kvslimmer]") 
     layer.outputs.assign(8, 1.0f);  // every value equals the output, so all three vectors vanish
     for (size_t i = 0; i < layer.keys.size(); ++i)
         layer.keys[i] = static_cast<float>(i / 4);  // NOLINT(bugprone-integer-division): number of the entry
-    const Merges merges = begun("kvslimmer:sinks=0", 3, layer.shape)->merge(layer.observations(), 1);
+    const Merges merges =
+        begun("kvslimmer:sinks=0", 3, layer.shape).as<ReadsThroughOwnCache>()->merge(layer.observations(), 1);
     REQUIRE(merges.first == std::vector<uint32_t>{4});
     for (const float number : merges.keys) CHECK(number == 4.5f);
 }
@@ -265,7 +270,7 @@ TEST_CASE("chunks follow the budget, and a budget with only sinks is refused", "
     const auto chunk = [](const std::string& text, int64_t budget) {
         RunContext context;
         context.budget = budget;
-        return parse_policy(text).create()->plan(context).chunk;
+        return parse_policy(text).create().as<ReadsThroughOwnCache>()->reading(context).chunk;
     };
     CHECK(chunk("kvslimmer", 2048) == 512);
     CHECK(chunk("kvslimmer", 256) == 64);
@@ -284,7 +289,7 @@ TEST_CASE("chunks follow the budget, and a budget with only sinks is refused", "
 TEST_CASE("a cap limits the mass of each merge, and is refused with merging during decoding", "[kvslimmer]") {
     const Layer layer = uniform(11);
     const auto merged = [&](const char* text) {
-        return begun(text, 5, layer.shape)->merge(layer.observations(), 1).largest_mass;
+        return begun(text, 5, layer.shape).as<ReadsThroughOwnCache>()->merge(layer.observations(), 1).largest_mass;
     };
     CHECK(merged("kvslimmer:sinks=3,cap=5") == 5);
     CHECK(std::isinf(merged("kvslimmer:sinks=3")));
@@ -296,7 +301,9 @@ TEST_CASE("a cap limits the mass of each merge, and is refused with merging duri
 TEST_CASE("an attention that is NaN is an error", "[kvslimmer]") {
     Layer layer = uniform(11);
     layer.attention[6] = NAN;
-    CHECK_THROWS_AS(begun("kvslimmer:sinks=3", 5, layer.shape)->merge(layer.observations(), 1), ScoreError);
+    CHECK_THROWS_AS(
+        begun("kvslimmer:sinks=3", 5, layer.shape).as<ReadsThroughOwnCache>()->merge(layer.observations(), 1),
+        ScoreError);
 }
 
 TEST_CASE("entries that stay whole are not merged", "[kvslimmer]") {
@@ -305,7 +312,7 @@ TEST_CASE("entries that stay whole are not merged", "[kvslimmer]") {
     auto observations = layer.observations();
     observations.whole_begin = 5;
     observations.whole_end = 9;
-    const auto merges = policy->merge(observations, 6);
+    const auto merges = policy.as<ReadsThroughOwnCache>()->merge(observations, 6);
     CHECK(merges.first.size() == 2);  // of the entries 2 to 4 and 9 to 11
     for (const uint32_t first : merges.first) CHECK((first + 1 < 5 || first >= 9));
     const std::vector<float> key(4, 0.0f);

@@ -19,7 +19,7 @@ std::vector<Rows> drafts(const char* policy, Cache& cache, int64_t budget) {
     const auto one = parse_policy(policy).create();
     one->begin(cache.context(budget));
     std::vector<Rows> rows;
-    for (const auto& layer : cache.observations) rows.push_back(one->draft(*layer).rows);
+    for (const auto& layer : cache.observations) rows.push_back(one.as<LooksAhead>()->draft(*layer).rows);
     return rows;
 }
 
@@ -40,7 +40,7 @@ TEST_CASE("laq++: queries of the window and the lookahead have the same weight",
     // query does not see the last token, so its sum is 0.95 instead of 1.
     const double ahead = 1 / 1.02 + 1 / 1.03 + 1 / 1.05, window = 1 / 0.95 + 1;
     const std::vector<double> late{0.01, 0.5, 0.02, 0.3, 0.05, 0.02}, early{0.02, 0.01, 0.02, 0.05, 0.5, 0.3};
-    const auto selection = select_all(*parse_policy("laq++:window=2,pooling=none").create(), cache, 4)[0];
+    const auto selection = select_all(parse_policy("laq++:window=2,pooling=none").create(), cache, 4)[0];
     for (size_t j = 0; j < late.size(); ++j)
         CHECK(selection.scores[j] == Approx((window * late[j] + ahead * early[j]) / 5).epsilon(1e-5));
     CHECK(selection.rows == Rows{{1, 4, 6, 7}});

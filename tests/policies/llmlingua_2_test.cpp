@@ -23,7 +23,8 @@ Selection select(const std::vector<float>& probabilities, int64_t budget) {
 }
 
 TokenClassifierSettings asked(const std::string& parameters) {
-    return *parse_policy("llmlingua-2:model=folder" + parameters).create()->plan({}).classification;
+    const auto policy = parse_policy("llmlingua-2:model=folder" + parameters).create();
+    return std::get<TokenClassifierSettings>(policy.as<FiltersPrompt>()->filter({}));
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ TEST_CASE("llmlingua-2 passes its parameters to the classifier", "[llmlingua-2]"
     CHECK(asked(",token_to_word=first,force_reserve_digit,force_tokens=\\n . \\c key\\sof \\\\") ==
           TokenClassifierSettings{"folder", true, true, {"\n", ".", ",", "key of", "\\"}});
     CHECK_THROWS_WITH(asked(",force_tokens=\\x"), Contains("force_tokens") && Contains("\\x"));
-    CHECK_THROWS_WITH(parse_policy("llmlingua-2").create()->plan({}),
+    CHECK_THROWS_WITH(parse_policy("llmlingua-2").create().as<FiltersPrompt>()->filter({}),
                       Contains("llmlingua-2:model=FOLDER") &&
                           Contains("microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank"));
 }

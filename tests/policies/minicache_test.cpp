@@ -18,7 +18,7 @@ namespace {
 constexpr ModelShape model_shape{7, 6, 3, 16};
 constexpr int64_t prompt_tokens = 60;
 
-std::unique_ptr<Policy> begun(const std::string& policy, const Cache& cache, double share) {
+CreatedPolicy begun(const std::string& policy, const Cache& cache, double share) {
     RunContext context = cache.context(std::llround(share * static_cast<double>(prompt_tokens)));
     context.budget_share = share;
     auto made = parse_policy(policy).create();
@@ -27,7 +27,7 @@ std::unique_ptr<Policy> begun(const std::string& policy, const Cache& cache, dou
 }
 
 std::vector<Selection> select(const std::string& policy, Cache& cache, double share) {
-    auto selections = select_all(*begun(policy, cache, share), cache);
+    auto selections = select_all(begun(policy, cache, share), cache);
     for (size_t layer = 0; layer < selections.size(); ++layer)
         require_valid_storage("minicache", static_cast<int>(layer), model_shape, selections[layer]);
     return selections;
@@ -206,16 +206,18 @@ TEST_CASE("MiniCache accepts zero vectors and refuses numbers that are not finit
 }
 
 TEST_CASE("a layer is decided after the layer that decided_at returns", "[minicache]") {
-    struct Waits : Policy {
+    struct Waits : Policy, DecidesInOrder {
         std::vector<int> at;
         Needs needs() const override { return {}; }
         void begin(const RunContext&) override {}
         Selection select(LayerObservations&) override { return {}; }
         int decided_at(int layer) const override { return at[static_cast<size_t>(layer)]; }
     };
-    Waits policy;
+    auto waits = std::make_unique<Waits>();
+    Waits& settings = *waits;
+    const CreatedPolicy policy(std::move(waits));
     const auto order = [&](std::vector<int> at) {
-        policy.at = std::move(at);
+        settings.at = std::move(at);
         DecidableLayers decisions;
         std::vector<int> ends;
         for (int layer = 0; layer < 4; ++layer) ends.push_back(decisions.after(policy, layer, 4).second);

@@ -63,10 +63,12 @@ TEST_CASE("a policy that depends on weights reads them once, before the prompt, 
         };
         const auto made = parse_policy(policy).create();
         made->begin(context);
-        CHECK(made->prepares());
+        auto* prepares = made.as<PreparesWeights>();
+        REQUIRE(prepares != nullptr);
+        CHECK(prepares->prepares());
         if (memo)
-            for (int layer = 0; layer < shape.n_layers; ++layer) made->prepare(layer);
-        return select_all(*made, cache);
+            for (int layer = 0; layer < shape.n_layers; ++layer) prepares->prepare(layer);
+        return select_all(made, cache);
     };
     for (const char* policy : {"palu:whitening=off", "commonkv:layer_step=2,recent=8,sinks=2"}) {
         INFO(policy);

@@ -97,7 +97,7 @@ std::vector<std::reference_wrapper<const Definition>> selecting_policies() {
     std::vector<std::reference_wrapper<const Definition>> selecting;
     for (const Definition& definition : definitions()) {
         if (definition.budget_of == BudgetOf::entries &&
-            !definition.create(ParameterValues(definition.parameters))->stores_parts())
+            !definition.create(ParameterValues(definition.parameters)).as<ReadsThroughOwnCache>())
             selecting.emplace_back(definition);
     }
     return selecting;
@@ -210,9 +210,9 @@ TEST_CASE("a decision does not depend on which policies used the observations be
                 if (budget <= protected_entries(spec, shape)) continue;
                 CAPTURE(spec.label(), s, budget);
                 alone.tell(64);
-                const auto expected = select_all(*spec.create(), alone, budget);
+                const auto expected = select_all(spec.create(), alone, budget);
                 for (int time = 0; time < 2; ++time) {
-                    const auto found = select_all(*spec.create(), shared, budget);
+                    const auto found = select_all(spec.create(), shared, budget);
                     REQUIRE(std::equal(found.begin(), found.end(), expected.begin(), expected.end(), same_bits));
                 }
             }
@@ -223,7 +223,7 @@ TEST_CASE("a decision does not depend on which policies used the observations be
 TEST_CASE("data gathered for one run after the other suffice to select in parallel", "[properties]") {
     struct Run {
         std::string label;
-        std::unique_ptr<Policy> policy;
+        CreatedPolicy policy;
         std::vector<Selection> expected, found;
     };
     size_t n_runs = 0;
@@ -234,15 +234,15 @@ TEST_CASE("data gathered for one run after the other suffice to select in parall
         for (const PolicySpec& spec : all_specs(shape)) {
             for (int64_t budget : {int64_t{10}, int64_t{24}, n - 3}) {
                 auto policy = spec.create();
-                if (budget <= protected_entries(spec, shape) || !policy->gathers()) continue;
+                if (budget <= protected_entries(spec, shape) || !policy.as<Gathers>()) continue;
                 policy->begin(cache.context(budget));
-                runs.push_back({spec.label(), std::move(policy), select_all(*spec.create(), cache, budget), {}});
+                runs.push_back({spec.label(), std::move(policy), select_all(spec.create(), cache, budget), {}});
             }
         }
         cache.observe(64);
         for (const auto& observations : cache.observations) {
             for (Run& run : runs) {
-                run.policy->gather(*observations);
+                run.policy.as<Gathers>()->gather(*observations);
                 run.found.emplace_back();
             }
             observations->keys.data = nullptr;  // no device is needed any more
@@ -279,8 +279,7 @@ TEST_CASE("an announced ranking exists from the second announcement on", "[prope
 TEST_CASE("several policies and budgets share the same scores", "[properties]") {
     Cache cache = random_cache({2, 4, 2, 8}, 90, 71);
     const auto values = [&](const char* policy, int64_t budget) {
-        return select_all(*base_spec(*find_definition(policy), {2, 4, 2, 8}).create(), cache, budget)[1]
-            .scores.values();
+        return select_all(base_spec(*find_definition(policy), {2, 4, 2, 8}).create(), cache, budget)[1].scores.values();
     };
     const auto first = values("snapkv", 20);
     REQUIRE(first);
@@ -306,7 +305,7 @@ TEST_CASE("budgets are exact, rows ascend, protected entries stay, and scores re
                     CHECK_THROWS_AS(spec.create()->begin(cache.context(budget)), BudgetError);
                     continue;
                 }
-                const auto selections = select_all(*spec.create(), cache, budget);
+                const auto selections = select_all(spec.create(), cache, budget);
                 const RunContext context = cache.context(budget);
                 int64_t total = 0, rows = 0;
                 std::vector<LayerScores> scores;
@@ -339,9 +338,9 @@ TEST_CASE("a budget of at least the prompt keeps everything and still ranks", "[
             const bool rolls = spec.values.has("rolling") && spec.values.boolean("rolling");
             for (int64_t budget : {n, n + 1, n + 1000}) {
                 CAPTURE(spec.label(), n, budget);
-                const std::unique_ptr<Policy> policy = spec.create();
+                const CreatedPolicy policy = spec.create();
                 if (rolls && budget < 20) continue;  // its protected entries must fit during decoding
-                for (const Selection& selection : select_all(*policy, cache, budget)) {
+                for (const Selection& selection : select_all(policy, cache, budget)) {
                     check_layer(spec, selection, cache.context(budget));
                     REQUIRE(kept_in(selection) == static_cast<int64_t>(selection.rows.size()) * n);
                     REQUIRE((selection.scores.size() + selection.scores_f64.size() > 0) == ranks(*spec.definition));
@@ -364,7 +363,7 @@ TEST_CASE("a budget that does not exceed the protected entries is an error that 
             spec.values.set(name, "12");
             for (int64_t budget : {1, 11, 12}) {
                 CAPTURE(definition.name, name, budget);
-                const std::unique_ptr<Policy> policy = spec.create();
+                const CreatedPolicy policy = spec.create();
                 CHECK_THROWS_AS(policy->begin(cache.context(budget)), BudgetError);
                 CHECK_THROWS_WITH(policy->begin(cache.context(budget)), Catch::Matchers::Contains("12"));
             }
@@ -381,9 +380,9 @@ TEST_CASE("a score that is NaN is an error", "[properties]") {
         const PolicySpec spec = base_spec(definition, cache.layers[0].shape);
         cache.layers[0].keys[8 * 17 + 3] = NAN;  // KV head 0, position 17
         cache.observe(32);
-        CHECK_THROWS_AS(select_all(*spec.create(), cache, 20), ScoreError);
-        CHECK_THROWS_AS(select_all(*spec.create(), cache, 50), ScoreError);
-        CHECK_THROWS_WITH(select_all(*spec.create(), cache, 20), Catch::Matchers::Contains("layer 0, head 0"));
+        CHECK_THROWS_AS(select_all(spec.create(), cache, 20), ScoreError);
+        CHECK_THROWS_AS(select_all(spec.create(), cache, 50), ScoreError);
+        CHECK_THROWS_WITH(select_all(spec.create(), cache, 20), Catch::Matchers::Contains("layer 0, head 0"));
     }
 }
 
@@ -423,8 +422,8 @@ TEST_CASE("selecting policies do not depend on values or on the order of KV head
           "aperturekv:raba=off", "k-vec:window=8,delta=1,pooling=none", "longcache:chunk=5"}) {
         CAPTURE(name);
         const PolicySpec spec = parse_policy(name);
-        const auto straight = select_all(*spec.create(), cache, 20);
-        const auto rotated = select_all(*spec.create(), turned, 20);
+        const auto straight = select_all(spec.create(), cache, 20);
+        const auto rotated = select_all(spec.create(), turned, 20);
         for (size_t layer = 0; layer < straight.size(); ++layer) {
             for (size_t g = 0; g < 3; ++g) CHECK(rotated[layer].rows[g] == straight[layer].rows[(g + 1) % 3]);
         }
@@ -433,9 +432,9 @@ TEST_CASE("selecting policies do not depend on values or on the order of KV head
 
 TEST_CASE("aperturekv with lambda=0 equals qd=off", "[properties]") {
     Cache cache = random_cache({2, 6, 3, 8}, 70, 22);
-    const auto off = select_all(*parse_policy("aperturekv:qd=off").create(), cache, 20);
-    const auto zero = select_all(*parse_policy("aperturekv:lambda=0").create(), cache, 20);
-    const auto on = select_all(*parse_policy("aperturekv").create(), cache, 20);
+    const auto off = select_all(parse_policy("aperturekv:qd=off").create(), cache, 20);
+    const auto zero = select_all(parse_policy("aperturekv:lambda=0").create(), cache, 20);
+    const auto on = select_all(parse_policy("aperturekv").create(), cache, 20);
     CHECK(same_bits(off[0], zero[0]));
     CHECK_FALSE(same_bits(off[0], on[0]));
 }

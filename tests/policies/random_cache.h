@@ -179,20 +179,20 @@ struct Cache {
 }
 
 /// The selections of a policy after begin(), made as by the engine.
-[[nodiscard]] inline std::vector<Selection> select_all(Policy& policy, Cache& cache) {
+[[nodiscard]] inline std::vector<Selection> select_all(const CreatedPolicy& policy, Cache& cache) {
     std::vector<Selection> selections;
     DecidableLayers order;
     for (const auto& layer : cache.observations) {
-        policy.observe(*layer);
+        policy->observe(*layer);
         const auto [first, end] = order.after(policy, layer->layer, layer->shape.n_layers);
         for (int next = first; next < end; ++next)
-            selections.push_back(policy.select(*cache.observations[static_cast<size_t>(next)]));
+            selections.push_back(policy->select(*cache.observations[static_cast<size_t>(next)]));
     }
     return selections;
 }
 
-[[nodiscard]] inline std::vector<Selection> select_all(Policy& policy, Cache& cache, int64_t budget) {
-    policy.begin(cache.context(budget));
+[[nodiscard]] inline std::vector<Selection> select_all(const CreatedPolicy& policy, Cache& cache, int64_t budget) {
+    policy->begin(cache.context(budget));
     return select_all(policy, cache);
 }
 

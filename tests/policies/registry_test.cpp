@@ -59,7 +59,7 @@ TEST_CASE("declarations are complete", "[registry]") {
             CHECK(std::get<std::string>(text->fallback).empty());
         }
         REQUIRE(definition.create != nullptr);
-        CHECK(definition.create(ParameterValues(definition.parameters)) != nullptr);
+        CHECK(static_cast<bool>(definition.create(ParameterValues(definition.parameters))));
     }
 }
 

@@ -13,13 +13,13 @@ TEST_CASE("the interface supports a policy that appends tokens to the prompt", "
     const ModelShape shape{1, 4, 2, 8};
     Cache cache = random_cache(shape, 12, 5);
     Cache behind = random_cache(shape, 3, 6);
-    const std::unique_ptr<Policy> policy = throwaway::spec("appends-tokens").create();
+    const CreatedPolicy policy = throwaway::spec("appends-tokens").create();
     RunContext context = cache.context(5);
     const std::vector<int32_t> ids{7, 8};
     context.token_ids = ids;
-    const PassPlan plan = policy->plan(context);
-    CHECK(plan.appended_ids == std::vector<int32_t>{7, 8, 7});
-    CHECK(plan.appended_positions == std::vector<int64_t>{12, 13, 14});
+    const AppendedTokens appended = policy.as<AppendsTokens>()->appended(context);
+    CHECK(appended.ids == std::vector<int32_t>{7, 8, 7});
+    CHECK(appended.positions == std::vector<int64_t>{12, 13, 14});
     LayerObservations& observations = *cache.observations[0];
     observations.set_appended(behind.layers[0].queries,
                               {behind.layers[0].keys.data(), kvscope::kernels::DType::f32, 3 * 8}, 3, 3);
@@ -36,29 +36,28 @@ TEST_CASE("the interface supports a policy that appends tokens to the prompt", "
 
 TEST_CASE("the interface supports a policy that filters the prompt", "[shapes]") {
     Cache cache = random_cache({3, 4, 2, 8}, 12, 5);
-    const std::unique_ptr<Policy> policy = throwaway::spec("filters-prompt").create();
+    const CreatedPolicy policy = throwaway::spec("filters-prompt").create();
     const RunContext context = cache.context(4);
     policy->begin(context);
-    const PassPlan plan = policy->plan(context);
-    CHECK(plan.filter_layer == 1);
+    CHECK(std::get<FilterLayer>(policy.as<FiltersPrompt>()->filter(context)).layer == 1);
     const std::vector<uint32_t> kept = policy->select(*cache.observations[1]).rows[0];
     CHECK(kept.size() == 4);
     CHECK(kept.back() == 11);
     CHECK(std::is_sorted(kept.begin(), kept.end()));
 }
 
-TEST_CASE("policies without such a plan throw", "[shapes]") {
-    Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
-    const std::unique_ptr<Policy> policy = parse_policy("snapkv").create();
-    CHECK(policy->plan(cache.context(4)).filter_layer == -1);
-    CHECK_THROWS_AS(policy->draft(*cache.observations[0]), std::logic_error);
+TEST_CASE("policies implement only the interfaces that they need", "[shapes]") {
+    const CreatedPolicy policy = parse_policy("snapkv").create();
+    CHECK(policy.as<FiltersPrompt>() == nullptr);
+    CHECK(policy.as<LooksAhead>() == nullptr);
+    CHECK(policy.as<Gathers>() != nullptr);
     CHECK_THROWS_AS(throwaway::spec("stores-channels").create()->select_from_scores(0, {}), std::logic_error);
 }
 
 TEST_CASE("the interface supports entries with some channels only", "[shapes]") {
     Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
-    const std::unique_ptr<Policy> policy = throwaway::spec("stores-channels").create();
-    const Selection selection = select_all(*policy, cache, 11)[0];
+    const CreatedPolicy policy = throwaway::spec("stores-channels").create();
+    const Selection selection = select_all(policy, cache, 11)[0];
     const auto& layer = selection.stored;
     REQUIRE(layer);
     require_valid_storage("it", 0, cache.observations[0]->shape, selection);
@@ -82,8 +81,8 @@ TEST_CASE("the interface supports entries with some channels only", "[shapes]") 
 
 TEST_CASE("the interface supports vectors rebuilt by maps", "[shapes]") {
     Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
-    const std::unique_ptr<Policy> policy = throwaway::spec("stores-mapped").create();
-    const Selection selection = select_all(*policy, cache, 6)[0];
+    const CreatedPolicy policy = throwaway::spec("stores-mapped").create();
+    const Selection selection = select_all(policy, cache, 6)[0];
     const auto& layer = selection.stored;
     REQUIRE(layer);
     require_valid_storage("it", 0, cache.observations[0]->shape, selection);
@@ -106,8 +105,8 @@ TEST_CASE("the interface supports merged entries: n equal merged entries attend 
     Layer& layer = cache.layers[0];
     // Entry 1 equals entry 0.
     for (int c = 0; c < 8; ++c) layer.keys[static_cast<size_t>(8 + c)] = layer.keys[static_cast<size_t>(c)];
-    const std::unique_ptr<Policy> policy = throwaway::spec("merges-pairs").create();
-    const Selection selection = select_all(*policy, cache, 3)[0];
+    const CreatedPolicy policy = throwaway::spec("merges-pairs").create();
+    const Selection selection = select_all(policy, cache, 3)[0];
     CHECK(selection.rows[0] == std::vector<uint32_t>{1, 3, 4});
     const auto& stored = selection.stored;
     REQUIRE(stored);
@@ -141,14 +140,28 @@ TEST_CASE("the interface supports merged entries: n equal merged entries attend 
 }
 
 TEST_CASE("the interface supports a policy that acts at each step", "[shapes]") {
-    const std::unique_ptr<Policy> policy = throwaway::spec("drops-least-attended").create();
+    const CreatedPolicy policy = throwaway::spec("drops-least-attended").create();
     Cache cache = random_cache({1, 4, 2, 8}, 12, 5);
-    CHECK(policy->acts_while_decoding());
-    CHECK(select_all(*policy, cache, 3)[0].rows[1] == std::vector<uint32_t>{0, 1, 2});
+    CHECK(select_all(policy, cache, 3)[0].rows[1] == std::vector<uint32_t>{0, 1, 2});
     const std::vector<uint32_t> positions{0, 1, 2, 12};
     const std::vector<float> attention{.4f, .1f, .3f, .2f, /**/ .4f, .3f, .0f, .3f};
     StepObservations step;
     step.position = 12;
     step.rows = {{positions, attention, 2}, {positions, attention, 2}};
-    CHECK(policy->step(step) == StepEvictions{{2}, {2}});
+    CHECK(policy.as<EvictsWhileDecoding>()->step(step) == StepEvictions{{2}, {2}});
+}
+
+TEST_CASE("interfaces that exclude each other cannot be combined", "[shapes]") {
+    struct StoresAndEvicts : Policy, StoresParts, EvictsWhileDecoding {};
+    struct StoresAndMergesValues : Policy, StoresParts, MergesValues {};
+    struct AppendsAndLooksAhead : Policy, AppendsTokens, LooksAhead {};
+    struct MergesAndStores : ReadsThroughOwnCache, StoresWhileDecoding {};
+    struct FiltersInOrder : Policy, FiltersPrompt, DecidesInOrder {};
+    struct EvictsInOrder : Policy, Gathers, DecidesInOrder, AppendsTokens, MergesValues, EvictsWhileDecoding {};
+    STATIC_REQUIRE_FALSE(interfaces_agree<StoresAndEvicts>());
+    STATIC_REQUIRE_FALSE(interfaces_agree<StoresAndMergesValues>());
+    STATIC_REQUIRE_FALSE(interfaces_agree<AppendsAndLooksAhead>());
+    STATIC_REQUIRE_FALSE(interfaces_agree<MergesAndStores>());
+    STATIC_REQUIRE_FALSE(interfaces_agree<FiltersInOrder>());
+    STATIC_REQUIRE(interfaces_agree<EvictsInOrder>());
 }

@@ -58,17 +58,17 @@ class KeepFirst : public Policy {
 
 /// Appends the prompt's first tokens once more and ranks the prompt by their queries, like DapQ. Scores are their
 /// attention over the prompt and the visible appended keys, summed over queries and group.
-class AppendsTokens : public KeepFirst {
+class AppendsFirst : public KeepFirst, public AppendsTokens {
  public:
-    explicit AppendsTokens(const ParameterValues& values) : n_(values.integer("tokens")) {}
+    explicit AppendsFirst(const ParameterValues& values) : n_(values.integer("tokens")) {}
 
-    [[nodiscard]] PassPlan plan(const RunContext& context) const override {
-        PassPlan plan;
+    [[nodiscard]] AppendedTokens appended(const RunContext& context) const override {
+        AppendedTokens appended;
         for (int64_t i = 0; i < n_; ++i) {
-            plan.appended_ids.push_back(context.token_ids[static_cast<size_t>(i) % context.token_ids.size()]);
-            plan.appended_positions.push_back(context.n_tokens + i);
+            appended.ids.push_back(context.token_ids[static_cast<size_t>(i) % context.token_ids.size()]);
+            appended.positions.push_back(context.n_tokens + i);
         }
-        return plan;
+        return appended;
     }
 
     [[nodiscard]] Selection select(LayerObservations& observations) override {
@@ -119,9 +119,9 @@ class AppendsTokens : public KeepFirst {
 
 /// Filters the prompt like GemFilter: after one layer, the tokens whose keys match the last query best (over all heads)
 /// and the last token become the prompt.
-class FiltersPrompt : public KeepFirst {
+class FiltersByKeys : public KeepFirst, public FiltersPrompt {
  public:
-    explicit FiltersPrompt(const ParameterValues& values) : layer_(static_cast<int>(values.integer("layer"))) {}
+    explicit FiltersByKeys(const ParameterValues& values) : layer_(static_cast<int>(values.integer("layer"))) {}
 
     [[nodiscard]] Needs needs() const override {
         Needs needs = KeepFirst::needs();
@@ -129,10 +129,8 @@ class FiltersPrompt : public KeepFirst {
         return needs;
     }
 
-    [[nodiscard]] PassPlan plan(const RunContext& context) const override {
-        PassPlan plan;
-        plan.filter_layer = std::min(layer_, context.shape.n_layers - 1);
-        return plan;
+    [[nodiscard]] PromptFilter filter(const RunContext& context) const override {
+        return FilterLayer{std::min(layer_, context.shape.n_layers - 1)};
     }
 
     [[nodiscard]] Selection select(LayerObservations& observations) override {
@@ -160,7 +158,7 @@ class FiltersPrompt : public KeepFirst {
 };
 
 /// Base of policies that store kept entries in parts.
-class StoresKept : public KeepFirst {
+class StoresKept : public KeepFirst, public StoresParts {
  public:
     [[nodiscard]] bool stores_parts() const override { return true; }
     [[nodiscard]] Selection select(LayerObservations& observations) final {
@@ -370,10 +368,9 @@ class MergesPairs : public StoresKept {
 
 /// Starts with the first B entries and, at every step, drops the entry with the least attention from each row, but
 /// never the newest.
-class DropsLeastAttended : public KeepFirst {
+class DropsLeastAttended : public KeepFirst, public EvictsWhileDecoding {
  public:
     explicit DropsLeastAttended(const ParameterValues&) {}
-    [[nodiscard]] bool acts_while_decoding() const override { return true; }
     [[nodiscard]] StepEvictions step(const StepObservations& observations) override {
         StepEvictions evictions;
         for (const StepObservations::Row& row : observations.rows) {
@@ -405,17 +402,15 @@ template <class Made>
             .paper = "",
             .summary = "A test's own policy.",
             .parameters = std::move(parameters),
-            .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-                return std::make_unique<Made>(values);
-            }};
+            .create = make_policy<Made>};
 }
 
 /// All these policies, with defaults for small models.
 [[nodiscard]] inline const std::vector<Definition>& definitions() {
     static const std::vector<Definition> all{
-        definition<AppendsTokens>("appends-tokens",
-                                  {integer_parameter("tokens", 3, {.low = 1}, "Number of appended tokens.")}),
-        definition<FiltersPrompt>("filters-prompt",
+        definition<AppendsFirst>("appends-tokens",
+                                 {integer_parameter("tokens", 3, {.low = 1}, "Number of appended tokens.")}),
+        definition<FiltersByKeys>("filters-prompt",
                                   {integer_parameter("layer", 1, {.low = 0}, "Layer whose keys choose the tokens.")}),
         definition<StoresChannels>("stores-channels",
                                    {integer_parameter("exact", 8, {.low = 0}, "Entries at the end that stay whole.")}),

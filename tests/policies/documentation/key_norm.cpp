@@ -44,9 +44,7 @@ Definition key_norm_definition() {
                 integer_parameter("recent", 0, {.low = 0}, "Last entries that are always kept."),
                 key_positions_parameter(),
             },
-        .create = [](const ParameterValues& values) -> std::unique_ptr<Policy> {
-            return std::make_unique<KeyNorm>(values);
-        },
+        .create = make_policy<KeyNorm>,
     };
 }
 
