@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/reader.h"
+#include "trace/block.h"
 #include "trace/schema.h"
 #include "trace/trace_errors.h"
 

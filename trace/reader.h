@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/block.h"
 #include "trace/records.h"
 #include "trace/schema.h"
 #include "trace/trace_errors.h"
@@ -26,12 +27,6 @@ struct Place {
     [[nodiscard]] static Place of_model() { return {}; }
     [[nodiscard]] static Place of_prompt(int prompt) { return {prompt, -1}; }
     [[nodiscard]] static Place of_run(int prompt, int run) { return {prompt, run}; }
-};
-
-/// A block of a data set: first index and length in each dimension.
-struct Block {
-    std::vector<std::size_t> first;
-    std::vector<std::size_t> count;
 };
 
 class Reader {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "trace/reader.h"
+#include "trace/block.h"
 
 namespace kvscope::trace::h5 {
 
