@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analysis/shown_runs.h"
+#include "analysis/runs/shown_runs.h"
 
 namespace kvscope::analysis {
 namespace {

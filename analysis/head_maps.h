@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/figure.h"
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure.h"
+#include "analysis/drawing/figure_definition.h"
 
 namespace kvscope::analysis {
 

@@ -8,9 +8,9 @@
 #include <limits>
 #include <numeric>
 
-#include "analysis/axes.h"
-#include "analysis/run_choice.h"
-#include "analysis/subject_columns.h"
+#include "analysis/drawing/axes.h"
+#include "analysis/drawing/subject_columns.h"
+#include "analysis/runs/run_choice.h"
 
 namespace kvscope::analysis {
 namespace {

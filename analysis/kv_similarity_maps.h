@@ -1,6 +1,6 @@
 #pragma once
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 
 namespace kvscope::analysis {
 

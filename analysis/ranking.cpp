@@ -7,8 +7,8 @@
 #include <limits>
 #include <numeric>
 
-#include "analysis/token_texts.h"
-#include "trace/schema.h"
+#include "analysis/runs/token_texts.h"
+#include "trace/records/schema.h"
 
 namespace kvscope::analysis {
 

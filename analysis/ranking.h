@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/figure_definition.h"
-#include "analysis/run_choice.h"
-#include "analysis/sentences.h"
-#include "analysis/subject_columns.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/sentences.h"
 
 namespace kvscope::analysis {
 

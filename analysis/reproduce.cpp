@@ -11,13 +11,13 @@
 #include <utility>
 #include <variant>
 
-#include "analysis/run_choice.h"
-#include "analysis/run_policy.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_policy.h"
 #include "analysis/shell_command.h"
 #include "common/bounded_json.h"
 #include "common/json.h"
 #include "engine/options/run_options.h"
-#include "policies/interface/policy_from_record.h"
+#include "policies/registry/policy_from_record.h"
 #include "trace/answer_length.h"
 
 namespace kvscope::analysis {

@@ -9,11 +9,11 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/axes.h"
-#include "analysis/covered_curves.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
-#include "analysis/subject_columns.h"
+#include "analysis/drawing/axes.h"
+#include "analysis/drawing/covered_curves.h"
+#include "analysis/drawing/subject_columns.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {

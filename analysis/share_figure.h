@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/figure.h"
-#include "analysis/run_pairs.h"
-#include "analysis/shown_runs.h"
+#include "analysis/drawing/figure.h"
+#include "analysis/runs/run_pairs.h"
+#include "analysis/runs/shown_runs.h"
 
 namespace kvscope::analysis {
 

@@ -10,14 +10,14 @@
 #include <stdexcept>
 #include <utility>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/measures/kept_sets.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
-#include "policies/interface/policy_from_record.h"
-#include "policies/interface/scoring_policy.h"
+#include "policies/bases/scoring_policy.h"
+#include "policies/registry/policy_from_record.h"
 
 namespace kvscope::analysis {
 namespace {

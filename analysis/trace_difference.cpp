@@ -8,12 +8,12 @@
 #include <set>
 #include <utility>
 
-#include "analysis/color_map.h"
+#include "analysis/drawing/color_map.h"
+#include "analysis/drawing/subject_columns.h"
 #include "analysis/figures_of_several_traces.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_pairs.h"
-#include "analysis/shown_runs.h"
-#include "analysis/subject_columns.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_pairs.h"
+#include "analysis/runs/shown_runs.h"
 
 namespace kvscope::analysis {
 namespace {

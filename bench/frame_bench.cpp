@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/live_what_if.h"
 #include "app/gui/shell/app.h"
-#include "app/gui/shell/window.h"
+#include "app/gui/view_data/live_what_if.h"
+#include "app/gui/window/window.h"
 
 namespace {
 

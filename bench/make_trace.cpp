@@ -14,8 +14,8 @@
 
 #include "common/json.h"
 #include "made_up_text.h"
-#include "policies/interface/registry.h"
-#include "policies/interface/reselect.h"
+#include "policies/registry/registry.h"
+#include "policies/registry/reselect.h"
 #include "random.h"
 #include "trace/writer.h"
 

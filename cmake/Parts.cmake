@@ -74,7 +74,7 @@ endfunction()
 # kvscope_compile_in_batches(TARGET)
 #
 # Compiles the sources in the target's property KVSCOPE_BATCHED in batches, as files that include them. The includes are
-# relative ("engine/inference/decode.cpp"). CMake's own unity build includes absolute paths, so a second clone would find
+# relative ("engine/decode/decode.cpp"). CMake's own unity build includes absolute paths, so a second clone would find
 # nothing in the compiler cache.
 function(kvscope_compile_in_batches target)
     get_target_property(sources ${target} KVSCOPE_BATCHED)

@@ -8,10 +8,10 @@
 #include "engine/calibration.h"
 #include "engine/common/stopwatch.h"
 #include "engine/device/catch_single_run_failure.h"
-#include "engine/inference/recorded_measures.h"
 #include "engine/model/projection_weights.h"
-#include "policies/interface/feasibility.h"
-#include "policies/interface/validation.h"
+#include "engine/prefill/recorded_measures.h"
+#include "policies/registry/feasibility.h"
+#include "policies/registry/validation.h"
 
 namespace kvscope::engine {
 namespace {

@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "engine/cache/run_cache.h"
+#include "engine/decode/decode.h"
 #include "engine/deduplicated_scores.h"
 #include "engine/experiment.h"
-#include "engine/inference/chunked_reading.h"
-#include "engine/inference/decode.h"
-#include "engine/inference/observed_layer.h"
-#include "engine/inference/prefill.h"
-#include "policies/interface/decidable_layers.h"
-#include "policies/interface/storage_recorder.h"
-#include "trace/records.h"
+#include "engine/prefill/chunked_reading.h"
+#include "engine/prefill/observed_layer.h"
+#include "engine/prefill/prefill.h"
+#include "policies/registry/decidable_layers.h"
+#include "policies/registry/storage_recorder.h"
+#include "trace/records/records.h"
 
 namespace kvscope::engine {
 

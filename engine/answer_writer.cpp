@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/decode/answer_attention.h"
 #include "engine/device/catch_single_run_failure.h"
-#include "engine/inference/answer_attention.h"
 #include "engine/make_run_record.h"
 
 namespace kvscope::engine {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "engine/common/stopwatch.h"
+#include "engine/decode/answer_attention.h"
+#include "engine/decode/kl_of_dropped_tokens.h"
 #include "engine/device/catch_single_run_failure.h"
-#include "engine/inference/answer_attention.h"
-#include "engine/inference/kl_of_dropped_tokens.h"
 
 namespace kvscope::engine {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/active_run.h"
-#include "engine/inference/compare.h"
-#include "engine/inference/decode_answers.h"
+#include "engine/decode/compare.h"
+#include "engine/decode/decode_answers.h"
 
 namespace kvscope::engine {
 

@@ -8,8 +8,8 @@
 
 #include "engine/calibration_text.h"
 #include "engine/files/user_cache_file.h"
-#include "engine/inference/prefill.h"
 #include "engine/model/projection_weights.h"
+#include "engine/prefill/prefill.h"
 #include "kernels/cpu_features.h"
 #include "kernels/linear.h"
 

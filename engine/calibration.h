@@ -5,7 +5,7 @@
 
 #include "engine/common/progress.h"
 #include "engine/model/model.h"
-#include "policies/interface/kv_projection_weights.h"
+#include "policies/api/kv_projection_weights.h"
 
 namespace kvscope::engine {
 

@@ -6,13 +6,13 @@
 #include "engine/classifier/prompt_probabilities.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
+#include "engine/decode/look_ahead.h"
 #include "engine/device/catch_single_run_failure.h"
-#include "engine/inference/gradient_alignment.h"
-#include "engine/inference/look_ahead.h"
-#include "engine/inference/prefill.h"
-#include "engine/inference/projection_eigenvectors.h"
-#include "engine/inference/recorded_measures.h"
 #include "engine/parallel_decisions.h"
+#include "engine/prefill/gradient_alignment.h"
+#include "engine/prefill/prefill.h"
+#include "engine/prefill/projection_eigenvectors.h"
+#include "engine/prefill/recorded_measures.h"
 
 namespace kvscope::engine {
 namespace {

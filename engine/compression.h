@@ -8,8 +8,8 @@
 
 #include "engine/active_run.h"
 #include "engine/classifier/token_classifier.h"
-#include "engine/inference/observed_layer.h"
-#include "engine/inference/prefill_observations.h"
+#include "engine/prefill/observed_layer.h"
+#include "engine/prefill/prefill_observations.h"
 
 namespace kvscope::engine {
 

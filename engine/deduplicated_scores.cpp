@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "kernels/parallel.h"
+#include "kernels/threads/parallel.h"
 
 namespace kvscope::engine {
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "policies/interface/scores.h"
-#include "trace/records.h"
+#include "policies/api/scores.h"
+#include "trace/records/records.h"
 
 namespace kvscope::engine {
 

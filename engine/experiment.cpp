@@ -17,11 +17,11 @@
 #include "engine/common/memory.h"
 #include "engine/common/stopwatch.h"
 #include "engine/compression.h"
+#include "engine/decode/answer_attention.h"
 #include "engine/device/catch_single_run_failure.h"
 #include "engine/device/cpu_tensor_memory_pool.h"
-#include "engine/inference/answer_attention.h"
-#include "engine/inference/recorded_measures.h"
 #include "engine/make_run_record.h"
+#include "engine/prefill/recorded_measures.h"
 #include "engine/result_writer.h"
 #include "engine/run_requirements.h"
 

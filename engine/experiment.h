@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "engine/common/progress.h"
-#include "engine/inference/conversation.h"
-#include "engine/inference/prefill_observations.h"
-#include "engine/inference/prompt.h"
+#include "engine/decode/conversation.h"
 #include "engine/model/model.h"
 #include "engine/options/run_options.h"
-#include "policies/interface/budget.h"
-#include "policies/interface/registry.h"
-#include "trace/records.h"
+#include "engine/prefill/prefill_observations.h"
+#include "engine/prefill/prompt.h"
+#include "policies/api/budget.h"
+#include "policies/registry/registry.h"
+#include "trace/records/records.h"
 #include "trace/writer.h"
 
 namespace kvscope::engine {

@@ -10,11 +10,11 @@
 #include "common/json.h"
 #include "common/lower_case.h"
 #include "engine/common/engine_error.h"
-#include "engine/inference/decode.h"
-#include "engine/inference/prefill.h"
-#include "engine/inference/prompt.h"
-#include "engine/inference/sampler.h"
+#include "engine/decode/decode.h"
+#include "engine/decode/sampler.h"
 #include "engine/needle.h"
+#include "engine/prefill/prefill.h"
+#include "engine/prefill/prompt.h"
 
 namespace kvscope::engine {
 namespace {

@@ -3,11 +3,11 @@
 #include <string>
 
 #include "engine/active_run.h"
+#include "engine/decode/compare.h"
+#include "engine/decode/decode_answers.h"
 #include "engine/deduplicated_scores.h"
-#include "engine/inference/compare.h"
-#include "engine/inference/decode_answers.h"
 #include "engine/model/model.h"
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::engine {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "engine/common/engine_error.h"
-#include "policies/interface/seeded_random.h"
+#include "policies/methods/seeded_random.h"
 
 namespace kvscope::engine {
 namespace {

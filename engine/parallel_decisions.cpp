@@ -8,7 +8,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::engine {
 namespace {

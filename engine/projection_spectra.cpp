@@ -10,7 +10,7 @@
 #include "engine/common/engine_error.h"
 #include "engine/device/tensor_functions.h"
 #include "engine/model/model.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 #include "trace/spectra_cache.h"
 
 namespace kvscope::engine {

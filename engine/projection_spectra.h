@@ -4,7 +4,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/common/progress.h"
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::engine {
 

@@ -2,7 +2,7 @@
 
 #include "common/json.h"
 #include "engine/experiment.h"
-#include "engine/inference/prompt.h"
+#include "engine/prefill/prompt.h"
 
 namespace kvscope::engine {
 

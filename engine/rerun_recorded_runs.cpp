@@ -9,9 +9,9 @@
 #include "common/bounded_json.h"
 #include "common/json.h"
 #include "engine/common/engine_error.h"
-#include "policies/interface/policy_from_record.h"
+#include "policies/registry/policy_from_record.h"
 #include "trace/answer_length.h"
-#include "trace/schema.h"
+#include "trace/records/schema.h"
 
 namespace kvscope::engine {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/common/progress.h"
+#include "engine/decode/conversation.h"
 #include "engine/experiment.h"
-#include "engine/inference/conversation.h"
 #include "engine/model/model.h"
 #include "trace/reader.h"
 

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "engine/experiment.h"
-#include "engine/inference/prompt.h"
-#include "trace/records.h"
+#include "engine/prefill/prompt.h"
+#include "trace/records/records.h"
 #include "trace/writer.h"
 
 namespace kvscope::engine {

@@ -8,7 +8,7 @@
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
 #include "kernels/types.h"
-#include "policies/interface/feasibility.h"
+#include "policies/registry/feasibility.h"
 
 namespace kvscope::engine {
 namespace {

@@ -9,7 +9,7 @@
 #include "engine/experiment.h"
 #include "engine/model/model.h"
 #include "engine/needle.h"
-#include "trace/records.h"
+#include "trace/records/records.h"
 #include "trace/writer.h"
 
 namespace kvscope::engine {

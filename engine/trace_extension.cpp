@@ -13,10 +13,10 @@
 #include "common/json.h"
 #include "engine/files/checkpoint_error.h"
 #include "engine/recipe_json.h"
-#include "policies/interface/feasibility.h"
-#include "policies/interface/policy_from_record.h"
-#include "trace/storable_text.h"
-#include "trace/trace_errors.h"
+#include "policies/registry/feasibility.h"
+#include "policies/registry/policy_from_record.h"
+#include "trace/records/storable_text.h"
+#include "trace/records/trace_errors.h"
 
 namespace kvscope::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/experiment.h"
-#include "engine/inference/prompt.h"
+#include "engine/prefill/prompt.h"
 #include "trace/reader.h"
 
 namespace kvscope::engine {

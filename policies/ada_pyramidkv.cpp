@@ -1,5 +1,5 @@
-#include "policies/interface/adaptive_policy.h"
-#include "policies/interface/pyramid_policy.h"
+#include "policies/bases/adaptive_policy.h"
+#include "policies/bases/pyramid_policy.h"
 
 namespace kvscope::policies {
 

@@ -1,7 +1,7 @@
 #include "kernels/integer_shares.h"
 #include "kernels/select_topk.h"
-#include "policies/interface/adaptive_policy.h"
-#include "policies/interface/score_operations.h"
+#include "policies/bases/adaptive_policy.h"
+#include "policies/bases/score_operations.h"
 
 namespace kvscope::policies {
 

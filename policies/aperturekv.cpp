@@ -7,12 +7,12 @@
 
 #include "kernels/divergence.h"
 #include "kernels/integer_shares.h"
-#include "kernels/parallel.h"
 #include "kernels/score_pooling.h"
 #include "kernels/softmax.h"
-#include "policies/interface/adaptive_policy.h"
-#include "policies/interface/score_operations.h"
-#include "policies/interface/window_policy.h"
+#include "kernels/threads/parallel.h"
+#include "policies/bases/adaptive_policy.h"
+#include "policies/bases/score_operations.h"
+#include "policies/bases/window_policy.h"
 
 namespace kvscope::policies {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "policies/interface/merging_policy.h"
-#include "policies/interface/running_entry_averages.h"
+#include "policies/bases/merging_policy.h"
+#include "policies/methods/running_entry_averages.h"
 
 namespace kvscope::policies {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "kernels/larger.h"
-#include "policies/interface/attention_sum_policy.h"
-#include "policies/interface/seeded_random.h"
+#include "policies/bases/attention_sum_policy.h"
+#include "policies/methods/seeded_random.h"
 
 namespace kvscope::policies {
 

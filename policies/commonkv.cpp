@@ -7,8 +7,8 @@
 
 #include "kernels/linear.h"
 #include "kernels/select_topk.h"
-#include "policies/interface/definition.h"
-#include "policies/interface/gram_eigenvectors.h"
+#include "policies/api/definition.h"
+#include "policies/methods/gram_eigenvectors.h"
 
 namespace kvscope::policies {
 

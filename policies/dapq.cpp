@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "policies/interface/score_operations.h"
-#include "policies/interface/scoring_policy.h"
-#include "policies/interface/seeded_random.h"
+#include "policies/bases/score_operations.h"
+#include "policies/bases/scoring_policy.h"
+#include "policies/methods/seeded_random.h"
 
 namespace kvscope::policies {
 

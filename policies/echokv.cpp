@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "policies/interface/echo_encoder.h"
-#include "policies/interface/echo_policy.h"
+#include "policies/bases/echo_policy.h"
+#include "policies/methods/echo_encoder.h"
 
 namespace kvscope::policies {
 

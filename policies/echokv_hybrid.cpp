@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "policies/interface/channel_scores.h"
-#include "policies/interface/echo_encoder.h"
-#include "policies/interface/echo_policy.h"
+#include "policies/bases/echo_policy.h"
+#include "policies/methods/channel_scores.h"
+#include "policies/methods/echo_encoder.h"
 
 namespace kvscope::policies {
 

@@ -1,4 +1,4 @@
-#include "policies/interface/definition.h"
+#include "policies/api/definition.h"
 
 namespace kvscope::policies {
 

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/parallel.h"
 #include "kernels/score_pooling.h"
-#include "policies/interface/definition.h"
-#include "policies/interface/score_operations.h"
+#include "kernels/threads/parallel.h"
+#include "policies/api/definition.h"
+#include "policies/bases/score_operations.h"
 
 namespace kvscope::policies {
 

@@ -6,9 +6,9 @@
 
 #include "kernels/larger.h"
 #include "kernels/select_topk.h"
-#include "policies/interface/attention_sum_policy.h"
-#include "policies/interface/decode_step_entries.h"
-#include "policies/interface/score_operations.h"
+#include "policies/bases/attention_sum_policy.h"
+#include "policies/bases/score_operations.h"
+#include "policies/methods/decode_step_entries.h"
 
 namespace kvscope::policies {
 

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "kernels/integer_shares.h"
-#include "policies/interface/head_importance.h"
-#include "policies/interface/snapkv_family.h"
+#include "policies/bases/snapkv_family.h"
+#include "policies/methods/head_importance.h"
 
 namespace kvscope::policies {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "kernels/parallel.h"
-#include "policies/interface/score_dispersion.h"
-#include "policies/interface/score_operations.h"
-#include "policies/interface/window_policy.h"
+#include "kernels/threads/parallel.h"
+#include "policies/bases/score_operations.h"
+#include "policies/bases/window_policy.h"
+#include "policies/methods/score_dispersion.h"
 
 namespace kvscope::policies {
 

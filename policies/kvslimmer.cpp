@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "policies/interface/merging_policy.h"
-#include "policies/interface/running_entry_averages.h"
+#include "policies/bases/merging_policy.h"
+#include "policies/methods/running_entry_averages.h"
 
 namespace kvscope::policies {
 

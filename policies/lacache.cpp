@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "policies/interface/common_parameters.h"
-#include "policies/interface/definition.h"
+#include "policies/api/common_parameters.h"
+#include "policies/api/definition.h"
 
 namespace kvscope::policies {
 

@@ -1,4 +1,4 @@
-#include "policies/interface/lookahead_policy.h"
+#include "policies/bases/lookahead_policy.h"
 
 namespace kvscope::policies {
 

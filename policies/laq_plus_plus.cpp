@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/parallel.h"
-#include "policies/interface/lookahead_policy.h"
+#include "kernels/threads/parallel.h"
+#include "policies/bases/lookahead_policy.h"
 
 namespace kvscope::policies {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "policies/interface/definition.h"
-#include "policies/interface/policy_errors.h"
+#include "policies/api/definition.h"
+#include "policies/api/policy_errors.h"
 
 namespace kvscope::policies {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "kernels/parallel.h"
 #include "kernels/select_topk.h"
-#include "policies/interface/common_parameters.h"
-#include "policies/interface/definition.h"
-#include "policies/interface/score_operations.h"
+#include "kernels/threads/parallel.h"
+#include "policies/api/common_parameters.h"
+#include "policies/api/definition.h"
+#include "policies/bases/score_operations.h"
 
 namespace kvscope::policies {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/select_topk.h"
-#include "policies/interface/definition.h"
+#include "policies/api/definition.h"
 
 namespace kvscope::policies {
 

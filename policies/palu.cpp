@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kernels/linear.h"
-#include "policies/interface/definition.h"
-#include "policies/interface/gram_eigenvectors.h"
+#include "policies/api/definition.h"
+#include "policies/methods/gram_eigenvectors.h"
 
 namespace kvscope::policies {
 

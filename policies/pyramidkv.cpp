@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "kernels/integer_shares.h"
-#include "policies/interface/pyramid_policy.h"
+#include "policies/bases/pyramid_policy.h"
 
 namespace kvscope::policies {
 

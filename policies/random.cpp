@@ -1,5 +1,5 @@
-#include "policies/interface/score_operations.h"
-#include "policies/interface/scoring_policy.h"
+#include "policies/bases/score_operations.h"
+#include "policies/bases/scoring_policy.h"
 
 namespace kvscope::policies {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "policies/interface/score_operations.h"
-#include "policies/interface/snapkv_family.h"
+#include "policies/bases/score_operations.h"
+#include "policies/bases/snapkv_family.h"
 
 namespace kvscope::policies {
 

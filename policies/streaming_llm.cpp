@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <string>
 
-#include "policies/interface/common_parameters.h"
-#include "policies/interface/decode_step_entries.h"
-#include "policies/interface/definition.h"
+#include "policies/api/common_parameters.h"
+#include "policies/api/definition.h"
+#include "policies/methods/decode_step_entries.h"
 
 namespace kvscope::policies {
 

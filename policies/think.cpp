@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "policies/interface/channel_scores.h"
-#include "policies/interface/definition.h"
+#include "policies/api/definition.h"
+#include "policies/methods/channel_scores.h"
 
 namespace kvscope::policies {
 

@@ -1,9 +1,9 @@
 #include "trace/creation_time.h"
 
 #include "trace/group_locations.h"
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 #include "trace/part_folder.h"
-#include "trace/trace_errors.h"
+#include "trace/records/trace_errors.h"
 
 namespace kvscope::trace {
 

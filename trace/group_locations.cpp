@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "trace/input_file.h"
+#include "trace/hdf5/input_file.h"
 #include "trace/part_folder.h"
 
 namespace kvscope::trace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 #include "trace/store_records.h"
 
 namespace kvscope::trace {

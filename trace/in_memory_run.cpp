@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "trace/hdf5.h"
-#include "trace/record_fields.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/records/record_fields.h"
 #include "trace/store_records.h"
 
 namespace kvscope::trace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "trace/extents.h"
 #include "trace/reader.h"
-#include "trace/records.h"
-#include "trace/schema.h"
+#include "trace/records/extents.h"
+#include "trace/records/records.h"
+#include "trace/records/schema.h"
 
 namespace kvscope::trace {
 

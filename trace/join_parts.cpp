@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "trace/group_locations.h"
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/hdf5/output_file.h"
+#include "trace/hdf5/threaded_chunk_io.h"
 #include "trace/load_records.h"
-#include "trace/output_file.h"
-#include "trace/threaded_chunk_io.h"
 
 namespace kvscope::trace {
 

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <limits>
 
-#include "trace/hdf5.h"
-#include "trace/record_fields.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/records/record_fields.h"
+#include "trace/records/storable_text.h"
 #include "trace/result_table.h"
-#include "trace/storable_text.h"
 
 namespace kvscope::trace {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "trace/records.h"
+#include "trace/records/records.h"
 #include "trace/store_records.h"
 
 namespace kvscope::trace {

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "trace/extents.h"
 #include "trace/group_locations.h"
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 #include "trace/interruption.h"
 #include "trace/reader.h"
+#include "trace/records/extents.h"
 
 namespace kvscope::trace {
 

@@ -16,9 +16,9 @@
 #include "common/file_text.h"
 #include "common/json.h"
 #include "common/whole_file.h"
-#include "trace/input_file.h"
-#include "trace/output_file.h"
-#include "trace/storable_text.h"
+#include "trace/hdf5/input_file.h"
+#include "trace/hdf5/output_file.h"
+#include "trace/records/storable_text.h"
 
 namespace kvscope::trace {
 

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <utility>
 
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 #include "trace/store_records.h"
 
 namespace kvscope::trace {

@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "trace/extents.h"
 #include "trace/in_memory_run.h"
 #include "trace/open_trace_files.h"
-#include "trace/record_fields.h"
+#include "trace/records/extents.h"
+#include "trace/records/record_fields.h"
 
 namespace kvscope::trace {
 

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "trace/block.h"
-#include "trace/records.h"
-#include "trace/schema.h"
-#include "trace/trace_errors.h"
+#include "trace/records/block.h"
+#include "trace/records/records.h"
+#include "trace/records/schema.h"
+#include "trace/records/trace_errors.h"
 
 namespace kvscope::trace {
 

@@ -6,8 +6,8 @@
 
 #include "common/bounded_json.h"
 #include "trace/group_locations.h"
-#include "trace/hdf5.h"
-#include "trace/trace_errors.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/records/trace_errors.h"
 
 namespace kvscope::trace {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 
 namespace kvscope::trace {
 

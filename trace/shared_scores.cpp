@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "kernels/team.h"
-#include "trace/hdf5.h"
-#include "trace/input_file.h"
+#include "kernels/threads/team.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/hdf5/input_file.h"
 #include "trace/part_folder.h"
-#include "trace/schema.h"
-#include "trace/trace_errors.h"
+#include "trace/records/schema.h"
+#include "trace/records/trace_errors.h"
 
 namespace kvscope::trace {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::trace {
 

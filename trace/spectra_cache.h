@@ -2,7 +2,7 @@
 #pragma once
 
 #include "trace/reader.h"
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::trace {
 

@@ -8,9 +8,9 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "trace/hdf5.h"
-#include "trace/record_fields.h"
-#include "trace/storable_text.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/records/record_fields.h"
+#include "trace/records/storable_text.h"
 
 namespace kvscope::trace {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "trace/extents.h"
-#include "trace/records.h"
+#include "trace/records/extents.h"
+#include "trace/records/records.h"
 
 namespace kvscope::trace {
 

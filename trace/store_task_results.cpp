@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <deque>
 
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/records/storable_text.h"
 #include "trace/result_table.h"
-#include "trace/storable_text.h"
 #include "trace/store_records.h"
 
 namespace kvscope::trace {

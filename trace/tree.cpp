@@ -8,8 +8,8 @@
 
 #include "common/json.h"
 #include "trace/group_locations.h"
-#include "trace/hdf5.h"
-#include "trace/storable_text.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/records/storable_text.h"
 
 namespace kvscope::trace {
 

@@ -20,14 +20,14 @@
 #include "common/bounded_json.h"
 #include "common/json.h"
 #include "trace/group_locations.h"
-#include "trace/hdf5.h"
-#include "trace/input_file.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/hdf5/input_file.h"
+#include "trace/hdf5/output_file.h"
 #include "trace/join_parts.h"
 #include "trace/load_records.h"
-#include "trace/output_file.h"
 #include "trace/part_folder.h"
+#include "trace/records/storable_text.h"
 #include "trace/shared_scores.h"
-#include "trace/storable_text.h"
 #include "trace/store_records.h"
 
 namespace kvscope::trace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/records.h"
-#include "trace/trace_errors.h"
+#include "trace/records/records.h"
+#include "trace/records/trace_errors.h"
 
 namespace kvscope::trace {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/head_maps.h"
 #include "analysis/measures/head_budget.h"
-#include "analysis/run_choice.h"
+#include "analysis/runs/run_choice.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {

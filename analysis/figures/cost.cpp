@@ -5,12 +5,12 @@
 #include <map>
 #include <optional>
 
-#include "analysis/cost_table.h"
-#include "analysis/figure_definition.h"
-#include "analysis/run_pairs.h"
-#include "analysis/run_style.h"
-#include "analysis/shown_runs.h"
-#include "analysis/subject_columns.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
+#include "analysis/runs/cost_table.h"
+#include "analysis/runs/run_pairs.h"
+#include "analysis/runs/run_style.h"
+#include "analysis/runs/shown_runs.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
 #include "analysis/measures/token_coverage.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/share_figure.h"
-#include "analysis/subject_columns.h"
 
 namespace kvscope::analysis {
 namespace {

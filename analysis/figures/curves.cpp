@@ -4,12 +4,12 @@
 #include <cmath>
 #include <exception>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
 #include "analysis/measures/recall.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
-#include "analysis/shown_runs.h"
-#include "analysis/subject_columns.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
+#include "analysis/runs/shown_runs.h"
 #include "analysis/what_if/curve_figure.h"
 #include "analysis/what_if/curve_runs.h"
 

@@ -4,14 +4,14 @@
 #include <array>
 #include <memory>
 
-#include "analysis/axes.h"
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/axes.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/short_label.h"
+#include "analysis/drawing/subject_columns.h"
 #include "analysis/measures/heads_keeping_token.h"
 #include "analysis/measures/overlap.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
-#include "analysis/short_label.h"
-#include "analysis/subject_columns.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 
 namespace kvscope::analysis {
 namespace {

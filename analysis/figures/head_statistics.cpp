@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/axes.h"
-#include "analysis/figure_definition.h"
-#include "analysis/run_choice.h"
-#include "analysis/subject_columns.h"
+#include "analysis/drawing/axes.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
+#include "analysis/runs/run_choice.h"
 
 namespace kvscope::analysis {
 namespace {

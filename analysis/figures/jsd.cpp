@@ -5,13 +5,13 @@
 #include <numeric>
 #include <string_view>
 
-#include "analysis/axes.h"
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/axes.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
 #include "analysis/measures/head_clustering.h"
 #include "analysis/measures/kv_head_jsd.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
-#include "analysis/subject_columns.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 
 namespace kvscope::analysis {
 namespace {

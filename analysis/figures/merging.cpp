@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "analysis/axes.h"
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/axes.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
 #include "analysis/measures/entry_cardinality.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
-#include "analysis/subject_columns.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {

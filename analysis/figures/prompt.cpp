@@ -5,11 +5,11 @@
 #include <functional>
 #include <limits>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
 #include "analysis/measures/heads_keeping_token.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
-#include "analysis/subject_columns.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/tables/broken_text.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/tables/token_text.h"

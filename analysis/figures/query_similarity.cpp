@@ -6,13 +6,13 @@
 #include <exception>
 #include <limits>
 
-#include "analysis/axes.h"
-#include "analysis/color_map.h"
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/axes.h"
+#include "analysis/drawing/color_map.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
 #include "analysis/figures_of_several_traces.h"
-#include "analysis/run_choice.h"
-#include "analysis/shown_runs.h"
-#include "analysis/subject_columns.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/shown_runs.h"
 #include "kernels/cosine.h"
 
 namespace kvscope::analysis {

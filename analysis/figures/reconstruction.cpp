@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/head_maps.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {

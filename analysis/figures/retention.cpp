@@ -4,13 +4,13 @@
 #include <iterator>
 #include <memory>
 
-#include "analysis/axes.h"
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/axes.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
 #include "analysis/measures/heads_keeping_token.h"
 #include "analysis/measures/token_coverage.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
-#include "analysis/subject_columns.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::analysis {

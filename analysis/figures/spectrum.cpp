@@ -6,13 +6,13 @@
 #include <limits>
 #include <set>
 
-#include "analysis/axes.h"
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/axes.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
 #include "analysis/gradient_alignment_scatter.h"
 #include "analysis/kv_similarity_maps.h"
-#include "analysis/run_choice.h"
-#include "analysis/subject_columns.h"
-#include "trace/record_fields.h"
+#include "analysis/runs/run_choice.h"
+#include "trace/records/record_fields.h"
 #include "trace/spectra_cache.h"
 
 namespace kvscope::analysis {

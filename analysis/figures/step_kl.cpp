@@ -6,14 +6,14 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/axes.h"
-#include "analysis/color_map.h"
-#include "analysis/figure_definition.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_pairs.h"
-#include "analysis/shown_runs.h"
-#include "analysis/step_divergence.h"
-#include "analysis/subject_columns.h"
+#include "analysis/drawing/axes.h"
+#include "analysis/drawing/color_map.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/drawing/subject_columns.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_pairs.h"
+#include "analysis/runs/shown_runs.h"
+#include "analysis/runs/step_divergence.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -1,4 +1,4 @@
-#include "analysis/task_scores.h"
+#include "analysis/runs/task_scores.h"
 
 #include <fmt/format.h>
 
@@ -10,13 +10,13 @@
 #include <map>
 #include <set>
 
-#include "analysis/axes.h"
-#include "analysis/covered_curves.h"
-#include "analysis/figure_definition.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
+#include "analysis/drawing/axes.h"
+#include "analysis/drawing/covered_curves.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trace/kept.h"
+#include "trace/records/kept.h"
 
 namespace kvscope::analysis {
 

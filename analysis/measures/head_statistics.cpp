@@ -1,7 +1,7 @@
 #include "analysis/measures/head_statistics.h"
 
 #include "analysis/measures/kv_head_attention.h"
-#include "policies/interface/score_dispersion.h"
+#include "policies/methods/score_dispersion.h"
 
 namespace kvscope::analysis {
 

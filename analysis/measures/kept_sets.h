@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::analysis {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "analysis/answer_byte_ranges.h"
 #include "analysis/ranking.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/answer_byte_ranges.h"
+#include "analysis/runs/run_style.h"
 
 namespace kvscope::analysis {
 namespace {

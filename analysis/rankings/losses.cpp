@@ -3,7 +3,7 @@
 
 #include "analysis/measures/attention_kept.h"
 #include "analysis/ranking.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/run_style.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -8,7 +8,7 @@
 #include "analysis/measures/attention_lost.h"
 #include "analysis/measures/heads_keeping_token.h"
 #include "analysis/ranking.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/run_style.h"
 
 namespace kvscope::analysis {
 namespace {

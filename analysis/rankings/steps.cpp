@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "analysis/answer_byte_ranges.h"
 #include "analysis/ranking.h"
-#include "analysis/run_style.h"
-#include "analysis/step_divergence.h"
+#include "analysis/runs/answer_byte_ranges.h"
+#include "analysis/runs/run_style.h"
+#include "analysis/runs/step_divergence.h"
 
 namespace kvscope::analysis {
 namespace {

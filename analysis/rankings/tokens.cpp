@@ -5,8 +5,8 @@
 
 #include "analysis/measures/heads_keeping_token.h"
 #include "analysis/ranking.h"
-#include "analysis/run_style.h"
-#include "analysis/token_texts.h"
+#include "analysis/runs/run_style.h"
+#include "analysis/runs/token_texts.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <utility>
 
-#include "analysis/covered_curves.h"
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/covered_curves.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "analysis/what_if/what_if_curve.h"
 
 namespace kvscope::analysis {

@@ -6,10 +6,10 @@
 #include <exception>
 #include <map>
 
-#include "analysis/figure_definition.h"
-#include "analysis/run_policy.h"
-#include "analysis/run_style.h"
-#include "policies/interface/name_matching.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/run_policy.h"
+#include "analysis/runs/run_style.h"
+#include "policies/registry/name_matching.h"
 
 namespace kvscope::analysis {
 namespace {

@@ -8,18 +8,18 @@
 #include <stdexcept>
 #include <utility>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/measures/attention_kept.h"
 #include "analysis/measures/kept_sets.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_policy.h"
-#include "analysis/run_style.h"
-#include "kernels/team.h"
-#include "policies/interface/name_matching.h"
-#include "policies/interface/policy_errors.h"
-#include "policies/interface/registry.h"
-#include "policies/interface/reselect.h"
-#include "policies/interface/storage_recorder.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_policy.h"
+#include "analysis/runs/run_style.h"
+#include "kernels/threads/team.h"
+#include "policies/api/policy_errors.h"
+#include "policies/registry/name_matching.h"
+#include "policies/registry/registry.h"
+#include "policies/registry/reselect.h"
+#include "policies/registry/storage_recorder.h"
 
 namespace kvscope::analysis {
 namespace {

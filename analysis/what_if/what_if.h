@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 #include "trace/reader.h"
 
 namespace kvscope::analysis {

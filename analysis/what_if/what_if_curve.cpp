@@ -7,7 +7,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "policies/interface/policy_errors.h"
+#include "policies/api/policy_errors.h"
 #include "trace/interruption.h"
 
 namespace kvscope::analysis {

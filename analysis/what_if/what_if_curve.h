@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/what_if/kept_summary.h"
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 #include "trace/reader.h"
 
 namespace kvscope::analysis {

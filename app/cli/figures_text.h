@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 
 namespace kvscope::cli {
 

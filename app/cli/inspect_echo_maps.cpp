@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "policies/interface/echo_maps.h"
+#include "policies/methods/echo_maps.h"
 
 namespace kvscope::cli {
 

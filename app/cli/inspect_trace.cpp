@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "analysis/cost_table.h"
-#include "analysis/extrapolated_memory.h"
+#include "analysis/runs/cost_table.h"
+#include "analysis/runs/extrapolated_memory.h"
+#include "analysis/runs/task_scores.h"
 #include "analysis/tables/table_format.h"
-#include "analysis/task_scores.h"
 #include "common/bounded_json.h"
 #include "common/json.h"
 #include "engine/options/run_options.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 #include "trace/tree.h"

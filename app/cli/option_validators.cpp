@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "app/cli/command.h"
-#include "policies/interface/name_matching.h"
+#include "policies/registry/name_matching.h"
 
 namespace kvscope::cli {
 namespace {

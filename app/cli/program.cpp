@@ -22,7 +22,7 @@
 #include "app/cli/version_text.h"
 #include "app/program/packaged_fonts.h"
 #include "common/whole_file.h"
-#include "trace/trace_errors.h"
+#include "trace/records/trace_errors.h"
 
 namespace kvscope::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "app/figures/figure_format.h"
 
 namespace kvscope::figures {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 
 namespace kvscope::figures {
 

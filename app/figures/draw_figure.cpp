@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/panel_titles.h"
+#include "analysis/drawing/panel_titles.h"
 #include "app/figures/draw_axes.h"
 #include "app/figures/draw_legend.h"
 #include "app/figures/draw_shapes.h"

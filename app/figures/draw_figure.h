@@ -2,7 +2,7 @@
 
 #include <cairo.h>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "app/figures/layout.h"
 
 namespace kvscope::figures {

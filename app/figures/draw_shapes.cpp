@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/line_and_marker_shapes.h"
+#include "analysis/drawing/line_and_marker_shapes.h"
 #include "app/figures/draw_axes.h"
 #include "app/figures/draw_raster.h"
 #include "app/figures/figure_text.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "app/figures/draw_figure.h"
 
 namespace kvscope::figures {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 
 namespace kvscope::figures {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "analysis/color_map.h"
-#include "analysis/figure.h"
+#include "analysis/drawing/color_map.h"
+#include "analysis/drawing/figure.h"
 
 namespace kvscope::figures {
 

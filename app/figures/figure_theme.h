@@ -1,6 +1,6 @@
 #pragma once
 
-#include "analysis/color_map.h"
+#include "analysis/drawing/color_map.h"
 
 /// Style of exported figures: always light, sizes in points (1/72 inch) on paper.
 namespace kvscope::figures::theme {

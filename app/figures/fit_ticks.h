@@ -1,7 +1,7 @@
 #pragma once
 
-#include "analysis/figure.h"
-#include "analysis/ticks.h"
+#include "analysis/drawing/figure.h"
+#include "analysis/drawing/ticks.h"
 
 namespace kvscope::figures {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 
 namespace kvscope::figures {
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "analysis/panel_titles.h"
+#include "analysis/drawing/panel_titles.h"
 #include "app/figures/check_figure.h"
 #include "app/figures/figure_theme.h"
 #include "app/figures/fit_ticks.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/figure.h"
-#include "analysis/ticks.h"
+#include "analysis/drawing/figure.h"
+#include "analysis/drawing/ticks.h"
 #include "app/figures/figure_text.h"
 
 namespace kvscope::figures {

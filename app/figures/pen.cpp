@@ -5,7 +5,7 @@
 #include <numbers>
 #include <vector>
 
-#include "analysis/line_and_marker_shapes.h"
+#include "analysis/drawing/line_and_marker_shapes.h"
 
 namespace kvscope::figures {
 namespace {

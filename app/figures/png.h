@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "app/figures/figure_format.h"
 
 namespace kvscope::figures {

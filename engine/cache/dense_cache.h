@@ -8,7 +8,7 @@
 #include "engine/device/compute_device.h"
 #include "engine/device/host_buffer.h"
 #include "kernels/types.h"
-#include "policies/interface/observations.h"
+#include "policies/api/observations.h"
 
 namespace kvscope::engine {
 

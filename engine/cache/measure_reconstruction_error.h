@@ -4,7 +4,7 @@
 #include <span>
 
 #include "engine/cache/run_cache.h"
-#include "policies/interface/observations.h"
+#include "policies/api/observations.h"
 
 namespace kvscope::engine {
 

@@ -5,7 +5,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/device/tensor_functions.h"
-#include "policies/interface/validation.h"
+#include "policies/registry/validation.h"
 
 namespace kvscope::engine {
 namespace {

@@ -12,8 +12,8 @@
 #include "engine/cache/dense_cache.h"
 #include "engine/cache/stored_entries.h"
 #include "engine/model/transformer.h"
-#include "policies/interface/further_interfaces.h"
-#include "policies/interface/stored_layer.h"
+#include "policies/api/further_interfaces.h"
+#include "policies/api/stored_layer.h"
 
 namespace kvscope::engine {
 

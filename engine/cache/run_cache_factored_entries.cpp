@@ -9,7 +9,7 @@
 #include "engine/device/tensor_functions.h"
 #include "kernels/bf16.h"
 #include "kernels/rope.h"
-#include "policies/interface/validation.h"
+#include "policies/registry/validation.h"
 
 namespace kvscope::engine {
 namespace {

@@ -13,7 +13,7 @@
 #include "kernels/attention_decode.h"
 #include "kernels/stored_number_products.h"
 #include "kernels/types.h"
-#include "policies/interface/stored_layer.h"
+#include "policies/api/stored_layer.h"
 
 namespace kvscope::engine {
 

@@ -13,7 +13,7 @@
 #include "engine/checkpoint/gguf_config.h"
 #include "engine/files/gguf_file.h"
 #include "engine/files/half.h"
-#include "kernels/parallel_with_scratch.h"
+#include "kernels/threads/parallel_with_scratch.h"
 
 namespace kvscope::checkpoint {
 namespace {

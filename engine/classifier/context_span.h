@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/inference/prompt.h"
 #include "engine/model/model.h"
+#include "engine/prefill/prompt.h"
 
 namespace kvscope::engine {
 

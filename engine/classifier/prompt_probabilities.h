@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "engine/classifier/token_classifier.h"
-#include "engine/inference/prompt.h"
 #include "engine/model/model.h"
+#include "engine/prefill/prompt.h"
 
 namespace kvscope::engine {
 

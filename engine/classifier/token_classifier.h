@@ -9,8 +9,8 @@
 #include "engine/classifier/encoder.h"
 #include "engine/classifier/windows.h"
 #include "engine/common/progress.h"
-#include "engine/tokenizer/classifier_tokenizer.h"
-#include "policies/interface/further_interfaces.h"
+#include "engine/tokenizer/classifier/classifier_tokenizer.h"
+#include "policies/api/further_interfaces.h"
 
 namespace kvscope::engine {
 

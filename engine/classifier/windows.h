@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/tokenizer/classifier_tokenizer.h"
+#include "engine/tokenizer/classifier/classifier_tokenizer.h"
 
 namespace kvscope::engine {
 

@@ -8,7 +8,7 @@
 #include "engine/files/file_reader.h"
 #include "engine/files/sha256.h"
 #include "engine/files/user_cache_file.h"
-#include "kernels/parallel_with_scratch.h"
+#include "kernels/threads/parallel_with_scratch.h"
 
 namespace kvscope::checkpoint {
 namespace {

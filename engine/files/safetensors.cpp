@@ -11,7 +11,7 @@
 #include "engine/files/content_kind.h"
 #include "engine/files/half.h"
 #include "engine/files/json_text.h"
-#include "kernels/parallel_with_scratch.h"
+#include "kernels/threads/parallel_with_scratch.h"
 
 namespace kvscope::checkpoint {
 namespace {

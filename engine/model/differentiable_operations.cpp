@@ -8,7 +8,7 @@
 #include "engine/device/tensor_functions.h"
 #include "engine/model/operations.h"
 #include "engine/model/product.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::engine {
 namespace {

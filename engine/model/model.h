@@ -14,8 +14,8 @@
 #include "engine/model/transformer.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "kernels/types.h"
-#include "policies/interface/memo.h"
-#include "trace/records.h"
+#include "policies/api/memo.h"
+#include "trace/records/records.h"
 
 namespace kvscope::engine {
 

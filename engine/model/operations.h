@@ -10,7 +10,7 @@
 #include "engine/model/rotation_table.h"
 #include "kernels/backend.h"
 #include "kernels/types.h"
-#include "policies/interface/observations.h"
+#include "policies/api/observations.h"
 
 namespace kvscope::engine {
 

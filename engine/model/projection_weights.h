@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/model/transformer.h"
-#include "policies/interface/kv_projection_weights.h"
+#include "policies/api/kv_projection_weights.h"
 
 namespace kvscope::engine {
 

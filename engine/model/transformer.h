@@ -13,7 +13,7 @@
 #include "engine/model/rotation_table.h"
 #include "engine/model/weights.h"
 #include "kernels/types.h"
-#include "policies/interface/observations.h"
+#include "policies/api/observations.h"
 
 namespace kvscope::engine {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/json.h"
-#include "policies/interface/parameters.h"
+#include "policies/api/parameters.h"
 
 namespace kvscope::engine {
 

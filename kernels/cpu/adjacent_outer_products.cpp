@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/level_kernels.h"
+#include "kernels/cpu/levels/level_kernels.h"
 #include "kernels/cpu/targets.h"
 #include "kernels/cpu/workspace.h"
 #include "kernels/cpu_features.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::kernels {
 

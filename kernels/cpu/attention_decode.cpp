@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "kernels/bf16.h"
-#include "kernels/cpu/level_kernels.h"
+#include "kernels/cpu/levels/level_kernels.h"
 #include "kernels/cpu/workspace.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::kernels {
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "kernels/parallel.h"
+#include "kernels/threads/parallel.h"
 
 namespace kvscope::kernels {
 

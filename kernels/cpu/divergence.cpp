@@ -9,7 +9,7 @@
 
 #include "kernels/cpu/targets.h"
 #include "kernels/cpu_features.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::kernels {
 

@@ -2,8 +2,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/cpu/level_kernels.h"
-#include "kernels/team.h"
+#include "kernels/cpu/levels/level_kernels.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::kernels {
 

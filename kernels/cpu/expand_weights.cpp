@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "kernels/cpu/level_kernels.h"
-#include "kernels/team.h"
+#include "kernels/cpu/levels/level_kernels.h"
+#include "kernels/threads/team.h"
 #include "kernels/weight_format.h"
 
 namespace kvscope::kernels {

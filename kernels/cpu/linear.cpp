@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "kernels/cpu/level_kernels.h"
+#include "kernels/cpu/levels/level_kernels.h"
 #include "kernels/cpu/workspace.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::kernels {
 namespace {

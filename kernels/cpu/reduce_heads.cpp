@@ -6,7 +6,7 @@
 #include "kernels/cpu/targets.h"
 #include "kernels/cpu_features.h"
 #include "kernels/larger.h"
-#include "kernels/parallel.h"
+#include "kernels/threads/parallel.h"
 
 namespace kvscope::kernels {
 

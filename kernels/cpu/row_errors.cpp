@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "kernels/bf16.h"
-#include "kernels/parallel.h"
+#include "kernels/threads/parallel.h"
 
 namespace kvscope::kernels {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/cpu/score_key.h"
-#include "kernels/parallel.h"
+#include "kernels/threads/parallel.h"
 
 namespace kvscope::kernels {
 

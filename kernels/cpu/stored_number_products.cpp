@@ -1,6 +1,6 @@
 #include "kernels/stored_number_products.h"
 
-#include "kernels/cpu/level_kernels.h"
+#include "kernels/cpu/levels/level_kernels.h"
 
 namespace kvscope::kernels {
 

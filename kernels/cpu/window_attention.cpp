@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 
-#include "kernels/cpu/level_kernels.h"
-#include "kernels/cpu/turn_order.h"
+#include "kernels/cpu/levels/level_kernels.h"
 #include "kernels/cpu/workspace.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
+#include "kernels/threads/turn_order.h"
 
 namespace kvscope::kernels::cpu {
 

@@ -8,7 +8,7 @@
 #include "kernels/bf16.h"
 #include "kernels/larger.h"
 #include "kernels/linear.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::kernels {
 

@@ -2,8 +2,8 @@
 #include <map>
 #include <variant>
 
-#include "analysis/cost_table.h"
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/cost_table.h"
 #include "tests/analysis/policy_trace.h"
 
 using namespace kvscope::analysis;

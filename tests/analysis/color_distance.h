@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "analysis/color_map.h"
+#include "analysis/drawing/color_map.h"
 
 namespace kvscope::analysis::test {
 

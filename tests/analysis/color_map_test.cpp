@@ -1,4 +1,4 @@
-#include "analysis/color_map.h"
+#include "analysis/drawing/color_map.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

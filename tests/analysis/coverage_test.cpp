@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/figures_of_several_traces.h"
 #include "analysis/measures/token_coverage.h"
 #include "tests/analysis/kept_example.h"

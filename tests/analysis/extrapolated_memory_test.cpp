@@ -1,8 +1,8 @@
-#include "analysis/extrapolated_memory.h"
+#include "analysis/runs/extrapolated_memory.h"
 
 #include <catch2/catch.hpp>
 
-#include "analysis/cost_table.h"
+#include "analysis/runs/cost_table.h"
 #include "tests/analysis/sample_figures.h"
 
 namespace kvscope::analysis {

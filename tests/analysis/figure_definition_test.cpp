@@ -1,4 +1,4 @@
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
-#include "analysis/cost_table.h"
 #include "analysis/figures_of_several_traces.h"
 #include "analysis/measures/head_clustering.h"
-#include "analysis/run_choice.h"
+#include "analysis/runs/cost_table.h"
+#include "analysis/runs/run_choice.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/analysis/sample_figures.h"
 

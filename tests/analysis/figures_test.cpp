@@ -4,9 +4,9 @@
 #include <cmath>
 #include <set>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/figures_of_several_traces.h"
-#include "analysis/run_choice.h"
+#include "analysis/runs/run_choice.h"
 #include "tests/analysis/sample_figures.h"
 
 using namespace kvscope::analysis;

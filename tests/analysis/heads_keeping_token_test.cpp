@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "tests/analysis/kept_example.h"
 #include "tests/analysis/sample_figures.h"
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "analysis/covered_curves.h"
+#include "analysis/drawing/covered_curves.h"
 
 namespace kvscope::analysis::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "analysis/panel_titles.h"
+#include "analysis/drawing/panel_titles.h"
 
 #include <catch2/catch.hpp>
 

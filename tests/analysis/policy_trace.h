@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "policies/interface/registry.h"
-#include "policies/interface/storage_recorder.h"
+#include "policies/registry/registry.h"
+#include "policies/registry/storage_recorder.h"
 #include "tests/policies/random_cache.h"
 #include "tests/trace/sample_trace.h"
 #include "trace/reader.h"

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "analysis/pseudo_query_similarity_figure.h"
+#include "analysis/drawing/pseudo_query_similarity_figure.h"
 
 using namespace kvscope::analysis;
 

@@ -6,13 +6,13 @@
 #include <numeric>
 #include <set>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/measures/attention_kept.h"
 #include "analysis/measures/attention_lost.h"
 #include "analysis/ranking.h"
 #include "tests/analysis/kept_example.h"
 #include "tests/trace/sample_trace.h"
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 #include "trace/reader.h"
 
 using namespace kvscope;

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "analysis/cost_table.h"
-#include "analysis/figure_definition.h"
-#include "analysis/run_style.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/cost_table.h"
+#include "analysis/runs/run_style.h"
 #include "tests/analysis/kept_example.h"
 #include "tests/trace/sample_trace.h"
 

@@ -1,11 +1,11 @@
-#include "analysis/rename_runs.h"
+#include "analysis/runs/rename_runs.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <utility>
 
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/analysis/sample_figures.h"
 

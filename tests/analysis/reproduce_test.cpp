@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/shell_command.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/policies/echo_maps_file.h"

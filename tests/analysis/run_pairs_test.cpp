@@ -1,10 +1,10 @@
-#include "analysis/run_pairs.h"
+#include "analysis/runs/run_pairs.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "analysis/cost_difference.h"
 #include "analysis/figures_of_several_traces.h"
+#include "analysis/runs/cost_difference.h"
 #include "tests/analysis/two_traces.h"
 
 using namespace kvscope::analysis;

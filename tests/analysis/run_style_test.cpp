@@ -1,10 +1,10 @@
-#include "analysis/run_style.h"
+#include "analysis/runs/run_style.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "analysis/policy_color.h"
+#include "analysis/drawing/policy_color.h"
 #include "tests/analysis/color_distance.h"
 
 using namespace kvscope::analysis;

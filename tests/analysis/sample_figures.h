@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "tests/trace/sample_trace.h"
 #include "trace/reader.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/sentences.h"
+#include "analysis/runs/sentences.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>

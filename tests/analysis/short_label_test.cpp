@@ -1,4 +1,4 @@
-#include "analysis/short_label.h"
+#include "analysis/drawing/short_label.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

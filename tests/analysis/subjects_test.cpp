@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/subject_columns.h"
+#include "analysis/drawing/subject_columns.h"
 #include "tests/analysis/two_traces.h"
 
 using namespace kvscope::analysis;

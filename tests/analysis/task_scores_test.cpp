@@ -1,10 +1,10 @@
-#include "analysis/task_scores.h"
+#include "analysis/runs/task_scores.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "analysis/figure_definition.h"
-#include "analysis/rename_runs.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/rename_runs.h"
 #include "tests/analysis/sample_figures.h"
 
 using namespace kvscope;

@@ -1,4 +1,4 @@
-#include "analysis/ticks.h"
+#include "analysis/drawing/ticks.h"
 
 #include <catch2/catch.hpp>
 

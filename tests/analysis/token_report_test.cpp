@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/measures/token_coverage.h"
 #include "tests/analysis/policy_trace.h"
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "analysis/figures_of_several_traces.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/run_style.h"
 #include "tests/analysis/sample_figures.h"
 
 namespace kvscope::analysis::test {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "analysis/what_if/what_if.h"
-#include "policies/interface/reselect.h"
+#include "policies/registry/reselect.h"
 #include "tests/trace/sample_trace.h"
 
 using namespace kvscope;

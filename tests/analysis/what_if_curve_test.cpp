@@ -4,11 +4,11 @@
 #include <cmath>
 #include <set>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/figures_of_several_traces.h"
 #include "analysis/measures/recall.h"
 #include "analysis/measures/token_coverage.h"
-#include "analysis/rename_runs.h"
+#include "analysis/runs/rename_runs.h"
 #include "analysis/what_if/curve_figure.h"
 #include "analysis/what_if/curve_runs.h"
 #include "tests/analysis/policy_trace.h"

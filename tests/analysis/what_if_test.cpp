@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/measures/attention_kept.h"
 #include "analysis/token_report.h"
 #include "tests/analysis/policy_trace.h"

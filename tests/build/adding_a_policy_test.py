@@ -83,7 +83,7 @@ class ANewPolicy(unittest.TestCase):
             self.assertGreater(len(batches), 0)
             for file in batches:
                 included = re.findall(r'"(.*?)"', pathlib.Path(file).read_text())
-                self.assertEqual([name for name in included if not name.startswith("policies/interface/")], [], file)
+                self.assertEqual([name for name in included if name.count("/") < 2], [], file)
             registry = [file for file in after if file.endswith("generated/definitions.cpp")]
             self.assertEqual(len(registry), 1)
             self.assertIn("key_norm_definition()", pathlib.Path(registry[0]).read_text())

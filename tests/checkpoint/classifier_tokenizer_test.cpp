@@ -1,5 +1,5 @@
 // Tokens and their offsets compared with `tokenizers`; scripts/golden/token_classifiers.py creates the reference.
-#include "engine/tokenizer/classifier_tokenizer.h"
+#include "engine/tokenizer/classifier/classifier_tokenizer.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -6,7 +6,7 @@
 #include "common/json.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/files/stop_check.h"
-#include "engine/tokenizer/classifier_tokenizer.h"
+#include "engine/tokenizer/classifier/classifier_tokenizer.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/checkpoint/model_files.h"
 #include "tests/sanitized.h"

@@ -18,7 +18,7 @@
 #include "app/cli/inspect_trace.h"
 #include "common/json.h"
 #include "tests/trace/sample_trace.h"
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 #include "trace/reader.h"
 #include "trace/tree.h"
 

@@ -1,4 +1,4 @@
-// The order of calls that policies/interface/policy.h promises to a policy's author.
+// The order of calls that policies/api/policy.h promises to a policy's author.
 #include <catch2/catch.hpp>
 
 #include "tests/engine/experiment_on_disk.h"

@@ -1,4 +1,4 @@
-#include "engine/inference/chunked_reading.h"
+#include "engine/prefill/chunked_reading.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "engine/common/engine_error.h"
-#include "engine/inference/prefill.h"
+#include "engine/prefill/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/threads.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;

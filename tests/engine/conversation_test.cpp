@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "engine/inference/decode_answers.h"
-#include "engine/inference/prefill.h"
+#include "engine/decode/decode_answers.h"
+#include "engine/prefill/prefill.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
 

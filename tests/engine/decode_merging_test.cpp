@@ -1,5 +1,5 @@
 // KVSlimmer merges decoded tokens, compared with scripts/golden/kvslimmer.py and by invariants.
-#include "engine/inference/decode_merging.h"
+#include "engine/decode/decode_merging.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "engine/common/engine_error.h"
-#include "engine/inference/chunked_reading.h"
-#include "engine/inference/decode.h"
+#include "engine/decode/decode.h"
+#include "engine/prefill/chunked_reading.h"
 #include "tests/engine/reference_runs.h"
 
 using namespace kvscope;

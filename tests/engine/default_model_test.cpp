@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "engine/inference/decode_answers.h"
+#include "engine/decode/decode_answers.h"
 #include "engine/projection_spectra.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/whole_cache.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "engine/common/engine_error.h"
-#include "engine/echo_training.h"
-#include "engine/echo_tuning.h"
+#include "engine/echo/echo_training.h"
+#include "engine/echo/echo_tuning.h"
 #include "tests/engine/reference_runs.h"
 #include "tests/engine/threads.h"
 #include "tests/policies/echo_maps_file.h"

@@ -8,15 +8,15 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/task_evaluation.h"
-#include "policies/interface/policy_errors.h"
-#include "policies/interface/reselect.h"
+#include "policies/api/policy_errors.h"
+#include "policies/registry/reselect.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/fake_device.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"
 #include "tests/policies/faulty_policies.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;

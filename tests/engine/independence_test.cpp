@@ -8,7 +8,7 @@
 #include <string>
 
 #include "engine/common/engine_error.h"
-#include "engine/inference/decode_answers.h"
+#include "engine/decode/decode_answers.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/fake_device.h"
 #include "tests/engine/same_bits.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/json.h"
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::engine::testing {
 

@@ -1,11 +1,11 @@
-#include "engine/inference/kl_of_dropped_tokens.h"
+#include "engine/decode/kl_of_dropped_tokens.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <string>
 
-#include "engine/inference/answer_attention.h"
+#include "engine/decode/answer_attention.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/fake_device.h"
 #include "tests/engine/whole_cache.h"

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "engine/common/engine_error.h"
-#include "engine/inference/decode.h"
-#include "engine/inference/sampler.h"
+#include "engine/decode/decode.h"
+#include "engine/decode/sampler.h"
 #include "kernels/cpu_features.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/fake_device.h"

@@ -7,7 +7,7 @@
 #include "engine/common/engine_error.h"
 #include "engine/head_profile.h"
 #include "engine/task_evaluation.h"
-#include "policies/interface/head_importance.h"
+#include "policies/methods/head_importance.h"
 #include "tests/engine/experiment_on_disk.h"
 
 using namespace kvscope;

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "engine/inference/chunked_reading.h"
-#include "engine/inference/key_gradients.h"
-#include "engine/inference/prefill.h"
+#include "engine/prefill/chunked_reading.h"
+#include "engine/prefill/key_gradients.h"
+#include "engine/prefill/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/relative_difference.h"
 #include "tests/engine/threads.h"

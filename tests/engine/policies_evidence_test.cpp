@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 
-#include "policies/interface/reselect.h"
+#include "policies/registry/reselect.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/kept_difference.h"
 

@@ -1,5 +1,5 @@
 // Observations of a prefill's layers, and when a device starts the next layer.
-#include "engine/inference/prefill.h"
+#include "engine/prefill/prefill.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

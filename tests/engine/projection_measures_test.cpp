@@ -1,11 +1,11 @@
-#include "engine/inference/projection_measures.h"
+#include "engine/prefill/projection_measures.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "engine/inference/gradient_alignment.h"
-#include "engine/inference/prefill.h"
+#include "engine/prefill/gradient_alignment.h"
+#include "engine/prefill/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"

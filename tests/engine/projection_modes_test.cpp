@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "engine/files/user_cache_file.h"
-#include "engine/inference/projection_eigenvectors.h"
+#include "engine/prefill/projection_eigenvectors.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"

@@ -1,5 +1,5 @@
 // How a prompt's text becomes token ids, and where its question begins.
-#include "engine/inference/prompt.h"
+#include "engine/prefill/prompt.h"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -1,11 +1,11 @@
-#include "engine/inference/pseudo_query_similarity.h"
+#include "engine/decode/pseudo_query_similarity.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "engine/common/engine_error.h"
-#include "engine/inference/pseudo_tokens.h"
+#include "engine/prefill/pseudo_tokens.h"
 #include "tests/engine/experiment_on_disk.h"
 
 using namespace kvscope;

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/inference/compare.h"
-#include "engine/inference/decode.h"
-#include "engine/inference/prefill.h"
+#include "engine/decode/compare.h"
+#include "engine/decode/decode.h"
+#include "engine/prefill/prefill.h"
 #include "tests/engine/counted_memory.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/fake_device.h"

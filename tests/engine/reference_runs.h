@@ -9,7 +9,7 @@
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 
 namespace kvscope::engine::testing {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "engine/common/engine_error.h"
-#include "engine/inference/decode.h"
-#include "engine/inference/prefill.h"
+#include "engine/decode/decode.h"
+#include "engine/prefill/prefill.h"
 #include "kernels/bf16.h"
 #include "tests/engine/reference_runs.h"
 #include "tests/engine/relative_difference.h"

@@ -3,13 +3,13 @@
 #include <numeric>
 
 #include "engine/common/engine_error.h"
-#include "engine/inference/decode.h"
-#include "engine/inference/prefill.h"
+#include "engine/decode/decode.h"
+#include "engine/prefill/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/relative_difference.h"
 #include "tests/engine/same_bits.h"
 #include "tests/policies/throwaway_policies.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::engine::testing {
 

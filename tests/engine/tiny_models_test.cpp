@@ -6,8 +6,8 @@
 
 #include "common/json.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/inference/decode_answers.h"
-#include "engine/inference/prefill.h"
+#include "engine/decode/decode_answers.h"
+#include "engine/prefill/prefill.h"
 #include "kernels/cpu_features.h"
 #include "tests/engine/whole_cache.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/cache/run_cache.h"
-#include "engine/inference/prefill.h"
+#include "engine/prefill/prefill.h"
 
 namespace kvscope::engine::testing {
 

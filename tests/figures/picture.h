@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "app/figures/layout.h"
 #include "app/figures/png.h"
 

@@ -1,7 +1,7 @@
 #include "tests/fuzz/read_trace.h"
 
 #include "tests/fuzz/reader.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 #include "trace/read_block.h"
 #include "trace/reader.h"
 #include "trace/tree.h"

@@ -10,11 +10,11 @@
 #include <iterator>
 #include <optional>
 
+#include "app/gui/saved/trace_sidecars.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/session/settings.h"
 #include "app/gui/session/workspace_file.h"
-#include "app/gui/shell/trace_sidecars.h"
 #include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 
 namespace kvscope::gui::testing {
 

@@ -7,15 +7,15 @@
 #include <map>
 
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/run_form.h"
+#include "app/gui/view_data/run_form.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/held_steps.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"
 #include "tests/skip.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 #include "trace/reader.h"
-#include "trace/schema.h"
+#include "trace/records/schema.h"
 
 namespace kvscope::gui::testing {
 namespace {

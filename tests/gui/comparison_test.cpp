@@ -1,11 +1,11 @@
-#include "app/gui/session/comparison.h"
+#include "app/gui/view_data/comparison.h"
 
 #include <catch2/catch.hpp>
 
 #include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/step_divergence_plot.h"
-#include "app/gui/session/answer_reference.h"
+#include "app/gui/view_data/answer_reference.h"
 #include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/run_places.h"

@@ -3,11 +3,11 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "app/gui/shell/layouts.h"
+#include "app/gui/layout/layouts.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 
 namespace kvscope::gui::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "app/gui/shell/app.h"
-#include "app/gui/shell/window.h"
+#include "app/gui/window/window.h"
 
 namespace kvscope::gui::testing {
 

@@ -11,19 +11,19 @@
 #include <future>
 #include <thread>
 
-#include "analysis/figure_definition.h"
-#include "analysis/run_policy.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/run_policy.h"
 #include "analysis/what_if/what_if.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
-#include "app/gui/session/live_what_if.h"
-#include "app/gui/session/run_form.h"
 #include "app/gui/session/session.h"
+#include "app/gui/view_data/live_what_if.h"
+#include "app/gui/view_data/run_form.h"
 #include "common/json.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/policies/echo_maps_file.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 #include "trace/spectra_cache.h"
 
 namespace kvscope::gui {

@@ -5,14 +5,14 @@
 #include <cmath>
 #include <set>
 
-#include "analysis/policy_color.h"
-#include "analysis/run_style.h"
+#include "analysis/drawing/policy_color.h"
+#include "analysis/runs/run_style.h"
 #include "app/figures/png.h"
 #include "app/gui/figure/figure_hit.h"
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_preview.h"
 #include "app/gui/figure/figure_shapes.h"
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 #include "tests/analysis/color_distance.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"

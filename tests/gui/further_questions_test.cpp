@@ -7,8 +7,8 @@
 #include "app/gui/session/session_state.h"
 #include "common/json.h"
 #include "tests/gui/session_with_engine.h"
-#include "trace/hdf5.h"
-#include "trace/schema.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/records/schema.h"
 
 namespace kvscope::gui {
 namespace {

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "app/gui/shell/layouts.h"
+#include "app/gui/layout/layouts.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/run_form.h"
 #include "app/gui/session/settings.h"
+#include "app/gui/view_data/run_form.h"
 #include "app/program/input_files.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/small_model.h"

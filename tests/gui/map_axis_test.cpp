@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "app/gui/session/prompt_text.h"
+#include "app/gui/view_data/prompt_text.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "app/gui/drawing/pyramid.h"
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/settings.h"
 #include "app/gui/session/workspace_file.h"
+#include "app/gui/view_data/prompt_text.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {

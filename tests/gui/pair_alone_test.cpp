@@ -2,12 +2,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "analysis/color_map.h"
+#include "analysis/drawing/color_map.h"
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/inspector/inspected_token.h"
-#include "app/gui/session/runs_alone.h"
+#include "app/gui/layout/layouts.h"
 #include "app/gui/session/session_state.h"
-#include "app/gui/shell/layouts.h"
+#include "app/gui/view_data/runs_alone.h"
 #include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"

@@ -1,4 +1,4 @@
-#include "app/gui/shell/place_sizes.h"
+#include "app/gui/layout/place_sizes.h"
 
 #include <GLFW/glfw3.h>
 #include <imgui_internal.h>
@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "app/gui/shell/dock_places.h"
+#include "app/gui/layout/dock_places.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/run_form.h"
+#include "app/gui/view_data/run_form.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/held_steps.h"
 #include "tests/gui/session_with_engine.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analysis/ranking.h"
-#include "app/gui/session/ranked_rows.h"
+#include "app/gui/view_data/ranked_rows.h"
 #include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/skip.h"

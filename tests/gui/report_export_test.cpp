@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/exported_files.h"
 #include "app/gui/figure/figure_job.h"
@@ -14,7 +14,7 @@
 #include "tests/gui/sample_trace.h"
 #include "tests/gui/two_traces.h"
 #include "tests/skip.h"
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 
 namespace kvscope::gui::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "app/gui/session/run_form.h"
+#include "app/gui/view_data/run_form.h"
 #include "common/json.h"
 #include "tests/gui/session_with_engine.h"
 #include "tests/gui/small_model.h"

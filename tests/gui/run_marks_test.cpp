@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "analysis/policy_color.h"
+#include "analysis/drawing/policy_color.h"
 #include "app/gui/drawing/missing_fonts.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/drawing/theme.h"

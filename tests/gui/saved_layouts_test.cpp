@@ -1,4 +1,4 @@
-#include "app/gui/shell/saved_layouts.h"
+#include "app/gui/saved/saved_layouts.h"
 
 #include <fmt/format.h>
 #include <imgui_internal.h>

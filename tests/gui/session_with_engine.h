@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/live_what_if.h"
 #include "app/gui/session/session.h"
+#include "app/gui/view_data/live_what_if.h"
 
 namespace kvscope::gui::testing {
 

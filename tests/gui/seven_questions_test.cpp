@@ -10,7 +10,7 @@
 
 #include "analysis/what_if/kept_summary.h"
 #include "analysis/what_if/what_if.h"
-#include "app/gui/session/runs_alone.h"
+#include "app/gui/view_data/runs_alone.h"
 #include "common/json.h"
 #include "tests/analysis/policy_trace.h"
 #include "tests/gui/driven_window.h"

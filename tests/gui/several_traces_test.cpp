@@ -14,7 +14,7 @@
 #include "tests/gui/two_traces.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 
 namespace kvscope::gui::testing {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "app/gui/saved/recent_files.h"
 #include "app/gui/session/settings.h"
-#include "app/gui/shell/recent_files.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #ifdef KVSCOPE_WITH_ENGINE

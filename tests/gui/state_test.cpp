@@ -10,8 +10,8 @@
 
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/session_state.h"
-#include "app/gui/shell/crash_log.h"
-#include "app/gui/shell/end_signal.h"
+#include "app/gui/window/crash_log.h"
+#include "app/gui/window/end_signal.h"
 #include "app/program/version.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"

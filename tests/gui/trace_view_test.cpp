@@ -5,7 +5,7 @@
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"
 #include "tests/skip.h"
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 
 namespace kvscope::gui::testing {
 namespace {

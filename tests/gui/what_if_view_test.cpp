@@ -6,7 +6,7 @@
 #include "analysis/tables/table_format.h"
 #include "analysis/what_if/kept_summary.h"
 #include "analysis/what_if/what_if.h"
-#include "app/gui/session/live_what_if.h"
+#include "app/gui/view_data/live_what_if.h"
 #include "tests/gui/drawn_text.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/policy_runs.h"

@@ -7,9 +7,9 @@
 
 #include "app/gui/drawing/heat_map.h"
 #include "app/gui/figure/figure_preview.h"
+#include "app/gui/layout/layouts.h"
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/session_state.h"
-#include "app/gui/shell/layouts.h"
 #include "common/whole_file.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"

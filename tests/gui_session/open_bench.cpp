@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "app/gui/session/session.h"
-#include "trace/schema.h"
+#include "trace/records/schema.h"
 
 using namespace kvscope;
 using namespace kvscope::gui;

@@ -1,4 +1,4 @@
-#include "app/gui/session/prompt_text.h"
+#include "app/gui/view_data/prompt_text.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "app/gui/session/ranked_rows.h"
+#include "app/gui/view_data/ranked_rows.h"
 
 #include <catch2/catch.hpp>
 

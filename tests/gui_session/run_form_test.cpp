@@ -1,12 +1,12 @@
-#include "app/gui/session/run_form.h"
+#include "app/gui/view_data/run_form.h"
 
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
 #include <limits>
 
-#include "app/gui/session/runs_refused_by_policies.h"
 #include "app/gui/session/session.h"
+#include "app/gui/view_data/runs_refused_by_policies.h"
 #include "common/json.h"
 #include "tests/run_options.h"
 #include "tests/trace/sample_trace.h"

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run_choice.h"
+#include "analysis/runs/run_choice.h"
 #include "app/gui/session/annotations.h"
-#include "app/gui/session/live_what_if.h"
 #include "app/gui/session/session.h"
+#include "app/gui/view_data/live_what_if.h"
 #include "common/json.h"
 #include "tests/trace/sample_trace.h"
 

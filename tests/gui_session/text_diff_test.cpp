@@ -1,8 +1,8 @@
-#include "app/gui/session/text_diff.h"
+#include "app/gui/view_data/text_diff.h"
 
 #include <catch2/catch.hpp>
 
-#include "app/gui/session/answer_comparison.h"
+#include "app/gui/view_data/answer_comparison.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui {

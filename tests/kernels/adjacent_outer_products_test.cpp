@@ -9,7 +9,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/cpu_features.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 using namespace kvscope::kernels;
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <deque>
 
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 #include "tests/kernels/kernel_case.h"
 
 using namespace kvscope::kernels;

@@ -8,7 +8,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/cpu_features.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 #include "tests/kernels/kernel_case.h"
 
 using namespace kvscope::kernels;

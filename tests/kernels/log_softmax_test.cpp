@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 #include "tests/kernels/kernel_case.h"
 
 using namespace kvscope::kernels;

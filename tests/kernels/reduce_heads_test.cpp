@@ -9,7 +9,7 @@
 
 #include "kernels/index_of_largest.h"
 #include "kernels/larger.h"
-#include "kernels/parallel.h"
+#include "kernels/threads/parallel.h"
 
 using namespace kvscope::kernels;
 

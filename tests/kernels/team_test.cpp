@@ -1,4 +1,4 @@
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/parallel.h"
+#include "kernels/threads/parallel.h"
 
 using namespace kvscope::kernels;
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "kernels/cuda_library.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 #include "tests/kernels/kernel_case.h"
 #include "tests/skip.h"
 

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "policies/interface/adaptive_policy.h"
-#include "policies/interface/pyramid_policy.h"
-#include "policies/interface/registry.h"
-#include "policies/interface/reselect.h"
+#include "policies/bases/adaptive_policy.h"
+#include "policies/bases/pyramid_policy.h"
+#include "policies/registry/registry.h"
+#include "policies/registry/reselect.h"
 
 using namespace kvscope::policies;
 using Counts = std::vector<int64_t>;

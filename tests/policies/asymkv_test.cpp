@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "policies/interface/registry.h"
-#include "policies/interface/running_entry_averages.h"
-#include "policies/interface/validation.h"
+#include "policies/methods/running_entry_averages.h"
+#include "policies/registry/registry.h"
+#include "policies/registry/validation.h"
 
 using namespace kvscope::policies;
 

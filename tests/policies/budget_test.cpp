@@ -1,4 +1,4 @@
-#include "policies/interface/budget.h"
+#include "policies/api/budget.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // CaM's additions to kept values, computed by hand and by definition.
 #include <catch2/catch.hpp>
 
-#include "policies/interface/seeded_random.h"
+#include "policies/methods/seeded_random.h"
 #include "tests/policies/hand_cache.h"
 
 using namespace kvscope::policies;

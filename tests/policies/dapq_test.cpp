@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "policies/interface/seeded_random.h"
+#include "policies/methods/seeded_random.h"
 #include "tests/policies/hand_cache.h"
 
 using namespace kvscope::policies;

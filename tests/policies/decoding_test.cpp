@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 #include "tests/policies/random_cache.h"
 #include "tests/policies/throwaway_policies.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <tuple>
 
-#include "policies/interface/echo_maps.h"
+#include "policies/methods/echo_maps.h"
 
 namespace kvscope::policies::test {
 

@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "common/json.h"
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 #include "tests/policies/random_cache.h"
 
 using namespace kvscope::policies;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 #include "tests/policies/random_cache.h"
 
 namespace kvscope::policies::test {

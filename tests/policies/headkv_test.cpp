@@ -1,7 +1,7 @@
 // HeadKV's budgets, computed by hand, and error messages for unusable importance files.
 #include <catch2/catch.hpp>
 
-#include "policies/interface/head_importance.h"
+#include "policies/methods/head_importance.h"
 #include "tests/policies/hand_cache.h"
 #include "tests/policies/importance_file.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 #include "tests/policies/echo_maps_file.h"
 
 namespace kvscope::policies::test {

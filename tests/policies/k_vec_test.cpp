@@ -1,7 +1,7 @@
 // K-VEC (Algorithm 1 of its paper) on attention given by hand.
 #include <catch2/catch.hpp>
 
-#include "policies/interface/score_dispersion.h"
+#include "policies/methods/score_dispersion.h"
 #include "tests/policies/hand_cache.h"
 
 using namespace kvscope::policies;

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 #include "tests/policies/random_cache.h"
 
 // The documentation names the file policies/key_norm.cpp and its function key_norm_definition.

@@ -3,8 +3,8 @@
 #include <fstream>
 
 #include "common/json.h"
-#include "policies/interface/registry.h"
-#include "policies/interface/validation.h"
+#include "policies/registry/registry.h"
+#include "policies/registry/validation.h"
 
 using namespace kvscope::policies;
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 
 using namespace kvscope::policies;
 using Catch::Matchers::Contains;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "policies/interface/registry.h"
-#include "policies/interface/validation.h"
+#include "policies/registry/registry.h"
+#include "policies/registry/validation.h"
 #include "tests/policies/random_cache.h"
 #include "tests/policies/stored_widths.h"
 

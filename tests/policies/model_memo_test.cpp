@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "policies/interface/policy_errors.h"
-#include "policies/interface/registry.h"
+#include "policies/api/policy_errors.h"
+#include "policies/registry/registry.h"
 #include "tests/policies/random_cache.h"
 
 using namespace kvscope::policies;

@@ -1,4 +1,4 @@
-#include "policies/interface/observations.h"
+#include "policies/api/observations.h"
 
 #include <catch2/catch.hpp>
 #include <thread>

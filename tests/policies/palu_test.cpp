@@ -3,9 +3,9 @@
 #include <numeric>
 #include <random>
 
-#include "policies/interface/gram_eigenvectors.h"
-#include "policies/interface/registry.h"
-#include "policies/interface/validation.h"
+#include "policies/methods/gram_eigenvectors.h"
+#include "policies/registry/registry.h"
+#include "policies/registry/validation.h"
 #include "tests/policies/random_cache.h"
 #include "tests/policies/stored_widths.h"
 

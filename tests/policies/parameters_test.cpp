@@ -1,9 +1,9 @@
-#include "policies/interface/parameters.h"
+#include "policies/api/parameters.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "policies/interface/name_matching.h"
+#include "policies/registry/name_matching.h"
 
 using namespace kvscope::policies;
 using Catch::Matchers::Contains;

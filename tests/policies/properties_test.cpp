@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/team.h"
-#include "policies/interface/registry.h"
-#include "policies/interface/reselect.h"
+#include "kernels/threads/team.h"
+#include "policies/registry/registry.h"
+#include "policies/registry/reselect.h"
 #include "tests/policies/importance_file.h"
 #include "tests/policies/random_cache.h"
 

@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
-#include "policies/interface/decidable_layers.h"
-#include "policies/interface/observations.h"
-#include "policies/interface/policy.h"
+#include "policies/api/observations.h"
+#include "policies/api/policy.h"
+#include "policies/registry/decidable_layers.h"
 
 namespace kvscope::policies::test {
 

@@ -1,4 +1,4 @@
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "policies/interface/describe.h"
-#include "policies/interface/name_matching.h"
+#include "policies/registry/describe.h"
+#include "policies/registry/name_matching.h"
 
 using namespace kvscope::policies;
 using Catch::Matchers::Contains;

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "policies/interface/stored_layer.h"
+#include "policies/api/stored_layer.h"
 #include "tests/policies/random_cache.h"
 #include "tests/policies/throwaway_policies.h"
 

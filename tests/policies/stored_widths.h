@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "policies/interface/score_operations.h"
-#include "policies/interface/stored_layer.h"
+#include "policies/api/stored_layer.h"
+#include "policies/bases/score_operations.h"
 
 namespace kvscope::policies::test {
 

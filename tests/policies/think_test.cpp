@@ -2,9 +2,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "policies/interface/budget.h"
-#include "policies/interface/registry.h"
-#include "policies/interface/reselect.h"
+#include "policies/api/budget.h"
+#include "policies/registry/registry.h"
+#include "policies/registry/reselect.h"
 #include "tests/policies/random_cache.h"
 #include "tests/policies/stored_widths.h"
 

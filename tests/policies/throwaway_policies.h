@@ -10,7 +10,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/select_topk.h"
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 
 /// A small policy for each feature of the interface besides selection. They are not registered: tests of policies and
 /// engine use them through the interface alone.

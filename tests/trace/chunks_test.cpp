@@ -10,16 +10,16 @@
 #include <numeric>
 #include <random>
 
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 #include "tests/trace/sample_trace.h"
-#include "trace/check_trace.h"
-#include "trace/chunk_packing.h"
-#include "trace/hdf5.h"
-#include "trace/input_file.h"
-#include "trace/output_file.h"
+#include "trace/checks/check_trace.h"
+#include "trace/hdf5/chunk_packing.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/hdf5/input_file.h"
+#include "trace/hdf5/output_file.h"
+#include "trace/hdf5/threaded_chunk_io.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
-#include "trace/threaded_chunk_io.h"
 
 using namespace kvscope;
 using namespace kvscope::trace;

@@ -9,9 +9,9 @@
 #include <random>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/check_trace.h"
-#include "trace/hdf5.h"
-#include "trace/input_file.h"
+#include "trace/checks/check_trace.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/hdf5/input_file.h"
 #include "trace/reader.h"
 #include "trace/tree.h"
 

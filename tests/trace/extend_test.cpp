@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 #include "trace/part_folder.h"
 #include "trace/read_block.h"
 #include "trace/reader.h"

@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 #include "trace/reader.h"
 
 using namespace kvscope::trace;

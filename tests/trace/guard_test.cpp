@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 #include "trace/reader.h"
-#include "trace/schema.h"
+#include "trace/records/schema.h"
 
 using namespace kvscope::trace;
 

@@ -6,7 +6,7 @@
 
 #include "tests/trace/sample_trace.h"
 #include "trace/reader.h"
-#include "trace/record_fields.h"
+#include "trace/records/record_fields.h"
 
 using namespace kvscope::trace;
 using Catch::Matchers::Contains;

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/hdf5.h"
+#include "trace/hdf5/hdf5.h"
 #include "trace/reader.h"
 
 using namespace kvscope::trace;

@@ -16,7 +16,7 @@
 
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 #include "trace/reader.h"
 
 using namespace kvscope::trace;

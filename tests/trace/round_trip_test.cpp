@@ -6,9 +6,9 @@
 #include <type_traits>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 #include "trace/reader.h"
-#include "trace/record_fields.h"
+#include "trace/records/record_fields.h"
 #include "trace/tree.h"
 
 using namespace kvscope::trace;

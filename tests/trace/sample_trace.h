@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "tests/temporary_folder.h"
-#include "trace/records.h"
+#include "trace/records/records.h"
 #include "trace/writer.h"
 
 namespace kvscope::trace::sample {

@@ -1,11 +1,11 @@
 // The lists of schema.h and record_fields.h contain the same names.
-#include "trace/schema.h"
+#include "trace/records/schema.h"
 
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
 
-#include "trace/record_fields.h"
+#include "trace/records/record_fields.h"
 #include "trace/result_table.h"
 
 using namespace kvscope::trace;

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/trace/sample_trace.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 #include "trace/reader.h"
 
 using namespace kvscope::trace;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks docs/trace-format.md against trace/schema.h, and runs both of its example programs."""
+"""Checks docs/trace-format.md against trace/records/schema.h, and runs both of its example programs."""
 
 import os
 import pathlib

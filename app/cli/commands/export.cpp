@@ -10,12 +10,12 @@
 #include <system_error>
 #include <type_traits>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/figures_of_several_traces.h"
 #include "analysis/ranking.h"
-#include "analysis/rename_runs.h"
-#include "analysis/run_choice.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/rename_runs.h"
+#include "analysis/runs/run_choice.h"
+#include "analysis/runs/run_style.h"
 #include "app/cli/command.h"
 #include "app/cli/figures_text.h"
 #include "app/cli/layers.h"

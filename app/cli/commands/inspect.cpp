@@ -4,10 +4,10 @@
 #include <memory>
 #include <optional>
 
-#include "analysis/extrapolated_memory.h"
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/reproduce.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/extrapolated_memory.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/shell_command.h"
 #include "app/cli/command.h"
 #include "app/cli/inspect_echo_maps.h"

@@ -4,8 +4,8 @@
 #include "app/cli/command.h"
 #include "app/cli/option_validators.h"
 #include "app/cli/table_format_option.h"
-#include "policies/interface/describe.h"
-#include "policies/interface/registry.h"
+#include "policies/registry/describe.h"
+#include "policies/registry/registry.h"
 
 namespace kvscope::cli::policies_file {
 namespace {

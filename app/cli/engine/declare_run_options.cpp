@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "app/cli/option_validators.h"
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 
 namespace kvscope::cli {
 namespace {

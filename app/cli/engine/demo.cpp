@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "app/cli/engine/run_in_terminal.h"
 #include "app/cli/terminal.h"
 #include "app/figures/export_figure.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/inference/pseudo_query_similarity.h"
-#include "engine/inference/pseudo_tokens.h"
+#include "engine/decode/pseudo_query_similarity.h"
+#include "engine/prefill/pseudo_tokens.h"
 
 namespace kvscope::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "analysis/pseudo_query_similarity_figure.h"
-#include "engine/inference/prompt.h"
+#include "analysis/drawing/pseudo_query_similarity_figure.h"
 #include "engine/model/model.h"
+#include "engine/prefill/prompt.h"
 
 namespace kvscope::cli {
 

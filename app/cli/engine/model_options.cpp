@@ -5,7 +5,7 @@
 #include "app/program/find_model.h"
 #include "engine/model/device_selection.h"
 #include "engine/options/run_options.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::cli {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "app/program/engine/run_job.h"
 #include "app/program/version.h"
 #include "common/json.h"
@@ -17,7 +17,7 @@
 #include "engine/model/model.h"
 #include "engine/projection_spectra.h"
 #include "trace/reader.h"
-#include "trace/schema.h"
+#include "trace/records/schema.h"
 #include "trace/writer.h"
 
 namespace kvscope::cli {

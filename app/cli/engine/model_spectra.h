@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <memory>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "analysis/tables/table.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/common/progress.h"
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::cli {
 

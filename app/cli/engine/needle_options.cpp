@@ -2,7 +2,7 @@
 
 #include "app/cli/option_validators.h"
 #include "app/program/input_files.h"
-#include "engine/inference/prompt.h"
+#include "engine/prefill/prompt.h"
 
 namespace kvscope::cli {
 

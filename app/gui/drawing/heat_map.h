@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "analysis/color_map.h"
+#include "analysis/drawing/color_map.h"
 #include "app/gui/drawing/pyramid.h"
 
 namespace kvscope::gui {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "analysis/line_and_marker_shapes.h"
+#include "analysis/drawing/line_and_marker_shapes.h"
 #include "app/gui/drawing/theme_adapted_colors.h"
 
 namespace kvscope::gui {

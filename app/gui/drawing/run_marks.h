@@ -2,7 +2,7 @@
 
 #include <imgui.h>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "app/gui/drawing/theme.h"
 
 /// A mark's color shows the policy, and its shape or fill shows the budget.

@@ -2,7 +2,7 @@
 
 #include <imgui.h>
 
-#include "analysis/color_map.h"
+#include "analysis/drawing/color_map.h"
 
 namespace kvscope::gui {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/policy_color.h"
+#include "analysis/drawing/policy_color.h"
 
 namespace kvscope::gui {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/run_style.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/engine/job_of_request.h"
 #include "app/gui/engine/job_progress.h"
@@ -33,7 +33,7 @@
 #include "common/whole_file.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
-#include "engine/inference/conversation.h"
+#include "engine/decode/conversation.h"
 #include "engine/model/device_selection.h"
 #include "engine/projection_spectra.h"
 #include "engine/rerun_recorded_runs.h"

@@ -9,7 +9,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/files/stop_check.h"
-#include "kernels/team.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::gui {
 namespace {

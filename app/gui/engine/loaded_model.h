@@ -11,7 +11,7 @@
 #include "engine/model/model.h"
 #include "engine/options/run_options.h"
 #include "trace/reader.h"
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::gui {
 

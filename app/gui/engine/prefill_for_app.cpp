@@ -4,8 +4,8 @@
 
 #include "analysis/what_if/what_if.h"
 #include "engine/experiment.h"
-#include "engine/inference/prefill.h"
-#include "kernels/team.h"
+#include "engine/prefill/prefill.h"
+#include "kernels/threads/team.h"
 
 namespace kvscope::gui {
 namespace {

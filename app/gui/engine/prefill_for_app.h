@@ -4,9 +4,9 @@
 
 #include "app/gui/session/engine_session.h"
 #include "engine/common/progress.h"
-#include "engine/inference/prefill_observations.h"
-#include "engine/inference/prompt.h"
 #include "engine/model/model.h"
+#include "engine/prefill/prefill_observations.h"
+#include "engine/prefill/prompt.h"
 
 namespace kvscope::gui {
 

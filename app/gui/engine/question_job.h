@@ -7,7 +7,7 @@
 
 #include "app/gui/session/document.h"
 #include "engine/common/progress.h"
-#include "engine/inference/conversation.h"
+#include "engine/decode/conversation.h"
 #include "engine/model/model.h"
 #include "engine/rerun_recorded_runs.h"
 #include "trace/reader.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/gui/session/selection.h"
-#include "engine/inference/conversation.h"
+#include "engine/decode/conversation.h"
 
 namespace kvscope::gui {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
-#include "app/gui/session/run_form.h"
 #include "app/gui/session/whole_path.h"
+#include "app/gui/view_data/run_form.h"
 
 namespace kvscope::gui {
 

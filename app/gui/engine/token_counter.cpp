@@ -4,7 +4,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/files/stop_check.h"
-#include "engine/inference/prompt.h"
+#include "engine/prefill/prompt.h"
 
 namespace kvscope::gui {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "app/gui/session/engine_session.h"
 #include "engine/common/progress.h"
-#include "engine/echokv_tuning_losses.h"
+#include "engine/echo/echokv_tuning_losses.h"
 #include "engine/model/model.h"
 
 namespace kvscope::gui {

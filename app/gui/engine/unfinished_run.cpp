@@ -9,7 +9,7 @@
 #include "common/bounded_json.h"
 #include "common/json.h"
 #include "engine/rerun_recorded_runs.h"
-#include "policies/interface/policy_from_record.h"
+#include "policies/registry/policy_from_record.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 

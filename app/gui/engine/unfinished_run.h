@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/program/engine/run_job.h"
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::gui {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "app/gui/session/answer_reference.h"
-#include "app/gui/session/comparison.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/answer_reference.h"
+#include "app/gui/view_data/comparison.h"
 
 namespace kvscope::gui {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "analysis/ticks.h"
+#include "analysis/drawing/ticks.h"
 #include "app/gui/figure/figure_shapes.h"
 #include "app/gui/view/view.h"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/figure_definition.h"
-#include "analysis/run_style.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/run_style.h"
 #include "app/gui/session/trace_names.h"
 
 namespace kvscope::gui {

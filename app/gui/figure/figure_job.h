@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "analysis/figures_of_several_traces.h"
 #include "app/figures/figure_format.h"
 #include "app/gui/drawing/pyramid.h"

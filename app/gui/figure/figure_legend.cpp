@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "analysis/drawing/ticks.h"
 #include "analysis/tables/table_format.h"
-#include "analysis/ticks.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_axes.h"
 #include "app/gui/figure/figure_shapes.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <map>
 
-#include "app/gui/session/comparison.h"
+#include "app/gui/view_data/comparison.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/panel_titles.h"
+#include "analysis/drawing/panel_titles.h"
 #include "app/gui/drawing/pan_limits.h"
 #include "app/gui/figure/figure_axes.h"
 #include "app/gui/figure/figure_legend.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "analysis/line_and_marker_shapes.h"
-#include "analysis/ticks.h"
+#include "analysis/drawing/line_and_marker_shapes.h"
+#include "analysis/drawing/ticks.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 

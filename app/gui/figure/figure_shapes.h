@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "app/gui/drawing/heat_map.h"
 #include "app/gui/drawing/theme.h"
 #include "app/gui/drawing/theme_adapted_colors.h"

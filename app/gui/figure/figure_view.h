@@ -5,8 +5,8 @@
 
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_plot.h"
-#include "app/gui/session/comparison.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/comparison.h"
 
 namespace kvscope::gui {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
 namespace {

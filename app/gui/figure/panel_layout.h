@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "app/gui/figure/figure_plot.h"
 
 namespace kvscope::gui {

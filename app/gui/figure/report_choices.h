@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {

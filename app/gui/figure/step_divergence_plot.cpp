@@ -7,15 +7,15 @@
 #include <cmath>
 #include <limits>
 
-#include "analysis/ticks.h"
+#include "analysis/drawing/ticks.h"
 #include "app/gui/drawing/pan_limits.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_shapes.h"
-#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/trace_badge.h"
+#include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
 namespace {

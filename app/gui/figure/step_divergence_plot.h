@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/session/answer_comparison.h"
 #include "app/gui/tokens/token_map.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/answer_comparison.h"
 
 namespace kvscope::gui {
 

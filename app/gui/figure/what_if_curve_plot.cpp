@@ -9,8 +9,8 @@
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/theme_adapted_colors.h"
-#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view_data/measure_definitions.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

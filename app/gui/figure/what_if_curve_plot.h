@@ -6,8 +6,8 @@
 #include <string>
 
 #include "app/gui/figure/figure_plot.h"
-#include "app/gui/session/live_what_if.h"
-#include "app/gui/session/what_if_curves.h"
+#include "app/gui/view_data/live_what_if.h"
+#include "app/gui/view_data/what_if_curves.h"
 
 namespace kvscope::gui {
 

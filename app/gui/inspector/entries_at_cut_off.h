@@ -5,8 +5,8 @@
 #include "analysis/tables/table.h"
 #include "analysis/token_report.h"
 #include "app/gui/inspector/inspected_token.h"
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {
 

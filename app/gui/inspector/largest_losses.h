@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "app/gui/session/ranked_rows.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/ranked_rows.h"
 
 namespace kvscope::gui {
 

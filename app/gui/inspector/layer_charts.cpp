@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "analysis/tables/number_text.h"
-#include "app/gui/session/measure_definitions.h"
+#include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
 namespace {

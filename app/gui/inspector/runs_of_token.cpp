@@ -10,9 +10,9 @@
 #include "analysis/tables/number_text.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/scroll_fade.h"
-#include "app/gui/session/span_reports.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/trace_badge.h"
+#include "app/gui/view_data/span_reports.h"
 
 namespace kvscope::gui {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "analysis/tables/table.h"
 #include "app/gui/inspector/inspected_token.h"
-#include "app/gui/session/prompt_text.h"
-#include "app/gui/session/span_reports.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/prompt_text.h"
+#include "app/gui/view_data/span_reports.h"
 
 namespace kvscope::gui {
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "app/gui/inspector/inspected_token.h"
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {
 

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/run_style.h"
-#include "analysis/token_texts.h"
+#include "analysis/runs/run_style.h"
+#include "analysis/runs/token_texts.h"
 #include "common/json.h"
 #include "common/unique_id.h"
 #include "trace/part_folder.h"

@@ -12,9 +12,9 @@
 #include "common/unique_id.h"
 #include "engine/options/device_name.h"
 #include "engine/options/run_options.h"
-#include "policies/interface/registry.h"
+#include "policies/registry/registry.h"
 #include "trace/reader.h"
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::gui {
 

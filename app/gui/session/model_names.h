@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::gui {
 

@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "common/lower_case.h"
-#include "policies/interface/registry.h"
-#include "trace/schema.h"
+#include "policies/registry/registry.h"
+#include "trace/records/schema.h"
 
 namespace kvscope::gui {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/run_style.h"
+#include "analysis/runs/run_style.h"
 
 namespace kvscope::gui {
 namespace {

@@ -1,6 +1,6 @@
 #include "app/gui/session/run_styles.h"
 
-#include "analysis/run_style.h"
+#include "analysis/runs/run_style.h"
 #include "common/unique_id.h"
 
 namespace kvscope::gui {

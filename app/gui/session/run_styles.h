@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "app/gui/session/document.h"
 
 namespace kvscope::gui {

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "analysis/run_pairs.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/run_pairs.h"
+#include "analysis/runs/run_style.h"
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/trace_names.h"
 #include "app/gui/session/whole_path.h"
 #include "common/json.h"
 #include "common/unique_id.h"
 #include "trace/part_folder.h"
-#include "trace/schema.h"
+#include "trace/records/schema.h"
 
 namespace kvscope::gui {
 namespace {

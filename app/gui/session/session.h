@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/figure.h"
+#include "analysis/drawing/figure.h"
 #include "app/gui/session/chosen_pair.h"
 #include "app/gui/session/document.h"
 #include "app/gui/session/hover.h"

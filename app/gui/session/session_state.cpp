@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analysis/run_style.h"
+#include "analysis/runs/run_style.h"
 #include "app/gui/session/stored_json.h"
 #include "common/json.h"
 

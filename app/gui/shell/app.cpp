@@ -7,17 +7,17 @@
 #include <utility>
 
 #include "app/gui/drawing/missing_fonts.h"
+#include "app/gui/layout/layouts.h"
+#include "app/gui/layout/no_views.h"
 #include "app/gui/session/parse_selection.h"
 #include "app/gui/session/saved_what_ifs.h"
-#include "app/gui/shell/crash_log.h"
-#include "app/gui/shell/frame_has_input.h"
-#include "app/gui/shell/layouts.h"
 #include "app/gui/shell/menu_actions.h"
 #include "app/gui/shell/menu_file_dialogs.h"
-#include "app/gui/shell/no_views.h"
 #include "app/gui/shell/start_cards.h"
 #include "app/gui/shell/status_bar.h"
 #include "app/gui/view/describe_click.h"
+#include "app/gui/window/crash_log.h"
+#include "app/gui/window/frame_has_input.h"
 
 namespace kvscope::gui {
 

@@ -3,8 +3,8 @@
 #include <imgui.h>
 #include <implot.h>
 
-#include "app/gui/shell/view_instance.h"
-#include "app/gui/shell/window.h"
+#include "app/gui/layout/view_instance.h"
+#include "app/gui/window/window.h"
 #include "app/program/version.h"
 
 namespace kvscope::gui {

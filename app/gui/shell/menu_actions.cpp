@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "app/gui/shell/layouts.h"
+#include "app/gui/layout/layouts.h"
 #include "app/gui/shell/menu_file_dialogs.h"
 
 namespace kvscope::gui {

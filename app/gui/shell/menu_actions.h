@@ -3,23 +3,23 @@
 #include <functional>
 #include <string>
 
+#include "app/gui/layout/open_views.h"
+#include "app/gui/layout/undo_history.h"
+#include "app/gui/layout/view_picker.h"
+#include "app/gui/layout/view_picture.h"
+#include "app/gui/saved/autosave.h"
+#include "app/gui/saved/current_workspace.h"
+#include "app/gui/saved/file_opener.h"
+#include "app/gui/saved/recent_files.h"
+#include "app/gui/saved/saved_layouts.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/session.h"
-#include "app/gui/shell/appearance.h"
-#include "app/gui/shell/autosave.h"
-#include "app/gui/shell/current_workspace.h"
-#include "app/gui/shell/file_opener.h"
 #include "app/gui/shell/help_popups.h"
-#include "app/gui/shell/notices.h"
-#include "app/gui/shell/open_views.h"
-#include "app/gui/shell/recent_files.h"
-#include "app/gui/shell/saved_layouts.h"
-#include "app/gui/shell/undo_history.h"
-#include "app/gui/shell/view_picker.h"
-#include "app/gui/shell/view_picture.h"
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/rename_run_dialog.h"
+#include "app/gui/window/appearance.h"
+#include "app/gui/window/notices.h"
 
 namespace kvscope::gui {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "app/gui/shell/current_workspace.h"
-#include "app/gui/shell/file_opener.h"
+#include "app/gui/saved/current_workspace.h"
+#include "app/gui/saved/file_opener.h"
 #include "app/gui/view/file_dialog.h"
 
 namespace kvscope::gui {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/gui/drawing/theme.h"
-#include "app/gui/shell/recent_files.h"
+#include "app/gui/saved/recent_files.h"
 
 namespace kvscope::gui {
 

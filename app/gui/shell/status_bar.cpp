@@ -9,8 +9,8 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/prompt_text.h"
-#include "app/gui/session/span_reports.h"
+#include "app/gui/view_data/prompt_text.h"
+#include "app/gui/view_data/span_reports.h"
 
 namespace kvscope::gui {
 namespace {

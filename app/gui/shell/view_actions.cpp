@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <string_view>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "app/gui/session/parse_selection.h"
-#include "app/gui/session/prompt_text.h"
-#include "app/gui/session/runs_alone.h"
 #include "app/gui/shell/menu_actions.h"
+#include "app/gui/view_data/prompt_text.h"
+#include "app/gui/view_data/runs_alone.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "app/gui/session/answer_comparison.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/answer_comparison.h"
 
 namespace kvscope::gui {
 

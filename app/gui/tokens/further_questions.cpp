@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/run_style.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/session/text_diff.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/text_diff.h"
 
 namespace kvscope::gui {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/tables/letters_drawn_together.h"
-#include "app/gui/session/prompt_text.h"
+#include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {
 

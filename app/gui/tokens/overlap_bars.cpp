@@ -8,7 +8,7 @@
 
 #include "analysis/tables/number_text.h"
 #include "app/gui/drawing/pan_limits.h"
-#include "app/gui/session/measure_definitions.h"
+#include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
 namespace {

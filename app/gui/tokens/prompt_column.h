@@ -7,11 +7,11 @@
 #include <set>
 #include <string>
 
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/prompt_lines.h"
 #include "app/gui/tokens/prompt_search.h"
 #include "app/gui/tokens/token_retention_counts.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {
 

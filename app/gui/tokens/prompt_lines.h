@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/joined_tokens.h"
+#include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {
 

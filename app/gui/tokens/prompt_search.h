@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {
 

@@ -10,8 +10,8 @@
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/drawing/shaped_text.h"
-#include "app/gui/session/prompt_text.h"
-#include "app/gui/session/span_reports.h"
+#include "app/gui/view_data/prompt_text.h"
+#include "app/gui/view_data/span_reports.h"
 
 namespace kvscope::gui {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "app/gui/session/span_reports.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/span_reports.h"
 
 namespace kvscope::gui {
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/ticks.h"
+#include "analysis/drawing/ticks.h"
 #include "app/gui/drawing/pan_limits.h"
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {
 namespace {

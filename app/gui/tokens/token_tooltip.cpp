@@ -8,8 +8,8 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
-#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
 

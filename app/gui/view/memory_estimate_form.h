@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "analysis/extrapolated_memory.h"
+#include "analysis/runs/extrapolated_memory.h"
 #include "app/gui/session/model_names.h"
-#include "trace/records.h"
+#include "trace/records/records.h"
 
 namespace kvscope::gui {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/gui/drawing/theme.h"
-#include "policies/interface/parameters.h"
+#include "policies/api/parameters.h"
 
 namespace kvscope::gui {
 

@@ -8,8 +8,8 @@
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
-#include "policies/interface/budget.h"
-#include "policies/interface/feasibility.h"
+#include "policies/api/budget.h"
+#include "policies/registry/feasibility.h"
 
 namespace kvscope::gui {
 namespace {

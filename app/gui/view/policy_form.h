@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "app/gui/session/runs_refused_by_policies.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/runs_refused_by_policies.h"
 
 namespace kvscope::gui {
 

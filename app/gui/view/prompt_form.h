@@ -5,8 +5,8 @@
 #include <string>
 
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/run_form.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/run_form.h"
 
 namespace kvscope::gui {
 

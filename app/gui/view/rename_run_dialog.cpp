@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "analysis/run_style.h"
+#include "analysis/runs/run_style.h"
 #include "app/gui/session/renaming.h"
 #include "app/gui/view/text_field.h"
 

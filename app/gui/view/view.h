@@ -13,8 +13,8 @@
 #include "app/gui/drawing/theme.h"
 #include "app/gui/drawing/view_sketch.h"
 #include "app/gui/session/callback_guard.h"
-#include "app/gui/session/figure_request.h"
 #include "app/gui/session/session.h"
+#include "app/gui/view_data/figure_request.h"
 
 namespace kvscope::gui {
 

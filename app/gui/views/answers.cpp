@@ -11,10 +11,7 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/comparison_choice.h"
 #include "app/gui/figure/step_divergence_plot.h"
-#include "app/gui/session/answer_comparison.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/measure_definitions.h"
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/session/trace_names.h"
 #include "app/gui/tokens/answer_diff.h"
 #include "app/gui/tokens/further_questions.h"
@@ -24,6 +21,9 @@
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
+#include "app/gui/view_data/answer_comparison.h"
+#include "app/gui/view_data/measure_definitions.h"
+#include "app/gui/view_data/prompt_text.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

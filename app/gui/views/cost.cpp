@@ -7,21 +7,21 @@
 #include <cmath>
 #include <optional>
 
-#include "analysis/cost_difference.h"
-#include "analysis/cost_table.h"
-#include "analysis/extrapolated_memory.h"
+#include "analysis/runs/cost_difference.h"
+#include "analysis/runs/cost_table.h"
+#include "analysis/runs/extrapolated_memory.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/theme_adapted_colors.h"
 #include "app/gui/figure/comparison_choice.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/session/cell_text.h"
-#include "app/gui/session/comparison.h"
-#include "app/gui/session/measure_definitions.h"
-#include "app/gui/session/runs_table.h"
 #include "app/gui/view/memory_estimate_form.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/cell_text.h"
+#include "app/gui/view_data/comparison.h"
+#include "app/gui/view_data/measure_definitions.h"
+#include "app/gui/view_data/runs_table.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

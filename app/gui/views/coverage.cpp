@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "app/gui/figure/figure_view.h"
-#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
 namespace {

@@ -12,8 +12,6 @@
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_shapes.h"
 #include "app/gui/figure/pair_choice.h"
-#include "app/gui/session/measure_definitions.h"
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/overlap_bars.h"
 #include "app/gui/tokens/run_difference.h"
@@ -21,6 +19,8 @@
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
+#include "app/gui/view_data/measure_definitions.h"
+#include "app/gui/view_data/prompt_text.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

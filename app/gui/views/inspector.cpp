@@ -19,10 +19,10 @@
 #include "app/gui/inspector/runs_of_token.h"
 #include "app/gui/inspector/token_heading.h"
 #include "app/gui/inspector/token_notes.h"
-#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
 namespace {

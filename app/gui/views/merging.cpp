@@ -4,19 +4,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/drawing/ticks.h"
 #include "analysis/measures/entry_cardinality.h"
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
-#include "analysis/ticks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/drawing/theme_adapted_colors.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/session/measure_definitions.h"
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/token_map.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/measure_definitions.h"
+#include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {
 namespace {

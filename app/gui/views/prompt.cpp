@@ -13,7 +13,6 @@
 #include "analysis/tables/number_text.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/prompt_column.h"
 #include "app/gui/tokens/prompt_search.h"
@@ -27,6 +26,7 @@
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
+#include "app/gui/view_data/prompt_text.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

@@ -8,11 +8,11 @@
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_plot.h"
-#include "app/gui/session/measure_definitions.h"
-#include "app/gui/session/prompt_text.h"
 #include "app/gui/view/side_by_side_traces.h"
 #include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/measure_definitions.h"
+#include "app/gui/view_data/prompt_text.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

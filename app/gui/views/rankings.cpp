@@ -9,10 +9,10 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/pair_choice.h"
-#include "app/gui/session/ranked_rows.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
+#include "app/gui/view_data/ranked_rows.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

@@ -5,24 +5,24 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/drawing/ticks.h"
 #include "analysis/measures/bytes_share.h"
 #include "analysis/measures/heads_keeping_token.h"
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
-#include "analysis/ticks.h"
 #include "analysis/token_report.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_shapes.h"
-#include "app/gui/session/measure_definitions.h"
-#include "app/gui/session/prompt_text.h"
-#include "app/gui/session/share_of_bytes.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/token_map.h"
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/measure_definitions.h"
+#include "app/gui/view_data/prompt_text.h"
+#include "app/gui/view_data/share_of_bytes.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

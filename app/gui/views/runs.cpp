@@ -6,18 +6,18 @@
 #include <cmath>
 
 #include "analysis/measures/bytes_share.h"
-#include "analysis/model_in_words.h"
-#include "analysis/run_style.h"
+#include "analysis/runs/model_in_words.h"
+#include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/session/renaming.h"
-#include "app/gui/session/runs_alone.h"
-#include "app/gui/session/share_of_bytes.h"
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/runs_alone.h"
+#include "app/gui/view_data/share_of_bytes.h"
 
 namespace kvscope::gui {
 namespace {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "analysis/cost_table.h"
+#include "analysis/runs/cost_table.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/figure/figure_view.h"
-#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view_data/measure_definitions.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/run_choice.h"
+#include "analysis/runs/run_choice.h"
 #include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view_data/measure_definitions.h"
 #include "common/json.h"
 #include "trace/spectra_cache.h"
 

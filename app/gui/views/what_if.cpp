@@ -3,19 +3,19 @@
 
 #include <cmath>
 
-#include "analysis/figure_definition.h"
+#include "analysis/drawing/figure_definition.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/what_if_curve_plot.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/live_what_if.h"
-#include "app/gui/session/measure_definitions.h"
 #include "app/gui/view/copy_command.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/live_what_if.h"
+#include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "app/program/input_files.h"
 #include "engine/common/engine_error.h"
-#include "engine/inference/prompt.h"
+#include "engine/prefill/prompt.h"
 
 namespace kvscope::program {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/common/progress.h"
-#include "engine/echo_training.h"
-#include "engine/echo_tuning.h"
+#include "engine/echo/echo_training.h"
+#include "engine/echo/echo_tuning.h"
 #include "engine/model/model.h"
 
 namespace kvscope::program {

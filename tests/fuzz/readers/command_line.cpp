@@ -4,9 +4,9 @@
 
 #include "app/cli/arguments.h"
 #include "app/cli/layers.h"
-#include "policies/interface/budget.h"
-#include "policies/interface/parameters.h"
-#include "policies/interface/registry.h"
+#include "policies/api/budget.h"
+#include "policies/api/parameters.h"
+#include "policies/registry/registry.h"
 #include "tests/fuzz/reader.h"
 
 namespace kvscope::fuzz {

@@ -1,4 +1,4 @@
-#include "policies/interface/echo_maps.h"
+#include "policies/methods/echo_maps.h"
 
 #include "tests/fuzz/reader.h"
 

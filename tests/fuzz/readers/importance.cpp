@@ -1,4 +1,4 @@
-#include "policies/interface/head_importance.h"
+#include "policies/methods/head_importance.h"
 #include "tests/fuzz/reader.h"
 
 namespace kvscope::fuzz {

@@ -1,4 +1,4 @@
-#include "engine/tokenizer/classifier_tokenizer.h"
+#include "engine/tokenizer/classifier/classifier_tokenizer.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/fuzz/reader.h"
 

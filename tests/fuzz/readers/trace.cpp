@@ -1,6 +1,6 @@
 #include "tests/fuzz/read_trace.h"
 #include "tests/fuzz/reader.h"
-#include "trace/check_trace.h"
+#include "trace/checks/check_trace.h"
 #include "trace/reader.h"
 #include "trace/tree.h"
 

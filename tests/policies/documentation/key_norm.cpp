@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "policies/interface/scoring_policy.h"
+#include "policies/bases/scoring_policy.h"
 
 namespace kvscope::policies {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/model_in_words.h"
-#include "analysis/pseudo_query_similarity_figure.h"
+#include "analysis/drawing/pseudo_query_similarity_figure.h"
+#include "analysis/runs/model_in_words.h"
 #include "app/cli/command.h"
 #include "app/cli/engine/measure_query_similarity.h"
 #include "app/cli/engine/model_options.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/task_scores.h"
+#include "analysis/runs/task_scores.h"
 #include "app/cli/command.h"
 #include "app/cli/engine/declare_run_options.h"
 #include "app/cli/engine/model_options.h"

@@ -16,8 +16,8 @@
 #include "app/cli/terminal.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/shell/app.h"
-#include "app/gui/shell/crash_log.h"
-#include "app/gui/shell/end_signal.h"
+#include "app/gui/window/crash_log.h"
+#include "app/gui/window/end_signal.h"
 #ifdef KVSCOPE_WITH_ENGINE
 #include "app/cli/engine/model_options.h"
 #include "app/cli/engine/run_in_terminal.h"

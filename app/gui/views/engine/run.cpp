@@ -7,8 +7,6 @@
 
 #include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/run_form.h"
-#include "app/gui/session/runs_refused_by_policies.h"
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/copy_command.h"
 #include "app/gui/view/file_dialog.h"
@@ -18,6 +16,8 @@
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/wrapped_row.h"
+#include "app/gui/view_data/run_form.h"
+#include "app/gui/view_data/runs_refused_by_policies.h"
 #include "app/program/input_files.h"
 #include "common/json.h"
 

@@ -1,0 +1,220 @@
+#include "analysis/runs/run_style.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "analysis/drawing/policy_color.h"
+#include "analysis/tables/table_format.h"
+#include "policies/api/budget.h"
+#include "policies/registry/registry.h"
+#include "trace/records/schema.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr Rgb black{0, 0, 0};
+constexpr Rgb budget_legend_color{90, 90, 90};
+constexpr std::array dashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::dash_dotted};
+constexpr size_t n_shades = 3;
+constexpr size_t most_attempts = 64;  // to find a color with an unused shade
+constexpr std::array markers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
+
+template <class T>
+size_t place_of(std::vector<T>& known, const T& value) {
+    const auto found = std::find(known.begin(), known.end(), value);
+    if (found != known.end()) return static_cast<size_t>(found - known.begin());
+    known.push_back(value);
+    return known.size() - 1;
+}
+
+/// Returns a key for a policy with its parameters. All runs of one key have the same color.
+std::string method(const trace::RunAttributes& run) { return run.policy + '\n' + run.parameters_json; }
+
+Rgb shade(Rgb color, size_t i) {
+    if (i % n_shades == 0) return color;
+    if (i % n_shades == 1) return paler(color);
+    return color == black ? Rgb{76, 76, 76} : darker(color);
+}
+
+/// Colors of a trace's methods. The first method of a policy has the policy's color, the next two have shades of it.
+/// Each further group of three begins with another color, which depends only on the policy.
+class MethodColors {
+ public:
+    Rgb of(const trace::RunAttributes& run) {
+        const std::string name = method(run);
+        if (const auto known = colors_.find(name); known != colors_.end()) return known->second;
+        Rgb base;
+        for (size_t attempt = n_methods_[run.policy]++ / n_shades, last = attempt + most_attempts;; ++attempt) {
+            base = policy_color(attempt == 0 ? run.policy : fmt::format("{} {}", run.policy, attempt));
+            // Policies outside the list may share a color as long as it has an unused shade.
+            if (n_shades_[{base.r, base.g, base.b}] < n_shades || attempt == last) break;
+        }
+        const size_t n_alike = n_shades_[{base.r, base.g, base.b}]++;
+        return colors_.emplace(name, shade(base, n_alike)).first->second;
+    }
+
+ private:
+    std::map<std::string, Rgb> colors_;                  ///< color of each method
+    std::map<std::string, size_t> n_methods_;            ///< number of methods of each policy
+    std::map<std::array<uint8_t, 3>, size_t> n_shades_;  ///< number of used shades of each color
+};
+
+std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& runs) {
+    std::set<BudgetKey, std::greater<>> budgets;
+    for (const trace::RunAttributes& run : runs) {
+        if (!is_full(run)) budgets.insert(budget_sort_key(run));
+    }
+    return {budgets.begin(), budgets.end()};
+}
+
+std::string budget_text(const trace::RunAttributes& run) {
+    if (has_budget_of_bytes(run)) return fmt::format("{:.3g} % of the full cache's bytes", 100 * run.budget_fraction);
+    return fmt::format("{} entries ({:.3g} %)", format_count(run.budget), 100 * run.budget_fraction);
+}
+
+}  // namespace
+
+BudgetKey budget_sort_key(const trace::RunAttributes& run) {
+    return {run.budget, has_budget_of_bytes(run) ? run.budget_fraction : 0.0};
+}
+
+bool has_budget_of_bytes(const trace::RunAttributes& run) {
+    return run.budget_of == trace::schema::run::budget_of_bytes;
+}
+
+Column budget_column() { return {"budget", "Budget", "", ColumnType::integer}; }
+
+Cell budget_cell(const trace::RunAttributes& run) {
+    if (has_budget_of_bytes(run)) return policies::share_label(run.budget_fraction);
+    return run.budget;
+}
+
+bool is_full(const trace::RunAttributes& run) { return run.policy == "full"; }
+
+std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
+                                  const std::vector<trace::RunAttributes>& recorded) {
+    MethodColors colors;
+    std::vector<BudgetKey> budgets = budgets_by_size(recorded.empty() ? runs : recorded);
+    std::vector<LineStyle> styles;
+    for (const trace::RunAttributes& run : runs) {
+        LineStyle style;
+        if (is_full(run)) {
+            style.color = black;
+            style.marker = Marker::circle;
+        } else {
+            const size_t budget = place_of(budgets, budget_sort_key(run));
+            style.color = colors.of(run);
+            style.dash = dashes[budget % dashes.size()];
+            style.marker = markers[budget % markers.size()];
+        }
+        styles.push_back(style);
+    }
+    return styles;
+}
+
+std::vector<std::vector<LineStyle>> run_styles_of_traces(const std::vector<std::vector<trace::RunAttributes>>& traces,
+                                                         const std::vector<trace::RunAttributes>& recorded) {
+    std::vector<trace::RunAttributes> all;
+    for (const auto& runs : traces) all.insert(all.end(), runs.begin(), runs.end());
+    const auto first = std::find_if(traces.begin(), traces.end(), [](const auto& runs) { return !runs.empty(); });
+    const std::vector<LineStyle> styles =
+        run_styles(all, recorded.empty() && first != traces.end() ? *first : recorded);
+    std::vector<std::vector<LineStyle>> of_traces;
+    auto next = styles.begin();
+    size_t n_before = 0;  // number of traces with runs so far; traces with only task scores use no shade
+    for (const auto& runs : traces) {
+        const auto end = next + static_cast<std::ptrdiff_t>(runs.size());
+        auto& own = of_traces.emplace_back(next, end);
+        for (LineStyle& style : own) style.color = shade(style.color, n_before);
+        n_before += runs.empty() ? 0 : 1;
+        next = end;
+    }
+    return of_traces;
+}
+
+std::string recorded_or_default_label(const trace::RunAttributes& run) {
+    if (!run.label.empty()) return run.label;
+    return is_full(run) ? run.policy : fmt::format("{} {}", run.policy, run.budget);
+}
+
+std::string run_label(const trace::RunAttributes& run) {
+    return run.given_label.empty() ? recorded_or_default_label(run) : run.given_label;
+}
+
+namespace {
+
+std::string without_budget(const trace::RunAttributes& run) {
+    const std::string_view label =
+        policies::label_without_budget(run.given_label.empty() ? run.label : run.given_label);
+    return label.empty() ? run.policy : std::string(label);
+}
+
+/// Whether the user's label, if any, ends with the budget of the recorded label.
+bool says_its_budget(const trace::RunAttributes& run) {
+    const std::string_view given = run.given_label, recorded = run.label;
+    const size_t n_given = policies::label_without_budget(given).size();
+    const size_t n_recorded = policies::label_without_budget(recorded).size();
+    return given.empty() || (n_given > 0 && n_recorded > 0 && given.substr(n_given) == recorded.substr(n_recorded));
+}
+
+}  // namespace
+
+std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs, const std::vector<LineStyle>& styles,
+                                    const std::vector<int>& shown) {
+    std::vector<LegendEntry> legend;
+    std::vector<std::string> methods;
+    std::vector<BudgetKey> budgets;
+    std::set<std::string> policies;
+    std::set<std::pair<std::string, std::string>> named_methods;
+    std::set<std::string> names;
+    bool say_budgets = true;
+    for (const int run : shown) {
+        const auto& attributes = runs[static_cast<size_t>(run)];
+        if (is_full(attributes)) continue;
+        place_of(methods, method(attributes));
+        place_of(budgets, budget_sort_key(attributes));
+        policies.insert(attributes.policy);
+        names.insert(without_budget(attributes));
+        named_methods.emplace(method(attributes), without_budget(attributes));
+        say_budgets = say_budgets && says_its_budget(attributes);
+    }
+    // Groups by policy only if each policy has one set of parameters and one name for all its runs.
+    const bool grouped = methods.size() > 1 && budgets.size() > 1 && policies.size() == methods.size() &&
+                         named_methods.size() == methods.size() && names.size() == methods.size() && say_budgets;
+    if (!grouped) {
+        for (const int run : shown) {
+            const auto i = static_cast<size_t>(run);
+            const std::string whole = runs[i].given_label.empty() ? "" : recorded_or_default_label(runs[i]);
+            legend.push_back({run_label(runs[i]), LegendEntry::Symbol::line, styles[i], whole});
+        }
+        return legend;
+    }
+    std::vector<std::string> listed;
+    for (const int run : shown) {
+        const auto i = static_cast<size_t>(run);
+        const size_t n_listed = listed.size();
+        if (place_of(listed, runs[i].policy) < n_listed) continue;
+        LineStyle style = styles[i];
+        style.dash = Dash::solid;
+        style.marker = Marker::none;
+        legend.push_back({without_budget(runs[i]), LegendEntry::Symbol::line, style});
+    }
+    std::map<std::pair<bool, BudgetKey>, size_t> by_size;  // budgets of entries first, then shares of bytes
+    for (const int run : shown) {
+        const auto i = static_cast<size_t>(run);
+        if (!is_full(runs[i])) by_size.emplace(std::pair(has_budget_of_bytes(runs[i]), budget_sort_key(runs[i])), i);
+    }
+    for (const auto& [size, i] : by_size) {
+        LineStyle style = styles[i];
+        style.color = budget_legend_color;
+        legend.push_back({budget_text(runs[i]), LegendEntry::Symbol::line, style});
+    }
+    return legend;
+}
+
+}  // namespace kvscope::analysis

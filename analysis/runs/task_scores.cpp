@@ -1,0 +1,353 @@
+#include "analysis/runs/task_scores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "analysis/drawing/figure_definition.h"
+#include "policies/api/budget.h"
+#include "policies/registry/policy_from_record.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr int n_resamples = 10000;
+
+std::string named(std::span<const std::string> samples) {
+    constexpr size_t most = 10;
+    const std::string names = fmt::format("{}", fmt::join(samples.first(std::min(samples.size(), most)), ", "));
+    return samples.size() <= most ? names : fmt::format("{} and {} more", names, samples.size() - most);
+}
+
+std::string setting_of(const trace::ResultRow& row) {
+    try {
+        return policies::policy_from_record(row.policy, row.parameters_json).label();
+    } catch (const policies::ParameterError&) {
+        return row.policy;
+    }
+}
+
+bool counts_bytes(const trace::ResultRow& row) {
+    try {
+        return policies::policy_from_record(row.policy, row.parameters_json).definition->budget_of ==
+               policies::BudgetOf::bytes;
+    } catch (const policies::ParameterError&) {
+        return false;
+    }
+}
+
+}  // namespace
+
+std::vector<double> TaskGroup::scores() const {
+    std::vector<double> values;
+    for (const auto* row : answered) values.push_back(row->score);
+    return values;
+}
+
+double TaskGroup::budget_share() const {
+    double sum = 0;
+    for (const auto* row : answered) sum += std::min(row->budget_fraction, 1.0);
+    return sum / static_cast<double>(answered.size());
+}
+
+namespace {
+
+constexpr std::string_view bytes_prefix = "bytes of ";
+
+/// A setting's budget as the user gave it: a number of entries, or a share if the entries differ by sample.
+struct AskedBudget {
+    bool of_bytes = false;  ///< The policy records the share itself, not the resulting entries.
+    std::set<int64_t> entries;
+    std::set<double> fractions;
+    double low = 0, high = 1;  ///< shares that round to the recorded entries in all samples
+
+    void add(const trace::ResultRow& row) {
+        entries.insert(row.budget);
+        fractions.insert(row.budget_fraction);
+        if (!(row.budget_fraction > 0)) return;
+        const double half = 0.5 * row.budget_fraction / static_cast<double>(std::max<int64_t>(row.budget, 1));
+        low = std::max(low, row.budget_fraction - half);
+        high = std::min(high, row.budget_fraction + half);
+    }
+    /// Whether the share has so few decimals that a user probably gave it.
+    bool is_given_share() const {
+        const double scaled = *fractions.begin() * 1e4;
+        return of_bytes && fractions.size() == 1 && std::abs(scaled - std::round(scaled)) < 1e-7;
+    }
+    bool is_share() const { return is_given_share() || entries.size() > 1; }
+    bool holds(double share) const { return low <= share + 1e-9 && share <= high + 1e-9; }
+    double share() const {
+        if (is_given_share()) return *fractions.begin();
+        for (const double digits : {1e2, 1e3, 1e4, 1e5})
+            if (const double rounded = std::round((low + high) / 2 * digits) / digits; holds(rounded)) return rounded;
+        return (low + high) / 2;
+    }
+};
+
+/// Formats entries as a number and shares in per cent. Entries that match one of `shares` are shown as this share.
+std::string budget_text(const AskedBudget& asked, const std::vector<double>& shares) {
+    if (!asked.is_share())
+        for (const double share : shares)
+            if (asked.holds(share)) return policies::share_label(share);
+    if (asked.is_share()) return policies::share_label(asked.share());
+    return fmt::format("{}{}", asked.of_bytes ? bytes_prefix : "", *asked.entries.begin());
+}
+
+}  // namespace
+
+std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows) {
+    if (rows.empty()) throw FigureError("there are no results, because no sample has finished");
+    std::vector<TaskGroup> groups;
+    std::vector<AskedBudget> budgets;
+    std::map<std::pair<std::string, int>, size_t> places;        // group by setting and index of its budget
+    std::map<std::pair<std::string, std::string>, int> counted;  // results so far by sample and setting
+    for (const auto& row : rows) {
+        const std::string setting = setting_of(row);
+        const int nth = counted[{row.sample_id, setting}]++;
+        const auto [place, is_new] = places.try_emplace({setting, nth}, groups.size());
+        if (is_new) {
+            groups.push_back({row.policy, setting, {}, {}, 0});
+            budgets.push_back({.of_bytes = counts_bytes(row), .entries = {}, .fractions = {}});
+        }
+        budgets[place->second].add(row);
+        TaskGroup& group = groups[place->second];
+        if (row.status == "complete") {
+            group.answered.push_back(&row);
+        } else {
+            ++group.n_failed;
+            const size_t colon = row.status.find(": ");
+            const std::string reason = colon == std::string::npos ? "unknown reason" : row.status.substr(colon + 2);
+            const auto known = std::find_if(group.failures.begin(), group.failures.end(),
+                                            [&](const auto& other) { return other.reason == reason; });
+            auto& failure = known == group.failures.end() ? group.failures.emplace_back() : *known;
+            failure.reason = reason;
+            failure.samples.push_back(row.sample_id);
+        }
+    }
+    std::vector<double> shares;
+    for (size_t i = 0; i < groups.size(); ++i)
+        if (groups[i].policy != "full" && budgets[i].is_share()) shares.push_back(budgets[i].share());
+    for (size_t i = 0; i < groups.size(); ++i)
+        groups[i].budget = groups[i].policy == "full" ? "all" : budget_text(budgets[i], shares);
+    for (size_t i = 0; i < groups.size(); ++i) groups[i].of_bytes = budgets[i].of_bytes;
+    return groups;
+}
+
+std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups) {
+    const auto place_of = [](const std::string& budget) {
+        const bool of_bytes = budget.starts_with(bytes_prefix);
+        const std::string_view text = std::string_view(budget).substr(of_bytes ? bytes_prefix.size() : 0);
+        double number = 0;
+        std::from_chars(text.data(), text.data() + text.size(), number);
+        return std::pair(budget.ends_with('%') ? 2 : of_bytes ? 1 : 0, number);
+    };
+    std::vector<std::string> budgets;
+    for (const auto& group : groups)
+        if (group.policy != "full") budgets.push_back(group.budget);
+    std::sort(budgets.begin(), budgets.end(),
+              [&](const std::string& a, const std::string& b) { return place_of(a) < place_of(b); });
+    budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
+    if (budgets.empty()) budgets.emplace_back("all");
+    return budgets;
+}
+
+BootstrapMean bootstrap_mean(std::span<const double> values) {
+    if (values.empty()) throw std::invalid_argument("bootstrap_mean: there are no values");
+    const double n = static_cast<double>(values.size());
+    BootstrapMean result;
+    for (const double value : values) result.mean += value / n;
+    std::mt19937_64 random(1);
+    std::vector<double> means(n_resamples);
+    for (double& mean : means) {
+        for (size_t i = 0; i < values.size(); ++i) mean += values[static_cast<size_t>((random() >> 11) * 0x1p-53 * n)];
+        mean /= n;
+    }
+    std::sort(means.begin(), means.end());
+    result.low = means[static_cast<size_t>(0.025 * n_resamples)];
+    result.high = means[static_cast<size_t>(0.975 * n_resamples)];
+    // If all samples are equal, so are all resamples, and the bootstrap interval would be empty.
+    const double least_of_all = std::pow(0.025, 1 / n);
+    const auto all_are = [&](double score) {
+        return std::all_of(values.begin(), values.end(), [&](double value) { return value == score; });
+    };
+    if (all_are(0)) result.high = 1 - least_of_all;
+    if (all_are(1)) result.low = least_of_all;
+    return result;
+}
+
+Table task_scores(std::span<const trace::ResultRow> rows) {
+    Table table{"task_scores",
+                "Scores by policy and budget",
+                {{"policy", "Policy", ""},
+                 {"budget", "Budget", ""},
+                 {"samples", "Samples", "", ColumnType::integer},
+                 {"score", "Score", "", ColumnType::real, 3, Best::highest},
+                 {"low", "95 % from", "", ColumnType::real},
+                 {"high", "to", "", ColumnType::real},
+                 {"failed", "Failed", "", ColumnType::integer},
+                 {"budget_of", "Budget of", ""}},
+                {}};
+    for (const auto& group : group_results_by_setting_and_budget(rows)) {
+        Row row{{group.setting,
+                 group.budget,
+                 static_cast<int64_t>(group.answered.size()),
+                 {},
+                 {},
+                 {},
+                 int64_t{group.n_failed},
+                 group.policy == "full" ? Cell() : Cell(std::string(group.of_bytes ? "bytes" : "entries"))},
+                group.policy == "full",
+                group.budget};
+        if (!group.answered.empty()) {
+            const auto [mean, low, high] = bootstrap_mean(group.scores());
+            row.cells[3] = mean;
+            row.cells[4] = low;
+            row.cells[5] = high;
+        }
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
+    const auto groups = group_results_by_setting_and_budget(rows);
+    const auto budgets = distinct_budgets(groups);
+    Table table{"task_scores", "Mean scores in per cent, with 95 % intervals", {{"policy", "Policy", ""}}, {}};
+    for (const auto& budget : budgets)
+        table.columns.push_back({budget == "all" ? budget : "budget_" + budget, budget, ""});
+    std::map<std::string, size_t> rows_of;
+    for (const auto& group : groups) {
+        const auto [place, is_new] = rows_of.try_emplace(group.setting, table.rows.size());
+        if (is_new) {
+            table.rows.push_back({{group.setting}, group.policy == "full"});
+            table.rows.back().cells.resize(table.columns.size());
+        }
+        std::string text = "failed";
+        if (!group.answered.empty()) {
+            const auto [mean, low, high] = bootstrap_mean(group.scores());
+            text = fmt::format("{:.1f} [{:.1f}, {:.1f}]", 100 * mean, 100 * low, 100 * high);
+        }
+        auto& cells = table.rows[place->second].cells;
+        for (size_t i = 0; i < budgets.size(); ++i)
+            if (group.policy == "full" || group.budget == budgets[i]) cells[i + 1] = text;
+    }
+    return table;
+}
+
+std::vector<std::string> describe_failed_runs(std::span<const trace::ResultRow> rows) {
+    std::vector<std::string> failures;
+    for (const auto& group : group_results_by_setting_and_budget(rows)) {
+        const auto n_samples = static_cast<size_t>(group.n_failed) + group.answered.size();
+        for (const auto& [reason, samples] : group.failures) {
+            const std::string which = samples.size() == n_samples ? fmt::format("all {} samples", n_samples)
+                                                                  : fmt::format("{} of {} samples ({})", samples.size(),
+                                                                                n_samples, named(samples));
+            failures.push_back(fmt::format("{} @ {} failed in {}: {}", group.setting, group.budget, which, reason));
+        }
+    }
+    return failures;
+}
+
+namespace {
+
+/// Whether an answer ends within a sentence, probably because too few tokens were allowed.
+bool breaks_off(const std::string& answer) {
+    const size_t last = answer.find_last_not_of(" \t\r\n\"')*`");
+    return last != std::string::npos && std::string_view(".!?:;,").find(answer[last]) == std::string_view::npos;
+}
+
+std::string wrong_answers(const TaskGroup& full, double mean) {
+    std::string text = fmt::format("the full run is right in {:.1f} %, but 90 % are needed", 100 * mean);
+    const auto n_wrong =
+        std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) { return row->score < 0.5; });
+    const auto n_broken = std::count_if(full.answered.begin(), full.answered.end(), [](const auto* row) {
+        return row->score < 0.5 && breaks_off(row->prediction);
+    });
+    if (2 * n_broken > n_wrong)
+        text += fmt::format(" ({} of its {} wrong answers end within a sentence: allow more tokens with -n)", n_broken,
+                            n_wrong);
+    return text;
+}
+
+}  // namespace
+
+std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
+    const auto groups = group_results_by_setting_and_budget(rows);
+    const auto mean = [](const TaskGroup& group) { return bootstrap_mean(group.scores()).mean; };
+    const TaskGroup* full = nullptr;
+    const TaskGroup* random = nullptr;
+    for (const auto& group : groups) {
+        if (group.answered.empty()) continue;
+        if (group.policy == "full") full = &group;
+        if (group.policy == "random" && (!random || group.answered.front()->budget < random->answered.front()->budget))
+            random = &group;
+    }
+    if (!full) return "Not usable: the full run has no answers.";
+    std::vector<std::string> missing;
+    if (full->answered.size() < 60) missing.push_back(fmt::format("{} samples instead of 60", full->answered.size()));
+    if (mean(*full) < 0.9) missing.push_back(wrong_answers(*full, mean(*full)));
+    if (!random) {
+        missing.emplace_back("there is no run of the policy `random` to show the chance level");
+    } else if (mean(*random) > 0.1) {
+        missing.push_back(fmt::format("random at {} is right in {:.1f} %, more than 10 %: the task is too easy",
+                                      random->budget, 100 * mean(*random)));
+    }
+    if (!missing.empty()) return fmt::format("Not usable: {}.", fmt::join(missing, "; "));
+    return fmt::format("Usable: {} samples; full is right in {:.1f} %, random at {} in {:.1f} %.",
+                       full->answered.size(), 100 * mean(*full), random->budget, 100 * mean(*random));
+}
+
+std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows) {
+    std::map<std::string, std::pair<size_t, size_t>>
+        by_budget;  // by budget: number of samples without dropped tokens, number of all samples
+    std::vector<std::string> budgets;
+    for (const auto& group : group_results_by_setting_and_budget(rows)) {
+        if (group.policy == "full" || group.budget.ends_with('%')) continue;
+        const auto [place, is_new] = by_budget.try_emplace(group.budget);
+        if (is_new) budgets.push_back(group.budget);
+        const auto n = std::count_if(group.answered.begin(), group.answered.end(),
+                                     [](const auto* row) { return row->budget_fraction >= 1; });
+        auto& [untouched, all] = place->second;
+        untouched = std::max(untouched, static_cast<size_t>(n));
+        all = std::max(all, group.answered.size());
+    }
+    std::string text;
+    for (const std::string& budget : budgets) {
+        const auto [untouched, all] = by_budget.at(budget);
+        if (untouched > 0)
+            text += fmt::format("{}{} of {} samples at {}", text.empty() ? "" : ", ", untouched, all, budget);
+    }
+    return text.empty()
+               ? text
+               : fmt::format("Nothing is dropped from a prompt with no more tokens than the budget: {}.", text);
+}
+
+std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window) {
+    std::string text;
+    for (const auto& [window, policies] : policies_by_window)
+        text += fmt::format("{}{} of {}", text.empty() ? "windows: " : "; ", window, fmt::join(policies, ", "));
+    return text;
+}
+
+std::string describe_policy_windows(std::span<const trace::ResultRow> rows) {
+    std::map<int64_t, std::set<std::string>> policies_by_window;
+    for (const auto& row : rows) {
+        try {
+            const auto spec = policies::policy_from_record(row.policy, row.parameters_json);
+            if (spec.values.has("window")) policies_by_window[spec.values.integer("window")].insert(row.policy);
+        } catch (const policies::ParameterError&) {
+            // This version does not know the policy or one of its parameters.
+        }
+    }
+    return windows_in_words(policies_by_window);
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,105 @@
+#include "app/gui/saved/file_opener.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "app/gui/view_data/run_form.h"
+
+namespace kvscope::gui {
+
+namespace {
+
+std::string view_without_prompts(const trace::Reader& reader) {
+    if (!reader.result_tasks().empty()) return "task_scores";
+    return reader.has({}, trace::schema::model::spectrum_q) ? "spectrum" : "";
+}
+
+}  // namespace
+
+void FileOpener::open(const std::vector<std::filesystem::path>& paths, bool at_once) {
+    for (const auto& path : paths) {
+        std::error_code error;
+        if (path.extension() == workspace_extension) {
+            if (std::filesystem::exists(path, error)) to_.settings.values().remember_trace(path);
+            at_once ? to_.workspace.open_now(path) : to_.workspace.open(path);
+            continue;
+        }
+        if (is_text_file(path) && take_text(path)) continue;
+        const bool is_model = path.extension() == ".gguf" || std::filesystem::exists(path / "config.json", error);
+        if (is_model)
+            open_model(path);
+        else
+            open_trace(path);
+    }
+}
+
+void FileOpener::open_trace(const std::filesystem::path& path) {
+    if (path.extension() == workspace_extension) return open({path});
+    try {
+        const size_t n_open = to_.session.documents().size();
+        Document& document = to_.session.open(path);
+        if (to_.session.documents().size() > n_open) to_.sidecars.take_in(document);
+        to_.settings.values().remember_trace(path);
+        const int n = document.reader()->n_prompts();
+        spdlog::info("{} opened: {} {}", document.path().string(), n, n == 1 ? "prompt" : "prompts");
+        const trace::Reader& reader = *document.file();
+        if (reader.n_prompts() > 0)
+            to_.views.end_alone();
+        else if (shows_what_is_there_)
+            wanted_view_ = view_without_prompts(reader);
+    } catch (const std::exception& error) {
+        to_.notices.add(error.what(), true);
+    }
+}
+
+void FileOpener::open_model(const std::filesystem::path& path) {
+    if (!to_.engine) {
+        to_.notices.add(path.string() + " is a model, but this build of kvscope has no engine. Open a trace instead",
+                        true);
+        return;
+    }
+    to_.engine->load_model(path);
+    wanted_model_ = path;
+}
+
+bool FileOpener::take_text(const std::filesystem::path& path) {
+    const ViewKind* kind = to_.engine ? find_view_kind("run") : nullptr;
+    if (!kind) return false;
+    if (to_.views.awaits_layout()) {
+        wanted_text_ = path;
+        return true;
+    }
+    if (to_.session.documents().empty())
+        to_.views.show_alone(*kind);  // the other views have no data
+    else
+        to_.views.show(*kind);
+    OpenView* open = nullptr;
+    for (const auto& view : to_.views.all()) {
+        if (view->kind == kind && (!open || view.get() == to_.views.focused())) open = view.get();
+    }
+    return open && open->view->take_file(path);
+}
+
+void FileOpener::remember_loaded_model() {
+    if (!wanted_model_.empty() && to_.engine->status().model_path == wanted_model_)
+        to_.settings.values().remember_model(std::exchange(wanted_model_, {}));
+}
+
+void FileOpener::show_what_waits(bool was_built) {
+    if (!was_built && !wanted_view_.empty()) {
+        const ViewKind& kind = *find_view_kind(std::exchange(wanted_view_, {}));
+        const auto& open = to_.session.documents();
+        const bool has_prompts =
+            std::any_of(open.begin(), open.end(), [](const auto& one) { return one->reader()->n_prompts() > 0; });
+        if (has_prompts)
+            to_.views.show(kind);
+        else
+            to_.views.show_alone(kind);
+    }
+    if (!wanted_text_.empty()) take_text(std::exchange(wanted_text_, {}));
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,225 @@
+#include "app/gui/view_data/ranked_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
+#include "app/gui/view_data/cell_text.h"
+#include "app/gui/view_data/prompt_text.h"
+#include "common/lower_case.h"
+#include "common/unique_id.h"
+
+namespace kvscope::gui {
+namespace {
+
+using analysis::Cell;
+using analysis::RankedSubject;
+
+RankingRequest no_ranking(std::string why) {
+    RankingRequest request;
+    request.why_not = std::move(why);
+    return request;
+}
+
+RankingRequest of_pair(const Session& session) {
+    const auto [a, b] = session.compared();
+    if (!a.valid() || !b.valid() || a == b)
+        return no_ranking("Choose two runs as A and B, above or with the letters next to each run in Runs.");
+    if (a.document != b.document || a.prompt != b.prompt)
+        return no_ranking(
+            "A and B belong to different prompts, but this ranking compares two runs of one prompt. Choose another A "
+            "or B.");
+    RankingRequest request;
+    request.document = session.document(a);
+    request.runs = {a, b};
+    return request;
+}
+
+std::string shown_cell(const analysis::Column& column, const Cell& cell) {
+    const auto* text = std::get_if<std::string>(&cell);
+    if (!text) return cell_text(column, cell);
+    if (analysis::is_token_column(column)) return shown_token(*text);
+    std::string line = *text;
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    return line;
+}
+
+RankedRows ranked_rows(const trace::Reader& reader, const analysis::FigureDefinition& definition,
+                       const analysis::FigureOptions& options) {
+    RankedRows rows;
+    rows.number = unique_id();
+    rows.ranking = definition.name;
+    rows.prompt = options.prompt;
+    try {
+        rows.made = analysis::make_ranking(definition, reader, options);
+    } catch (const analysis::NothingToShow& why) {
+        rows.nothing = why.what();
+    } catch (const analysis::FigureError& why) {
+        rows.nothing = why.what();
+    }
+    const auto& columns = rows.made.table.columns;
+    for (const analysis::Row& row : rows.made.table.rows) {
+        auto& texts = rows.texts.emplace_back();
+        for (size_t i = 0; i < columns.size(); ++i) texts.push_back(shown_cell(columns[i], row.cells[i]));
+    }
+    return rows;
+}
+
+int compare_cells(const Cell& x, const Cell& y) {
+    const auto a = number_in_cell(x), b = number_in_cell(y);
+    if (a && b) return *a < *b ? -1 : *a > *b ? 1 : 0;
+    const auto* s = std::get_if<std::string>(&x);
+    const auto* t = std::get_if<std::string>(&y);
+    return s && t ? s->compare(*t) : 0;
+}
+
+bool is_unknown(const Cell& cell) {
+    const auto* text = std::get_if<std::string>(&cell);
+    return text ? text->empty() : !number_in_cell(cell);
+}
+
+}  // namespace
+
+RankingRequest ranking_request(const Session& session, const analysis::FigureDefinition& definition,
+                               std::optional<double> threshold) {
+    RankingRequest request;
+    if (analysis::compares_two_runs(definition)) {
+        request = of_pair(session);
+    } else {
+        request.document = session.focus();
+        if (definition.shown_runs) {
+            const auto shown = session.visible_runs();
+            const auto is_of_it = [&](const RunKey& key) {
+                return request.document && key.document == request.document->id();
+            };
+            // If the trace in focus has no shown run, uses the trace of the first shown run.
+            if (!shown.empty() && std::none_of(shown.begin(), shown.end(), is_of_it))
+                request.document = session.document(shown.front());
+            std::copy_if(shown.begin(), shown.end(), std::back_inserter(request.runs), is_of_it);
+        }
+        if (request.document && definition.shown_runs && request.runs.empty())
+            request = no_ranking("No compressed run is shown. Tick runs in Runs.");
+    }
+    request.definition = &definition;
+    if (!request.document) return request;
+    if (request.document->prompt >= request.document->reader()->n_prompts())
+        return no_ranking("The trace has no prompt yet.");
+    request.options.prompt = request.document->prompt;
+    for (const RunKey& key : request.runs) request.options.runs.emplace_back(session.at(key).run);
+    if (threshold && analysis::find_option(definition, "threshold"))
+        request.options.own["threshold"] = fmt::format("{}", *threshold);
+    if (analysis::find_option(definition, "mark")) {
+        if (session.mark.empty())
+            return no_ranking("Type a text into the field “mark” of the Prompt view to list its occurrences.");
+        request.options.own["mark"] = session.mark;
+    }
+    const Cursor selected = session.cursor();
+    const bool is_here =
+        selected.run.document == request.document->id() && selected.run.prompt == request.options.prompt;
+    const int64_t n_tokens = request.document->reader()->prompt(request.options.prompt).visible_tokens();
+    if (analysis::find_option(definition, "tokens") && is_here && selected.has_tokens()) {
+        if (selected.first_token >= n_tokens)
+            return no_ranking(
+                "The selected tokens belong to the question, which policies do not see. Select tokens of the context.");
+        request.options.tokens = {selected.first_token, std::min(selected.last_token, n_tokens - 1)};
+    }
+    return request;
+}
+
+OrderedRows filter_and_sort_rows(std::shared_ptr<const RankedRows> of, const RowOrder& order) {
+    OrderedRows out;
+    const analysis::Table& all = of->made.table;
+    const std::string wanted = lower_case(order.filter);
+    for (size_t row = 0; row < all.rows.size(); ++row) {
+        const auto& texts = of->texts[row];
+        if (wanted.empty() || std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+                return lower_case(text).find(wanted) != std::string::npos;
+            }))
+            out.rows.push_back(row);
+    }
+    if (order.column && *order.column < all.columns.size()) {
+        std::stable_sort(out.rows.begin(), out.rows.end(), [&](size_t x, size_t y) {
+            const Cell& a = all.rows[x].cells[*order.column];
+            const Cell& b = all.rows[y].cells[*order.column];
+            if (is_unknown(a) || is_unknown(b)) return !is_unknown(a) && is_unknown(b);
+            return order.descending ? compare_cells(a, b) > 0 : compare_cells(a, b) < 0;
+        });
+    }
+    out.table = {all.name, all.title, all.columns, {}};
+    for (const size_t row : out.rows) out.table.rows.push_back(all.rows[row]);
+    out.of = std::move(of);
+    return out;
+}
+
+TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedRows>& ranked,
+                                        const TaskSlot<OrderedRows>& ordered, const RankingRequest& request,
+                                        const RowOrder& order) {
+    const Document& document = *request.document;
+    std::string stamp = fmt::format("{} {} {} {} {}", request.definition->name, document.id(), document.stamp(),
+                                    document.prompt, document.runs_stamp(document.prompt));
+    if (const auto& tokens = request.options.tokens) stamp += fmt::format(" t{}-{}", tokens->first, tokens->last);
+    for (const RunKey& key : request.runs) stamp += " " + key.text();
+    for (const auto& [option, text] : request.options.own) stamp += fmt::format(" {}={}", option, text);
+    const auto rows =
+        session.tasks.ask(ranked, "", stamp,
+                          [reader = document.reader(), definition = request.definition, options = request.options,
+                           runs = document.runs(document.prompt), id = document.id()] {
+                              RankedRows made = ranked_rows(*reader, *definition, options);
+                              made.runs = runs;
+                              made.document = id;
+                              return made;
+                          });
+    if (!rows.value || !rows.error.empty()) return {nullptr, rows.error, rows.current};
+    // Do not show rows of another ranking, trace or prompt while the new rows are computed.
+    if (rows.value->ranking != request.definition->name || rows.value->document != document.id() ||
+        rows.value->prompt != document.prompt)
+        return {};
+    const std::string order_stamp =
+        fmt::format("{} {} {} {}", rows.value->number, order.column ? static_cast<int64_t>(*order.column) : -1,
+                    order.descending, order.filter);
+    auto answer = session.tasks.ask(ordered, "", order_stamp,
+                                    [of = rows.value, order] { return filter_and_sort_rows(of, order); });
+    if (answer.value && (answer.value->of->ranking != request.definition->name ||
+                         answer.value->of->document != document.id() || answer.value->of->prompt != document.prompt))
+        return {};
+    answer.current = answer.current && rows.current;
+    return answer;
+}
+
+Cursor cursor_at_row(const Cursor& from, const RankedRows& rows, size_t row) {
+    const RankedSubject& of = rows.made.of.at(row);
+    const analysis::Subject& subject = of.subject;
+    Cursor cursor = from;
+    if (subject.run >= 0 && static_cast<size_t>(subject.run) < rows.runs.size())
+        cursor.run = {rows.document, rows.prompt, rows.runs[static_cast<size_t>(subject.run)]};
+    if (subject.layer >= 0) cursor.layer = subject.layer;
+    if (subject.head >= 0) {
+        cursor.kv_head = subject.head;
+        cursor.query_head = -1;
+    }
+    if (subject.token >= 0) {
+        cursor.first_token = subject.token;
+        cursor.last_token = std::max(of.last_token, subject.token);
+    }
+    if (subject.step >= 0) cursor.step = subject.step;
+    return cursor;
+}
+
+bool is_cursor_at_row(const Cursor& cursor, const RankedRows& rows, size_t row) {
+    const RankedSubject& of = rows.made.of.at(row);
+    const analysis::Subject& subject = of.subject;
+    if (cursor.run.document != rows.document || cursor.run.prompt != rows.prompt) return false;
+    if (subject.layer >= 0 && cursor.layer != subject.layer) return false;
+    if (subject.head >= 0 && cursor.kv_head != subject.head) return false;
+    if (subject.step >= 0 && cursor.step != subject.step) return false;
+    if (subject.token >= 0)
+        return cursor.has_tokens() && cursor.first_token <= std::max(of.last_token, subject.token) &&
+               cursor.last_token >= subject.token;
+    const auto run = static_cast<size_t>(subject.run);
+    return subject.run < 0 || (run < rows.runs.size() && cursor.run.run == rows.runs[run]);
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/gui/session/engine_session.h"
+#include "app/gui/session/session.h"
+#include "policies/registry/registry.h"
+
+namespace kvscope::gui {
+
+/// A policy and its parameters. Several rows may have the same policy.
+struct PolicyRow {
+    int id = 0;  ///< does not change when rows are added or removed
+    bool ticked = false;
+    policies::PolicySpec spec;
+};
+
+/// Lists the rarely used options that differ from their defaults: "temperature 0.7, isolated".
+[[nodiscard]] std::string changed_options_text(const RunOptions& options);
+void reset_seldom_changed_options(RunOptions& options);
+
+/// The form with which the user runs policies on a prompt. Does not use ImGui.
+class RunForm {
+ public:
+    /// Makes a row for each policy of this build except `full`, which always runs.
+    RunForm();
+
+    RunRequest request;
+    std::vector<PolicyRow> rows;
+    std::filesystem::path prompt_file;  ///< source of the text; empty if there is none or the text was edited
+
+    /// Reads the prompt from a file. If this throws PromptFileError, the form is unchanged.
+    void read_prompt(const std::filesystem::path& file);
+    void take_sample(const std::string& name);
+
+    void duplicate(size_t row);
+    /// Ticks a row with this policy and parameter value, or adds the row. Returns false if the value does not exist.
+    bool use(const WantedPolicy& wanted);
+    /// Removes a row unless it is the only one of its policy. Returns whether it was removed.
+    bool remove(size_t row);
+    [[nodiscard]] int n_ticked() const;
+    void tick(const std::function<bool(const PolicyRow&)>& is_chosen);
+    [[nodiscard]] bool is_begun() const;
+
+    /// Returns the first problem that prevents a run, or "". @param tokens nullopt until they are counted
+    [[nodiscard]] std::string problem(const std::optional<TokenCount>& tokens) const;
+    /// Returns the heading of the form's section that shows a problem(), or "".
+    [[nodiscard]] std::string heading_of(const std::string& problem, const std::optional<TokenCount>& tokens) const;
+    [[nodiscard]] std::string budget_problem() const;
+    /// Returns a message with remedies if the text and the new tokens exceed the model's context, or "" if they fit.
+    [[nodiscard]] std::string length_problem(const std::optional<TokenCount>& tokens) const;
+    [[nodiscard]] std::string problem_with(engine::RunOption::Member option) const;
+    /// Returns a problem with the output file, or "" if there is none. Accesses the disk.
+    [[nodiscard]] std::string output_problem() const;
+    /// Returns a note on how the run changes the output file. Accesses the disk.
+    [[nodiscard]] std::string output_note() const;
+    /// Returns lines such as "128 of 2,000 entries kept (6.4 %)". Throws policies::BudgetError.
+    [[nodiscard]] std::vector<std::string> budget_lines(const std::optional<TokenCount>& tokens) const;
+    /// Number of runs per prompt, including the full run; 0 if the budgets cannot be parsed.
+    [[nodiscard]] int n_runs() const;
+    [[nodiscard]] int n_prompts() const;
+
+    [[nodiscard]] RunRequest filled_in() const;
+
+    /// Returns the `kvscope run …` command for the same trace. Throws std::invalid_argument if a text cannot be quoted.
+    [[nodiscard]] std::string command(const std::filesystem::path& model) const;
+
+    [[nodiscard]] nlohmann::json to_json() const;
+    /// Restores the form. Ignores invalid values and policies that this build does not have.
+    void from_json(const nlohmann::json& state);
+
+ private:
+    void add_lines_of_bytes(const policies::Budget& budget, const TokenCount& tokens,
+                            std::vector<std::string>& lines) const;
+
+    int next_id_ = 0;
+};
+
+[[nodiscard]] std::string budget_text(const policies::Budget& budget);
+
+struct PromptFileError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Largest accepted prompt file. A text of a million tokens is smaller.
+inline constexpr uintmax_t most_prompt_bytes = 8 << 20;
+
+[[nodiscard]] bool is_text_file(const std::filesystem::path& path);
+
+/// Returns the first free name of "kvscope-1.h5", "kvscope-2.h5", … in the current folder.
+/// @param is_taken whether a job has reserved a name that is not on disk yet
+[[nodiscard]] std::filesystem::path find_free_output_path(
+    const std::function<bool(const std::filesystem::path&)>& is_taken = nullptr);
+
+struct SamplePrompt {
+    std::string name;
+    std::string context;
+    std::string question;
+};
+
+/// Reads a bundled prompt. A line "---" in its file separates context and question.
+[[nodiscard]] SamplePrompt read_sample_prompt(const std::string& name);
+[[nodiscard]] const std::vector<std::pair<std::string, std::string>>& sample_prompts();
+
+}  // namespace kvscope::gui

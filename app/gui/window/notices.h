@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/gui/drawing/theme.h"
+#include "app/gui/window/window.h"
+
+namespace kvscope::gui {
+
+/// Messages in the menu bar, at most two and errors first. They disappear by themselves or when clicked, and stay in
+/// the log.
+class Notices {
+ public:
+    explicit Notices(Window& window) : window_(window) {}
+
+    void add(const std::string& text, bool is_error = false);
+    /// Adds a notice that replaces the visible notice of the same kind.
+    void replace(const std::string& kind, const std::string& text);
+    /// Returns a function that calls add(). Do not call the function after this object is destroyed.
+    [[nodiscard]] std::function<void(const std::string& text, bool is_error)> function();
+    void draw(const Theme& theme);
+    [[nodiscard]] const std::vector<std::string>& all() const { return all_; }
+    [[nodiscard]] size_t n_errors() const { return n_errors_; }
+
+ private:
+    struct Notice {
+        std::string text;
+        bool is_error;
+        double until;
+        std::string kind{};
+    };
+    Window& window_;
+    std::vector<std::string> all_;
+    size_t n_errors_ = 0;
+    std::vector<Notice> shown_;
+};
+
+}  // namespace kvscope::gui

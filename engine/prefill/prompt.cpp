@@ -1,0 +1,260 @@
+#include "engine/prefill/prompt.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <utility>
+
+#include "common/bounded_json.h"
+#include "common/utf8.h"
+#include "engine/common/engine_error.h"
+#include "engine/files/checkpoint_error.h"
+#include "trace/creation_time.h"
+
+namespace kvscope::engine {
+namespace {
+
+std::string origin_of(const PromptOptions& options) {
+    return options.origin.empty() ? fmt::format("the prompt '{}'", options.name) : options.origin;
+}
+
+void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const std::string& origin) {
+    const auto n = static_cast<int64_t>(prompt.ids.size());
+    const int64_t limit = model.config().context_length;
+    const int64_t room = limit - n;
+    if (n_new <= room) return;
+    if (n_new >= limit)
+        throw UsageError(
+            fmt::format("{}: {} new tokens were requested, but the model's context for prompt and answer is {}: "
+                        "ask for fewer "
+                        "with -n",
+                        origin, n_new, limit));
+    throw UsageError(
+        fmt::format("{}: the prompt has {} tokens and {} new tokens were requested, but the model's context is {}: "
+                    "shorten the prompt "
+                    "by {} tokens or ask for fewer new tokens with -n",
+                    origin, n, n_new, limit, n_new - room));
+}
+
+/// Returns the context that the model's template turns into exactly the prompt's text; empty if there is none.
+std::string context_of(const Model& model, const Prompt& prompt) {
+    const bool templated = !prompt.chat_template.empty();
+    if (templated && !model.chat_template()) return {};
+    const auto chat_template = templated ? model.chat_template() : std::nullopt;
+    const auto render = [&](std::string_view context, std::string_view question) {
+        return checkpoint::render_prompt(chat_template, context, question, prompt.rendered_at).text;
+    };
+    try {
+        const std::string_view stand_in = "(the context)";
+        const std::string around = render(stand_in, "");
+        const size_t before = around.rfind(stand_in);
+        if (before == std::string::npos || prompt.text.size() + stand_in.size() < around.size()) return {};
+        std::string context = prompt.text.substr(before, prompt.text.size() + stand_in.size() - around.size());
+        const std::string ending = prompt.question.empty() ? "" : "\n\n" + prompt.question;
+        if (!context.ends_with(ending)) return {};
+        context.resize(context.size() - ending.size());
+        return render(context, prompt.question) == prompt.text ? context : "";
+    } catch (const checkpoint::CheckpointError&) {
+        return {};
+    }
+}
+
+nlohmann::json recipe_entry_of(const trace::Reader& reader, int prompt) {
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
+    const auto number = static_cast<size_t>(reader.prompt_number(prompt));
+    if (!recipe.is_object() || !recipe.contains("prompts") || !recipe["prompts"].is_array())
+        return nlohmann::json::object();
+    const auto& prompts = recipe["prompts"];
+    return number < prompts.size() && prompts[number].is_object() ? prompts[number] : nlohmann::json::object();
+}
+
+/// Recipes of earlier versions, which did not parse control tokens, lack the field.
+bool parsed_special(const nlohmann::json& entry) {
+    const auto found = entry.find("special");
+    return found != entry.end() && found->is_boolean() && found->get<bool>();
+}
+
+/// Returns the time at which a prompt was rendered. A prompt copied from another trace keeps its own time.
+std::time_t rendered_at(const trace::Reader& reader, const nlohmann::json& entry) {
+    const auto found = entry.find("rendered");
+    const bool is_said = found != entry.end() && found->is_string();
+    return trace::time_of_utc(is_said ? found->get<std::string>() : reader.created_utc()).value_or(std::time(nullptr));
+}
+
+/// Returns a text's control tokens with counts, such as "<|im_end|> (2), <|im_start|> (1)".
+std::string control_tokens_in(const checkpoint::Tokenizer& tokenizer, const std::string& text) {
+    const auto parsed = tokenizer.encode(text, false, true), spelt = tokenizer.encode(text, false, false);
+    if (parsed == spelt) return {};
+    std::map<int32_t, int64_t> counts;  // the token for unknown characters is a control token in both encodings
+    for (const int32_t id : parsed) counts[id] += tokenizer.is_special(id);
+    for (const int32_t id : spelt) counts[id] -= tokenizer.is_special(id);
+    std::vector<std::string> names;
+    for (const auto& [id, count] : counts)
+        if (count > 0) names.push_back(fmt::format("{} ({})", tokenizer.shown(id), count));
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// Returns the number of characters for which neither a token nor byte tokens exist.
+int64_t count_without_token(const checkpoint::Tokenizer& tokenizer, std::string_view text) {
+    std::map<std::string_view, bool> has_token;
+    int64_t count = 0;
+    for (size_t at = 0; at < text.size();) {
+        const auto step = decode_utf8_character(text, at);
+        const auto [found, is_new] = has_token.try_emplace(text.substr(at, step.bytes), true);
+        // A normalizer may remove white space at the ends of a text.
+        if (is_new && !is_white_space(step.code)) found->second = !tokenizer.encode(found->first, false, false).empty();
+        count += found->second ? 0 : 1;
+        at += step.bytes;
+    }
+    return count;
+}
+
+}  // namespace
+
+checkpoint::Encoding encode_like_prompt(const Model& model, const Prompt& prompt, std::string_view text) {
+    return model.tokenizer().encode_with_ends(text, prompt.chat_template.empty(), prompt.parses_special);
+}
+
+std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const Prompt> prompts, bool parse_special) {
+    struct Found {
+        std::string first, names;
+        int n = 0;
+        bool templated = false, parsed = false;
+        bool operator==(const Found& other) const {
+            return names == other.names && templated == other.templated && parsed == other.parsed;
+        }
+    };
+    const auto named = [](const std::string& first, int64_t n) {
+        return n == 1 ? first : fmt::format("{} and {} more", first, n - 1);
+    };
+    std::vector<Found> all;
+    std::vector<std::string> remarks;
+    for (const Prompt& prompt : prompts) {
+        const bool templated = !prompt.chat_template.empty();
+        if (templated && !parse_special && remarks.empty())
+            remarks.emplace_back(
+                "--no-special has no effect on chat templates, whose control tokens are always parsed; add "
+                "--no-template");
+        Found found{prompt.name, control_tokens_in(model.tokenizer(), prompt.content()), 1, templated,
+                    prompt.parses_special};
+        if (found.names.empty()) continue;
+        const auto same = std::find(all.begin(), all.end(), found);
+        same == all.end() ? all.push_back(std::move(found)) : void(++same->n);
+    }
+    for (const Found& found : all)
+        remarks.push_back(fmt::format(
+            "{}: the text contains control tokens: {}. {}", named(found.first, found.n), found.names,
+            found.templated ? "They are read as control tokens, as transformers and llama.cpp read them, and can end "
+                              "the turn that the chat template begins"
+            : found.parsed  ? "They are read as control tokens; with --no-special they are read as plain text"
+                            : "They are read as plain text (--no-special)"));
+
+    std::string first;
+    int64_t n_prompts = 0, n_characters = 0;
+    for (const Prompt& prompt : prompts) {
+        const int64_t n = count_without_token(model.tokenizer(), prompt.content());
+        if (n == 0) continue;
+        if (n_prompts++ == 0) first = prompt.name;
+        n_characters += n;
+    }
+    if (n_prompts > 0)
+        remarks.push_back(
+            fmt::format("{}: the model's vocabulary has no token for some characters, which are omitted: {}",
+                        named(first, n_prompts), n_characters));
+    return remarks;
+}
+
+void require_token_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin) {
+    const int64_t n_embeddings = model.config().vocab_size;
+    const auto found = std::find_if(ids.begin(), ids.end(), [&](int32_t id) { return id < 0 || id >= n_embeddings; });
+    if (found == ids.end()) return;
+    throw UsageError(fmt::format(
+        "{}: the text has the token {} ({}), but the model has embeddings only for the first {} tokens of its "
+        "tokenizer: remove the token, or use the tokenizer that belongs to the model",
+        origin, *found, *found < 0 ? "none" : model.tokenizer().shown(*found), n_embeddings));
+}
+
+void require_utf8(std::string_view text, const std::string& origin) {
+    const size_t at = first_invalid_utf8(text);
+    if (at == std::string_view::npos) return;
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    const bool is_utf16 = text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
+    throw UsageError(fmt::format(
+        "{}: expected text in UTF-8, found the byte 0x{:02X} in line {}, at offset {}{}; convert it to UTF-8 first",
+        origin, static_cast<unsigned char>(text[at]), line, at, is_utf16 ? ", which looks like UTF-16" : ""));
+}
+
+Prompt tokenize_prompt(const Model& model, std::string_view context, std::string_view question,
+                       const PromptOptions& options) {
+    const std::string origin = origin_of(options);
+    if (context.find_first_not_of(" \t\r\n") == std::string_view::npos)
+        throw UsageError(origin + ": the prompt is empty: give a text with -p or a file with -f");
+    require_utf8(context, origin);
+    require_utf8(question, "the question");
+    const auto& tokenizer = model.tokenizer();
+    const bool templated = options.use_template && model.chat_template().has_value();
+    const std::time_t now = options.now.value_or(std::time(nullptr));
+    const auto rendered =
+        checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, context, question, now);
+
+    Prompt prompt;
+    prompt.rendered_at = now;
+    prompt.name = options.name;
+    prompt.context = std::string(context);
+    prompt.text = rendered.text;
+    prompt.question = std::string(question);
+    if (templated) prompt.chat_template = model.chat_template()->source();
+    prompt.query_aware = options.query_aware || question.empty();
+    prompt.parses_special = templated || options.parse_special;
+    auto encoding = encode_like_prompt(model, prompt, prompt.text);
+    prompt.ids = std::move(encoding.ids);
+    prompt.n_context =
+        static_cast<int64_t>(question.empty() ? prompt.ids.size() : encoding.first_token_from(rendered.question_begin));
+    if (prompt.ids.empty()) throw UsageError(origin + ": the model's tokenizer has no tokens for this text");
+    if (prompt.n_visible() == 0)
+        throw UsageError(
+            fmt::format("{}: its first token reaches into the question, so that nothing is left for policies to "
+                        "compress: give a longer context, or let policies see the question",
+                        origin));
+
+    require_token_embeddings(model, prompt.ids, origin);
+    if (!options.may_exceed) require_room(model, prompt, options.n_new, origin);
+    prompt.token_text.reserve(prompt.ids.size());
+    for (const int32_t id : prompt.ids) prompt.token_text.push_back(tokenizer.shown(id));
+    return prompt;
+}
+
+Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new) {
+    const std::string file = reader.path().string();
+    if (prompt < 0 || prompt >= reader.n_prompts())
+        throw UsageError(
+            fmt::format("{}: there is no prompt {} in the trace, which has {}", file, prompt, reader.n_prompts()));
+    if (reader.model().fingerprint != model.fingerprint())
+        throw UsageError(fmt::format(
+            "{}: the trace was made with the model {} (fingerprint {}), but the given model is {} "
+            "(fingerprint {}): give the trace's model with -m",
+            file, reader.model().name, reader.model().fingerprint, model.attributes().name, model.fingerprint()));
+    const trace::PromptAttributes& attributes = reader.prompt(prompt);
+    Prompt stored;
+    stored.name = attributes.name;
+    stored.text = attributes.text;
+    stored.question = attributes.question;
+    stored.chat_template = attributes.chat_template;
+    stored.ids = reader.token_ids(prompt);
+    stored.token_text = reader.token_text(prompt);
+    stored.n_context = attributes.n_context;
+    stored.query_aware = attributes.query_aware;
+    const auto entry = recipe_entry_of(reader, prompt);
+    stored.parses_special = !stored.chat_template.empty() || parsed_special(entry);
+    stored.rendered_at = rendered_at(reader, entry);
+    stored.context = context_of(model, stored);
+    const std::string origin = fmt::format("{}, prompt {}", file, prompt);
+    require_token_embeddings(model, stored.ids, origin);
+    require_room(model, stored, n_new, origin);
+    return stored;
+}
+
+}  // namespace kvscope::engine

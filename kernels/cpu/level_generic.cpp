@@ -1,8 +1,0 @@
-#include "kernels/cpu/level_body.h"
-#include "kernels/cpu/simd_generic.h"
-
-namespace kvscope::kernels::generic {
-
-constinit const LevelKernels all_kernels = kernels_of_level<SimdGeneric>();
-
-}  // namespace kvscope::kernels::generic

@@ -1,0 +1,135 @@
+#include "policies/registry/registry.h"
+
+#include <algorithm>
+
+#include "policies/registry/name_matching.h"
+#include "policies/registry/trimmed.h"
+
+namespace kvscope::policies {
+
+namespace {
+
+constexpr std::string_view before_budget = " @ ";  // separates the policy from the budget in run labels
+
+std::vector<std::string> policy_names() {
+    std::vector<std::string> names;
+    for (const Definition& definition : definitions()) names.push_back(definition.name);
+    return names;
+}
+
+void set_parameter(ParameterValues& values, std::string_view piece) {
+    const size_t equals = piece.find('=');
+    const std::string_view name = trimmed(piece.substr(0, equals));
+    if (equals != std::string_view::npos) {
+        values.set(name, trimmed(piece.substr(equals + 1)));
+        return;
+    }
+    for (const Parameter& parameter : values.declared()) {
+        if (parameter.kind == ParameterKind::boolean && same_name(parameter.name, name)) {
+            values.set(name, "on");
+            return;
+        }
+    }
+    throw ParameterError("expected parameter=value, found '" + std::string(piece) + "'.");
+}
+
+}  // namespace
+
+const Definition* find_definition(std::string_view name) {
+    for (const Definition& definition : definitions()) {
+        if (same_name(definition.name, name)) return &definition;
+    }
+    return nullptr;
+}
+
+const Definition& definition_named(std::string_view name) {
+    if (const Definition* definition = find_definition(name)) return *definition;
+    const std::vector<std::string> names = policy_names();
+    throw ParameterError("Unknown policy '" + std::string(name) + "'." + did_you_mean(name, names) +
+                         " Policies: " + joined(names) + ".");
+}
+
+std::string PolicySpec::label() const {
+    const std::string changes = values.text_of_changes();
+    return changes.empty() ? definition->name : definition->name + ":" + changes;
+}
+
+std::optional<double> PolicySpec::needed_share(const Budget& budget, const CacheSize& size) const {
+    if (definition->budget_of != BudgetOf::bytes || !definition->needed_share || size.n_tokens <= 0)
+        return std::nullopt;
+    const double asked =
+        budget.is_share ? budget.share : static_cast<double>(budget.count) / static_cast<double>(size.n_tokens);
+    return definition->needed_share(values, own_share().value_or(std::min(asked, 1.0)), size);
+}
+
+std::string run_label(const PolicySpec& spec, const Budget& budget) {
+    return spec.definition->name == "full" ? spec.label() : spec.label() + std::string(before_budget) + budget.label();
+}
+
+std::string_view label_without_budget(std::string_view label) {
+    const size_t at = label.rfind(before_budget);
+    return label.substr(0, at == std::string_view::npos ? 0 : at);
+}
+
+std::optional<double> share_in_label(std::string_view label) {
+    const size_t at = label.rfind(before_budget);
+    if (at == std::string_view::npos) return std::nullopt;
+    try {
+        const Budget budget = parse_budget(label.substr(at + before_budget.size()));
+        return budget.is_share ? std::optional(budget.share) : std::nullopt;
+    } catch (const BudgetError&) {
+        return std::nullopt;
+    }
+}
+
+bool same_run_label(std::string_view a, std::string_view b) {
+    if (a == b) return true;
+    const size_t at_a = a.rfind(before_budget), at_b = b.rfind(before_budget);
+    if (at_a == std::string_view::npos || at_b != at_a || a.substr(0, at_a) != b.substr(0, at_b)) return false;
+    const auto share_of = [](std::string_view of) {
+        const auto share = share_in_label(of);
+        return share ? share_label(*share) : std::string();
+    };
+    return !share_of(a).empty() && share_of(a) == share_of(b);
+}
+
+PolicySpec parse_parameters(const Definition& definition, std::string_view parameters) {
+    PolicySpec spec{&definition, ParameterValues(definition.parameters)};
+    try {
+        while (!trimmed(parameters).empty()) {
+            const size_t comma = parameters.find(',');
+            const std::string_view piece = trimmed(parameters.substr(0, comma));
+            if (piece.empty()) throw ParameterError("expected parameter=value between the commas.");
+            set_parameter(spec.values, piece);
+            parameters = comma == std::string_view::npos ? std::string_view{} : parameters.substr(comma + 1);
+        }
+    } catch (const ParameterError& error) {
+        throw ParameterError("Policy " + definition.name + ": " + error.what());
+    }
+    return spec;
+}
+
+PolicySpec parse_policy(std::string_view text) {
+    const size_t colon = text.find(':');
+    const Definition& definition = definition_named(trimmed(text.substr(0, colon)));
+    return parse_parameters(definition, colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1));
+}
+
+std::vector<std::string> split_policies(std::string_view list) {
+    std::vector<std::string> policies;
+    bool has_parameters = false;  // whether the last policy in the list has any
+    for (size_t begin = 0; begin <= list.size();) {
+        const std::string_view piece = list.substr(begin, list.find(',', begin) - begin);
+        const std::string_view name = trimmed(piece.substr(0, piece.find(':')));
+        if (policies.empty() || !has_parameters || find_definition(name) != nullptr) {
+            policies.emplace_back(trimmed(piece));
+            has_parameters = piece.find(':') != std::string_view::npos;
+        } else {
+            policies.back() += "," + std::string(piece);
+        }
+        begin += piece.size() + 1;
+    }
+    return policies;
+}
+
+}  // namespace kvscope::policies

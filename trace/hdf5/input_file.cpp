@@ -1,0 +1,133 @@
+#include "trace/hdf5/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "trace/hdf5/file_driver.h"
+
+namespace kvscope::trace {
+
+namespace {
+
+constexpr std::size_t heap_header_bytes = 16;
+constexpr std::size_t heap_object_header_bytes = 16;
+constexpr std::uint64_t smallest_heap = 4096;
+
+std::uint64_t little_endian(const unsigned char* bytes, int count) {
+    std::uint64_t out = 0;
+    for (int i = count; i-- > 0;) out = out << 8 | bytes[i];
+    return out;
+}
+
+bool begins_a_heap(const unsigned char* bytes, std::size_t size) {
+    return size >= heap_header_bytes && std::memcmp(bytes, "GCOL", 4) == 0;
+}
+
+bool read_noting(const DriverFile& file, haddr_t address, std::size_t size, void* buffer) {
+    const int error = read_bytes_at_address(file.descriptor, address, size, buffer);
+    if (error != 0) h5::note_system_error(error);
+    return error == 0;
+}
+
+H5FD_t* driver_open(const char* name, unsigned flags, hid_t /*access*/, haddr_t /*max*/) {
+    if ((flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0) return nullptr;
+    const int descriptor =
+        ::open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not block on a pipe without a writer
+    struct stat status {};
+    if (descriptor < 0 || ::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+        const bool is_no_file = descriptor >= 0 && status.st_mode != 0;
+        h5::note_system_error(!is_no_file ? errno : S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
+        if (descriptor >= 0) ::close(descriptor);
+        return nullptr;
+    }
+    auto* file = new DriverFile{};
+    file->descriptor = descriptor;
+    file->length = static_cast<haddr_t>(status.st_size);
+    return &file->base;
+}
+
+herr_t driver_close(H5FD_t* file) {
+    const auto* mine = reinterpret_cast<DriverFile*>(file);
+    ::close(mine->descriptor);
+    delete mine;
+    return 0;
+}
+
+herr_t driver_read(H5FD_t* file, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t address, std::size_t size,
+                   void* buffer) {
+    const DriverFile& f = *reinterpret_cast<DriverFile*>(file);
+    if (!read_noting(f, address, size, buffer)) return -1;
+    const auto* bytes = static_cast<const unsigned char*>(buffer);
+    if (!begins_a_heap(bytes, size)) return 0;
+    // HDF5 may read only the beginning of a heap. The check needs the whole heap.
+    const std::uint64_t total = little_endian(bytes + 8, 8);
+    if (total < smallest_heap || address > f.length || total > f.length - address) return -1;
+    if (total <= size) return is_sound_global_heap({bytes, static_cast<std::size_t>(total)}) ? 0 : -1;
+    std::vector<unsigned char> whole(static_cast<std::size_t>(total));
+    if (!read_noting(f, address, whole.size(), whole.data())) return -1;
+    return is_sound_global_heap(whole) ? 0 : -1;
+}
+
+herr_t driver_write(H5FD_t* /*file*/, H5FD_mem_t /*type*/, hid_t /*transfer*/, haddr_t /*address*/,
+                    std::size_t /*size*/, const void* /*buffer*/) {
+    return -1;
+}
+
+hid_t driver() {
+    static const H5FD_class_t description = [] {
+        H5FD_class_t out = make_file_driver_class("kvscope_input", 89);
+        out.open = driver_open;
+        out.close = driver_close;
+        out.read = driver_read;
+        out.write = driver_write;
+        return out;
+    }();
+    static const hid_t id = h5::checked(H5FDregister(&description), "register the input driver");
+    return id;
+}
+
+}  // namespace
+
+bool is_sound_global_heap(std::span<const unsigned char> collection) {
+    const std::uint64_t total = collection.size();
+    if (!begins_a_heap(collection.data(), collection.size()) || collection[4] != 1) return false;
+    if (total < smallest_heap || little_endian(&collection[8], 8) != total) return false;
+    std::vector<bool> seen;
+    std::uint64_t at = heap_header_bytes;
+    // Bytes at the end are unused if they are too few for an object header.
+    while (total - at >= heap_object_header_bytes) {
+        const auto index = static_cast<std::size_t>(little_endian(&collection[at], 2));
+        const std::uint64_t size = little_endian(&collection[at + 8], 8);
+        // Index 0 marks the free space at the end. Its size includes the object header.
+        if (index == 0) return size == total - at;
+        if (little_endian(&collection[at + 4], 4) != 0) return false;
+        if (size > total - at - heap_object_header_bytes) return false;
+        if (index >= seen.size()) seen.resize(index + 1);
+        if (seen[index]) return false;
+        seen[index] = true;
+        const std::uint64_t padded = (size + 7) / 8 * 8;
+        if (padded > total - at - heap_object_header_bytes) return false;
+        at += heap_object_header_bytes + padded;
+    }
+    return true;
+}
+
+h5::Handle open_input_file(const std::filesystem::path& path) {
+    const std::string action = "open the file";
+    h5::note_system_error(0);
+    const h5::Handle access(h5::checked(H5Pcreate(H5P_FILE_ACCESS), action), H5Pclose);
+    h5::checked(H5Pset_driver(access.get(), driver(), nullptr), action);
+    h5::checked(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), action);
+#if H5_VERSION_GE(1, 10, 7)
+    h5::checked(H5Pset_file_locking(access.get(), false, true), action);
+#endif
+    return {h5::checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), action), H5Fclose};
+}
+
+}  // namespace kvscope::trace

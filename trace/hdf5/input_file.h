@@ -1,0 +1,20 @@
+// Opens HDF5 files for reading so that damaged contents cannot crash the program. HDF5 1.10 trusts text lengths in
+// global heaps and may read outside its buffers, so this driver checks each heap. Checksums protect the other contents.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include "trace/hdf5/hdf5.h"
+
+namespace kvscope::trace {
+
+/// Opens a file for reading. Takes no file lock, so network file systems work. Throws h5::Failure.
+[[nodiscard]] h5::Handle open_input_file(const std::filesystem::path& path);
+
+/// Whether a global heap collection obeys the HDF5 file format (III.E). `collection` starts at the signature.
+[[nodiscard]] bool is_sound_global_heap(std::span<const unsigned char> collection);
+
+}  // namespace kvscope::trace

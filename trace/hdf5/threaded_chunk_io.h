@@ -1,0 +1,22 @@
+// Reads and writes shuffled and deflated chunks on several threads. The files equal those of HDF5's own filters.
+#pragma once
+
+#include <hdf5.h>
+
+#include <string>
+
+#include "trace/records/block.h"
+
+namespace kvscope::trace::h5 {
+
+/// Writes all values, which have the data set's type. Returns false without writing if HDF5 must pack the values.
+[[nodiscard]] bool write_chunks(hid_t data_set, const void* values, const std::string& action);
+
+/// Reads all values or one block. Throws Failure if a chunk is damaged. Returns false if HDF5 must read the values: the
+/// chunks are not deflated, the block ends inside a chunk, or a chunk was never written.
+[[nodiscard]] bool read_chunks(hid_t data_set, const Block* block, void* values, const std::string& action);
+
+/// Unpacks all chunks. Returns false if the chunks are not deflated. Throws Failure if a chunk is damaged or missing.
+bool check_chunks(hid_t data_set, const std::string& action);
+
+}  // namespace kvscope::trace::h5
