@@ -78,6 +78,12 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         if (const auto* appends = policy_.as<policies::AppendsTokens>()) appended_ = appends->appended(context_);
         if (const auto* looks = policy_.as<policies::LooksAhead>()) lookahead_ = looks->lookahead();
         if (const auto* filters = policy_.as<policies::FiltersPrompt>()) filter_ = filters->filter(context_);
+        if (const auto* reads = policy_.as<policies::ReadsThroughOwnCache>()) {
+            reading_ = reads->reading(context_);
+            if (reading_->chunk < 1)
+                fail("it reads the prompt in chunks of " + std::to_string(reading_->chunk) +
+                     " tokens: choose at least 1");
+        }
         record.pseudo_ids = appended_.ids;
         const int64_t ahead = std::max(lookahead_, static_cast<int64_t>(appended_.ids.size()));
         if (ahead > model_.config().context_length)
@@ -207,7 +213,9 @@ void ActiveRun::keep(Decision& decision, std::vector<kernels::RowCopy>* later) {
         cache_->adopt(layer, dense, n_tokens_);
     } else {
         if (selection.stored && !stores_parts())
-            throw RunError("the policy stores entries in parts, but its stores_parts() returns false");
+            throw RunError(
+                "the policy stores entries in parts, but it lacks the interface StoresParts or its stores_parts() "
+                "returns false");
         auto* merges = policy_.as<policies::MergesValues>();
         const bool waits = !merges && &cache_->model() == &model_;
         cache_->compress(layer, selection, dense, waits ? later : nullptr);
@@ -331,7 +339,7 @@ ChunkedRun ActiveRun::chunked(bool measure_error) {
     ChunkedRun run{.policy = policy,
                    .label = record.label,
                    .budget = context_.budget,
-                   .reading = policy->reading(context_),
+                   .reading = *reading_,
                    .measure_error = measure_error};
     run.reading.chunk = std::min(run.reading.chunk, n_tokens_);
     return run;

@@ -83,7 +83,7 @@ class ActiveRun {
     void finish_prompt(const std::vector<float>& last_logits);
 
     [[nodiscard]] RunCache& cache() { return *cache_; }
-    [[nodiscard]] policies::CreatedPolicy take_policy() { return std::move(policy_); }
+    [[nodiscard]] policies::CreatedPolicy take_policy() { return std::exchange(policy_, {}); }
     [[nodiscard]] int64_t position() const { return position_; }
     [[nodiscard]] const std::vector<float>& first_logits() const { return first_logits_; }
     void set_first_logits(std::vector<float> logits) { first_logits_ = std::move(logits); }
@@ -138,6 +138,7 @@ class ActiveRun {
     policies::Needs needs_;
     policies::AppendedTokens appended_;
     std::optional<policies::PromptFilter> filter_;
+    std::optional<policies::OwnCacheReading> reading_;
     int64_t lookahead_ = 0;
     policies::DecidableLayers order_;
     struct Waiting {

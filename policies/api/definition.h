@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,10 +23,14 @@ template <class P>
     constexpr bool parts = std::derived_from<P, StoresParts>;
     constexpr bool evicts = std::derived_from<P, EvictsWhileDecoding>;
     constexpr bool in_order = std::derived_from<P, DecidesInOrder>;
-    constexpr int n_passes =
-        own_cache + filters + std::derived_from<P, AppendsTokens> + std::derived_from<P, LooksAhead>;
+    constexpr bool looks_ahead = std::derived_from<P, LooksAhead>;
+    constexpr int n_passes = own_cache + filters + std::derived_from<P, AppendsTokens> + looks_ahead;
     constexpr int n_layouts = own_cache + filters + parts + std::derived_from<P, MergesValues>;
-    return n_passes <= 1 && n_layouts <= 1 && own_cache + parts + evicts <= 1 && own_cache + filters + in_order <= 1;
+    // A chunked or filtered pass gathers nothing. A delayed decision does not receive the generated tokens.
+    constexpr int n_orders = own_cache + filters + in_order;
+    constexpr int n_selections = own_cache + filters + std::derived_from<P, Gathers>;
+    return n_passes <= 1 && n_layouts <= 1 && own_cache + parts + evicts <= 1 && n_orders <= 1 && n_selections <= 1 &&
+           in_order + looks_ahead <= 1;
 }
 
 /// The policy of one run, with the interfaces that its class implements.
@@ -34,6 +39,7 @@ class CreatedPolicy {
     CreatedPolicy() = default;
     template <std::derived_from<Policy> P>
     explicit CreatedPolicy(std::unique_ptr<P> policy) {
+        static_assert(!std::is_abstract_v<P>, "give the policy's own class, which tells its interfaces");
         static_assert(interfaces_agree<P>(), "this policy implements interfaces that exclude each other");
         std::apply([&](auto*&... interfaces) { (set(interfaces, policy.get()), ...); }, interfaces_);
         policy_ = std::move(policy);
@@ -52,6 +58,8 @@ class CreatedPolicy {
  private:
     template <class Interface, class P>
     static void set(Interface*& pointer, P* policy) {
+        static_assert(std::is_base_of_v<Interface, P> == std::derived_from<P, Interface>,
+                      "inherit each interface publicly and only once");
         if constexpr (std::derived_from<P, Interface>) pointer = policy;
     }
 

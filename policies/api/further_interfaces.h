@@ -15,7 +15,8 @@
 /// interfaces_agree() the combinations that exclude each other.
 namespace kvscope::policies {
 
-/// Decides by data that are gathered first. `select` and `draft` may then run on any thread without a device.
+/// Reads all observations in `gather`. `select` and `draft` then use only gathered or shared data, because they may run
+/// on any thread, after other runs have changed the appended tokens.
 class Gathers {
  public:
     virtual ~Gathers() = default;
@@ -23,16 +24,18 @@ class Gathers {
     virtual void gather(LayerObservations&) = 0;
 };
 
-/// Decides a layer by the observations of other layers or by earlier decisions.
+/// Decides a layer by the observations of other layers or by earlier decisions. For a delayed decision, keys, values,
+/// window queries and attention sums remain available; `observe` must copy other observations.
 class DecidesInOrder {
  public:
     virtual ~DecidesInOrder() = default;
-    /// Returns the layer whose observation triggers the decision for `layer`: the same or a later one, in ascending
-    /// order. Until then, the layer's full cache is kept.
+    /// Returns the layer after which `layer` is decided: at least `layer`, and never less than for an earlier layer.
+    /// Until then, the layer's full cache is kept.
     [[nodiscard]] virtual int decided_at(int layer) const { return layer; }
 };
 
-/// Analyzes the model's weights outside the measured time of a run.
+/// Analyzes the model's weights outside the measured time of a run. Keep the results in `RunContext::of_weights`,
+/// because another object may select.
 class PreparesWeights {
  public:
     virtual ~PreparesWeights() = default;
@@ -104,9 +107,9 @@ struct DecodeMerging {
     int64_t n_tokens = 0;  ///< N of the run; entries from N up to the first decoded token belong to a question
 };
 
-/// Reads the prompt in chunks through its own cache and merges entries instead of selecting them. If the cache holds
-/// more than B entries, the next chunk is read twice: first for its attention, by which `merge` chooses earlier
-/// entries, then to keep the chunk's entries.
+/// Reads the prompt in chunks through its own cache and merges entries instead of selecting them. While the cache holds
+/// more than B entries, each chunk is read twice. The first reading gives the attention by which `merge` chooses
+/// earlier entries. The second keeps the chunk's entries.
 class ReadsThroughOwnCache : public Policy {
  public:
     [[nodiscard]] virtual OwnCacheReading reading(const RunContext&) const = 0;
@@ -155,7 +158,7 @@ class EvictsWhileDecoding {
 class StoresParts {
  public:
     virtual ~StoresParts() = default;
-    /// Whether this run's budget requires `Selection::stored` for some layer.
+    /// Whether some layer of this run has `Selection::stored`.
     [[nodiscard]] virtual bool stores_parts() const = 0;
 };
 
@@ -177,7 +180,7 @@ struct ReducedTokens {
 /// Also stores decoded tokens in parts, once they leave the range of `whole_tokens`.
 class StoresWhileDecoding : public StoresParts {
  public:
-    /// Whether this run's budget requires parts of decoded tokens.
+    /// Whether this run stores decoded tokens in parts.
     [[nodiscard]] virtual bool stores_while_decoding() const { return stores_parts(); }
     /// Returns the tokens that a layer stores whole, or nullopt for all tokens.
     [[nodiscard]] virtual std::optional<WholeTokens> whole_tokens(int /*layer*/) const { return WholeTokens{}; }

@@ -91,22 +91,25 @@ struct Selection {
 /// layer of the prefill. All other tasks have interfaces of their own in further_interfaces.h, which a policy's class
 /// implements in addition. All data are plain arrays, because the app also calls policies.
 ///
-/// The engine calls a policy in this order. An interface before a function limits the call to policies that implement
-/// this interface.
+/// The engine calls a policy in this order. A call with the name of an interface takes place only if the policy
+/// implements this interface. `needs` is also called before `begin`.
 ///
 ///   before the prompt     begin, needs
-///                         AppendsTokens::appended, FiltersPrompt::filter or ReadsThroughOwnCache::reading
+///                         AppendsTokens::appended, LooksAhead::lookahead, FiltersPrompt::filter
+///                         ReadsThroughOwnCache::reading
 ///                         PreparesWeights::prepare for each layer
-///   LooksAhead            Gathers::gather and LooksAhead::draft for each layer of the prefill
-///   ReadsThroughOwnCache  merge for each layer, chunk after chunk, until the layer holds at most B entries
 ///   FiltersPrompt         select once
-///   all other policies    observe for each layer, in ascending order. After each layer, for each layer that can then
-///   be
-///                         decided (DecidesInOrder::decided_at): Gathers::gather, select, MergesValues::merge_values
+///   ReadsThroughOwnCache  before a chunk and after the prompt: merge for each layer, repeated until the layer holds at
+///                         most B entries
+///   LooksAhead            Gathers::gather and draft for each layer, then the calls of all other policies
+///   all other policies    for each layer in ascending order: observe. Then, for each layer that
+///                         DecidesInOrder::decided_at permits: Gathers::gather, select, MergesValues::merge_values
 ///   each decoded token    for each layer, after its attention: EvictsWhileDecoding::step, or
-///                         StoresWhileDecoding::whole_tokens and store, or ReadsThroughOwnCache::merge
+///                         StoresWhileDecoding::whole_tokens and store, or ReadsThroughOwnCache::merge.
+///                         `store` and `merge` are called only if there are tokens to store or merge.
 ///
-/// A what-if in the app calls begin and then either observe and select, or select_from_scores, for each layer.
+/// A what-if in the app calls begin and then either observe and select, or select_from_scores, for each layer. Unless
+/// the policy implements DecidesInOrder, other objects of the class may decide other layers.
 class Policy {
  public:
     virtual ~Policy() = default;
@@ -114,10 +117,11 @@ class Policy {
     /// Computes the layers' budgets. @throws BudgetError if the policy cannot use the budget
     virtual void begin(const RunContext& context) = 0;
 
-    /// Returns the observations that the policy uses besides keys and values.
+    /// Returns the observations that the policy uses.
     [[nodiscard]] virtual Needs needs() const { return {}; }
 
-    /// Observes a layer before any run selects entries there. The arrays stay valid until the last of these selections.
+    /// Observes a layer before any run selects entries there. The arrays stay valid until the last of these selections,
+    /// except for delayed decisions (DecidesInOrder).
     virtual void observe(LayerObservations&) {}
 
     /// Selects the entries that the layer keeps. For B >= N, keeps all and still returns scores. @throws ScoreError

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "policies/api/further_interfaces.h"
 #include "policies/bases/score_operations.h"
 
 namespace kvscope::policies {
@@ -15,7 +16,7 @@ ScoringPolicy::ScoringPolicy(const ParameterValues& values)
 
 void ScoringPolicy::begin(const RunContext& context) {
     recent_ = recent_entries(values_, context.budget);
-    const bool evicts_while_decoding = values_.has("rolling") && values_.boolean("rolling");
+    const bool evicts_while_decoding = dynamic_cast<const EvictsWhileDecoding*>(this) != nullptr;
     if (context.budget <= recent_ && (context.budget < context.n_tokens || evicts_while_decoding)) {
         throw BudgetError("a budget of " + std::to_string(context.budget) + " entries is not above the " +
                           std::to_string(recent_) +

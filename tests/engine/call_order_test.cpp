@@ -111,6 +111,7 @@ class Stores : public Records, public StoresWhileDecoding {
     }
 };
 
+template <int64_t chunk, int64_t every>
 class Merging : public ReadsThroughOwnCache {
  public:
     explicit Merging(const ParameterValues&) {}
@@ -120,9 +121,9 @@ class Merging : public ReadsThroughOwnCache {
     }
     OwnCacheReading reading(const RunContext&) const override {
         calls.emplace_back("reading");
-        return {.chunk = 4};
+        return {.chunk = chunk};
     }
-    DecodeMerging decode_merging() const override { return {1, context_.budget, context_.n_tokens}; }
+    DecodeMerging decode_merging() const override { return {every, context_.budget, context_.n_tokens}; }
     Merges merge(const MergeObservations& seen, int64_t n_merges) override {
         add("merge", seen.layer);
         Merges merges;
@@ -137,8 +138,9 @@ class Merging : public ReadsThroughOwnCache {
 };
 
 /// Runs the policy with 8 entries on a prompt of 12 tokens, and returns its calls.
+/// @param failure the end of the run's message; empty if the run is complete
 template <class P>
-Calls calls_of(int64_t n_new) {
+Calls calls_of(int64_t n_new, const std::string& failure = "") {
     const auto& model = tiny_model();
     const Definition definition = throwaway::definition<P>("records");
     const std::vector<engine::RunPlan> plans{plan("full", "100%"),
@@ -148,9 +150,10 @@ Calls calls_of(int64_t n_new) {
     engine::ExperimentOptions options = options_of(n_new);
     options.ignore_eos = true;
     engine::Experiment experiment(model, plans, options, progress);
-    experiment.on_run = [](int, int, const trace::RunRecord& record) {
+    experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
         CAPTURE(record.message);
-        CHECK(record.status == "complete");
+        CHECK(record.status == (run == 0 || failure.empty() ? "complete" : "failed"));
+        if (run > 0) CHECK(record.message.ends_with(failure));
     };
     calls.clear();
     experiment.run(prompts);
@@ -208,5 +211,16 @@ TEST_CASE("a policy that stores decoded tokens receives them after each layer's 
 }
 
 TEST_CASE("a policy that reads through its own cache only merges") {
-    check_calls(calls_of<Merging>(4), {"begin", "reading"}, {"merge #"});
+    check_calls(calls_of<Merging<4, 1>>(4), {"begin", "reading"}, {"merge #"});
+}
+
+TEST_CASE("a policy merges before a chunk if the cache holds more entries than the budget, and after the prompt") {
+    Calls expected{"begin", "reading"};
+    append_for_layers(expected, {"merge #"});  // before the last chunk of 2 tokens, with 10 entries
+    append_for_layers(expected, {"merge #"});
+    CHECK(calls_of<Merging<2, 0>>(4) == expected);
+}
+
+TEST_CASE("a policy cannot read chunks of no tokens") {
+    CHECK(calls_of<Merging<0, 0>>(4, "chunks of 0 tokens: choose at least 1") == Calls{"begin", "reading"});
 }

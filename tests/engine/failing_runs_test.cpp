@@ -87,7 +87,8 @@ const std::vector<Fault>& faults() {
         {"fault=stored-token-range", "row 1: expected an entry from -1 to 39, found 40 for token 89"},
         {"fault=stored-token-behind", "row 1: expected a token up to 0 in entry 0, found 89"},
         {"fault=stored-token-lost", "row 1: expected token 0 in entry 0, found another entry"},
-        {"fault=stored-unsaid", "stores entries in parts, but its stores_parts() returns false"},
+        {"fault=stored-unsaid",
+         "stores entries in parts, but it lacks the interface StoresParts or its stores_parts() returns false"},
         // Decisions that are invalid for the cache.
         {"fault=out-of-range", "row 1: expected positions below 90, found 90"},
         {"fault=far-out-of-range", "row 1: expected positions below 90, found 4000000000"},

@@ -163,5 +163,9 @@ TEST_CASE("interfaces that exclude each other cannot be combined", "[shapes]") {
     STATIC_REQUIRE_FALSE(interfaces_agree<AppendsAndLooksAhead>());
     STATIC_REQUIRE_FALSE(interfaces_agree<MergesAndStores>());
     STATIC_REQUIRE_FALSE(interfaces_agree<FiltersInOrder>());
+    struct LooksAheadInOrder : Policy, Gathers, DecidesInOrder, LooksAhead {};
+    struct FiltersAndGathers : Policy, FiltersPrompt, Gathers {};
+    STATIC_REQUIRE_FALSE(interfaces_agree<LooksAheadInOrder>());
+    STATIC_REQUIRE_FALSE(interfaces_agree<FiltersAndGathers>());
     STATIC_REQUIRE(interfaces_agree<EvictsInOrder>());
 }
