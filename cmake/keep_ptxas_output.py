@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 done = subprocess.run(sys.argv[1:], stderr=subprocess.PIPE)
-if done.returncode == 0:  # warnings are errors, so the compiler has printed nothing else
+if done.returncode == 0:  # warnings are errors, so only notes are not printed
     pathlib.Path(sys.argv[sys.argv.index("-o") + 1] + ".ptxas").write_bytes(done.stderr)
 else:
     sys.stderr.buffer.write(done.stderr)

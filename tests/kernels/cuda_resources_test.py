@@ -48,6 +48,11 @@ def problems_of(kernels):
     return told
 
 
+class Build(unittest.TestCase):
+    def test_the_kernels_are_checked_if_the_build_compiles_them(self):
+        self.assertEqual(bool(NVCC), OBJECTS.is_dir())
+
+
 @unittest.skipUnless(NVCC, "the build compiles no CUDA kernels")
 class Resources(unittest.TestCase):
     @classmethod
