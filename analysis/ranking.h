@@ -29,10 +29,10 @@ struct Ranking {
     std::vector<RankedSubject> of;  ///< one per row of the table
 };
 
-/// Returns the definition of a ranking. @param runs see FigureDefinition::shown_runs; nullptr: the ranking shows no
-/// runs
-/// @param rank returns the rows sorted by the measure; NaN and unknown numbers come last.
-/// @throws NothingToShow with the missing data, FigureError for invalid options
+/// Returns the definition of a ranking.
+/// @param rank returns the rows sorted by the measure; NaN and unknown numbers come last. Throws NothingToShow with the
+/// missing data, FigureError for invalid options
+/// @param runs as FigureDefinition::shown_runs; nullptr if the ranking shows no runs
 template <Ranking (*rank)(const trace::Reader&, const FigureOptions&), auto runs = nullptr>
 [[nodiscard]] FigureDefinition define_ranking(std::string name, std::string title, std::string summary,
                                               std::vector<FigureOption> options) {

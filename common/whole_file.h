@@ -25,7 +25,7 @@ void refuse_existing(const std::filesystem::path& path);
 /// A temporary file in the target's folder, which becomes the target when it is complete. Its name ends in ".tmp".
 class TemporaryFile {
  public:
-    /// @throws FileNotWritten, as the other functions
+    /// All functions throw FileNotWritten.
     explicit TemporaryFile(const std::filesystem::path& target);
     /// Removes the temporary file unless it has become the target.
     ~TemporaryFile();
@@ -34,7 +34,7 @@ class TemporaryFile {
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
     void write(std::string_view bytes);
-    /// Waits until the disk has the file and renames it. @throws FileExists unless `replace`
+    /// Syncs the file, then renames it. @throws FileExists unless `replace`
     void move_into_place(bool replace);
 
  private:
@@ -43,7 +43,8 @@ class TemporaryFile {
     int file_ = -1;
 };
 
-/// Writes the file completely or not at all. Replaces the target of a link. @throws FileExists, FileNotWritten
+/// Writes a regular file completely or not at all. If `path` is a link, replaces its target. @throws FileExists,
+/// FileNotWritten
 void write_whole_file(const std::filesystem::path& path, std::span<const std::string_view> parts, bool replace);
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes, bool replace);
 

@@ -80,9 +80,9 @@ struct FigureOption {
     std::string help;  ///< one line, with the default
     std::vector<std::string> choices = {};     ///< all allowed values, the default first; empty: any text
     std::vector<std::string> of_sources = {};  ///< sources that use this option; empty: all sources
-    /// Default value that the empty field shows: "90". Set only for options that belong to a single figure.
+    /// Text in the empty field, such as the default "90". Options of a single figure have a hint or a number.
     std::string hint = {};
-    std::optional<NumberField> number = {};  ///< set only for options that belong to a single figure
+    std::optional<NumberField> number = {};
 
     [[nodiscard]] bool is_own() const { return !hint.empty() || number; }
 };

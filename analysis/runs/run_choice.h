@@ -20,7 +20,7 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
 /// @throws FigureError if options.runs does not name exactly two runs; NothingToShow if fewer than two exist
 std::vector<int> compared_runs(const trace::Reader& reader, const FigureOptions& options);
 
-/// Whether the figure compares the runs A and B, and so shows compared_runs().
+/// Whether the figure compares two runs, A and B.
 [[nodiscard]] bool compares_two_runs(const FigureDefinition& definition);
 
 /// Returns the chosen layers in ascending order; all by default. @throws FigureError for an unknown layer

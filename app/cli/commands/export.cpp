@@ -181,7 +181,7 @@ void check_arguments(const Arguments& arguments, const std::vector<const analysi
             "no figure has a source '{}'; `kvscope figures` lists the sources of each figure", options.source));
     }
     if (is_ranking(definitions.front()) && arguments.traces.size() != 1)
-        throw analysis::FigureError(fmt::format("--ranking needs one trace, found {}", arguments.traces.size()));
+        throw analysis::FigureError(fmt::format("a ranking needs one trace, found {}", arguments.traces.size()));
     if (!is_printed(arguments, definitions)) check_format(arguments, definitions);
 }
 
@@ -370,7 +370,7 @@ int export_several(const Arguments& arguments, const std::vector<trace::Reader>&
         print_to_stderr(fmt::format("kvscope: omitted: {}: {}", figure, reason));
     for (const auto& [figure, reason] : exported.failed)
         print_to_stderr(fmt::format("kvscope: failed: {}: {}", figure, reason));
-    if (exported.written.empty()) throw std::runtime_error("none of these figures could be drawn");
+    if (exported.written.empty()) throw std::runtime_error("nothing could be exported; see the reasons above");
     return exported.failed.empty() ? 0 : 1;
 }
 
@@ -379,11 +379,12 @@ void check_kind(const Arguments& arguments, const std::vector<const analysis::Fi
     const bool are_rankings = is_ranking(definitions.front());
     if (!std::all_of(definitions.begin(), definitions.end(),
                      [&](const auto* definition) { return is_ranking(definition) == are_rankings; }))
-        throw analysis::FigureError("--figure and --ranking cannot be combined: export one, then the other");
+        throw analysis::FigureError("figures and rankings cannot be exported together: export one, then the other");
     for (const CLI::Option* option : are_rankings ? arguments.of_figures : arguments.of_rankings) {
         if (option->count() == 0) continue;
-        throw analysis::FigureError(fmt::format("{} applies to {}", option->get_name(),
-                                                are_rankings ? "figures, not to rankings" : "a --ranking"));
+        throw analysis::FigureError(
+            fmt::format("{} applies to {}", option->get_name(),
+                        are_rankings ? "figures, not to rankings" : "rankings, not to figures"));
     }
     if (are_rankings && arguments.to_file() && arguments.of_rankings.front()->count() > 0)
         throw analysis::FigureError(
@@ -405,7 +406,7 @@ analysis::TokenRange token_range(const std::string& text) {
     throw analysis::FigureError(fmt::format("--tokens needs one range, as in 100-220, found '{}'", text));
 }
 
-/// Returns the values that any figure accepts for the option.
+/// Returns the values that any figure or ranking accepts for the option.
 std::vector<std::string> choices_in_figures(const std::string& option) {
     std::set<std::string> choices;
     for (const auto& definition : analysis::all_definitions()) {
