@@ -47,11 +47,13 @@ struct Tails {
     explicit Tails(const Runs& runs) : of_run(runs.size(), -1) {
         for (size_t i = 0; i < runs.size(); ++i) {
             if (runs[i]->failed() || runs[i]->appended().ids.empty()) continue;
-            const auto& [ids, positions] = runs[i]->appended();
-            const auto same = [&](const Tail& tail) { return tail.ids == ids && tail.positions == positions; };
+            const policies::AppendedTokens& appended = runs[i]->appended();
+            const auto same = [&](const Tail& tail) {
+                return tail.ids == appended.ids && tail.positions == appended.positions;
+            };
             const auto found = std::find_if(tails.begin(), tails.end(), same);
             of_run[i] = static_cast<int>(found - tails.begin());
-            if (found == tails.end()) tails.push_back({ids, positions});
+            if (found == tails.end()) tails.push_back({appended.ids, appended.positions});
         }
     }
 };

@@ -80,7 +80,8 @@ struct FigureOption {
     std::string help;  ///< one line, with the default
     std::vector<std::string> choices = {};     ///< all allowed values, the default first; empty: any text
     std::vector<std::string> of_sources = {};  ///< sources that use this option; empty: all sources
-    /// Text in the empty field, such as the default "90". Options of a single figure have a hint or a number.
+    /// Text in the empty field, such as the default "90".
+    /// Options of a single figure have a hint or a number.
     std::string hint = {};
     std::optional<NumberField> number = {};
 

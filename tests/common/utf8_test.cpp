@@ -22,7 +22,7 @@ TEST_CASE("invalid bytes become U+FFFD as in Python") {
     };
     for (const auto& [bytes, expected] : cases) {
         std::string found = utf8_lossy(bytes);
-        for (size_t at; (at = found.find("\xEF\xBF\xBD")) != std::string::npos;) found.replace(at, 3, "?");
+        for (size_t at = 0; (at = found.find("\xEF\xBF\xBD", at)) != std::string::npos;) found.replace(at, 3, "?");
         CHECK(found == expected);
     }
 }

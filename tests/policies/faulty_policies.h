@@ -121,6 +121,7 @@ struct FaultyDraft : Faulty, LooksAhead {
     [[nodiscard]] int64_t lookahead() const override { return 2; }
     [[nodiscard]] Selection draft(LayerObservations& observations) override {
         if (fault_ != "draft-out-of-range") throw std::runtime_error("draft: the test wants it");
+        // NOLINTNEXTLINE(bugprone-parent-virtual-call): Faulty adds a fault
         Selection selection = KeepFirst::select(observations);
         selection.rows.back().back() += 1000000;
         return selection;

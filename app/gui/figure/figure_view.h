@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_plot.h"
@@ -27,8 +28,8 @@ class FigureView : public View {
     };
     /// What the figure contains. Curves of several traces share a plot, while their maps are side by side.
     enum class Kind { curves, maps_of_runs, maps_of_prompts };
-    FigureView(const Words& words, Kind kind, AutomaticComparison automatic = AutomaticComparison::none)
-        : words_(words), kind_(kind), automatic_(automatic) {}
+    FigureView(Words words, Kind kind, AutomaticComparison automatic = AutomaticComparison::none)
+        : words_(std::move(words)), kind_(kind), automatic_(automatic) {}
 
     /// Returns a request for the chosen traces. The request's document is −1 if nothing can be shown.
     [[nodiscard]] FigureRequest request_for(const Session& session, const char* figure_name, bool with_runs) const;

@@ -1,5 +1,6 @@
 #include "app/gui/window/imgui_error_recovery.h"
 
+#include <implot.h>
 #include <implot_internal.h>
 
 namespace kvscope::gui {
