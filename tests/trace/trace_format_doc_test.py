@@ -35,7 +35,7 @@ def run_example(name, path):
 
 class Names(unittest.TestCase):
     def test_every_name_of_the_schema_is_on_the_page(self):
-        schema = (SOURCE / "trace" / "schema.h").read_text(encoding="utf-8")
+        schema = (SOURCE / "trace" / "records" / "schema.h").read_text(encoding="utf-8")
         names = re.findall(r'data_set\(\s*"([^"]+)"', schema) + re.findall(r'\{"([a-z_]+)", AttributeType', schema)
         self.assertGreater(len(names), 70)
         for name in names:
@@ -43,7 +43,7 @@ class Names(unittest.TestCase):
                 self.assertIn(f"`{name}`", PAGE)
 
     def test_what_must_be_there_is_marked(self):
-        schema = (SOURCE / "trace" / "schema.h").read_text(encoding="utf-8")
+        schema = (SOURCE / "trace" / "records" / "schema.h").read_text(encoding="utf-8")
         entries = re.findall(r'data_set\(\s*"([^"]+)",[^;]*?Need::(\w+)', schema)
         entries += re.findall(r'\{"([a-z_]+)", AttributeType::\w+, Need::(\w+)', schema)
         marks = {"always": "•", "measured": "◦", "sometimes": ""}
