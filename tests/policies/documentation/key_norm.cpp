@@ -11,7 +11,7 @@ class KeyNorm : public ScoringPolicy {
  public:
     explicit KeyNorm(const ParameterValues& values) : ScoringPolicy(values) {}
 
-    Needs needs() const override { return {}; }  // keys are always available
+    Needs needs() const override { return {.entries = true}; }
 
  protected:
     std::vector<float> score(LayerObservations& observations) override {
