@@ -51,8 +51,8 @@ class Configuration(unittest.TestCase):
 
     def test_files_in_memory_need_a_folder_that_runs_programs(self):
         """Mounts /dev/shm for the own processes only."""
-        with tempfile.TemporaryDirectory(prefix="kvscope-configuration-") as folder:
-            script = pathlib.Path(folder) / "script.cmake"
+        with tempfile.TemporaryDirectory(prefix="kvscope-configuration-", dir=".") as folder:  # not in /dev/shm
+            script = pathlib.Path(folder).resolve() / "script.cmake"
             script.write_text(f'include("{SOURCE}/tests/in_memory.cmake")\nmessage("${{in_memory}}")\n')
             for options, expected in (("exec", "TMPDIR=/dev/shm"), ("noexec", "")):
                 mounts = f"mount -t tmpfs -o size=5G,{options} tmpfs /dev/shm || exit 77; cmake -P '{script}'"

@@ -355,6 +355,7 @@ void RunForm::read_prompt(const fs::path& file) {
     if (fs::is_directory(file, error))
         throw PromptFileError(fmt::format("{} is a folder: choose a text file in it", file.string()));
     const uintmax_t bytes = fs::file_size(file, error);
+    if (error == std::errc::no_such_file_or_directory) throw PromptFileError(file.string() + " does not exist");
     if (error) throw PromptFileError(fmt::format("{} cannot be read: {}", file.string(), error.message()));
     if (bytes > most_prompt_bytes)
         throw PromptFileError(
