@@ -146,14 +146,14 @@ class Ranking(ProgramTest):
         self.made("export", "t.h5", "--figure", "heads,losses", "-o", "each.json")
         for name in "heads", "losses":
             self.assertEqual(json.loads(self.path(f"each-{name}.json").read_text()), self.rank(name))
-        self.refuses(2, ["--figure and --ranking"], "export", "t.h5", "--figure", "heads,jsd", "-o", "each.csv")
+        self.refuses(2, ["figures and rankings cannot be exported together"], "export", "t.h5", "--figure", "heads,jsd", "-o", "each.csv")
 
     def test_wrong_usage(self):
         def refuse(words, *arguments):
             self.refuses(2, words, "export", *arguments)
         refuse(["no ranking 'best'", "sentences"], "t.h5", "--ranking", "best")
         refuse(["--figure", "--ranking"], "t.h5", "-o", "x.csv")
-        refuse(["--figure and --ranking"], "t.h5", "--ranking", "heads", "--figure", "jsd", "-o", "x.csv")
+        refuse(["figures and rankings cannot be exported together"], "t.h5", "--ranking", "heads", "--figure", "jsd", "-o", "x.csv")
         refuse(["-o FILE is missing"], "t.h5", "--figure", "jsd")
         refuse(["table", ".pdf", "csv"], "t.h5", "--ranking", "heads", "-o", "x.pdf")
         refuse(["--format", "x.csv"], "t.h5", "--ranking", "heads", "--format", "json", "-o", "x.csv")
@@ -161,7 +161,7 @@ class Ranking(ProgramTest):
         refuse(["does not use --threshold"], "t.h5", "--ranking", "steps", "--threshold", 1)
         refuse(["0 to 100 nats"], "t.h5", "--ranking", "answers", "--threshold", -1)
         refuse(["--source", "figures"], "t.h5", "--ranking", "heads", "--source", "scores")
-        refuse(["--top", "--ranking"], "t.h5", "--figure", "jsd", "--top", 3, "-o", "x.csv")
+        refuse(["--top", "rankings"], "t.h5", "--figure", "jsd", "--top", 3, "-o", "x.csv")
         refuse(["one trace", "2"], "t.h5", "t.h5", "--ranking", "heads")
         refuse(["two runs", "1 were"], "t.h5", "--ranking", "sentences", "--run", 1)
         refuse(["no layer 9"], "t.h5", "--ranking", "heads", "--layer", 9)
