@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/api/policy.h"
+#include "policies/api/definition.h"
 
 namespace kvscope::policies {
 

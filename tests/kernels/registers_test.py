@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-OBJECTS = pathlib.Path("kernels/CMakeFiles/kvscope_kernels.dir/cpu").resolve()  # tests run in the build folder
+OBJECTS = pathlib.Path("kernels/CMakeFiles/kvscope_kernels.dir/cpu/levels").resolve()  # tests run in the build folder
 LEVELS = ("avx2", "avx512", "avx512_bf16")
 HELD = re.compile(r"\b(AttentionBlockBody|LinearPanel|LinearDirect)<")
 PRODUCT = re.compile(r"v(fn?madd|dpbf16)")
