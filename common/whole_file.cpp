@@ -99,16 +99,11 @@ void TemporaryFile::move_into_place(bool replace) {
     const int file = file_;
     file_ = -1;
     if (::close(file) != 0) fail(target_, "writing", errno);
-    if (replace) {
-        if (::rename(path_.c_str(), target_.c_str()) != 0)
-            fail(target_, "moving the finished file to its place", errno);
-        path_.clear();
-        return;
+    if (!replace) {
+        // Unlike a rename, a hard link never replaces a file. Without hard links, a check must precede the rename.
+        if (::link(path_.c_str(), target_.c_str()) == 0) return;
+        refuse_existing(target_);
     }
-    // Unlike a rename, a hard link never replaces a file. Without hard links, a check must precede the rename.
-    if (::link(path_.c_str(), target_.c_str()) == 0) return;
-    if (errno == EEXIST) refuse_existing(target_);
-    refuse_existing(target_);
     if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "moving the finished file to its place", errno);
     path_.clear();
 }
