@@ -26,12 +26,13 @@ else()
 endif()
 cmake_path(ABSOLUTE_PATH KVSCOPE_CACHE NORMALIZE)
 
-# Paths are hashed relative to the checkout, so that clones and presets share compiler results.
+# Paths are hashed relative to the checkout, so that clones and presets share compiler results. CCACHE_DEPEND compares whole
+# files. By default, ccache ignores comments and then returns a precompiled header that g++ takes for another file.
 find_program(KVSCOPE_CCACHE ccache)
 if(KVSCOPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER
         env CCACHE_DIR=${KVSCOPE_CACHE}/ccache CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
-        CCACHE_SLOPPINESS=pch_defines,time_macros ${KVSCOPE_CCACHE})
+        CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${KVSCOPE_CCACHE})
     set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
