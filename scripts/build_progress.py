@@ -61,7 +61,7 @@ def cost(step):
         return 0.2 + 0.01 * own
     if step.library:
         return min(12, 0.6 * own**0.5)
-    rate = 0.1 if step.optimization in "01" else 0.15
+    rate = 0.1 if step.optimization in "01g" else 0.15
     if not step.torch:
         return 1 + rate * own + (0.13 if step.optimization == "3" else 0.01) * headers
     return (5 if step.after else 10) + 1.5 * rate * own + 0.01 * headers
@@ -124,7 +124,7 @@ def step_of(words, build, sources):
         kind, source, after = "header", os.path.realpath(build / output[:-4]), ""
     folders = [word[2:] if word.startswith("-I") else word for before, word in zip(words, words[1:])
                if word.startswith("-I") or before == "-isystem"]
-    optimization = next((word[2:] for word in reversed(words) if re.fullmatch(r"-O\d", word)), "0")
+    optimization = next((word[2:] for word in reversed(words) if re.fullmatch(r"-O[\dg]", word)), "0")
     own, headers, torch = sources.measure(source, [folder for folder in folders if folder.startswith(str(build))])
     waits = any(folder.endswith("/torch/include") for folder in folders)
     return Step(output, kind, own, headers, optimization, "-w" in words, torch, waits, after)
