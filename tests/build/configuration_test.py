@@ -45,6 +45,28 @@ class Configuration(unittest.TestCase):
                 fetched = SOURCE / expected
                 self.assertTrue(pathlib.Path(printed.stdout.strip()).is_relative_to(fetched), printed.stdout)
 
+    @unittest.skipUnless(shutil.which("ccache"), "needs ccache")
+    def test_a_changed_comment_in_a_precompiled_header(self):
+        """g++ refuses a precompiled header of the old comment, which ccache returns if it ignores comments."""
+        launcher, root = self.configured("Toolchain.cmake", "CMAKE_CXX_COMPILER_LAUNCHER", KVSCOPE_CACHE="cache")
+
+        def compiled(*arguments):
+            return subprocess.run([*launcher.split(";"), "g++", "-MD", "-MF", "dependencies", *arguments], cwd=root,
+                                  capture_output=True, text=True)
+        (root / "precompiled.hxx").write_text('#pragma once\n#include "a.h"\n')
+        (root / "empty.cxx").write_text("")
+        header, precompiled = root / "a.h", root / "precompiled.hxx.gch"
+        for comment in ("one", "another"):
+            header.write_text(f"#pragma once\n// {comment}\nstruct A {{}};\n")
+            (root / "source.cpp").write_text(f'#include "a.h"\nA {comment}();\n')
+            os.utime(header, (1e9, 1e9))  # ccache does not store results of headers that are newer than the compiler's start
+            precompiled.unlink(missing_ok=True)
+            included = ["-include", root / "precompiled.hxx"]
+            for arguments in (["-x", "c++-header", *included, "-c", "empty.cxx", "-o", precompiled],
+                              [*included, "-fpch-preprocess", "-c", "source.cpp", "-o", "source.o"]):
+                done = compiled(*arguments)
+                self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_no_git(self):
         found, _ = self.configured("Commit.cmake", "KVSCOPE_COMMIT", "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON")
         self.assertEqual(found, "unknown")
