@@ -238,8 +238,7 @@ class Line:
         text = f"kvscope: {step}"
         if left is not None:
             elapsed = time.monotonic() - self.started
-            share = min(99, round(100 * elapsed / (elapsed + left + 0.1)))
-            self.share = share if share < self.share - 5 else max(share, self.share)  # small errors do not show
+            self.share = max(self.share, min(99, round(100 * elapsed / (elapsed + left + 0.1))))  # never falls
             text += f" {self.share} % · {duration(left)} left"
         if detail:
             text += f" · {detail}"
@@ -467,6 +466,8 @@ def compile_targets(build, targets, line):
 
     command = ["ninja", "-v", *(["-j", str(jobs)] if os.environ.get("KVSCOPE_JOBS") else []), *targets]
     if run(command, build, on_line, tick, {"NINJA_STATUS": MARK}) != 0:
+        if output[-1:] == ["ninja: build stopped: interrupted by user."]:
+            raise KeyboardInterrupt
         raise Failure(cause("\n".join(output), "building failed"))
     for target in targets:  # A source saved during the build may be newer than the program, but not compiled yet.
         stamp = build / f".built-{target.replace('/', '-')}"

@@ -167,13 +167,14 @@ class Failures(unittest.TestCase):
         (self.root / "one.cpp").write_text("int i;\n")
         self.succeeds()
 
-    def test_interruption(self):
+    def interrupted(self, stop):
+        """`stop` receives the process of the build while it compiles two.cpp. Expects that the next call continues."""
         self.behave("case $4 in *two.cpp) : >\"$(dirname \"$0\")/reached\"; sleep 60 ;; esac")
         process = subprocess.Popen(self.command(), env=self.environment, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True)
         while not (self.root / "reached").exists() and process.poll() is None:
             time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGINT)
+        stop(process)
         _, errors = process.communicate()
         self.assertEqual(process.returncode, 130, errors)
         self.assertRegex(errors.splitlines()[-1], "^kvscope: interrupted; ")
@@ -181,6 +182,12 @@ class Failures(unittest.TestCase):
         self.behave("")
         self.succeeds()
         self.assertEqual(self.compiled(), ["two"])
+
+    def test_interruption(self):
+        self.interrupted(lambda process: os.killpg(process.pid, signal.SIGINT))
+
+    def test_interruption_of_ninja_alone(self):
+        self.interrupted(lambda process: subprocess.run(["pkill", "-INT", "-P", str(process.pid), "ninja"], check=True))
 
     def drawn(self, columns):
         """Builds on a terminal. Returns the lines that were drawn one over the other."""

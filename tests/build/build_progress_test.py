@@ -146,11 +146,8 @@ class Share(unittest.TestCase):
                 line.show("compiling", left)
         return [int(share) for share in re.findall(r"(\d+) %", log.getvalue())]
 
-    def test_does_not_contradict_the_time_left(self):
-        self.assertEqual(self.shown((100, 100), (200, 20), (300, 300), (400, 400)), [50, 91, 50, 50])
-
-    def test_small_errors_do_not_show(self):
-        self.assertEqual(self.shown((100, 100), (120, 130), (140, 130)), [50, 50, 52])
+    def test_never_falls(self):
+        self.assertEqual(self.shown((100, 100), (120, 130), (200, 20), (300, 300), (400, 4)), [50, 50, 91, 91, 99])
 
 
 if __name__ == "__main__":
