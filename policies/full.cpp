@@ -22,7 +22,6 @@ Definition full_definition() {
     return {
         .name = "full",
         .title = "Full cache",
-        .paper = "",
         .summary = "Keeps every entry at any budget. The full cache is the reference for all other policies.",
         .parameters = {},
         .create = make_policy<Full>,

@@ -52,7 +52,6 @@ Definition random_definition() {
     return {
         .name = "random",
         .title = "Random",
-        .paper = "",
         .summary =
             "Keeps uniformly random entries, drawn separately for each head, layer and prompt. The same seed gives the "
             "same entries. A useful policy performs better than random selection.",

@@ -84,7 +84,7 @@ struct CacheSize {
 struct Definition {
     std::string name;  ///< "ada-snapkv", as on the command line
     std::string title;
-    std::string paper;    ///< citation with its identifier
+    std::string paper{};  ///< citation with its identifier; empty for a policy without a paper
     std::string summary;  ///< one sentence that says which entries are kept
     std::vector<Parameter> parameters;
     CreatedPolicy (*create)(const ParameterValues&) = nullptr;  ///< usually make_policy
