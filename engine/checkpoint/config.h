@@ -22,7 +22,7 @@ struct RopeScaling {
 
 /// Valid configuration of a transformer of a supported family.
 struct ModelConfig {
-    std::string family;         ///< llama, mistral, qwen2, qwen3 or smollm2
+    std::string family;         ///< name of a file in engine/families
     std::string name;           ///< display name, chosen by model_name.h
     std::string metadata_name;  ///< name in the file: general.name or _name_or_path; may be empty
     int n_layers = 0;

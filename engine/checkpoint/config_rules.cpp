@@ -1,11 +1,10 @@
 #include "engine/checkpoint/config_rules.h"
 
-#include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>
 
-#include "common/lower_case.h"
+#include "engine/families/registry/registry.h"
 #include "engine/files/checkpoint_error.h"
 
 namespace kvscope::checkpoint {
@@ -62,37 +61,6 @@ void check_rope(const ModelConfig& c, const Rules& rules) {
 
 }  // namespace
 
-std::string supported_models() { return "supported are Llama 2 and 3.x, Mistral, Qwen2 and 2.5, Qwen3, SmolLM2"; }
-
-std::string kind_of_refused_model(const std::string& name) {
-    const std::string lower = lower_case(name);
-    using Entry = std::pair<std::string_view, std::string_view>;
-    constexpr std::array<Entry, 18> kinds = {
-        Entry{"moe", "a mixture of experts"},
-        Entry{"mixtral", "a mixture of experts"},
-        Entry{"llama4", "a mixture of experts"},
-        Entry{"deepseek", "a model with latent attention or experts"},
-        Entry{"qwen3_next", "a model with linear attention"},
-        Entry{"qwen3next", "a model with linear attention"},
-        Entry{"qwen3_5", "a model with linear attention"},
-        Entry{"qwen35", "a model with linear attention"},
-        Entry{"mamba", "a model with linear attention"},
-        Entry{"rwkv", "a model with linear attention"},
-        Entry{"linear", "a model with linear attention"},
-        Entry{"vl", "a vision model"},
-        Entry{"vision", "a vision model"},
-        Entry{"mllama", "a vision model"},
-        Entry{"llava", "a vision model"},
-        Entry{"conditionalgeneration", "not a plain text decoder"},
-        Entry{"classification", "a classifier, without a language model head"},
-        Entry{"reward", "a reward model, without a language model head"},
-    };
-    for (const auto& [part, kind] : kinds) {
-        if (lower.find(part) != std::string::npos) return std::string(kind);
-    }
-    return {};
-}
-
 void check_config(const ModelConfig& c, const std::filesystem::path& file) {
     const Rules rules(file);
     constexpr int64_t widest = int64_t{1} << 22;
@@ -126,24 +94,37 @@ std::vector<ExpectedTensor> expected_tensors(const ModelConfig& c) {
     const int64_t inner = c.intermediate_size;
     const int64_t q = int64_t{c.n_heads} * c.head_dim;
     const int64_t kv = int64_t{c.n_kv_heads} * c.head_dim;
-    std::vector<ExpectedTensor> all{{"model.embed_tokens.weight", {c.vocab_size, hidden}},
-                                    {"model.norm.weight", {hidden}}};
-    if (!c.tied_embeddings) all.push_back({"lm_head.weight", {c.vocab_size, hidden}});
+    const TensorNames& names = family_named(c.family).tensors;
+    std::vector<ExpectedTensor> all;
+    std::string prefix, hf_prefix, gguf_prefix;
+    const auto add = [&](const std::string& name, std::vector<int64_t> shape, const char* ending = ".weight",
+                         int64_t n_rotated_heads = 0) {
+        const NameInFiles& own = names.at(name);
+        all.push_back({prefix + name + ending, hf_prefix + own.hf + ending, gguf_prefix + own.gguf + ending,
+                       std::move(shape), n_rotated_heads});
+    };
+    const auto linear = [&](const char* name, int64_t out, int64_t in, bool bias, int64_t n_rotated_heads = 0) {
+        add(name, {out, in}, ".weight", n_rotated_heads);
+        if (bias) add(name, {out}, ".bias", n_rotated_heads);
+    };
+    add("model.embed_tokens", {c.vocab_size, hidden});
+    add("model.norm", {hidden});
+    if (!c.tied_embeddings) add("lm_head", {c.vocab_size, hidden});
     for (int layer = 0; layer < c.n_layers; ++layer) {
-        const std::string prefix = "model.layers." + std::to_string(layer) + ".";
-        const auto linear = [&](const std::string& name, int64_t out, int64_t in, bool bias) {
-            all.push_back({prefix + name + ".weight", {out, in}});
-            if (bias) all.push_back({prefix + name + ".bias", {out}});
-        };
-        all.push_back({prefix + "input_layernorm.weight", {hidden}});
-        all.push_back({prefix + "post_attention_layernorm.weight", {hidden}});
-        linear("self_attn.q_proj", q, hidden, c.qkv_bias);
-        linear("self_attn.k_proj", kv, hidden, c.qkv_bias);
+        const NameInFiles& layers = names.at("model.layers");
+        const std::string number = "." + std::to_string(layer) + ".";
+        prefix = "model.layers" + number;
+        hf_prefix = layers.hf + number;
+        gguf_prefix = layers.gguf + number;
+        add("input_layernorm", {hidden});
+        add("post_attention_layernorm", {hidden});
+        linear("self_attn.q_proj", q, hidden, c.qkv_bias, c.n_heads);
+        linear("self_attn.k_proj", kv, hidden, c.qkv_bias, c.n_kv_heads);
         linear("self_attn.v_proj", kv, hidden, c.qkv_bias);
         linear("self_attn.o_proj", hidden, q, c.output_bias);
         if (c.qk_norm) {
-            all.push_back({prefix + "self_attn.q_norm.weight", {c.head_dim}});
-            all.push_back({prefix + "self_attn.k_norm.weight", {c.head_dim}});
+            add("self_attn.q_norm", {c.head_dim});
+            add("self_attn.k_norm", {c.head_dim});
         }
         linear("mlp.gate_proj", inner, hidden, c.mlp_bias);
         linear("mlp.up_proj", inner, hidden, c.mlp_bias);

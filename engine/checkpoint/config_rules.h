@@ -9,19 +9,16 @@
 
 namespace kvscope::checkpoint {
 
-[[nodiscard]] std::string supported_models();
-
-/// Returns why a model type ("qwen3_moe") is not supported, such as "a mixture of experts", or an empty text.
-[[nodiscard]] std::string kind_of_refused_model(const std::string& name);
-
 /// Checks that sizes and rotary parameters are plausible and consistent. @throws CheckpointError
 void check_config(const ModelConfig& config, const std::filesystem::path& file);
 
 [[nodiscard]] double default_yarn_attention_factor(double factor);
 
 struct ExpectedTensor {
-    std::string name;
+    std::string name;      ///< the engine's name
+    std::string hf, gguf;  ///< names in files
     std::vector<int64_t> shape;
+    int64_t n_rotated_heads = 0;  ///< number of heads in Q and K, else 0
 };
 
 /// Returns all required tensors. Includes lm_head.weight unless embeddings are tied.

@@ -3,7 +3,6 @@
 #include <ggml.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 #include <set>
@@ -11,6 +10,7 @@
 
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/gguf_config.h"
+#include "engine/families/registry/registry.h"
 #include "engine/files/gguf_file.h"
 #include "engine/files/half.h"
 #include "kernels/threads/parallel_with_scratch.h"
@@ -21,45 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t bytes_per_task = uint64_t{1} << 18;
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> global_names = {{
-    {"model.embed_tokens", "token_embd"},
-    {"model.norm", "output_norm"},
-    {"lm_head", "output"},
-}};
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> layer_names = {{
-    {"input_layernorm", "attn_norm"},
-    {"post_attention_layernorm", "ffn_norm"},
-    {"self_attn.q_proj", "attn_q"},
-    {"self_attn.k_proj", "attn_k"},
-    {"self_attn.v_proj", "attn_v"},
-    {"self_attn.o_proj", "attn_output"},
-    {"self_attn.q_norm", "attn_q_norm"},
-    {"self_attn.k_norm", "attn_k_norm"},
-    {"mlp.gate_proj", "ffn_gate"},
-    {"mlp.up_proj", "ffn_up"},
-    {"mlp.down_proj", "ffn_down"},
-}};
-
-template <size_t N>
-std::string_view translate(const std::array<std::pair<std::string_view, std::string_view>, N>& names,
-                           std::string_view hf_name) {
-    for (const auto& [hf, gguf] : names) {
-        if (hf == hf_name) return gguf;
-    }
-    return {};
-}
-
-std::string gguf_name(std::string_view hf_name) {
-    const size_t last_dot = hf_name.rfind('.');
-    const std::string ending(hf_name.substr(last_dot));
-    const std::string_view stem = hf_name.substr(0, last_dot);
-    constexpr std::string_view layers = "model.layers.";
-    if (!stem.starts_with(layers)) return std::string(translate(global_names, stem)) + ending;
-    const size_t dot = stem.find('.', layers.size());
-    const std::string number(stem.substr(layers.size(), dot - layers.size()));
-    return "blk." + number + "." + std::string(translate(layer_names, stem.substr(dot + 1))) + ending;
-}
 
 /// Returns the name of one file of a split set: "prefix-00002-of-00005.gguf".
 std::string split_name(const std::string& prefix, int64_t number, int64_t count) {
@@ -76,7 +37,6 @@ class GgufCheckpoint : public Checkpoint {
         add_file(path_);
         add_splits();
         config_ = read_gguf_config(*files_.front(), tensors_);
-        permuted_ = gguf_permutes_qk(files_.front()->text("general.architecture").value_or(""));
         map_tensors();
         read_rope_factors();
         check_config(config_, path_);
@@ -135,7 +95,7 @@ class GgufCheckpoint : public Checkpoint {
     struct Location {
         const FileReader* file = nullptr;
         const GgufTensor* tensor = nullptr;
-        int64_t n_heads = 0;  ///< number of heads if rows are permuted, else 0
+        int64_t n_heads = 0;  ///< number of heads if rows are interleaved, else 0
     };
 
     struct Scratch {
@@ -206,9 +166,10 @@ class GgufCheckpoint : public Checkpoint {
     }
 
     void map_tensors() {
+        const bool interleaved = family_named(config_.family).gguf_interleaves_qk;
         std::set<std::string, std::less<>> expected;
         for (const ExpectedTensor& wanted : expected_tensors(config_)) {
-            const std::string name = gguf_name(wanted.name);
+            const std::string& name = wanted.gguf;
             expected.insert(name);
             const auto found = tensors_.find(name);
             if (found == tensors_.end()) {
@@ -224,20 +185,16 @@ class GgufCheckpoint : public Checkpoint {
                 throw CheckpointError(
                     path_, "tensor " + name + " is of type " + tensor.type_name + ", which cannot be dequantized");
             }
-            const bool is_q = permuted_ && wanted.name.find("self_attn.q_proj.") != std::string::npos;
-            const bool is_k = permuted_ && wanted.name.find("self_attn.k_proj.") != std::string::npos;
-            locations_[wanted.name] = {file_of_.at(name), &tensor,
-                                       is_q   ? config_.n_heads
-                                       : is_k ? config_.n_kv_heads
-                                              : 0};
+            locations_[wanted.name] = {file_of_.at(name), &tensor, interleaved ? wanted.n_rotated_heads : 0};
         }
         check_unexpected(expected);
     }
 
     /// Refuses tensors that the family does not have, because ignoring them would change the results.
     void check_unexpected(const std::set<std::string, std::less<>>& expected) const {
+        const std::string layers = std::string(family_named(config_.family).tensors.at("model.layers").gguf) + ".";
         for (const auto& [name, tensor] : tensors_) {
-            if (!name.starts_with("blk.") || expected.contains(name) || name.ends_with(".attn_rot_embd")) continue;
+            if (!name.starts_with(layers) || expected.contains(name) || name.ends_with(".attn_rot_embd")) continue;
             throw CheckpointError(file_of_.at(name)->path(), "holds tensor " + name + ", which a model of the family " +
                                                                  config_.family + " does not have; " +
                                                                  supported_models());
@@ -321,7 +278,6 @@ class GgufCheckpoint : public Checkpoint {
 
     fs::path path_;
     ModelConfig config_;
-    bool permuted_ = false;
     std::vector<std::unique_ptr<GgufFile>> files_;
     GgufTensors tensors_;
     std::map<std::string, const FileReader*, std::less<>> file_of_;

@@ -1,23 +1,21 @@
 #include "engine/checkpoint/gguf_config.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
-#include <span>
+#include <set>
 #include <string_view>
 
 #include "common/json.h"
-#include "common/lower_case.h"
 #include "common/utf8.h"
+#include "common/words.h"
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/known_fields.h"
 #include "engine/checkpoint/model_name.h"
+#include "engine/families/registry/registry.h"
 
 namespace kvscope::checkpoint {
 namespace {
-
-constexpr std::array<std::string_view, 3> architectures = {"llama", "qwen2", "qwen3"};
 
 constexpr size_t longest_name = 500;
 
@@ -71,13 +69,17 @@ class Metadata {
     std::string architecture_;
 };
 
-void refuse_other_models(const Metadata& meta) {
+const std::string& known_name(const ModelConfig& c) { return c.metadata_name.empty() ? c.name : c.metadata_name; }
+
+const Family& family_of(const Metadata& meta, const ModelConfig& c) {
     const GgufFile& file = meta.file();
     if (const auto type = file.text("general.type"); type && *type != "model") {
         file.fail("holds a file of the type \"" + *type + "\", expected a model");
     }
     const std::string& name = meta.architecture();
-    if (std::find(architectures.begin(), architectures.end(), name) == architectures.end()) {
+    const Family* family = find_family([&](const Family& f) { return f.gguf_architecture == name; },
+                                       known_name(c) + " " + file.text("general.basename").value_or(""));
+    if (family == nullptr) {
         const std::string kind = kind_of_refused_model(name);
         file.fail("holds a model of the architecture \"" + name + "\"" + (kind.empty() ? "" : " (" + kind + ")") +
                   "; " + supported_models());
@@ -85,48 +87,51 @@ void refuse_other_models(const Metadata& meta) {
     if (meta.integer("expert_count").value_or(0) > 0)
         file.fail(meta.key("expert_count") + " is " + std::to_string(*meta.integer("expert_count")) +
                   ": a mixture of experts; " + supported_models());
-    refuse_unsupported_keys(file, name);
+    refuse_unsupported_keys(file, *family);
+    return *family;
 }
 
-void read_sizes(const Metadata& meta, const GgufTensors& tensors, ModelConfig& c) {
+void read_sizes(const Metadata& meta, const Family& family, const GgufTensors& tensors, ModelConfig& c) {
     const GgufFile& file = meta.file();
-    c.n_layers = meta.required_size("block_count");
-    c.hidden_size = meta.required_size("embedding_length");
-    c.intermediate_size = meta.required_size("feed_forward_length");
-    c.n_heads = meta.required_size("attention.head_count");
-    c.n_kv_heads = meta.size("attention.head_count_kv").value_or(c.n_heads);
-    if (c.n_heads == 0) file.fail(meta.key("attention.head_count") + " is 0, expected at least 1");
-    c.head_dim = meta.size("attention.key_length").value_or(c.hidden_size / c.n_heads);
+    const Keys& keys = family.keys;
+    c.n_layers = meta.required_size(keys.n_layers.gguf);
+    c.hidden_size = meta.required_size(keys.hidden_size.gguf);
+    c.intermediate_size = meta.required_size(keys.intermediate_size.gguf);
+    c.n_heads = meta.required_size(keys.n_heads.gguf);
+    c.n_kv_heads = meta.size(keys.n_kv_heads.gguf).value_or(c.n_heads);
+    if (c.n_heads == 0) file.fail(meta.key(keys.n_heads.gguf) + " is 0, expected at least 1");
+    c.head_dim = meta.size(keys.head_dim.gguf).value_or(c.hidden_size / c.n_heads);
     const int value_dim = meta.size("attention.value_length").value_or(c.hidden_size / c.n_heads);
     const int rotated = meta.size("rope.dimension_count").value_or(c.head_dim);
     if (value_dim != c.head_dim || rotated != c.head_dim) {
         file.fail("has keys of " + std::to_string(c.head_dim) + " numbers, values of " + std::to_string(value_dim) +
                   " and rotates " + std::to_string(rotated) + " of them; expected the same number for all three");
     }
-    c.context_length = meta.required_size("context_length");
-    const auto eps = meta.number("attention.layer_norm_rms_epsilon");
-    if (!eps) file.fail("has no metadata key " + meta.key("attention.layer_norm_rms_epsilon"));
+    c.context_length = meta.required_size(keys.context_length.gguf);
+    const auto eps = meta.number(keys.rms_norm_eps.gguf);
+    if (!eps) file.fail("has no metadata key " + meta.key(keys.rms_norm_eps.gguf));
     c.rms_norm_eps = static_cast<float>(*eps);
 
-    const auto embedding = tensors.find("token_embd.weight");
+    const std::string name = std::string(family.tensors.at("model.embed_tokens").gguf) + ".weight";
+    const auto embedding = tensors.find(name);
     if (embedding == tensors.end() || embedding->second->shape.size() != 2) {
-        file.fail("has no tensor token_embd.weight of two dimensions");
+        file.fail("has no tensor " + name + " of two dimensions");
     }
     c.vocab_size = embedding->second->shape[0];
-    if (const auto stated = meta.integer("vocab_size"); stated && *stated != c.vocab_size) {
-        file.fail(meta.key("vocab_size") + " is " + std::to_string(*stated) + ", but token_embd.weight has " +
+    if (const auto stated = meta.integer(keys.vocab_size.gguf); stated && *stated != c.vocab_size) {
+        file.fail(meta.key(keys.vocab_size.gguf) + " is " + std::to_string(*stated) + ", but " + name + " has " +
                   std::to_string(c.vocab_size) + " rows");
     }
     const GgufArray* tokens = file.array("tokenizer.ggml.tokens");
     if (tokens != nullptr && tokens->size > static_cast<uint64_t>(c.vocab_size)) {
-        file.fail("has " + std::to_string(tokens->size) + " tokens, but token_embd.weight has " +
+        file.fail("has " + std::to_string(tokens->size) + " tokens, but " + name + " has " +
                   std::to_string(c.vocab_size) + " rows");
     }
 }
 
-void read_rope(const Metadata& meta, ModelConfig& c) {
+void read_rope(const Metadata& meta, const char* theta, ModelConfig& c) {
     const GgufFile& file = meta.file();
-    c.rope_theta = meta.number("rope.freq_base").value_or(10000.0);
+    c.rope_theta = meta.number(theta).value_or(10000.0);
     RopeScaling& s = c.rope_scaling;
     const std::string type = meta.text("rope.scaling.type").value_or("linear");
     auto factor = meta.number("rope.scaling.factor");
@@ -159,9 +164,9 @@ void read_rope(const Metadata& meta, ModelConfig& c) {
 }
 
 /// Reads llama.cpp's `is_swa`: one flag per layer, or a number n if every n-th layer has no window.
-void read_sliding_window(const Metadata& meta, ModelConfig& c) {
-    const int64_t window = meta.integer("attention.sliding_window").value_or(0);
-    constexpr std::string_view pattern_name = "attention.sliding_window_pattern";
+void read_sliding_window(const Metadata& meta, const Keys& keys, ModelConfig& c) {
+    const int64_t window = meta.integer(keys.sliding_window.gguf).value_or(0);
+    const char* const pattern_name = keys.window_layers.gguf;
     c.sliding_window.assign(static_cast<size_t>(c.n_layers), window);
     if (window == 0 || !meta.has(pattern_name)) return;
     if (const GgufArray* pattern = meta.array(pattern_name)) {
@@ -180,38 +185,17 @@ void read_sliding_window(const Metadata& meta, ModelConfig& c) {
     }
 }
 
-/// Token texts that end generation in llama.cpp (llama-vocab.cpp).
-constexpr std::array<std::string_view, 23> end_tokens = {"<|eot_id|>",
-                                                         "<|im_end|>",
-                                                         "<|end|>",
-                                                         "<|return|>",
-                                                         "<|call|>",
-                                                         "<|flush|>",
-                                                         "<|calls|>",
-                                                         "<end_of_turn>",
-                                                         "<|endoftext|>",
-                                                         "</s>",
-                                                         "<|eom_id|>",
-                                                         "<EOT>",
-                                                         "_<EOT>",
-                                                         "[EOT]",
-                                                         "[EOS]",
-                                                         "<|end_of_text|>",
-                                                         "<end_of_utterance>",
-                                                         "<eos>",
-                                                         "<turn|>",
-                                                         "<|tool_response>",
-                                                         "<｜end▁of▁sentence｜>",
-                                                         "[e~[",
-                                                         "<|plamo:eos|>"};
-constexpr std::array<std::string_view, 5> pad_tokens = {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"};
-constexpr std::array<std::string_view, 5> repository_tokens = {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>",
-                                                               "<reponame>"};
-constexpr std::array<std::string_view, 1> separator_tokens = {"<|file_sep|>"};
+using Words = std::set<std::string, std::less<>>;
 
-bool contains(std::span<const std::string_view> all, std::string_view one) {
-    return std::find(all.begin(), all.end(), one) != all.end();
-}
+/// Token texts that end generation in llama.cpp (llama-vocab.cpp).
+const Words end_tokens = words(R"(
+    <|eot_id|> <|im_end|> <|end|> <|return|> <|call|> <|flush|> <|calls|> <end_of_turn> <|endoftext|> </s> <|eom_id|>
+    <EOT> _<EOT> [EOT] [EOS] <|end_of_text|> <end_of_utterance> <eos> <turn|> <|tool_response> <｜end▁of▁sentence｜>
+    [e~[ <|plamo:eos|>)");
+const Words pad_tokens = words("<|fim_pad|> <fim-pad> <fim_pad> <PAD> [PAD]");
+const Words repository_tokens = words("<|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame>");
+const Words separator_tokens = words("<|file_sep|>");
+const Words pretokenizers_with_bos = words("llama3 llama-v3 llama-bpe tekken");
 
 class SpecialTokens {
  public:
@@ -228,17 +212,17 @@ class SpecialTokens {
         return value >= 0 && value < vocab_size_ ? static_cast<int32_t>(value) : -1;
     }
 
-    int32_t first_of(std::span<const std::string_view> spellings) const {
+    int32_t first_of(const Words& spellings) const {
         if (tokens_ == nullptr) return -1;
         const auto found = std::find_if(tokens_->begin(), tokens_->end(),
-                                        [&](const std::string& token) { return contains(spellings, token); });
+                                        [&](const std::string& token) { return spellings.contains(token); });
         return found == tokens_->end() ? -1 : static_cast<int32_t>(found - tokens_->begin());
     }
 
-    std::vector<int32_t> all_of(std::span<const std::string_view> spellings) const {
+    std::vector<int32_t> all_of(const Words& spellings) const {
         std::vector<int32_t> ids;
         for (size_t i = 0; tokens_ != nullptr && i < tokens_->size(); ++i) {
-            if (contains(spellings, (*tokens_)[i])) ids.push_back(static_cast<int32_t>(i));
+            if (spellings.contains((*tokens_)[i])) ids.push_back(static_cast<int32_t>(i));
         }
         return ids;
     }
@@ -269,51 +253,42 @@ void read_special_tokens(const GgufFile& file, ModelConfig& c) {
     std::sort(c.eos_ids.begin(), c.eos_ids.end());
     c.eos_ids.erase(std::unique(c.eos_ids.begin(), c.eos_ids.end()), c.eos_ids.end());
 
-    constexpr std::array<std::string_view, 4> begins = {"llama3", "llama-v3", "llama-bpe", "tekken"};
-    c.add_bos = file.boolean("tokenizer.ggml.add_bos_token").value_or(is_sentencepiece || contains(begins, pre));
+    c.add_bos =
+        file.boolean("tokenizer.ggml.add_bos_token").value_or(is_sentencepiece || pretokenizers_with_bos.contains(pre));
 }
-
-/// llama.cpp's architecture "llama" covers three families, which only the model's name tells apart.
-std::string family_of(const Metadata& meta, const std::string& name) {
-    if (meta.architecture() != "llama") return meta.architecture();
-    const GgufFile& file = meta.file();
-    const std::string known = lower_case(name + " " + file.text("general.basename").value_or(""));
-    if (known.find("smollm2") != std::string::npos) return "smollm2";
-    return known.find("mistral") != std::string::npos ? "mistral" : "llama";
-}
-
-const std::string& known_name(const ModelConfig& c) { return c.metadata_name.empty() ? c.name : c.metadata_name; }
 
 }  // namespace
 
-bool gguf_permutes_qk(std::string_view architecture) { return architecture == "llama"; }
-
 ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors) {
     const Metadata meta(file);
-    refuse_other_models(meta);
     ModelConfig c;
     c.metadata_name = utf8_lossy(file.text("general.name").value_or(""));
     if (c.metadata_name.size() > longest_name) c.metadata_name.clear();
     c.name = name_of_gguf(file.path(), c.metadata_name);
-    c.family = family_of(meta, known_name(c));
-    read_sizes(meta, tensors, c);
-    read_rope(meta, c);
+    const Family& family = family_of(meta, c);
+    c.family = family.name;
+    read_sizes(meta, family, tensors, c);
+    read_rope(meta, family.keys.rope_theta.gguf, c);
     check_config(c, file.path());
-    read_sliding_window(meta, c);
+    read_sliding_window(meta, family.keys, c);
     read_special_tokens(file, c);
 
-    const auto has = [&](std::string_view name) { return tensors.find(name) != tensors.end(); };
-    c.qkv_bias = meta.architecture() == "qwen2" || has("blk.0.attn_q.bias");
-    c.output_bias = has("blk.0.attn_output.bias");
-    c.mlp_bias = has("blk.0.ffn_gate.bias");
-    c.qk_norm = meta.architecture() == "qwen3";
-    c.tied_embeddings = !has("output.weight");
+    const TensorNames& names = family.tensors;
+    const auto has_bias = [&](const Presence& part, const char* name) {
+        return part.always ||
+               tensors.contains(std::string(names.at("model.layers").gguf) + ".0." + names.at(name).gguf + ".bias");
+    };
+    c.qkv_bias = has_bias(family.qkv_bias, "self_attn.q_proj");
+    c.output_bias = has_bias(family.output_bias, "self_attn.o_proj");
+    c.mlp_bias = has_bias(family.mlp_bias, "mlp.gate_proj");
+    c.qk_norm = family.qk_norm;
+    c.tied_embeddings = !tensors.contains(std::string(names.at("lm_head").gguf) + ".weight");
     return c;
 }
 
 std::string config_as_json(const ModelConfig& c) {
     nlohmann::ordered_json json;
-    json["model_type"] = c.family == "smollm2" ? "llama" : c.family;
+    json["model_type"] = family_named(c.family).hf_classes.front().model_type;
     json["_name_or_path"] = known_name(c);  // part of the fingerprint, so it must not depend on the file's name
     json["vocab_size"] = c.vocab_size;
     json["hidden_size"] = c.hidden_size;

@@ -11,9 +11,6 @@ namespace kvscope::checkpoint {
 
 using GgufTensors = std::map<std::string, const GgufTensor*, std::less<>>;
 
-/// Whether llama.cpp's converter changes the order of the rows of Q and K for this architecture.
-[[nodiscard]] bool gguf_permutes_qk(std::string_view architecture);
-
 /// Reads the configuration from metadata and tensor names, except `rope_factors` and `config_json`.
 /// @throws CheckpointError if the model is not supported, or metadata is missing or has the wrong type
 [[nodiscard]] ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors);

@@ -1,16 +1,15 @@
 #include "engine/checkpoint/hf_config.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <string>
 #include <string_view>
 
-#include "common/lower_case.h"
 #include "common/utf8.h"
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/known_fields.h"
 #include "engine/checkpoint/model_name.h"
+#include "engine/families/registry/registry.h"
 #include "engine/files/checkpoint_error.h"
 #include "engine/files/file_reader.h"
 #include "engine/files/json_fields.h"
@@ -20,47 +19,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Family {
-    std::string_view model_type;
-    std::string_view architecture;
-    int64_t context_length;
-    int64_t n_kv_heads;  ///< 0 means n_heads
-    int64_t head_dim;    ///< 0 means hidden_size / n_heads
-    int32_t bos_id;
-    int32_t eos_id;
-    bool always_slides;  ///< whether layers have the window unless it is null or excluded by the layer's type
-    std::string_view family;
-};
-
-constexpr std::array<Family, 5> families = {
-    Family{"llama", "LlamaForCausalLM", 2048, 0, 0, 1, 2, false, "llama"},
-    Family{"mistral", "MistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true, "mistral"},
-    // transformers uses this name for Mistral models with layer_types.
-    Family{"ministral", "MinistralForCausalLM", 4096 * 32, 8, 0, 1, 2, true, "mistral"},
-    Family{"qwen2", "Qwen2ForCausalLM", 32768, 32, 0, -1, -1, false, "qwen2"},
-    Family{"qwen3", "Qwen3ForCausalLM", 32768, 32, 128, -1, -1, false, "qwen3"},
-};
-
-constexpr int64_t default_sliding_window = 4096;
-
 [[noreturn]] void refuse(const JsonFields& config, const std::string& found) {
     const std::string kind = kind_of_refused_model(found);
     config.fail("describes a model of type \"" + found + "\"" + (kind.empty() ? "" : " (" + kind + ")") + "; " +
                 supported_models());
 }
 
-const Family& find_family(const JsonFields& config) {
+const Family& family_of(const JsonFields& config, const std::string& model_name) {
     const auto type = config.text("model_type");
     if (!type) config.fail("has no model_type; " + supported_models());
-    const auto* family =
-        std::find_if(families.begin(), families.end(), [&](const Family& f) { return f.model_type == *type; });
-    if (family == families.end()) refuse(config, *type);
-    if (const auto architectures = config.texts("architectures"); architectures && !architectures->empty()) {
-        const bool is_of_family = std::any_of(families.begin(), families.end(), [&](const Family& f) {
-            return f.family == family->family && f.architecture == architectures->front();
-        });
-        if (!is_of_family) refuse(config, architectures->front());
-    }
+    const auto has_class = [](const Family& family, std::string HfClass::*member, const std::string& value) {
+        return std::any_of(family.hf_classes.begin(), family.hf_classes.end(),
+                           [&](const HfClass& one) { return one.*member == value; });
+    };
+    const Family* family =
+        find_family([&](const Family& f) { return has_class(f, &HfClass::model_type, *type); }, model_name);
+    if (family == nullptr) refuse(config, *type);
+    const auto architectures = config.texts("architectures");
+    if (architectures && !architectures->empty() && !has_class(*family, &HfClass::architecture, architectures->front()))
+        refuse(config, architectures->front());
     return *family;
 }
 
@@ -92,33 +69,35 @@ int checked_int(const JsonFields& config, const char* name, int64_t value) {
 }
 
 void read_sizes(const JsonFields& config, const Family& family, ModelConfig& c) {
-    const auto size = [&](const char* name) { return checked_int(config, name, config.required_integer(name)); };
-    c.n_layers = size("num_hidden_layers");
-    c.n_heads = size("num_attention_heads");
-    c.hidden_size = size("hidden_size");
-    c.intermediate_size = size("intermediate_size");
-    c.vocab_size = config.required_integer("vocab_size");
-    if (c.n_heads == 0) config.fail("num_attention_heads is 0, expected at least 1");
-
-    const bool kv_from_class = !config.mentions("num_key_value_heads") && family.n_kv_heads > 0;
-    const int64_t default_kv_heads = kv_from_class ? family.n_kv_heads : c.n_heads;
-    c.n_kv_heads =
-        checked_int(config, "num_key_value_heads", config.integer("num_key_value_heads").value_or(default_kv_heads));
-
-    const bool d_from_class = !config.mentions("head_dim") && family.head_dim > 0;
-    const int64_t default_d = d_from_class ? family.head_dim : c.hidden_size / c.n_heads;
-    c.head_dim = checked_int(config, "head_dim", config.integer("head_dim").value_or(default_d));
-
-    c.context_length = config.integer("max_position_embeddings").value_or(family.context_length);
-    c.rms_norm_eps = static_cast<float>(config.number("rms_norm_eps").value_or(1e-6));
+    const Keys& keys = family.keys;
+    const auto size = [&](const NameInFiles& key) {
+        return checked_int(config, key.hf, config.required_integer(key.hf));
+    };
+    // A null field has the value `if_null`. A missing field has the family's default unless that is 0.
+    const auto size_or = [&](const NameInFiles& key, int64_t of_family, int64_t if_null) {
+        const bool of_class = !config.mentions(key.hf) && of_family > 0;
+        return checked_int(config, key.hf, config.integer(key.hf).value_or(of_class ? of_family : if_null));
+    };
+    c.n_layers = size(keys.n_layers);
+    c.n_heads = size(keys.n_heads);
+    c.hidden_size = size(keys.hidden_size);
+    c.intermediate_size = size(keys.intermediate_size);
+    c.vocab_size = config.required_integer(keys.vocab_size.hf);
+    if (c.n_heads == 0) config.fail(std::string(keys.n_heads.hf) + " is 0, expected at least 1");
+    c.n_kv_heads = size_or(keys.n_kv_heads, family.defaults.n_kv_heads, c.n_heads);
+    c.head_dim = size_or(keys.head_dim, family.defaults.head_dim, c.hidden_size / c.n_heads);
+    c.context_length = config.integer(keys.context_length.hf).value_or(family.defaults.context_length);
+    c.rms_norm_eps = static_cast<float>(config.number(keys.rms_norm_eps.hf).value_or(1e-6));
 }
 
-void read_biases(const JsonFields& config, ModelConfig& c) {
-    const bool attention_bias = config.boolean("attention_bias").value_or(false);
-    c.qkv_bias = c.family == "qwen2" || ((c.family == "llama" || c.family == "qwen3") && attention_bias);
-    c.output_bias = (c.family == "llama" || c.family == "qwen3") && attention_bias;
-    c.mlp_bias = c.family == "llama" && config.boolean("mlp_bias").value_or(false);
-    c.qk_norm = c.family == "qwen3";
+void read_parts(const JsonFields& config, const Family& family, ModelConfig& c) {
+    const auto has = [&](const Presence& part) {
+        return part.always || (part.field != nullptr && config.boolean(part.field).value_or(false));
+    };
+    c.qkv_bias = has(family.qkv_bias);
+    c.output_bias = has(family.output_bias);
+    c.mlp_bias = has(family.mlp_bias);
+    c.qk_norm = family.qk_norm;
     c.tied_embeddings = config.boolean("tie_word_embeddings").value_or(false);
 }
 
@@ -144,14 +123,14 @@ void read_yarn(const JsonFields& rope, ModelConfig& c) {
 }
 
 /// Reads rope_theta and rope_scaling (transformers 4), or rope_parameters with both (transformers 5).
-void read_rope(const JsonFields& config, ModelConfig& c) {
+void read_rope(const JsonFields& config, const char* theta, ModelConfig& c) {
     const auto filled = [&](const char* name) {
         auto object = config.object(name);
         return object && !object->names().empty() ? object : std::nullopt;
     };
     auto rope = filled("rope_scaling");
     if (!rope) rope = filled("rope_parameters");
-    c.rope_theta = config.number("rope_theta").value_or(10000.0);
+    c.rope_theta = config.number(theta).value_or(10000.0);
     double rotated_share = config.number("partial_rotary_factor").value_or(1.0);
     if (rope) {
         for (const char* nested : {"full_attention", "sliding_attention"}) {
@@ -201,47 +180,47 @@ void read_rope(const JsonFields& config, ModelConfig& c) {
     if (s.kind == RopeScaling::Kind::yarn) read_yarn(*rope, c);
 }
 
-/// Returns whether layer_types gives each layer a sliding window, or nullopt without that field.
-std::optional<std::vector<bool>> sliding_layers(const JsonFields& config, int n_layers) {
-    const auto types = config.texts("layer_types");
+/// Returns whether the field gives each layer a sliding window, or nullopt without that field.
+std::optional<std::vector<bool>> sliding_layers(const JsonFields& config, const char* field, int n_layers) {
+    const auto types = config.texts(field);
     if (!types) return std::nullopt;
     if (types->size() != static_cast<size_t>(n_layers)) {
-        config.fail("layer_types has " + std::to_string(types->size()) + " entries, expected one for each of the " +
-                    std::to_string(n_layers) + " layers");
+        config.fail(std::string(field) + " has " + std::to_string(types->size()) +
+                    " entries, expected one for each of the " + std::to_string(n_layers) + " layers");
     }
     std::vector<bool> slides;
     for (const std::string& type : *types) {
         slides.push_back(type == "sliding_attention");
         if (!slides.back() && type != "full_attention") {
-            config.fail("layer_types has \"" + type + "\"; supported are full_attention and sliding_attention. " +
-                        supported_models());
+            config.fail(std::string(field) + " has \"" + type +
+                        "\"; supported are full_attention and sliding_attention. " + supported_models());
         }
     }
     return slides;
 }
 
 void read_sliding_window(const JsonFields& config, const Family& family, ModelConfig& c) {
+    const auto& [exist, enabled_by, first_layer, default_first_layer, default_size] = family.windows;
+    const char* const size = family.keys.sliding_window.hf;
+    const char* const types = family.keys.window_layers.hf;
     c.sliding_window.assign(static_cast<size_t>(c.n_layers), 0);
-    const auto slides = sliding_layers(config, c.n_layers);
-    if (family.family == "llama") {
+    const auto slides = sliding_layers(config, types, c.n_layers);
+    const int64_t window = config.integer(size).value_or(exist && !config.mentions(size) ? default_size : 0);
+    if (!exist) {
+        const std::string rest =
+            " in a model of type " + *config.text("model_type") + ", whose layers have no window; ";
         // transformers 5 ignores a Llama model's window in the prefill, but not during decoding.
-        const int64_t window = config.integer("sliding_window").value_or(0);
         if (window > 0 && window < c.context_length)
-            config.fail("sliding_window is " + std::to_string(window) +
-                        " in a model of type llama, whose layers have no window; expected null or a missing field. " +
-                        supported_models());
+            config.fail(std::string(size) + " is " + std::to_string(window) + rest +
+                        "expected null or a missing field. " + supported_models());
         // transformers ignores a Llama model's layer types, but vLLM applies them.
         if (slides && std::find(slides->begin(), slides->end(), true) != slides->end())
-            config.fail(
-                "layer_types has \"sliding_attention\" in a model of type llama, whose layers have no window; " +
-                supported_models());
+            config.fail(std::string(types) + " has \"sliding_attention\"" + rest + supported_models());
         return;
     }
-    const bool mentioned = config.mentions("sliding_window");
-    const int64_t window = config.integer("sliding_window").value_or(mentioned ? 0 : default_sliding_window);
-    if (!family.always_slides && !config.boolean("use_sliding_window").value_or(false)) return;
+    if (enabled_by != nullptr && !config.boolean(enabled_by).value_or(false)) return;
     const int64_t first =
-        family.always_slides ? 0 : std::max<int64_t>(0, config.integer("max_window_layers").value_or(28));
+        first_layer == nullptr ? 0 : std::max<int64_t>(0, config.integer(first_layer).value_or(default_first_layer));
     for (int64_t layer = 0; layer < c.n_layers; ++layer) {
         const auto i = static_cast<size_t>(layer);
         if (slides ? (*slides)[i] : layer >= first) c.sliding_window[i] = window;
@@ -260,15 +239,15 @@ std::vector<int32_t> token_ids(const JsonFields& fields, const char* name) {
 }
 
 /// Reads the end tokens from generation_config.json, or else from config.json, as transformers does.
-void read_end_of_text(const JsonFields& config, const fs::path& directory, const Family& family, ModelConfig& c) {
+void read_end_of_text(const JsonFields& config, const fs::path& directory, const Defaults& defaults, ModelConfig& c) {
     if (config.mentions("eos_token_id")) {
         c.eos_ids = token_ids(config, "eos_token_id");
-    } else if (family.eos_id >= 0) {
-        c.eos_ids = {family.eos_id};
+    } else if (defaults.eos_id >= 0) {
+        c.eos_ids = {defaults.eos_id};
     }
     const auto bos = token_ids(config, "bos_token_id");
     if (!bos.empty()) c.bos_id = bos.front();
-    if (!config.mentions("bos_token_id")) c.bos_id = family.bos_id;
+    if (!config.mentions("bos_token_id")) c.bos_id = defaults.bos_id;
 
     const fs::path generation = directory / "generation_config.json";
     if (fs::exists(generation)) {
@@ -322,23 +301,20 @@ ModelConfig read_hf_config(const fs::path& directory) {
     const auto json = JsonFields::parse_file(file);
     const JsonFields config(json, file);
     ModelConfig c;
-    const Family& family = find_family(config);
-    c.family = family.family;
-    refuse_features(config);
-    refuse_unsupported_fields(config);
-    read_sizes(config, family, c);
-    read_biases(config, c);
-    read_rope(config, c);
-    check_config(c, file);
-    read_sliding_window(config, family, c);
-    read_end_of_text(config, directory, family, c);
-    read_add_bos(directory, c);
-    c.config_json = read_text_file(file, std::numeric_limits<uint32_t>::max());
-
     c.name = name_of_directory(directory);
     c.metadata_name = utf8_lossy(config.text("_name_or_path").value_or(""));
-    const std::string origin = lower_case(c.name + " " + c.metadata_name);
-    if (c.family == "llama" && origin.find("smollm2") != std::string::npos) c.family = "smollm2";
+    const Family& family = family_of(config, c.name + " " + c.metadata_name);
+    c.family = family.name;
+    refuse_features(config);
+    refuse_unsupported_fields(config, family);
+    read_sizes(config, family, c);
+    read_parts(config, family, c);
+    read_rope(config, family.keys.rope_theta.hf, c);
+    check_config(c, file);
+    read_sliding_window(config, family, c);
+    read_end_of_text(config, directory, family.defaults, c);
+    read_add_bos(directory, c);
+    c.config_json = read_text_file(file, std::numeric_limits<uint32_t>::max());
     check_config(c, file);
     return c;
 }

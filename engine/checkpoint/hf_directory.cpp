@@ -8,6 +8,7 @@
 #include "engine/checkpoint/config_rules.h"
 #include "engine/checkpoint/hf_config.h"
 #include "engine/checkpoint/unusable_files.h"
+#include "engine/families/registry/registry.h"
 #include "engine/files/json_fields.h"
 #include "engine/files/safetensors.h"
 
@@ -53,12 +54,12 @@ class HfCheckpoint : public Checkpoint {
             report_no_weights(directory);
         }
         resolve_tied_head();
-        check_tensors();
+        map_tensors();
     }
 
     const ModelConfig& config() const override { return config_; }
     const fs::path& path() const override { return path_; }
-    bool has(std::string_view name) const override { return locations_.find(name) != locations_.end(); }
+    bool has(std::string_view name) const override { return locations_.contains(name); }
 
     std::vector<TensorInfo> tensors() const override {
         std::vector<TensorInfo> all;
@@ -129,7 +130,7 @@ class HfCheckpoint : public Checkpoint {
         files_.push_back(std::make_unique<SafetensorsFile>(file));
         const SafetensorsFile& added = *files_.back();
         for (const auto& [name, entry] : added.entries()) {
-            if (!locations_.emplace(name, Location{&added, &entry}).second) {
+            if (!in_files_.emplace(name, Location{&added, &entry}).second) {
                 throw CheckpointError(file, "holds tensor " + name + ", which another shard holds as well");
             }
         }
@@ -161,44 +162,46 @@ class HfCheckpoint : public Checkpoint {
     /// As in transformers 5, a checkpoint with tied embeddings uses its stored head if it differs from the embeddings.
     void resolve_tied_head() {
         if (!config_.tied_embeddings) return;
-        const auto head = locations_.find("lm_head.weight");
-        const auto embedding = locations_.find("model.embed_tokens.weight");
-        if (head == locations_.end() || embedding == locations_.end()) return;
+        const TensorNames& names = family_named(config_.family).tensors;
+        const auto head = in_files_.find(std::string(names.at("lm_head").hf) + ".weight");
+        const auto embedding = in_files_.find(std::string(names.at("model.embed_tokens").hf) + ".weight");
+        if (head == in_files_.end() || embedding == in_files_.end()) return;
         const auto& [file, entry] = head->second;
         config_.tied_embeddings = file->same_bytes(*entry, *embedding->second.file, *embedding->second.entry);
     }
 
-    void check_tensors() const {
+    void map_tensors() {
         std::set<std::string, std::less<>> expected;
         for (const ExpectedTensor& tensor : expected_tensors(config_)) {
-            expected.insert(tensor.name);
-            const auto found = locations_.find(tensor.name);
-            if (found == locations_.end()) {
-                const std::string foreign =
-                    advice_on_unsuitable_weights([&](std::string_view name) { return has(name); }, path_);
+            expected.insert(tensor.hf);
+            const auto found = in_files_.find(tensor.hf);
+            if (found == in_files_.end()) {
+                const std::string foreign = advice_on_unsuitable_weights(
+                    [&](std::string_view name) { return in_files_.contains(name); }, path_);
                 throw CheckpointError(path_, !foreign.empty()
                                                  ? foreign
-                                                 : "has no tensor " + tensor.name + " " + shape_text(tensor.shape) +
+                                                 : "has no tensor " + tensor.hf + " " + shape_text(tensor.shape) +
                                                        ", which config.json requires");
             }
             const auto& [file, entry] = found->second;
             if (entry->shape != tensor.shape) {
-                throw CheckpointError(file->path(), "tensor " + tensor.name + " has the shape " +
+                throw CheckpointError(file->path(), "tensor " + tensor.hf + " has the shape " +
                                                         shape_text(entry->shape) + ", but config.json requires " +
                                                         shape_text(tensor.shape));
             }
             if (!is_readable_dtype(entry->dtype)) {
-                throw CheckpointError(file->path(), "tensor " + tensor.name + " is of type " + entry->dtype +
+                throw CheckpointError(file->path(), "tensor " + tensor.hf + " is of type " + entry->dtype +
                                                         ", expected F32, F16 or BF16");
             }
+            locations_[tensor.name] = found->second;
         }
         check_unexpected(expected);
     }
 
     /// Refuses tensors that the family does not have, because ignoring them would change the results.
     void check_unexpected(const std::set<std::string, std::less<>>& expected) const {
-        constexpr std::string_view layers = "model.layers.";
-        for (const auto& [name, at] : locations_) {
+        const std::string layers = std::string(family_named(config_.family).tensors.at("model.layers").hf) + ".";
+        for (const auto& [name, at] : in_files_) {
             if (!name.starts_with(layers) || expected.contains(name) || name.ends_with("rotary_emb.inv_freq")) continue;
             const std::string number = name.substr(layers.size(), name.find('.', layers.size()) - layers.size());
             const bool in_use = number.size() < 4 && number.find_first_not_of("0123456789") == std::string::npos &&
@@ -215,7 +218,8 @@ class HfCheckpoint : public Checkpoint {
     fs::path directory_;
     ModelConfig config_;
     std::vector<std::unique_ptr<SafetensorsFile>> files_;
-    std::map<std::string, Location, std::less<>> locations_;
+    std::map<std::string, Location, std::less<>> in_files_;   ///< all tensors, by their names in files
+    std::map<std::string, Location, std::less<>> locations_;  ///< the model's tensors, by the engine's names
 };
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "engine/families/api/family.h"
 #include "engine/files/gguf_file.h"
 #include "engine/files/json_fields.h"
 
@@ -12,10 +12,10 @@ namespace kvscope::checkpoint {
 
 // A field of a model's files is read, without effect, unsupported or unknown. Unsupported fields may be neutral.
 
-/// @throws CheckpointError for the first unsupported field of config.json whose value changes results
-void refuse_unsupported_fields(const JsonFields& config);
+/// @throws CheckpointError for the first field of config.json that the family does not read and that changes results
+void refuse_unsupported_fields(const JsonFields& config, const Family& family);
 
-void refuse_unsupported_keys(const GgufFile& file, std::string_view architecture);
+void refuse_unsupported_keys(const GgufFile& file, const Family& family);
 
 struct UnknownFields {
     std::filesystem::path file;
