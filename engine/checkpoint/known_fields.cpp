@@ -21,14 +21,13 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Names = std::set<std::string, std::less<>>;
 
-// Families declare further fields that they read.
-const Names config_read = words(R"(
+/// Fields that are read for all families, then fields that only affect training, other tasks, execution or sampling in
+/// transformers. Families declare further fields.
+const Names config_known = words(R"(
     architectures bos_token_id eos_token_id hidden_act model_type original_max_position_embeddings
     partial_rotary_factor quantization_config rope_parameters rope_scaling tie_word_embeddings num_local_experts
-    num_experts n_routed_experts vision_config text_config audio_config _name_or_path)");
+    num_experts n_routed_experts vision_config text_config audio_config _name_or_path
 
-/// Fields that only affect training, other tasks, execution or sampling in transformers.
-const Names config_without_effect = words(R"(
     attention_dropout initializer_range use_cache torch_dtype dtype transformers_version pad_token_id pretraining_tp
     attn_implementation _attn_implementation _attn_implementation_autoset _flash_attn_2_enabled auto_map
     hidden_dropout hidden_dropout_prob embd_pdrop resid_pdrop attn_pdrop embedding_dropout residual_dropout
@@ -43,29 +42,9 @@ const Names config_without_effect = words(R"(
     exponential_decay_length_penalty suppress_tokens begin_suppress_tokens gradient_checkpointing use_reentrant
     rope_scaling_type)");
 
-const Names config_off = words(R"(
-    attn_logit_softcapping final_logit_softcapping attn_logit_softcap final_logit_softcap logits_soft_cap
-    attention_multiplier query_pre_attn_scalar attn_scale attn_temperature_tuning floor_scale llama_4_scaling_beta
-    clip_qkv alibi use_alibi parallel_attn use_parallel_residual rope_interleaved no_rope_layer_interval use_mrope
-    attention_chunk_size sliding_window_pattern interleaved_sliding_window num_kv_shared_layers transformers_weights
-    use_bidirectional_attention add_cross_attention cross_attention_layers is_encoder_decoder tie_encoder_decoder
-    pruned_heads compression_config block_configs use_qk_l2_norm scale_embedding scale_embeddings
-    normalize_embedding dim_model_base scale_depth)");
-
-const Names config_one = words(R"(
-    logit_scale logits_scaling output_multiplier lm_head_multiplier embedding_multiplier residual_multiplier
-    scale_emb rotary_pct attention_in_multiplier attention_out_multiplier key_multiplier)");
-
-/// A list with 1 for every layer means rotary positions in all layers.
-const Names config_ones = words("no_rope_layers");
-
-const Names config_on = words("is_causal");
-
-const Names rope_read = words(R"(
+const Names rope_known = words(R"(
     rope_type type rope_theta factor beta_fast beta_slow truncate original_max_position_embeddings low_freq_factor
     mscale mscale_all_dim high_freq_factor attention_factor partial_rotary_factor max_position_embeddings finetuned)");
-const Names rope_off = words(R"(
-    llama_4_scaling_beta mrope_section mrope_interleaved short_factor long_factor short_mscale long_mscale alpha)");
 
 bool is_off(const json& value) {
     return value.is_null() || (value.is_structured() && value.empty()) ||
@@ -76,13 +55,37 @@ bool are_ones(const json& value) {
     return value.is_array() && std::all_of(value.begin(), value.end(), [](const json& item) { return item == 1; });
 }
 
-void refuse_fields(const JsonFields& fields, const Names& refused, const Names& read_by_family,
-                   std::string_view neutral, bool (*is_neutral)(const json&), const std::string& where = "") {
-    for (const std::string& name : refused) {
+/// Fields that change results unless their values are neutral.
+struct Refused {
+    const char* neutral;
+    bool (*is_neutral)(const json&);
+    Names names;
+};
+
+const Refused refused_in_config[] = {
+    {"false or 0", is_off, words(R"(
+    attn_logit_softcapping final_logit_softcapping attn_logit_softcap final_logit_softcap logits_soft_cap
+    attention_multiplier query_pre_attn_scalar attn_scale attn_temperature_tuning floor_scale llama_4_scaling_beta
+    clip_qkv alibi use_alibi parallel_attn use_parallel_residual rope_interleaved no_rope_layer_interval use_mrope
+    attention_chunk_size sliding_window_pattern interleaved_sliding_window num_kv_shared_layers transformers_weights
+    use_bidirectional_attention add_cross_attention cross_attention_layers is_encoder_decoder tie_encoder_decoder
+    pruned_heads compression_config block_configs use_qk_l2_norm scale_embedding scale_embeddings
+    normalize_embedding dim_model_base scale_depth)")},
+    {"1", [](const json& value) { return value == 1; }, words(R"(
+    logit_scale logits_scaling output_multiplier lm_head_multiplier embedding_multiplier residual_multiplier
+    scale_emb rotary_pct attention_in_multiplier attention_out_multiplier key_multiplier)")},
+    {"1 for each layer", are_ones, words("no_rope_layers")},
+    {"true", [](const json& value) { return value == true; }, words("is_causal")},
+};
+const Refused refused_in_rope = {"0", is_off, words(R"(
+    llama_4_scaling_beta mrope_section mrope_interleaved short_factor long_factor short_mscale long_mscale alpha)")};
+
+void refuse(const JsonFields& fields, const Refused& refused, const Names& read, const std::string& where = "") {
+    for (const std::string& name : refused.names) {
         const json* value = fields.find(name.c_str());
-        if (value == nullptr || read_by_family.contains(name) || is_neutral(*value)) continue;
+        if (value == nullptr || read.contains(name) || refused.is_neutral(*value)) continue;
         fields.fail(fmt::format("{}{} is {}, which kvscope does not support; expected {} or a missing field. {}", where,
-                                name, JsonFields::shown(*value), neutral, supported_models()));
+                                name, JsonFields::shown(*value), refused.neutral, supported_models()));
     }
 }
 
@@ -109,12 +112,11 @@ const Names tokenizer_config_known = words(R"(
     use_fast vocab_file merges_file unk_id verbose init_inputs response_schema tokenizer_type _commit_hash
     transformers_version padding_strategy truncate max_len)");
 
-const Names gguf_read = words(R"(
+const Names gguf_known = words(R"(
     expert_count attention.value_length rope.dimension_count rope.scale_linear rope.scaling.type rope.scaling.factor
     rope.scaling.attn_factor rope.scaling.original_context_length rope.scaling.yarn_log_multiplier
     rope.scaling.yarn_ext_factor rope.scaling.yarn_attn_factor rope.scaling.yarn_beta_fast
-    rope.scaling.yarn_beta_slow)");
-const Names gguf_without_effect = words(R"(
+    rope.scaling.yarn_beta_slow
     expert_used_count rope.scaling.finetuned tensor_data_layout pooling_type attention.layer_norm_epsilon)");
 const Names gguf_off = words(R"(
     leading_dense_block_count use_parallel_residual attn_logit_softcapping final_logit_softcapping swin_norm
@@ -187,12 +189,11 @@ UnknownFields unknown_in_config(const fs::path& file) {
     UnknownFields out{file, {}};
     const json whole = JsonFields::parse_file(file);
     const JsonFields config(whole, file);
-    const Names of_families = of_any_family(&Family::hf_fields);
-    add_unknown(
-        config,
-        {&of_families, &config_read, &config_without_effect, &config_off, &config_one, &config_ones, &config_on}, out);
+    Names known = of_any_family(&Family::hf_fields);
+    for (const Refused& refused : refused_in_config) known.insert(refused.names.begin(), refused.names.end());
+    add_unknown(config, {&known, &config_known}, out);
     for (const char* name : {"rope_parameters", "rope_scaling"})
-        if (const auto rope = config.object(name)) add_unknown(*rope, {&rope_read, &rope_off}, out);
+        if (const auto rope = config.object(name)) add_unknown(*rope, {&rope_known, &refused_in_rope.names}, out);
     return out;
 }
 
@@ -248,8 +249,8 @@ UnknownFields unknown_in_gguf(const fs::path& path) {
                                             [&](std::string_view known) { return key.starts_with(known); });
         if (has_prefix || gguf_global_known.contains(key) || gguf_global_off.contains(key)) continue;
         const std::string own = key.starts_with(prefix) ? key.substr(prefix.size()) : key;
-        const bool is_known = of_families.contains(own) || gguf_read.contains(own) ||
-                              gguf_without_effect.contains(own) || gguf_off.contains(own) || gguf_one.contains(own);
+        const bool is_known =
+            of_families.contains(own) || gguf_known.contains(own) || gguf_off.contains(own) || gguf_one.contains(own);
         if (!is_known || !key.starts_with(prefix)) out.names.push_back(key);
     }
     return out;
@@ -259,13 +260,9 @@ UnknownFields unknown_in_gguf(const fs::path& path) {
 
 void refuse_unsupported_fields(const JsonFields& config, const Family& family) {
     const Names read = family.hf_fields();
-    refuse_fields(config, config_off, read, "false or 0", is_off);
-    refuse_fields(config, config_one, read, "1", [](const json& value) { return value == 1; });
-    refuse_fields(config, config_ones, read, "1 for each layer", are_ones);
-    refuse_fields(config, config_on, read, "true", [](const json& value) { return value == true; });
+    for (const Refused& refused : refused_in_config) refuse(config, refused, read);
     for (const char* name : {"rope_parameters", "rope_scaling"})
-        if (const auto rope = config.object(name))
-            refuse_fields(*rope, rope_off, {}, "0", is_off, std::string(name) + ".");
+        if (const auto rope = config.object(name)) refuse(*rope, refused_in_rope, {}, std::string(name) + ".");
 }
 
 void refuse_unsupported_keys(const GgufFile& file, const Family& family) {
