@@ -209,11 +209,9 @@ void read_sliding_window(const JsonFields& config, const Family& family, ModelCo
     if (!exist) {
         const std::string rest =
             " in a model of type " + *config.text("model_type") + ", whose layers have no window; ";
-        // transformers 5 ignores a Llama model's window in the prefill, but not during decoding.
         if (window > 0 && window < c.context_length)
             config.fail(std::string(size) + " is " + std::to_string(window) + rest +
                         "expected null or a missing field. " + supported_models());
-        // transformers ignores a Llama model's layer types, but vLLM applies them.
         if (slides && std::find(slides->begin(), slides->end(), true) != slides->end())
             config.fail(std::string(types) + " has \"sliding_attention\"" + rest + supported_models());
         return;

@@ -2,6 +2,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/known_fields.h"
+#include "engine/families/registry/registry.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/checkpoint/model_files.h"
 
@@ -283,6 +284,18 @@ TEST_CASE("unsupported metadata are refused by key unless neutral; unknown keys 
     CHECK(unknown[0].names == std::vector<std::string>{"llama.block_count_of_tomorrow", "other.block_count",
                                                        "tokenizer.ggml.new_token_id"});
     CHECK(unknown_fields(KVSCOPE_DEFAULT_MODEL).empty());
+}
+
+TEST_CASE("a key that the model's family reads is not refused") {
+    const Small small;
+    const TemporaryFolder folder;
+    auto file = metadata(small);
+    write_file(folder / "s.gguf", add_tensors(file.f32("llama.attention.scale", 0.5f), small).bytes());
+    const GgufFile opened(folder / "s.gguf");
+    Family family = family_named("llama");
+    CHECK_THAT(refusal([&] { refuse_unsupported_keys(opened, family); }), Contains("attention.scale is 0.5"));
+    family.keys.rope_theta.gguf = "attention.scale";
+    CHECK(refusal([&] { refuse_unsupported_keys(opened, family); }).empty());
 }
 
 TEST_CASE("rope_freqs.weight divides the frequencies") {

@@ -153,6 +153,15 @@ TEST_CASE("unsupported fields are refused by name unless they are neutral") {
     CHECK_THAT(refused("/layer_types", {"full_attention", "sliding_attention"}), Contains("layer_types"));
 }
 
+TEST_CASE("a field that the model's family reads is not refused") {
+    const nlohmann::json config = {{"attention_chunk_size", 4}};
+    const JsonFields fields(config, "config.json");
+    Family family{.name = "new", .title = "New", .hf_classes = {}, .gguf_architecture = "new"};
+    CHECK_THAT(refusal([&] { refuse_unsupported_fields(fields, family); }), Contains("attention_chunk_size is 4"));
+    family.keys.sliding_window.hf = "attention_chunk_size";
+    CHECK(refusal([&] { refuse_unsupported_fields(fields, family); }).empty());
+}
+
 TEST_CASE("unknown fields are listed by file") {
     const TemporaryFolder folder;
     fs::copy(data("models/smollm2-tied"), folder, fs::copy_options::recursive);

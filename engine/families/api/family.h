@@ -47,7 +47,9 @@ struct Presence {
 
 /// Windows of the layers according to config.json. GGUF metadata have a window only if layers use it.
 struct Windows {
-    bool exist = false;  ///< if not, a configuration with a window is refused
+    /// If not, a configuration with a window is refused. transformers 5 ignores its window only in the prefill, and
+    /// vLLM applies its layer types.
+    bool exist = false;
     /// Field that must be true. Without this member, the layers have the window unless it is null.
     const char* enabled_by = nullptr;
     /// Field with the first layer that has the window, for configurations without `Keys::window_layers`.
