@@ -41,7 +41,7 @@ TEST_CASE("declarations are complete", "[registry]") {
         CAPTURE(definition.name);
         CHECK_FALSE(definition.title.empty());
         CHECK(definition.summary.ends_with('.'));
-        CHECK((definition.paper.empty() || definition.paper.find(" 20") != std::string::npos));  // a year
+        CHECK((definition.paper.empty() || definition.paper.find(", ") != std::string::npos));  // authors, title
         CHECK(find_definition(definition.name) == &definition);
         std::set<std::string> seen;
         for (const Parameter& parameter : definition.parameters) {

@@ -49,7 +49,8 @@ std::function<int()> declare(CLI::App& app) {
             const auto& definition = policies::definition_named(*name);
             if (format->is_text())
                 print(definition.title + ": " + definition.summary +
-                      (definition.remark.empty() ? "" : " " + definition.remark) + "\n" + definition.paper + (definition.paper.empty() ? "\n" : "\n\n"));
+                      (definition.remark.empty() ? "" : " " + definition.remark) + "\n" + definition.paper +
+                      (definition.paper.empty() ? "\n" : "\n\n"));
             format->print(parameters_of(definition));
         } else if (format->name() == "md") {
             print(policies::policies_markdown(policies::definitions()));
