@@ -526,14 +526,14 @@ TEST_CASE("tokens are counted during typing") {
 
 TEST_CASE("the form reports errors and keeps its contents") {
     RunForm form;
-    CHECK(form.problem({}).find("prompt") != std::string::npos);
+    CHECK(form.problem({}).text.find("prompt") != std::string::npos);
     form.request.context = testing::text;
     for (auto& row : form.rows) row.ticked = false;
-    CHECK(form.problem({}).find("policy") != std::string::npos);
+    CHECK(form.problem({}).text.find("policy") != std::string::npos);
     form.rows[0].ticked = true;
-    CHECK(form.problem({}).empty());
+    CHECK(form.problem({}).text.empty());
     form.request.budgets = "0";
-    CHECK(!form.problem({}).empty());
+    CHECK(!form.problem({}).text.empty());
     form.request.budgets = "64-256*2";
     CHECK(form.n_runs() == 4);
     CHECK(form.budget_lines(TokenCount{100, 100, 512, {}})[0] ==
@@ -543,9 +543,9 @@ TEST_CASE("the form reports errors and keeps its contents") {
     CHECK(form.budget_lines(TokenCount{20000, 20000, 32768, {}})[0] ==
           "14,433 of 20,000 entries kept (72.2 %), 5,567 removed (27.8 %)");
     form.request.budgets = "64-256*2";
-    CHECK(!form.problem(TokenCount{500, 500, 512, {}}).empty());
+    CHECK(!form.problem(TokenCount{500, 500, 512, {}}).text.empty());
     form.duplicate(0);
-    CHECK(form.problem({}).find("twice") != std::string::npos);
+    CHECK(form.problem({}).text.find("twice") != std::string::npos);
     CHECK(form.remove(1));
     CHECK(!form.remove(0));
 

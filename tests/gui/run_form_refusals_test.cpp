@@ -103,7 +103,7 @@ TEST_CASE("an error is shown once at its field, and beside Run with its place") 
     DrivenForm form;
     RunForm filled = small_form(form.folder / "run.h5");
     const auto is_said_once = [&](const std::string& heading) {
-        const std::string problem = filled.problem({});
+        const std::string problem = filled.problem({}).text;
         CAPTURE(problem);
         REQUIRE_FALSE(problem.empty());
         form.fill(filled);

@@ -201,27 +201,27 @@ TEST_CASE("every policy that needs no file can run with its default parameters")
 TEST_CASE("the message on a text that does not fit the context has numbers and says what to do") {
     RunForm form = form_of({"snapkv"}, "64");
     form.request.options.n_new = 64;
-    CHECK(form.problem(TokenCount{2431, 2431, 2048, ""}) ==
+    CHECK(form.problem(TokenCount{2431, 2431, 2048, ""}).text ==
           "2,431 tokens and 64 new ones do not fit into the context of 2,048 tokens: shorten the text by 447 tokens");
-    CHECK(form.problem(TokenCount{2000, 2000, 2048, ""}) ==
+    CHECK(form.problem(TokenCount{2000, 2000, 2048, ""}).text ==
           "2,000 tokens and 64 new ones do not fit into the context of 2,048 tokens: shorten the text by 16 tokens, or "
           "generate at "
           "most 48");
     form.request.options.n_new = 5000;
-    CHECK(form.problem(TokenCount{2000, 2000, 2048, ""}) ==
+    CHECK(form.problem(TokenCount{2000, 2000, 2048, ""}).text ==
           "2,000 tokens and 5,000 new ones do not fit into the context of 2,048 tokens: generate at most 48");
     CHECK(form.length_problem({}).empty());
 }
 
 TEST_CASE("problems of options have the same words as in kvscope run") {
     RunForm form = filled_form();
-    REQUIRE(form.problem({}).empty());
+    REQUIRE(form.problem({}).text.empty());
     const auto check = [&](auto option, const char* words) {
         CHECK(form.problem_with(option) == words);
-        CHECK(form.problem({}) == words);
+        CHECK(form.problem({}).text == words);
         form.request.options = {};
         form.request.options.n_new = 4;
-        CHECK(form.problem({}).empty());
+        CHECK(form.problem({}).text.empty());
     };
     form.request.options.temperature = -0.1;
     check(&RunOptions::temperature, "the temperature must be 0 (greedy) or more");
@@ -240,11 +240,11 @@ TEST_CASE("problems of options have the same words as in kvscope run") {
 
     const trace::sample::TemporaryFolder folder;
     form.request.output = folder / "nowhere/run.h5";
-    CHECK(form.problem({}).find("does not exist") != std::string::npos);
+    CHECK(form.problem({}).text.find("does not exist") != std::string::npos);
     form.request.output = folder.path();
-    CHECK(form.problem({}).find("is a folder") != std::string::npos);
+    CHECK(form.problem({}).text.find("is a folder") != std::string::npos);
     form.request.output = folder / "run.h5";
-    CHECK(form.problem({}).empty());
+    CHECK(form.problem({}).text.empty());
     CHECK(form.output_note() == "run.h5 is a new file");
     write_file(folder / "run.h5", "x");
     CHECK(form.output_note().find("missing runs are added, and existing runs stay") != std::string::npos);
@@ -343,7 +343,7 @@ TEST_CASE("invalid members of a saved form are ignored") {
     expected.top_p = 0.5;
     expected.n_new = 9'000'000'000'000'000'000;
     CHECK(form.request.options == expected);
-    CHECK_THAT(form.problem(TokenCount{9, 9, 100, ""}),
+    CHECK_THAT(form.problem(TokenCount{9, 9, 100, ""}).text,
                Catch::Contains("do not fit into the context of 100 tokens: generate at most 91"));
 }
 

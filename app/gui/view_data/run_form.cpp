@@ -135,27 +135,23 @@ void RunForm::tick(const std::function<bool(const PolicyRow&)>& is_chosen) {
 
 bool RunForm::is_begun() const { return !is_blank(request.context) && n_ticked() > 0; }
 
-std::string RunForm::problem(const std::optional<TokenCount>& tokens) const {
-    if (is_blank(request.context)) return "Write a prompt or choose a sample.";
-    if (n_ticked() == 0) return "Tick at least one policy.";
-    if (std::string wrong = budget_problem(); !wrong.empty()) return wrong;
-    if (std::string wrong = engine::find_option_problem(request.options); !wrong.empty()) return wrong;
-    if (std::string wrong = output_problem(); !wrong.empty()) return wrong;
-    if (std::string wrong = length_problem(tokens); !wrong.empty()) return wrong;
+FormProblem RunForm::problem(const std::optional<TokenCount>& tokens) const {
+    using enum FormProblem::Section;
+    if (is_blank(request.context)) return {"Write a prompt or choose a sample."};
+    if (n_ticked() == 0) return {"Tick at least one policy."};
+    if (std::string wrong = budget_problem(); !wrong.empty()) return {wrong, budgets};
+    for (const RunOption& option : engine::run_options())
+        if (std::string wrong = option.problem(request.options); !wrong.empty())
+            return {wrong, option.in_form == RunOption::InForm::row ? none : output};
+    if (std::string wrong = output_problem(); !wrong.empty()) return {wrong, output};
+    if (std::string wrong = length_problem(tokens); !wrong.empty()) return {wrong, prompt};
     for (size_t i = 0; i < rows.size(); ++i) {
         for (size_t j = 0; j < i; ++j) {
             if (rows[i].ticked && rows[j].ticked && rows[i].spec == rows[j].spec)
-                return fmt::format("{} is ticked twice with the same parameters.", rows[i].spec.label());
+                return {fmt::format("{} is ticked twice with the same parameters.", rows[i].spec.label())};
         }
     }
     return {};
-}
-
-std::string RunForm::heading_of(const std::string& problem, const std::optional<TokenCount>& tokens) const {
-    if (problem.empty()) return {};
-    if (problem == budget_problem()) return "Budgets";
-    if (problem == output_problem() || problem == problem_with(&RunOptions::n_new)) return "Output";
-    return problem == length_problem(tokens) ? "Prompt" : "";
 }
 
 std::string RunForm::budget_problem() const {

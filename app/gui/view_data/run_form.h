@@ -27,6 +27,15 @@ struct PolicyRow {
 [[nodiscard]] std::string changed_options_text(const RunOptions& options);
 void reset_seldom_changed_options(RunOptions& options);
 
+/// A reason why the form cannot run.
+struct FormProblem {
+    /// Section of the form that shows the text; none if only the messages show it.
+    enum class Section { none, prompt, budgets, output };
+
+    std::string text;  ///< empty if there is no problem
+    Section section = Section::none;
+};
+
 /// The form with which the user runs policies on a prompt. Does not use ImGui.
 class RunForm {
  public:
@@ -50,10 +59,8 @@ class RunForm {
     void tick(const std::function<bool(const PolicyRow&)>& is_chosen);
     [[nodiscard]] bool is_begun() const;
 
-    /// Returns the first problem that prevents a run, or "". @param tokens nullopt until they are counted
-    [[nodiscard]] std::string problem(const std::optional<TokenCount>& tokens) const;
-    /// Returns the heading of the form's section that shows a problem(), or "".
-    [[nodiscard]] std::string heading_of(const std::string& problem, const std::optional<TokenCount>& tokens) const;
+    /// Returns the first problem that prevents a run. @param tokens nullopt until they are counted
+    [[nodiscard]] FormProblem problem(const std::optional<TokenCount>& tokens) const;
     [[nodiscard]] std::string budget_problem() const;
     /// Returns a message with remedies if the text and the new tokens exceed the model's context, or "" if they fit.
     [[nodiscard]] std::string length_problem(const std::optional<TokenCount>& tokens) const;

@@ -2,6 +2,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -42,7 +43,7 @@ class RunView : public View {
         auto tokens = context.engine->count_tokens(form_.request);
         if (is_model_refused_) tokens.reset();  // the counts belong to the previously loaded model
         check(context.session.tasks, tokens);
-        if (start_wanted_ && problem(tokens).empty()) run(context);
+        if (start_wanted_ && problem(tokens).text.empty()) run(context);
         start_wanted_ = false;
         if (takes_call("Read prompt from file…")) prompt_.ask_for_file(context);
         if (takes_call("Restore default options")) reset_seldom_changed_options(form_.request.options);
@@ -85,7 +86,7 @@ class RunView : public View {
         copy.name = "Copy the form as a command line";
         copy.menu = "Run";
         copy.run = lifetime_.guard([this, notice] { copy_command_line([this] { return command(); }, notice); });
-        copy.enabled = lifetime_.guard([this] { return form_.problem({}).empty(); });
+        copy.enabled = lifetime_.guard([this] { return form_.problem({}).text.empty(); });
         actions.push_back(std::move(copy));
         add_ticking(actions, "Select all policies that can run",
                     [this] { tick_policies_that_can_run(form_, *check_); });
@@ -179,16 +180,15 @@ class RunView : public View {
         is_checked_ = found.current;
     }
 
-    /// Returns the reason why the form cannot run, or an empty text.
-    std::string problem(const std::optional<TokenCount>& tokens) const {
-        if (is_model_refused_) return "The chosen model cannot be used. Choose another model.";
-        if (std::string wrong = form_.problem(tokens); !wrong.empty()) return wrong;
-        if (is_in_queue()) return "This run is in progress or queued. Change the form to start another run.";
+    FormProblem problem(const std::optional<TokenCount>& tokens) const {
+        if (is_model_refused_) return {"The chosen model cannot be used. Choose another model."};
+        if (FormProblem wrong = form_.problem(tokens); !wrong.text.empty()) return wrong;
+        if (is_in_queue()) return {"This run is in progress or queued. Change the form to start another run."};
         if (engine_ && !form_.request.output.empty() && engine_->is_taken(form_.request.output))
-            return fmt::format("An unfinished run is writing {}. Choose another output.",
-                               form_.request.output.filename().string());
+            return {fmt::format("An unfinished run is writing {}. Choose another output.",
+                                form_.request.output.filename().string())};
         // Waits for the number of tokens, because the prompt's length decides which budgets are valid.
-        return is_checked_ && tokens && tokens->error.empty() ? check_->problem() : "";
+        return {is_checked_ && tokens && tokens->error.empty() ? check_->problem() : ""};
     }
 
     void run(Context& context) {
@@ -205,10 +205,10 @@ class RunView : public View {
     /// Draws the buttons and messages with a constant height, so that the form below does not move.
     void draw_head(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens,
                    bool is_wide) {
-        const std::string problem = this->problem(tokens);
+        const FormProblem problem = this->problem(tokens);
         const float line = ImGui::GetTextLineHeightWithSpacing();
         const float end = ImGui::GetCursorPosY() + (is_wide ? 1 : 2) * ImGui::GetFrameHeightWithSpacing() + 2 * line;
-        ImGui::BeginDisabled(!problem.empty());
+        ImGui::BeginDisabled(!problem.text.empty());
         if (ImGui::Button("Run")) run(context);
         ImGui::EndDisabled();
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
@@ -224,7 +224,7 @@ class RunView : public View {
             same_line_if_fits(ImGui::CalcTextSize(progress.c_str()).x + ImGui::GetFontSize());
             ImGui::ProgressBar(static_cast<float>(status.share), {-FLT_MIN, 0}, progress.c_str());
         } else {
-            ImGui::BeginDisabled(!form_.problem({}).empty());
+            ImGui::BeginDisabled(!form_.problem({}).text.empty());
             if (command_button("Copy command")) copy_command_line([this] { return command(); }, context.host.notice);
             ImGui::EndDisabled();
             ImGui::SetItemTooltip("copies the kvscope run … command that makes the same trace in a terminal");
@@ -232,7 +232,7 @@ class RunView : public View {
         }
         ImGui::SetNextWindowScroll({0, -1});
         ImGui::BeginChild("messages", {0, std::max(end - ImGui::GetCursorPosY(), line)});
-        draw_messages(context, status, tokens, problem);
+        draw_messages(context, status, problem);
         draw_scroll_fade(context.theme);
         ImGui::EndChild();
         ImGui::Separator();
@@ -257,20 +257,20 @@ class RunView : public View {
         ImGui::EndDisabled();
     }
 
-    void draw_messages(Context& context, const EngineStatus& status, const std::optional<TokenCount>& tokens,
-                       const std::string& problem) {
+    void draw_messages(Context& context, const EngineStatus& status, const FormProblem& problem) {
+        constexpr std::array headings = {"", "Prompt", "Budgets", "Output"};  // in the order of FormProblem::Section
         if (status.busy()) draw_quiet(status.what);
         if (!status.busy()) draw_continue(*context.engine);
         // An incomplete form is not an error.
-        const std::string heading = form_.heading_of(problem, tokens);
+        const std::string heading = headings.at(static_cast<size_t>(problem.section));
         if (is_in_queue())
             ;  // the progress or the queue shows it
         else if (form_.is_begun())
-            draw_problem(heading.empty() ? problem : fmt::format("Cannot run. See {} below.", heading), context.theme);
+            draw_problem(heading.empty() ? problem.text : fmt::format("Cannot run. See {} below.", heading), context.theme);
         else if (!status.busy())
-            ImGui::TextWrapped("%s", problem.c_str());
+            ImGui::TextWrapped("%s", problem.text.c_str());
         if (status.busy()) return;
-        if (problem.empty()) draw_extent(context.theme);
+        if (problem.text.empty()) draw_extent(context.theme);
         draw_problem(error_of_run(*context.engine), context.theme);
     }
 
@@ -551,7 +551,7 @@ class RunView : public View {
 
     void draw_menu(Context& context) {
         if (!ImGui::BeginPopupContextWindow("form menu")) return;
-        if (ImGui::MenuItem("Copy the form as a command line", nullptr, false, form_.problem({}).empty()))
+        if (ImGui::MenuItem("Copy the form as a command line", nullptr, false, form_.problem({}).text.empty()))
             copy_command_line([this] { return command(); }, context.host.notice);
         if (ImGui::MenuItem("Read prompt from file…")) prompt_.ask_for_file(context);
         if (ImGui::MenuItem("Restore default options", nullptr, false,
