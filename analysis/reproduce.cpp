@@ -119,7 +119,7 @@ Reproduction reproduction_of_run(const trace::Reader& reader, int prompt, int ru
     command.add_path("--prompt-from",
                      fmt::format("{}:{}", reader.path().string(), prompts_of(reader, prompt, goes_by_answers)));
     command.add("--policy", spec.label());
-    if (spec.definition->name != "full") {
+    if (!spec.definition->is_full()) {
         const bool is_in_file = reader.is_in_file(prompt, run);
         const auto asked = is_in_file ? asked_budget(recipe, reader.run_number(prompt, run)) : std::nullopt;
         if (asked && !spec.own_share() && (attributes.budget <= 0 || attributes.budget_of))

@@ -98,13 +98,13 @@ void drag_what_ifs(kvscope::gui::Window& window, kvscope::gui::App& app) {
     const auto drag_all = [&](const char* from) {
         std::set<std::string> policies;
         for (const auto& key : app.session().all_runs()) {
-            const std::string policy = app.session().attributes(key).policy;
-            if (policy == "full" || !policies.insert(policy).second) continue;
+            const auto run = app.session().attributes(key);
+            if (run.is_full() || !policies.insert(run.policy).second) continue;
             app.session().selection.select_run(key);
             kvscope::gui::LiveWhatIf what_if;
             const auto times = drag_budget(window, app, what_if);
-            fmt::print("what-if {}, {}: median {:.0f} ms until all views are redrawn, 90 % below {:.0f} ms\n", policy,
-                       from, percentile(times, 0.5), percentile(times, 0.9));
+            fmt::print("what-if {}, {}: median {:.0f} ms until all views are redrawn, 90 % below {:.0f} ms\n",
+                       run.policy, from, percentile(times, 0.5), percentile(times, 0.9));
         }
     };
     drag_all("from the trace");

@@ -253,7 +253,7 @@ void set_kept(trace::RunRecord& r, const Options& o, const std::vector<std::vect
 
 trace::RunRecord full_run(const Options& o) {
     trace::RunRecord r = answer(o, 0);
-    r.policy = r.label = "full";
+    r.policy = r.label = full_policy;
     r.parameters_json = "{}";
     r.budget = static_cast<std::int64_t>(o.tokens);
     r.budget_fraction = 1;

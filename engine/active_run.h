@@ -29,7 +29,7 @@ class ActiveRun {
     [[nodiscard]] int index() const { return index_; }
     [[nodiscard]] bool failed() const { return record.status == "failed"; }
     void fail(const std::string& message);
-    [[nodiscard]] bool is_full() const { return record.policy == "full"; }
+    [[nodiscard]] bool is_full() const { return record.is_full(); }
     [[nodiscard]] const policies::Needs& needs() const { return needs_; }
     [[nodiscard]] const policies::AppendedTokens& appended() const { return appended_; }
     [[nodiscard]] bool filters() const { return filter_.has_value(); }

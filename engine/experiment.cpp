@@ -388,7 +388,7 @@ Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, const Exp
 Experiment::Experiment(const Model& model, std::vector<RunPlan> plans, const ExperimentOptions& options,
                        trace::Writer* writer, Progress& progress)
     : impl_(std::make_unique<Impl>(*this, model, std::move(plans), options, writer, progress)) {
-    if (impl_->plans.empty() || impl_->plans[0].spec.definition->name != "full")
+    if (impl_->plans.empty() || !impl_->plans[0].spec.definition->is_full())
         throw std::logic_error("an experiment's first run must be full");
     if (const std::string problem = find_option_problem(options); !problem.empty()) throw UsageError(problem);
     if (options.isolated && (options.keep_prefill || options.keep_caches))

@@ -86,10 +86,10 @@ std::string recipe_json(const Model& model, std::span<const Prompt> prompts, std
 
 std::vector<RunPlan> with_full_run_first(std::vector<RunPlan> plans) {
     std::vector<RunPlan> all;
-    all.push_back({policies::parse_policy("full"), policies::parse_budget("100%")});
+    all.push_back({policies::parse_policy(full_policy), policies::parse_budget("100%")});
     for (auto& plan : plans) {
         const bool known = std::any_of(all.begin(), all.end(), [&](const RunPlan& other) {
-            return other.spec == plan.spec && (other.budget == plan.budget || plan.spec.definition->name == "full");
+            return other.spec == plan.spec && (other.budget == plan.budget || plan.spec.definition->is_full());
         });
         if (!known) all.push_back(std::move(plan));
     }

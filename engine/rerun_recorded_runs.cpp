@@ -98,7 +98,7 @@ Again plan_again(const trace::Reader& reader, int prompt, std::span<const int> r
         // Caches for further questions start without the recorded switches.
         if (answers) follow_switches(reader, prompt, run, plan);
         again.obstacles.push_back(files_changed(reader, prompt, run, plan.spec));
-        const bool is_full = plan.spec.definition->name == "full";
+        const bool is_full = plan.spec.definition->is_full();
         again.places.push_back(is_full ? 0 : again.plans.size());
         if (!is_full && again.obstacles.back().empty()) again.plans.push_back(std::move(plan));
     }
@@ -128,9 +128,8 @@ RunPlan plan_of_recorded_run(const trace::RunAttributes& run) {
         throw UsageError(fmt::format("{}: {}", run.label, error.what()));
     }
     const auto budget = policies::recorded_budget(plan.spec, run.budget, run.budget_fraction);
-    plan.budget = run.policy == "full"
-                      ? policies::parse_budget("100%")
-                      : budget.value_or(policies::Budget{.is_share = true, .share = run.budget_fraction});
+    plan.budget = run.is_full() ? policies::parse_budget("100%")
+                                : budget.value_or(policies::Budget{.is_share = true, .share = run.budget_fraction});
     return plan;
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 double share_kept(const RunPlan& plan, const policies::CacheSize& size) {
     try {
-        if (plan.spec.definition->name == "full") return 1;
+        if (plan.spec.definition->is_full()) return 1;
         if (const auto needed = plan.spec.needed_share(plan.budget, size)) return *needed;
         if (const auto share = plan.spec.own_share()) return *share;
         const int64_t entries = plan.budget.resolve(size.n_tokens, plan.spec.definition->budget_of);
@@ -31,7 +31,7 @@ double bytes_of_caches(const policies::CacheSize& size, int64_t n_after, std::sp
     const double of_token = 2.0 * shape.n_layers * shape.n_kv_heads * shape.head_dim * size.bytes_per_number;
     double sum = 0, largest = 0;
     for (const RunPlan& plan : plans) {
-        if (plan.spec.definition->name == "full") continue;
+        if (plan.spec.definition->is_full()) continue;
         const double share = share_kept(plan, size);
         const double bytes =
             share > 0 ? of_token * (share * static_cast<double>(size.n_tokens) + static_cast<double>(n_after)) : 0;

@@ -20,7 +20,7 @@ class Full : public Policy {
 
 Definition full_definition() {
     return {
-        .name = "full",
+        .name = std::string(full_policy),
         .title = "Full cache",
         .summary = "Keeps every entry at any budget. The full cache is the reference for all other policies.",
         .parameters = {},

@@ -117,7 +117,7 @@ const std::vector<RunAttributes>& Reader::runs(int prompt) const { return impl_-
 
 std::optional<int> Reader::full_run(int prompt) const {
     const auto& all = runs(prompt);
-    const auto found = std::find_if(all.begin(), all.end(), [](const RunAttributes& r) { return r.policy == "full"; });
+    const auto found = std::find_if(all.begin(), all.end(), [](const RunAttributes& r) { return r.is_full(); });
     if (found == all.end()) return std::nullopt;
     return static_cast<int>(found - all.begin());
 }

@@ -135,15 +135,14 @@ Source source_from_name(const std::string& name) {
 /// Reduces the maps to the last budget if there are too many and no runs were chosen.
 void choose_maps(Scores& scores, const FigureOptions& options) {
     if (!options.runs.empty() || scores.groups.size() <= most_panels) return;
-    std::erase_if(scores.groups, [&](const TaskGroup& group) {
-        return group.policy != "full" && group.budget != scores.budgets.back();
-    });
+    std::erase_if(scores.groups,
+                  [&](const TaskGroup& group) { return !group.is_full() && group.budget != scores.budgets.back(); });
     scores.budgets = {scores.budgets.back()};
 }
 
 void check_curves(const Scores& scores) {
     const bool has_points = std::any_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
-        return group.policy != "full" && !group.answered.empty();
+        return !group.is_full() && !group.answered.empty();
     });
     if (!has_points) throw NothingToShow("only the full run has answers, so no curve over budgets can be drawn");
 }
@@ -179,7 +178,7 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
     const Scores scores = checked_scores(reader, options);
     if (scores.groups.size() == n_all) return "";
     const bool are_entries = std::all_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
-        return group.policy == "full" || counts_entries(group);
+        return group.is_full() || counts_entries(group);
     });
     return fmt::format("only the last budget, {}{}: {} of {} maps", scores.budgets.back(),
                        are_entries ? " entries" : "", scores.groups.size(), n_all);
@@ -224,7 +223,7 @@ void make_table(Figure& figure, const Scores& scores) {
     panel.x = axis_of("Budget", scores.budgets, false);
     // Budgets that are shares or bytes already contain their unit.
     const bool are_entries = std::all_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
-        return group.policy == "full" || counts_entries(group);
+        return group.is_full() || counts_entries(group);
     });
     if (are_entries) panel.x.unit = "entries";
     panel.y = axis_of("", names, true);
@@ -232,7 +231,7 @@ void make_table(Figure& figure, const Scores& scores) {
     std::vector<TextLabel> labels;
     for (const auto& group : scores.groups) {
         const size_t row = index_of(scores.settings, group.setting);
-        const bool is_full = group.policy == "full";
+        const bool is_full = group.is_full();
         const size_t column = is_full ? 0 : index_of(scores.budgets, group.budget);
         const size_t last = is_full ? scores.budgets.size() - 1 : column;
         const double middle = (static_cast<double>(column) + static_cast<double>(last)) / 2;
@@ -299,7 +298,7 @@ void make_curves(Figure& figure, const Scores& scores) {
     Panel panel;
     panel.x.title = "Budget";
     const bool as_shares = std::any_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
-        return group.policy != "full" && !counts_entries(group);
+        return !group.is_full() && !counts_entries(group);
     });
     panel.x.unit = as_shares ? "% of the full cache" : "entries";
     panel.x.scale = Scale::logarithmic;
@@ -317,10 +316,10 @@ void make_curves(Figure& figure, const Scores& scores) {
         for (const auto& group : scores.groups) {
             if (group.setting != scores.settings[i] || group.answered.empty()) continue;
             const auto [mean, low, high] = bootstrap_mean(group.scores());
-            if (group.policy == "full") {
+            if (group.is_full()) {
                 Rule rule;
                 rule.value = 100 * mean;
-                rule.label = "full";
+                rule.label = group.policy;
                 rule.style = looks[i].style;
                 rule.style.marker = Marker::none;
                 rule.style.dash = Dash::dashed;
@@ -372,11 +371,9 @@ void make_depths(Figure& figure, const Scores& scores) {
         Panel panel;
         const size_t place = figure.panels.size();
         panel.row = is_grid ? index_of(scores.settings, group.setting) : place / figure.columns;
-        panel.column = !is_grid                 ? place % figure.columns
-                       : group.policy == "full" ? 0
-                                                : index_of(scores.budgets, group.budget);
+        panel.column = !is_grid ? place % figure.columns : group.is_full() ? 0 : index_of(scores.budgets, group.budget);
         panel.title =
-            group.policy == "full" ? "full" : fmt::format("{} @ {}", scores.name_of(group.setting), group.budget);
+            group.is_full() ? group.policy : fmt::format("{} @ {}", scores.name_of(group.setting), group.budget);
         panel.x = axis_of("Prompt", length_names, false);
         panel.x.unit = "tokens";
         panel.y = axis_of("Depth", depth_names, true);

@@ -56,7 +56,7 @@ std::vector<double> kl_weighted_attention_lost(const trace::Reader& reader, int 
                                                std::span<const int> layers) {
     std::vector<double> lost(static_cast<size_t>(reader.prompt(prompt).visible_tokens()), 0.0);
     const auto place = trace::Place::of_run(prompt, run);
-    if (reader.run(prompt, run).policy == "full") return lost;
+    if (reader.run(prompt, run).is_full()) return lost;
     if (!reader.has(place, trace::schema::run::kl_attention_lost)) return {};
     for (const int layer : layers)
         add_part(reader.read_layer<float>(place, trace::schema::run::kl_attention_lost, static_cast<size_t>(layer)),

@@ -17,7 +17,7 @@ double bytes_of(const trace::Reader& reader, int prompt, int run, const trace::s
 
 double share_of_full_bytes(const trace::Reader& reader, int prompt, int run) {
     for (int full = 0; full < reader.n_runs(prompt); ++full) {
-        if (reader.run(prompt, full).policy != "full") continue;
+        if (!reader.run(prompt, full).is_full()) continue;
         for (const auto* data_set : {&trace::schema::run::cache_bytes, &trace::schema::run::cache_bytes_predicted}) {
             const double all = bytes_of(reader, prompt, full, *data_set);
             const double share = bytes_of(reader, prompt, run, *data_set) / all;

@@ -21,7 +21,7 @@ HeldTokens::HeldTokens(const trace::RunRecord& record, size_t n_layers, size_t n
 }
 
 bool can_measure_kept_tokens(const trace::RunAttributes& run, const KeptSets& kept) {
-    return run.policy == "full" || kept.indices.size() < kept.n_layers * kept.n_rows * kept.n_tokens;
+    return run.is_full() || kept.indices.size() < kept.n_layers * kept.n_rows * kept.n_tokens;
 }
 
 void check_kept_sets(const KeptSets& kept) {

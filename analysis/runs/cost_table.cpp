@@ -101,7 +101,7 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
     const trace::RunAttributes& attributes = reader.run(prompt, run);
     const Source source{reader, prompt, run};
     Row row;
-    row.control = attributes.policy == "full";
+    row.control = attributes.is_full();
     row.group = fmt::format("{} {}", has_budget_of_bytes(attributes) ? "bytes" : "entries", attributes.budget);
     if (has_budget_of_bytes(attributes)) row.group += fmt::format(" {}", attributes.budget_fraction);
     row.cells = {int64_t{run}, run_label(attributes), attributes.policy, budget_cell(attributes)};

@@ -71,7 +71,7 @@ CacheShape cache_shape(const trace::ModelAttributes& model, const std::string& k
 }
 
 double estimate_cache_bytes(const MemoryAt& at, const trace::RunAttributes& run, double share, std::int64_t n_tokens) {
-    if (run.policy == "full" || n_tokens <= 0) return share * at.full_bytes();
+    if (run.is_full() || n_tokens <= 0) return share * at.full_bytes();
     // Shares refer to the full cache, which has one row per KV head.
     const bool by_query_heads = run.granularity == trace::schema::run::granularity_query_head;
     const double rows_there = by_query_heads ? static_cast<double>(at.shape.group()) : 1;

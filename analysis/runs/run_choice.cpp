@@ -144,7 +144,7 @@ std::vector<int> chosen_runs(const trace::Reader& reader, const FigureOptions& o
     }
     if (options.runs.empty()) {
         for (size_t j = 0; j < runs.size(); ++j) {
-            if (finished(runs[j]) && runs[j].policy != "full") chosen.insert(static_cast<int>(j));
+            if (finished(runs[j]) && !runs[j].is_full()) chosen.insert(static_cast<int>(j));
         }
         const auto full = reader.full_run(options.prompt);
         if (chosen.empty() && full && finished(runs[static_cast<size_t>(*full)])) chosen.insert(*full);

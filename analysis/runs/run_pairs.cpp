@@ -44,7 +44,7 @@ std::vector<RunPair> pair_runs(std::span<const RunAttributes* const> a, std::spa
             return same_policy(x, y) && same_asked_budget(x, y) && x.granularity == y.granularity;
         },
         [](const auto& x, const auto& y) {
-            return same_policy(x, y) && (same_budget(x, y) || is_full(x)) && x.granularity == y.granularity;
+            return same_policy(x, y) && (same_budget(x, y) || x.is_full()) && x.granularity == y.granularity;
         },
         [](const auto& x, const auto& y) {
             return same_policy(x, y) && std::abs(x.budget_fraction - y.budget_fraction) < same_share_distance;

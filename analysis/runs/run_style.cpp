@@ -67,7 +67,7 @@ class MethodColors {
 std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& runs) {
     std::set<BudgetKey, std::greater<>> budgets;
     for (const trace::RunAttributes& run : runs) {
-        if (!is_full(run)) budgets.insert(budget_sort_key(run));
+        if (!run.is_full()) budgets.insert(budget_sort_key(run));
     }
     return {budgets.begin(), budgets.end()};
 }
@@ -94,8 +94,6 @@ Cell budget_cell(const trace::RunAttributes& run) {
     return run.budget;
 }
 
-bool is_full(const trace::RunAttributes& run) { return run.policy == "full"; }
-
 std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
                                   const std::vector<trace::RunAttributes>& recorded) {
     MethodColors colors;
@@ -103,7 +101,7 @@ std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
     std::vector<LineStyle> styles;
     for (const trace::RunAttributes& run : runs) {
         LineStyle style;
-        if (is_full(run)) {
+        if (run.is_full()) {
             style.color = black;
             style.marker = Marker::circle;
         } else {
@@ -139,7 +137,7 @@ std::vector<std::vector<LineStyle>> run_styles_of_traces(const std::vector<std::
 
 std::string recorded_or_default_label(const trace::RunAttributes& run) {
     if (!run.label.empty()) return run.label;
-    return is_full(run) ? run.policy : fmt::format("{} {}", run.policy, run.budget);
+    return run.is_full() ? run.policy : fmt::format("{} {}", run.policy, run.budget);
 }
 
 std::string run_label(const trace::RunAttributes& run) {
@@ -175,7 +173,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
     bool say_budgets = true;
     for (const int run : shown) {
         const auto& attributes = runs[static_cast<size_t>(run)];
-        if (is_full(attributes)) continue;
+        if (attributes.is_full()) continue;
         place_of(methods, method(attributes));
         place_of(budgets, budget_sort_key(attributes));
         policies.insert(attributes.policy);
@@ -207,7 +205,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
     std::map<std::pair<bool, BudgetKey>, size_t> by_size;  // budgets of entries first, then shares of bytes
     for (const int run : shown) {
         const auto i = static_cast<size_t>(run);
-        if (!is_full(runs[i])) by_size.emplace(std::pair(has_budget_of_bytes(runs[i]), budget_sort_key(runs[i])), i);
+        if (!runs[i].is_full()) by_size.emplace(std::pair(has_budget_of_bytes(runs[i]), budget_sort_key(runs[i])), i);
     }
     for (const auto& [size, i] : by_size) {
         LineStyle style = styles[i];

@@ -21,8 +21,6 @@ using BudgetKey = std::pair<int64_t, double>;
 [[nodiscard]] Column budget_column();
 [[nodiscard]] Cell budget_cell(const trace::RunAttributes& run);
 
-[[nodiscard]] bool is_full(const trace::RunAttributes& run);
-
 /// Returns the look of each run, which is the same in all views and exports. The color depends on policy and
 /// parameters; dash and marker depend on the budget.
 /// @param recorded Budgets of these runs get dashes and markers first, in order of size. If empty, `runs` are used.

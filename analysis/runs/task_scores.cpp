@@ -134,9 +134,9 @@ std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace
     }
     std::vector<double> shares;
     for (size_t i = 0; i < groups.size(); ++i)
-        if (groups[i].policy != "full" && budgets[i].is_share()) shares.push_back(budgets[i].share());
+        if (!groups[i].is_full() && budgets[i].is_share()) shares.push_back(budgets[i].share());
     for (size_t i = 0; i < groups.size(); ++i)
-        groups[i].budget = groups[i].policy == "full" ? "all" : budget_text(budgets[i], shares);
+        groups[i].budget = groups[i].is_full() ? "all" : budget_text(budgets[i], shares);
     for (size_t i = 0; i < groups.size(); ++i) groups[i].of_bytes = budgets[i].of_bytes;
     return groups;
 }
@@ -151,7 +151,7 @@ std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups) {
     };
     std::vector<std::string> budgets;
     for (const auto& group : groups)
-        if (group.policy != "full") budgets.push_back(group.budget);
+        if (!group.is_full()) budgets.push_back(group.budget);
     std::sort(budgets.begin(), budgets.end(),
               [&](const std::string& a, const std::string& b) { return place_of(a) < place_of(b); });
     budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
@@ -203,8 +203,8 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
                  {},
                  {},
                  int64_t{group.n_failed},
-                 group.policy == "full" ? Cell() : Cell(std::string(group.of_bytes ? "bytes" : "entries"))},
-                group.policy == "full",
+                 group.is_full() ? Cell() : Cell(std::string(group.of_bytes ? "bytes" : "entries"))},
+                group.is_full(),
                 group.budget};
         if (!group.answered.empty()) {
             const auto [mean, low, high] = bootstrap_mean(group.scores());
@@ -227,7 +227,7 @@ Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
     for (const auto& group : groups) {
         const auto [place, is_new] = rows_of.try_emplace(group.setting, table.rows.size());
         if (is_new) {
-            table.rows.push_back({{group.setting}, group.policy == "full"});
+            table.rows.push_back({{group.setting}, group.is_full()});
             table.rows.back().cells.resize(table.columns.size());
         }
         std::string text = "failed";
@@ -237,7 +237,7 @@ Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
         }
         auto& cells = table.rows[place->second].cells;
         for (size_t i = 0; i < budgets.size(); ++i)
-            if (group.policy == "full" || group.budget == budgets[i]) cells[i + 1] = text;
+            if (group.is_full() || group.budget == budgets[i]) cells[i + 1] = text;
     }
     return table;
 }
@@ -286,7 +286,7 @@ std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
     const TaskGroup* random = nullptr;
     for (const auto& group : groups) {
         if (group.answered.empty()) continue;
-        if (group.policy == "full") full = &group;
+        if (group.is_full()) full = &group;
         if (group.policy == "random" && (!random || group.answered.front()->budget < random->answered.front()->budget))
             random = &group;
     }
@@ -310,7 +310,7 @@ std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows
         by_budget;  // by budget: number of samples without dropped tokens, number of all samples
     std::vector<std::string> budgets;
     for (const auto& group : group_results_by_setting_and_budget(rows)) {
-        if (group.policy == "full" || group.budget.ends_with('%')) continue;
+        if (group.is_full() || group.budget.ends_with('%')) continue;
         const auto [place, is_new] = by_budget.try_emplace(group.budget);
         if (is_new) budgets.push_back(group.budget);
         const auto n = std::count_if(group.answered.begin(), group.answered.end(),

@@ -39,6 +39,7 @@ struct TaskGroup {
 
     bool of_bytes = false;  ///< The budget is a number of bytes.
 
+    [[nodiscard]] bool is_full() const { return policy == full_policy; }
     [[nodiscard]] std::vector<double> scores() const;
     /// Returns the mean share of the full cache over the answered samples, 0 to 1.
     [[nodiscard]] double budget_share() const;

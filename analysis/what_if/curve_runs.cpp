@@ -63,7 +63,7 @@ CurveChoice group_runs_into_curves(const std::vector<trace::RunAttributes>& runs
     std::map<std::string, size_t> places;
     for (const int index : shown) {
         const trace::RunAttributes& run = runs.at(static_cast<size_t>(index));
-        if (is_full(run)) continue;
+        if (run.is_full()) continue;
         policies::PolicySpec spec;
         try {
             spec = policy_of_run(run);

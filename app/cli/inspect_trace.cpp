@@ -124,7 +124,7 @@ std::string describe_switches(const trace::Reader& reader, int prompt, int run) 
 std::string describe_large_budgets(const trace::Reader& reader, int prompt) {
     std::vector<std::string> labels;
     for (const auto& run : reader.runs(prompt))
-        if (run.policy != "full" && !run.budget_of && run.budget > reader.prompt(prompt).visible_tokens())
+        if (!run.is_full() && !run.budget_of && run.budget > reader.prompt(prompt).visible_tokens())
             labels.push_back(one_line(run.label));
     if (labels.empty()) return {};
     return fmt::format("\nbudgets that keep all {} tokens of the prompt: {}\n", reader.prompt(prompt).visible_tokens(),

@@ -45,7 +45,7 @@ policies::RunContext PrefillObservations::context(const policies::PolicySpec& sp
     policies::RunContext context;
     context.shape = shape_;
     context.n_tokens = n_tokens();
-    context.budget = spec.definition->name == "full" ? n_tokens() : budget;
+    context.budget = spec.definition->is_full() ? n_tokens() : budget;
     context.budget_share = share;
     context.seed = seed;
     context.model_fingerprint = model_fingerprint_;

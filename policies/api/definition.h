@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/full_policy.h"
 #include "policies/api/budget.h"
 #include "policies/api/further_interfaces.h"
 #include "policies/api/parameters.h"
@@ -97,6 +98,8 @@ struct Definition {
     double (*needed_share)(const ParameterValues&, double asked, const CacheSize&) = nullptr;
     bool needs_file = false;
     std::string remark{};
+
+    [[nodiscard]] bool is_full() const { return name == full_policy; }
 };
 
 }  // namespace kvscope::policies

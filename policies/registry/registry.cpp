@@ -63,7 +63,7 @@ std::optional<double> PolicySpec::needed_share(const Budget& budget, const Cache
 }
 
 std::string run_label(const PolicySpec& spec, const Budget& budget) {
-    return spec.definition->name == "full" ? spec.label() : spec.label() + std::string(before_budget) + budget.label();
+    return spec.definition->is_full() ? spec.label() : spec.label() + std::string(before_budget) + budget.label();
 }
 
 std::string_view label_without_budget(std::string_view label) {

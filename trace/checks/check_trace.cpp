@@ -265,7 +265,7 @@ class TraceCheck {
             try {
                 const h5::Handle group = h5::open_group(file(run), run.group);
                 const std::string steps(schema::run::step_kl.path);
-                if (load_run(group.get(), run.group).policy != "full" || !h5::exists(group.get(), steps)) continue;
+                if (!load_run(group.get(), run.group).is_full() || !h5::exists(group.get(), steps)) continue;
                 const auto shape = h5::data_set_info(h5::open_data_set(group.get(), steps).get()).shape;
                 if (shape.size() == 1) return shape[0];
             } catch (const TraceError&) {
@@ -290,7 +290,7 @@ class TraceCheck {
         const RunAttributes run = load_run(group.get(), place.group);
         check_json(place.group + "@parameters_json", run.parameters_json);
         check_run_attributes(place.group, run, prompt);
-        const bool full = run.policy == "full";
+        const bool full = run.is_full();
         if (run.budget <= 0 && run.status == schema::run::status_complete) {
             problems_.error(place.group + "@budget", "above 0", std::to_string(run.budget));
         } else if (full && run.budget != prompt.visible_tokens()) {

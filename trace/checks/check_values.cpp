@@ -236,7 +236,7 @@ std::optional<KeptRows> check_kept(const Values& values, std::size_t tokens) {
 /// Checks only the run's total, because some policies move entries between layers or heads (PyramidKV, Ada-SnapKV).
 void check_budget(const Values& values, const KeptRows& kept, const PromptAttributes& prompt,
                   const RunAttributes& run) {
-    if (run.budget_of && (*run.budget_of != schema::run::budget_of_bytes || run.policy == "full")) {
+    if (run.budget_of && (*run.budget_of != schema::run::budget_of_bytes || run.is_full())) {
         values.attribute_error("budget_of", "bytes, for a policy other than full", *run.budget_of);
         return;
     }
@@ -246,7 +246,7 @@ void check_budget(const Values& values, const KeptRows& kept, const PromptAttrib
     }
     const std::size_t rows = kept.offsets.size() - 1;
     const auto tokens = static_cast<std::uint64_t>(prompt.visible_tokens());
-    if (run.policy == "full") {
+    if (run.is_full()) {
         if (kept.indices.size() != rows * tokens) {
             values.error(schema::run::kept_offsets, fmt::format("all {} positions in each of {} rows", tokens, rows),
                          fmt::format("{} entries in total", kept.indices.size()));

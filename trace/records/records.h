@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/full_policy.h"
 #include "trace/records/kept.h"
 
 namespace kvscope::trace {
@@ -88,6 +89,8 @@ struct RunAttributes {
     std::optional<double> decode_s;
     std::optional<double> decode_tokens_per_s;
     std::optional<std::uint64_t> peak_bytes;
+
+    [[nodiscard]] bool is_full() const { return policy == full_policy; }
 };
 
 struct RunRecord : RunAttributes {

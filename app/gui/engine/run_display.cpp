@@ -157,7 +157,7 @@ void RunDisplay::select_first(Session& session) {
     for (const RunId run : document.runs(document.prompt)) {
         const RunKey key{document_, document.prompt, run};
         const auto& attributes = session.attributes(key);
-        if (document.is_what_if(run) || attributes.policy == "full" || attributes.status == "failed") continue;
+        if (document.is_what_if(run) || attributes.is_full() || attributes.status == "failed") continue;
         session.selection.select_run(key);
         selected_ = session.cursor();
         return;

@@ -49,7 +49,7 @@ void draw_reference_choice(const Session& session, AnswerReference& reference) {
     const bool has_a = session.pair.a && session.exists(*session.pair.a);
     ImGui::SetNextItemWidth(9 * ImGui::GetFontSize());
     if (ImGui::BeginCombo("##answers against", fmt::format("against {}", reference.name()).c_str())) {
-        if (ImGui::Selectable("full", reference.is_full())) reference.choose_full();
+        if (ImGui::Selectable(full_policy.data(), reference.is_full())) reference.choose_full();
         ImGui::SetItemTooltip("Marks tokens that differ from the full run's answer to the same prompt.");
         if (ImGui::Selectable("A", reference.is_one_run(), has_a ? 0 : ImGuiSelectableFlags_Disabled))
             reference.choose_a();

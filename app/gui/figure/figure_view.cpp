@@ -48,8 +48,7 @@ void FigureView::draw(Context& context) {
 Compared FigureView::compared(const Session& session) const {
     Compared pairs = find_compared_runs(session, comparison_, automatic_, true);
     if (pairs.kind == Comparison::Kind::traces) {
-        std::erase_if(pairs.pairs,
-                      [&](const ComparedRuns& pair) { return session.attributes(pair.a).policy == "full"; });
+        std::erase_if(pairs.pairs, [&](const ComparedRuns& pair) { return session.attributes(pair.a).is_full(); });
     }
     return pairs;
 }

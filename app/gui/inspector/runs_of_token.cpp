@@ -44,7 +44,7 @@ bool add_runs(Session& session, const Document& document, const InspectedToken& 
     if (!answer.current) return false;
     if (!answer.value) return true;
     for (const auto& [key, report] : answer.value->runs) {
-        if (!session.exists(key) || session.attributes(key).policy == "full") continue;
+        if (!session.exists(key) || session.attributes(key).is_full()) continue;
         if (session.is_visible(key) || key == asked.run) runs.push_back({key, report});
     }
     return true;

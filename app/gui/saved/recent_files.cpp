@@ -62,7 +62,7 @@ std::string contents_of_trace(const fs::path& path) {
         parts.push_back(first_characters(words.substr(0, words.find('\n')), most_words));
         std::vector<std::string> policies;
         for (const auto& run : reader.runs(0))
-            if (run.policy != "full" && std::find(policies.begin(), policies.end(), run.policy) == policies.end())
+            if (!run.is_full() && std::find(policies.begin(), policies.end(), run.policy) == policies.end())
                 policies.push_back(run.policy);
         const bool has_more = policies.size() > most_policies;
         policies.resize(std::min(policies.size(), most_policies));

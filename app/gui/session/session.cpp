@@ -19,7 +19,7 @@ namespace kvscope::gui {
 namespace {
 
 bool has_entry_budget(const trace::RunAttributes& run) {
-    return run.policy != "full" && run.status == "complete" && !run.budget_of;
+    return !run.is_full() && run.status == "complete" && !run.budget_of;
 }
 
 int64_t budget_to_show(const trace::Reader& reader, int prompt) {
@@ -115,8 +115,7 @@ void Session::select_first_run(const Document& document) {
     std::optional<RunKey> first;
     for (const RunKey& key : all_runs()) {
         const auto& run = attributes(key);
-        if (key.document != document.id() || run.policy == "full" || run.status != "complete" || !is_visible(key))
-            continue;
+        if (key.document != document.id() || run.is_full() || run.status != "complete" || !is_visible(key)) continue;
         if (!first) first = key;
         if (!at(key).reader->has(at(key).place(), trace::schema::run::scores)) continue;
         return selection.select_run(key);
@@ -201,7 +200,7 @@ size_t Session::show_one_budget(Document& document, const RunKey& chosen) {
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
             const auto& attributes = reader.run(prompt, run);
             const RunKey key = document.key_of(prompt, run);
-            if (attributes.policy == "full" || attributes.budget_of || attributes.budget == shown) continue;
+            if (attributes.is_full() || attributes.budget_of || attributes.budget == shown) continue;
             if (key != chosen && key != pair.a && key != pair.b) document.hidden.insert(key);
         }
     }
@@ -261,7 +260,7 @@ std::pair<RunKey, RunKey> Session::compared() const {
     std::vector<RunKey> shown = all_runs();
     std::erase_if(shown, [&](const RunKey& key) { return !is_finished(key) || document(key)->hidden.contains(key); });
     std::vector<RunKey> compressed = shown;
-    std::erase_if(compressed, [&](const RunKey& key) { return attributes(key).policy == "full"; });
+    std::erase_if(compressed, [&](const RunKey& key) { return attributes(key).is_full(); });
     if (!both.first.valid() && !both.second.valid()) both = first_pair_of_two_traces(compressed);
     for (const RunKey& key : compressed.size() < 2 ? shown : compressed) {
         if (!both.first.valid() && key != both.second) both.first = key;
@@ -274,7 +273,7 @@ std::vector<RunKey> Session::visible_runs(bool with_full) const {
     std::vector<RunKey> keys = all_runs();
     std::erase_if(keys, [&](const RunKey& key) {
         const auto& run = attributes(key);
-        return !is_visible(key) || run.status != "complete" || (run.policy == "full" && !with_full);
+        return !is_visible(key) || run.status != "complete" || (run.is_full() && !with_full);
     });
     put_a_before_b(keys);
     return keys;

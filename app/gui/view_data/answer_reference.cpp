@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 3> stored_names = {"full", "a", "trace"};
 
 void AnswerReference::resolve(const Session& session) {
     now_ = Kind::full;
-    name_ = "full";
+    name_ = full_policy;
     pairs_.clear();
     if (chosen_ == Kind::a && session.pair.a && session.exists(*session.pair.a)) {
         now_ = Kind::a;
@@ -75,7 +75,7 @@ void AnswerReference::save(nlohmann::json& state) const {
 
 void AnswerReference::load(const nlohmann::json& state) {
     const auto* const found =
-        std::find(stored_names.begin(), stored_names.end(), state.value("against", std::string("full")));
+        std::find(stored_names.begin(), stored_names.end(), state.value("against", std::string()));
     chosen_ = found == stored_names.end() ? Kind::full : static_cast<Kind>(found - stored_names.begin());
     trace_ = state.value("against_trace", std::string());
 }

@@ -42,7 +42,7 @@ class AnswerReference {
     std::string trace_;  ///< name of the chosen trace
 
     Kind now_ = Kind::full;  ///< the reference in use: `chosen_` if it is available, else full
-    std::string name_ = "full";
+    std::string name_{full_policy};
     std::vector<ComparedRuns> pairs_;  ///< runs of all other traces, each with the matching run of `trace_`
 };
 

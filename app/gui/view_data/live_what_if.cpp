@@ -55,7 +55,7 @@ void LiveWhatIf::follow_selection(const Session& session) {
         refusal_ = analysis::run_label(run) + " failed, so there is nothing to change. Select another run.";
         return;
     }
-    if (run.policy == "full") {
+    if (run.is_full()) {
         refusal_ = "The full run keeps every entry. Select a compressed run.";
         return;
     }

@@ -76,7 +76,7 @@ void reset_seldom_changed_options(RunOptions& options) {
 RunForm::RunForm() {
     request.budgets = "64,256";
     for (const auto& definition : policies::definitions()) {
-        if (definition.name == "full") continue;
+        if (definition.is_full()) continue;
         rows.push_back({next_id_++,
                         definition.name == "snapkv" || definition.name == "aperturekv",
                         {&definition, policies::ParameterValues(definition.parameters)}});

@@ -76,14 +76,14 @@ void show_runs_alone(Session& session, const RunKey& run, Alone which) {
     for (const RunKey& key : session.all_runs()) {
         const trace::RunAttributes& other = session.attributes(key);
         const bool is_wanted = which == Alone::run ? key == run : is_alike(other, of, which);
-        session.set_visible(key, is_wanted || other.policy == "full");
+        session.set_visible(key, is_wanted || other.is_full());
     }
 }
 
 void show_runs_alone(Session& session, const std::vector<RunKey>& runs) {
     for (const RunKey& key : session.all_runs())
         session.set_visible(
-            key, std::find(runs.begin(), runs.end(), key) != runs.end() || session.attributes(key).policy == "full");
+            key, std::find(runs.begin(), runs.end(), key) != runs.end() || session.attributes(key).is_full());
 }
 
 std::vector<RunKey> parse_typed_runs(const Session& session, const std::string& typed) {

@@ -144,7 +144,7 @@ class AnswersView : public View {
     std::vector<StepSeries> series_of(const Session& session, const std::vector<Shown>& shown) const {
         std::vector<StepSeries> series;
         for (const Shown& one : shown) {
-            if (!one.output || session.attributes(one.run).policy == "full") continue;
+            if (!one.output || session.attributes(one.run).is_full()) continue;
             StepSeries of{one.run, one.look, one.output,
                           reference_.is_full() ? one.output->kl : one.output->kl_difference()};
             if (!of.values.empty()) series.push_back(std::move(of));

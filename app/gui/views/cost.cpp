@@ -392,7 +392,7 @@ class CostView : public View {
         if (run.status != "complete") return "failed: " + run.message;
         std::vector<std::string> lines;
         if (!look.recorded.empty()) lines.push_back(full_label_for_tooltip(look));
-        const bool has_every_token = run.policy != "full" && (run.budget_of || run.budget_fraction >= 1);
+        const bool has_every_token = !run.is_full() && (run.budget_of || run.budget_fraction >= 1);
         if (has_every_token)
             lines.emplace_back(
                 "This run keeps every token, so Attn kept and Recall, which measure dropped tokens, are empty.");

@@ -168,7 +168,7 @@ std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
     std::vector<engine::RunPlan> plans;
     for (const auto& text : policies_of(job)) {
         const auto spec = policies::parse_policy(text);
-        if (spec.definition->name == "full") continue;
+        if (spec.definition->is_full()) continue;
         if (job.requires_files) require_file(spec);
         if (const auto share = spec.own_share()) {
             plans.push_back({spec, {.is_share = true, .share = *share}});
@@ -217,7 +217,7 @@ std::vector<std::string> budget_lines(std::span<const engine::RunPlan> plans, co
                                    static_cast<double>(kernels::size_of(model.dtype()))};
     std::vector<std::string> lines;
     for (const auto& plan : plans) {
-        if (plan.spec.definition->name == "full") continue;
+        if (plan.spec.definition->is_full()) continue;
         const auto of = plan.spec.definition->budget_of;
         std::string what = fmt::format("budget {}", plan.budget.label());
         if (of == policies::BudgetOf::bytes) what = fmt::format("{}, {}", plan.spec.label(), what);

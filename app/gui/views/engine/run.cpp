@@ -266,7 +266,8 @@ class RunView : public View {
         if (is_in_queue())
             ;  // the progress or the queue shows it
         else if (form_.is_begun())
-            draw_problem(heading.empty() ? problem.text : fmt::format("Cannot run. See {} below.", heading), context.theme);
+            draw_problem(heading.empty() ? problem.text : fmt::format("Cannot run. See {} below.", heading),
+                         context.theme);
         else if (!status.busy())
             ImGui::TextWrapped("%s", problem.text.c_str());
         if (status.busy()) return;
