@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <optional>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -39,16 +38,6 @@ std::string prompts_of(const trace::Reader& reader, int prompt, bool goes_by_ans
 bool says_how_answers_are_drawn(const nlohmann::json& recipe) {
     return recipe.is_object() && recipe.contains("temperature") && recipe.contains("top_p") &&
            recipe.contains("sampling_seed");
-}
-
-/// Returns the budget that the recipe gives for the run, "10%"; nullopt if the recipe has none.
-std::optional<std::string> asked_budget(const nlohmann::json& recipe, int run) {
-    if (!recipe.is_object() || !recipe.contains("runs") || !recipe["runs"].is_array()) return {};
-    const auto at = static_cast<size_t>(run);
-    if (run < 0 || at >= recipe["runs"].size()) return {};
-    const auto& of_run = recipe["runs"][at];
-    if (!of_run.is_object() || !of_run.contains("budget") || !of_run["budget"].is_string()) return {};
-    return of_run["budget"].get<std::string>();
 }
 
 engine::RunOptions options_of(const trace::Reader& reader, const nlohmann::json& recipe, int prompt, int run) {
@@ -120,10 +109,9 @@ Reproduction reproduction_of_run(const trace::Reader& reader, int prompt, int ru
                      fmt::format("{}:{}", reader.path().string(), prompts_of(reader, prompt, goes_by_answers)));
     command.add("--policy", spec.label());
     if (!spec.definition->is_full()) {
-        const bool is_in_file = reader.is_in_file(prompt, run);
-        const auto asked = is_in_file ? asked_budget(recipe, reader.run_number(prompt, run)) : std::nullopt;
-        if (asked && !spec.own_share() && (attributes.budget <= 0 || attributes.budget_of))
-            command.add("--budget", *asked);
+        const std::string& requested = attributes.requested_budget;
+        if (!requested.empty() && !spec.own_share() && (attributes.budget <= 0 || attributes.budget_of))
+            command.add("--budget", requested);
         else if (const auto budget = policies::recorded_budget(spec, attributes.budget, attributes.budget_fraction))
             command.add("--budget", budget->text());
     }

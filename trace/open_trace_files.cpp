@@ -6,6 +6,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "common/bounded_json.h"
+#include "common/json.h"
 #include "trace/load_records.h"
 #include "trace/part_folder.h"
 
@@ -80,6 +82,12 @@ void require_valid_entries(const Kept& found, const std::string& where) {
     }
 }
 
+/// Returns the budget in the recipe of the run with this number, or "".
+std::string find_requested_budget(const nlohmann::json& recipe, int run) {
+    const nlohmann::json::json_pointer budget(fmt::format("/runs/{}/budget", run));
+    return recipe.contains(budget) && recipe[budget].is_string() ? recipe[budget].get<std::string>() : "";
+}
+
 }  // namespace
 
 std::string place_name(const GroupPlace& place) { return fmt::format("{}: {}", place.file.string(), place.group); }
@@ -94,10 +102,14 @@ auto OpenTraceFiles::load(const GroupPlace& place, Load load_attributes) {
 
 OpenTraceFiles::OpenTraceFiles(const std::filesystem::path& path) : source_(path) {
     if (source_.model) model_ = load(*source_.model, load_model);
+    const nlohmann::json recipe = bounded_json::parse_or_discard(source_.root.recipe_json);
     for (const PromptPlace& place : source_.prompts) {
         Prompt& prompt = prompts_.emplace_back();
         prompt.attributes = load(place, load_prompt);
-        for (const GroupPlace& run : place.runs) prompt.runs.push_back(load(run, load_run));
+        for (const GroupPlace& run : place.runs) {
+            prompt.runs.push_back(load(run, load_run));
+            prompt.runs.back().requested_budget = find_requested_budget(recipe, run.number);
+        }
     }
     if (!source_.is_folder && source_.root.complete && !model_) {
         throw DamagedTrace(fmt::format("{}: the group /model is missing", path.string()));

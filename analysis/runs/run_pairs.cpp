@@ -25,15 +25,8 @@ bool same_policy(const RunAttributes& a, const RunAttributes& b) {
 /// Compares budgets of bytes by their exact share, because different shares may have equal numbers of entries.
 bool same_budget(const RunAttributes& a, const RunAttributes& b) { return budget_sort_key(a) == budget_sort_key(b); }
 
-/// Returns the budget as the user gave it, " @ 50 %"; empty for a run without a budget.
-std::string_view asked_budget(const RunAttributes& run) {
-    const std::string_view label = run.label;
-    const size_t n = policies::label_without_budget(label).size();
-    return n == 0 ? std::string_view() : label.substr(n);
-}
-
-bool same_asked_budget(const RunAttributes& a, const RunAttributes& b) {
-    return !asked_budget(a).empty() && asked_budget(a) == asked_budget(b) && a.budget_of == b.budget_of;
+bool same_requested_budget(const RunAttributes& a, const RunAttributes& b) {
+    return !a.requested_budget.empty() && a.requested_budget == b.requested_budget && a.budget_of == b.budget_of;
 }
 
 }  // namespace
@@ -41,7 +34,7 @@ bool same_asked_budget(const RunAttributes& a, const RunAttributes& b) {
 std::vector<RunPair> pair_runs(std::span<const RunAttributes* const> a, std::span<const RunAttributes* const> b) {
     const std::array<std::function<bool(const RunAttributes&, const RunAttributes&)>, 5> likenesses = {
         [](const auto& x, const auto& y) {
-            return same_policy(x, y) && same_asked_budget(x, y) && x.granularity == y.granularity;
+            return same_policy(x, y) && same_requested_budget(x, y) && x.granularity == y.granularity;
         },
         [](const auto& x, const auto& y) {
             return same_policy(x, y) && (same_budget(x, y) || x.is_full()) && x.granularity == y.granularity;
@@ -49,7 +42,7 @@ std::vector<RunPair> pair_runs(std::span<const RunAttributes* const> a, std::spa
         [](const auto& x, const auto& y) {
             return same_policy(x, y) && std::abs(x.budget_fraction - y.budget_fraction) < same_share_distance;
         },
-        [](const auto& x, const auto& y) { return x.policy == y.policy && same_asked_budget(x, y); },
+        [](const auto& x, const auto& y) { return x.policy == y.policy && same_requested_budget(x, y); },
         [](const auto& x, const auto& y) { return x.policy == y.policy && same_budget(x, y); }};
     const auto is_finished = [](const RunAttributes& run) { return run.status == trace::schema::run::status_complete; };
     std::vector<bool> has_like(a.size(), false);

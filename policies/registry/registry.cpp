@@ -71,24 +71,17 @@ std::string_view label_without_budget(std::string_view label) {
     return label.substr(0, at == std::string_view::npos ? 0 : at);
 }
 
-std::optional<double> share_in_label(std::string_view label) {
-    const size_t at = label.rfind(before_budget);
-    if (at == std::string_view::npos) return std::nullopt;
-    try {
-        const Budget budget = parse_budget(label.substr(at + before_budget.size()));
-        return budget.is_share ? std::optional(budget.share) : std::nullopt;
-    } catch (const BudgetError&) {
-        return std::nullopt;
-    }
-}
-
 bool same_run_label(std::string_view a, std::string_view b) {
     if (a == b) return true;
     const size_t at_a = a.rfind(before_budget), at_b = b.rfind(before_budget);
     if (at_a == std::string_view::npos || at_b != at_a || a.substr(0, at_a) != b.substr(0, at_b)) return false;
-    const auto share_of = [](std::string_view of) {
-        const auto share = share_in_label(of);
-        return share ? share_label(*share) : std::string();
+    const auto share_of = [at_a](std::string_view of) -> std::string {
+        try {
+            const Budget budget = parse_budget(of.substr(at_a + before_budget.size()));
+            return budget.is_share ? budget.label() : "";
+        } catch (const BudgetError&) {
+            return "";
+        }
     };
     return !share_of(a).empty() && share_of(a) == share_of(b);
 }

@@ -40,8 +40,6 @@ struct PolicySpec {
 
 /// Returns "h2o:recent=16" for "h2o:recent=16 @ 64", or an empty text if the label has no budget.
 [[nodiscard]] std::string_view label_without_budget(std::string_view label);
-/// Returns the share in a run's label, or nullopt if the budget is a count or missing.
-[[nodiscard]] std::optional<double> share_in_label(std::string_view label);
 /// Whether two labels name the same run. The formats of a share are "think @ 75 %", "think @ 0.75" and "think @ 75%".
 [[nodiscard]] bool same_run_label(std::string_view a, std::string_view b);
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "analysis/runs/cost_table.h"
+#include "tests/analysis/policy_trace.h"
 #include "tests/analysis/sample_figures.h"
 
 namespace kvscope::analysis {
@@ -46,11 +47,11 @@ TEST_CASE("memory at another length: entries stay, shares grow, and bytes stay a
     think.budget_of = trace::schema::run::budget_of_bytes;
     CHECK(estimate_cache_bytes(at, think, 0.75, 100) == 750 * 32);
     auto share = run_of("snapkv", 20);
-    share.label = "snapkv @ 20 %";
+    share.requested_budget = "0.2";
     CHECK(estimate_cache_bytes(at, share, 0.2, 100) == 200 * 32);
     // Rounding of a share for a short prompt does not affect a long one.
     auto rounded = run_of("snapkv", 20);
-    rounded.label = "snapkv @ 30 %";
+    rounded.requested_budget = "0.3";
     CHECK(estimate_cache_bytes(at, rounded, 20.0 / 68, 68) == 300 * 32);
     rounded.given_label = "my favourite";
     CHECK(estimate_cache_bytes(at, rounded, 20.0 / 68, 68) == 300 * 32);
@@ -59,6 +60,15 @@ TEST_CASE("memory at another length: entries stay, shares grow, and bytes stay a
     // A budget above the prompt kept all tokens, but keeps no more than the budget of a longer prompt.
     CHECK(estimate_cache_bytes(at, run_of("snapkv", 300), 1, 100) == 300 * 32);
     CHECK(estimate_cache_bytes(at, run_of("snapkv", 5000), 1, 100) == 1000 * 32);
+}
+
+TEST_CASE("memory at another length: the trace's recipe says which budgets are shares") {
+    const test::PolicyTrace stored({{"full", 60}, {"h2o", 12}, {"h2o", 12}},
+                                   R"({"runs": [{"budget": "1.0"}, {"budget": "0.2"}, {"budget": "12"}]})");
+    const trace::Reader reader = stored.reader();
+    const MemoryAt at{1000, {"m", 2, 1, 4, 2}, BudgetsAt::entries};
+    CHECK(estimate_cache_bytes(at, reader.run(0, 1), 0.2, 60) == 200 * 32);
+    CHECK(estimate_cache_bytes(at, reader.run(0, 2), 0.2, 60) == 12 * 32);
 }
 
 TEST_CASE("memory at another length: data that is stored once does not grow with the text") {
@@ -96,11 +106,11 @@ TEST_CASE("memory in another model: a query-head run has one row per query head 
     CHECK(estimate_cache_bytes({1000, eight, BudgetsAt::entries, measured}, run, share, 100) == Approx(160 * 32));
     CHECK(estimate_cache_bytes({1000, alone, BudgetsAt::shares, measured}, run, share, 100) == Approx(200 * 32));
     CHECK(estimate_cache_bytes({10, measured, BudgetsAt::entries, measured}, run, share, 100) == Approx(3 * 10 * 32));
-    run.label = "snapkv @ 20 %";
+    run.requested_budget = "20%";
     CHECK(estimate_cache_bytes({1000, alone, BudgetsAt::entries, measured}, run, share, 100) == Approx(200 * 32));
     for (const CacheShape& shape : known_cache_shapes()) CHECK(shape.n_heads % shape.n_kv_heads == 0);
     // 128 entries of the default model, whose three query heads share a KV head, take 67 MB in a model without sharing.
-    run.label.clear();
+    run.requested_budget.clear();
     run.budget = 128;
     const MemoryAt in_llama{131'072, known("Llama-2-7B"), BudgetsAt::entries, known("SmolLM2-135M")};
     CHECK(estimate_cache_bytes(in_llama, run, 3 * 128.0 / 710, 710) == Approx(67'108'864));

@@ -50,7 +50,7 @@ TEST_CASE("a run pairs with the run of equal policy, parameters and budget, or e
 TEST_CASE("runs pair first by equal budgets as given, and then by equal numbers of entries") {
     const auto asked = [](const std::string& parameters, int64_t budget, const std::string& text) {
         auto run = run_of("random", parameters, budget);
-        run.label = "random @ " + text;
+        run.requested_budget = text;
         return run;
     };
     using Pairs = std::vector<RunPair>;

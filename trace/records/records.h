@@ -70,7 +70,8 @@ struct PromptRecord : PromptAttributes {
 struct RunAttributes {
     std::string policy;
     std::string label;
-    std::string given_label;  ///< name that the user gave the run, or empty; not stored in the trace
+    std::string given_label;       ///< name that the user gave the run, or empty; not stored in the trace
+    std::string requested_budget;  ///< "128" or "0.2", from the trace's recipe; empty if the recipe has none
     std::string parameters_json;
     std::int64_t budget = 0;
     double budget_fraction = 0;
