@@ -64,7 +64,7 @@ Line diagonal(double limit, bool falls) {
     Line line;
     line.x = {-limit, limit};
     line.y = {falls ? limit : -limit, falls ? -limit : limit};
-    line.style.color = {150, 150, 150};
+    line.style.color = Rgb{150, 150, 150};
     line.style.dash = Dash::dashed;
     line.style.width_pt = 0.5;
     return line;

@@ -288,7 +288,7 @@ void set_axis(Panel& panel, bool as_ratio) {
         panel.y.min = -panel.y.max;
     }
     LineStyle grey;
-    grey.color = {120, 120, 120};
+    grey.color = Rgb{120, 120, 120};
     grey.width_pt = 0.5;
     panel.shapes.emplace_back(Rule{true, as_ratio ? 1.0 : 0.0, "", grey});
 }

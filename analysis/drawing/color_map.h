@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -13,6 +14,13 @@ struct Rgb {
     uint8_t g = 0;
     uint8_t b = 0;
     [[nodiscard]] friend constexpr bool operator==(Rgb, Rgb) = default;
+};
+
+/// Color of a line or marker on paper.
+struct MarkColor : Rgb {
+    std::optional<Rgb> on_dark;  ///< replaces the color on dark backgrounds; nullopt: the app adapts the color
+
+    constexpr MarkColor(Rgb color = {}, std::optional<Rgb> dark = {}) : Rgb(color), on_dark(dark) {}
 };
 
 enum class ColorMap {

@@ -42,7 +42,7 @@ enum class Dash { solid, dashed, dotted, dash_dotted };
 enum class Marker { none, circle, square, triangle, diamond, cross };
 
 struct LineStyle {
-    Rgb color;
+    MarkColor color;
     Dash dash = Dash::solid;
     Marker marker = Marker::none;
     double width_pt = 1.0;
@@ -119,7 +119,7 @@ struct Bars {
     std::vector<double> y;
     double base = 0;
     double width = 0.8;  ///< width of a bar in units of x
-    Rgb color;
+    MarkColor color;
 };
 
 struct Scatter {
@@ -128,7 +128,7 @@ struct Scatter {
     std::vector<double> y;
     Marker marker = Marker::circle;
     double size_pt = 3.0;
-    Rgb color = {};
+    MarkColor color = {};
     Subject subject = {};
     Dimension dimension = Dimension::none;  ///< kind of item; point i shows item i
 };

@@ -3,21 +3,18 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 namespace kvscope::analysis {
 namespace {
 
-constexpr int usual_share = 40;
-
-struct Shades {
-    Rgb color;
-    int white = usual_share;  ///< per cent of white in the paler shade
-    int black = usual_share;  ///< per cent of black in the darker shade
-};
-
 struct Named {
     std::string_view policy;
-    Shades on_paper;
+    struct {
+        Rgb color;
+        int white;  ///< per cent of white in the paler shade
+        int black;  ///< per cent of black in the darker shade
+    } on_paper;
     struct {
         Rgb color;
         int white;  ///< per cent of white in the paler shade
@@ -68,13 +65,6 @@ uint64_t hash_of(std::string_view text) {
     return hash;
 }
 
-Shades shades_of(Rgb color) {
-    for (const Named& named : named_colors) {
-        if (named.on_paper.color == color) return named.on_paper;
-    }
-    return {color};
-}
-
 Rgb mixed(Rgb color, int other, int share) {
     const auto channel = [&](uint8_t of) {
         return static_cast<uint8_t>((of * (100 - share) + other * share + 50) / 100);
@@ -82,30 +72,29 @@ Rgb mixed(Rgb color, int other, int share) {
     return {channel(color.r), channel(color.g), channel(color.b)};
 }
 
-Rgb paler(const Shades& shades) { return mixed(shades.color, 255, shades.white); }
-Rgb darker(const Shades& shades) { return mixed(shades.color, 0, shades.black); }
+Rgb other_shade(Rgb color, Shade shade) {
+    constexpr int share = 40;
+    return shade == Shade::usual ? color : mixed(color, shade == Shade::paler ? 255 : 0, share);
+}
+
+MarkColor shade_of(const Named& named, Shade shade) {
+    const auto& [color, white, black] = named.on_paper;
+    const auto& [dark, dark_white, third] = named.on_dark;
+    if (shade == Shade::usual) return {color, dark};
+    if (shade == Shade::paler) return {mixed(color, 255, white), mixed(dark, 255, dark_white)};
+    return {mixed(color, 0, black), mixed(dark, third > 0 ? 255 : 0, std::abs(third))};
+}
 
 }  // namespace
 
-Rgb paler(Rgb color) { return paler(shades_of(color)); }
-
-Rgb darker(Rgb color) { return darker(shades_of(color)); }
-
-std::optional<Rgb> policy_color_on_dark(Rgb color) {
+MarkColor policy_color(std::string_view policy, Shade shade, Shade second) {
+    if (shade == Shade::usual) std::swap(shade, second);
     for (const Named& named : named_colors) {
-        if (color == named.on_paper.color) return named.on_dark.color;
-        if (color == paler(named.on_paper)) return mixed(named.on_dark.color, 255, named.on_dark.white);
-        if (color == darker(named.on_paper))
-            return mixed(named.on_dark.color, named.on_dark.third > 0 ? 255 : 0, std::abs(named.on_dark.third));
+        if (named.policy != policy) continue;
+        const MarkColor color = shade_of(named, shade);
+        return second == Shade::usual ? color : MarkColor(other_shade(color, second));
     }
-    return std::nullopt;
-}
-
-Rgb policy_color(std::string_view policy) {
-    for (const Named& named : named_colors) {
-        if (named.policy == policy) return named.on_paper.color;
-    }
-    return other_colors[hash_of(policy) % other_colors.size()];
+    return other_shade(other_shade(other_colors[hash_of(policy) % other_colors.size()], shade), second);
 }
 
 }  // namespace kvscope::analysis

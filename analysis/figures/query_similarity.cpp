@@ -199,7 +199,7 @@ Figure make_curves(std::span<const TracePart> parts) {
     panel.y.max = std::min(1.0, std::max(largest * 1.08, 1e-3));
     LineStyle band = figure.legend.front().style;
     const auto paler = [](uint8_t c) { return static_cast<uint8_t>(255 - (255 - c) / 5); };
-    band.color = {paler(band.color.r), paler(band.color.g), paler(band.color.b)};
+    band.color = Rgb{paler(band.color.r), paler(band.color.g), paler(band.color.b)};
     figure.legend.push_back({"lowest to highest head", LegendEntry::Symbol::patch, band});
     figure.panels.push_back(std::move(panel));
     figure.caption = fmt::format(

@@ -191,7 +191,7 @@ Axis difference_axis(const std::string& title, const std::string& unit, double f
 
 Rule zero_line() {
     Rule rule;
-    rule.style.color = {120, 120, 120};
+    rule.style.color = Rgb{120, 120, 120};
     rule.style.width_pt = 0.5;
     return rule;
 }

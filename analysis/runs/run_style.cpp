@@ -17,10 +17,10 @@
 namespace kvscope::analysis {
 namespace {
 
-constexpr Rgb black{0, 0, 0};
+constexpr std::array<Rgb, 3> full_colors = {{{0, 0, 0}, {102, 102, 102}, {76, 76, 76}}};  // usual, paler, darker
+constexpr std::array shades = {Shade::usual, Shade::paler, Shade::darker};
 constexpr Rgb budget_legend_color{90, 90, 90};
 constexpr std::array dashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::dash_dotted};
-constexpr size_t n_shades = 3;
 constexpr size_t most_attempts = 64;  // to find a color with an unused shade
 constexpr std::array markers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
 
@@ -35,33 +35,30 @@ size_t place_of(std::vector<T>& known, const T& value) {
 /// Returns a key for a policy with its parameters. All runs of one key have the same color.
 std::string method(const trace::RunAttributes& run) { return run.policy + '\n' + run.parameters_json; }
 
-Rgb shade(Rgb color, size_t i) {
-    if (i % n_shades == 0) return color;
-    if (i % n_shades == 1) return paler(color);
-    return color == black ? Rgb{76, 76, 76} : darker(color);
-}
-
 /// Colors of a trace's methods. The first method of a policy has the policy's color, the next two have shades of it.
 /// Each further group of three begins with another color, which depends only on the policy.
 class MethodColors {
  public:
-    Rgb of(const trace::RunAttributes& run) {
-        const std::string name = method(run);
-        if (const auto known = colors_.find(name); known != colors_.end()) return known->second;
-        Rgb base;
-        for (size_t attempt = n_methods_[run.policy]++ / n_shades, last = attempt + most_attempts;; ++attempt) {
-            base = policy_color(attempt == 0 ? run.policy : fmt::format("{} {}", run.policy, attempt));
+    MarkColor of(const trace::RunAttributes& run, Shade of_trace) {
+        const auto [known, is_new] = methods_.try_emplace(method(run));
+        auto& [name, shade] = known->second;
+        for (size_t attempt = is_new ? n_methods_[run.policy]++ / shades.size() : 0, last = attempt + most_attempts;
+             is_new; ++attempt) {
+            name = attempt == 0 ? run.policy : fmt::format("{} {}", run.policy, attempt);
+            const Rgb base = policy_color(name);
+            size_t& n_used = n_shades_[{base.r, base.g, base.b}];
             // Policies outside the list may share a color as long as it has an unused shade.
-            if (n_shades_[{base.r, base.g, base.b}] < n_shades || attempt == last) break;
+            if (n_used >= shades.size() && attempt != last) continue;
+            shade = shades[n_used++ % shades.size()];
+            break;
         }
-        const size_t n_alike = n_shades_[{base.r, base.g, base.b}]++;
-        return colors_.emplace(name, shade(base, n_alike)).first->second;
+        return policy_color(name, shade, of_trace);
     }
 
  private:
-    std::map<std::string, Rgb> colors_;                  ///< color of each method
-    std::map<std::string, size_t> n_methods_;            ///< number of methods of each policy
-    std::map<std::array<uint8_t, 3>, size_t> n_shades_;  ///< number of used shades of each color
+    std::map<std::string, std::pair<std::string, Shade>> methods_;  ///< name for policy_color(), and shade
+    std::map<std::string, size_t> n_methods_;                       ///< number of methods of each policy
+    std::map<std::array<uint8_t, 3>, size_t> n_shades_;             ///< number of used shades of each color
 };
 
 std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& runs) {
@@ -96,43 +93,34 @@ Cell budget_cell(const trace::RunAttributes& run) {
 
 std::vector<LineStyle> run_styles(const std::vector<trace::RunAttributes>& runs,
                                   const std::vector<trace::RunAttributes>& recorded) {
-    MethodColors colors;
-    std::vector<BudgetKey> budgets = budgets_by_size(recorded.empty() ? runs : recorded);
-    std::vector<LineStyle> styles;
-    for (const trace::RunAttributes& run : runs) {
-        LineStyle style;
-        if (run.is_full()) {
-            style.color = black;
-            style.marker = Marker::circle;
-        } else {
-            const size_t budget = place_of(budgets, budget_sort_key(run));
-            style.color = colors.of(run);
-            style.dash = dashes[budget % dashes.size()];
-            style.marker = markers[budget % markers.size()];
-        }
-        styles.push_back(style);
-    }
-    return styles;
+    return run_styles_of_traces({runs}, recorded).front();
 }
 
 std::vector<std::vector<LineStyle>> run_styles_of_traces(const std::vector<std::vector<trace::RunAttributes>>& traces,
                                                          const std::vector<trace::RunAttributes>& recorded) {
-    std::vector<trace::RunAttributes> all;
-    for (const auto& runs : traces) all.insert(all.end(), runs.begin(), runs.end());
     const auto first = std::find_if(traces.begin(), traces.end(), [](const auto& runs) { return !runs.empty(); });
-    const std::vector<LineStyle> styles =
-        run_styles(all, recorded.empty() && first != traces.end() ? *first : recorded);
-    std::vector<std::vector<LineStyle>> of_traces;
-    auto next = styles.begin();
+    MethodColors colors;
+    std::vector<BudgetKey> budgets = budgets_by_size(recorded.empty() && first != traces.end() ? *first : recorded);
+    std::vector<std::vector<LineStyle>> styles;
     size_t n_before = 0;  // number of traces with runs so far; traces with only task scores use no shade
     for (const auto& runs : traces) {
-        const auto end = next + static_cast<std::ptrdiff_t>(runs.size());
-        auto& own = of_traces.emplace_back(next, end);
-        for (LineStyle& style : own) style.color = shade(style.color, n_before);
+        auto& own = styles.emplace_back();
+        for (const trace::RunAttributes& run : runs) {
+            const size_t shade = n_before % shades.size();
+            LineStyle& style = own.emplace_back();
+            if (run.is_full()) {
+                style.color = full_colors[shade];
+                style.marker = Marker::circle;
+            } else {
+                const size_t budget = place_of(budgets, budget_sort_key(run));
+                style.color = colors.of(run, shades[shade]);
+                style.dash = dashes[budget % dashes.size()];
+                style.marker = markers[budget % markers.size()];
+            }
+        }
         n_before += runs.empty() ? 0 : 1;
-        next = end;
     }
-    return of_traces;
+    return styles;
 }
 
 std::string recorded_or_default_label(const trace::RunAttributes& run) {

@@ -129,7 +129,7 @@ TEST_CASE("shades of a policy's color are distinct from all other policies") {
         "asymkv",        "echokv",    "echokv-hybrid", "palu",      "commonkv",    "minicache"};
     for (const auto& policy : policies) {
         const Rgb own = policy_color(policy);
-        for (const Rgb shade : {paler(own), darker(own)}) {
+        for (const Rgb shade : {policy_color(policy, Shade::paler), policy_color(policy, Shade::darker)}) {
             const auto seen = test::as_triple(shade);
             CAPTURE(policy, int{shade.r}, int{shade.g}, int{shade.b});
             CHECK(test::color_distance(seen, test::as_triple(own), test::Eyes::usual) >= 8);

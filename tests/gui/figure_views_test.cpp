@@ -89,7 +89,7 @@ Theme dark_theme() {
     return theme;
 }
 
-Triple on_dark(analysis::Rgb color) {
+Triple on_dark(const analysis::MarkColor& color) {
     const ImVec4 seen = adapt_line_color_to_theme(color, dark_theme());
     return {seen.x, seen.y, seen.z};
 }
@@ -109,7 +109,7 @@ void check_told_apart_on_dark(const std::vector<const char*>& policies, double l
     for (size_t i = 0; i < policies.size(); ++i) {
         const Triple color = on_dark(analysis::policy_color(policies[i]));
         for (size_t j = 0; j <= i; ++j) {
-            const Triple other = on_dark(j == i ? analysis::Rgb{} : analysis::policy_color(policies[j]));
+            const Triple other = on_dark(j == i ? analysis::MarkColor() : analysis::policy_color(policies[j]));
             CAPTURE(policies[i], j == i ? "full" : policies[j]);
             CHECK(color_distance(color, other, Eyes::usual) >= least);
             CHECK(color_distance(color, other, Eyes::deuteranope) >= least_without_red_and_green);
@@ -134,14 +134,16 @@ TEST_CASE("every policy's color and shades are visible on the dark background an
     const Triple ground{dark.ground.x, dark.ground.y, dark.ground.z};
     std::vector<std::string> named;  // other policies, such as new ones, only have lightened colors
     for (const auto& policy : policies::definitions())
-        if (analysis::policy_color_on_dark(analysis::policy_color(policy.name))) named.push_back(policy.name);
+        if (analysis::policy_color(policy.name).on_dark) named.push_back(policy.name);
     REQUIRE(named.size() >= 27);
     for (const std::string& policy : named) {
-        const analysis::Rgb own = analysis::policy_color(policy);
+        const analysis::MarkColor own = analysis::policy_color(policy);
+        const analysis::MarkColor paler = analysis::policy_color(policy, analysis::Shade::paler);
+        const analysis::MarkColor darker = analysis::policy_color(policy, analysis::Shade::darker);
         CAPTURE(policy);
         CHECK(contrast(on_dark(own), ground) >= 3);
-        CHECK(color_distance(on_dark(analysis::paler(own)), on_dark(analysis::darker(own)), Eyes::usual) >= 7.5);
-        for (const analysis::Rgb shade : {analysis::paler(own), analysis::darker(own)}) {
+        CHECK(color_distance(on_dark(paler), on_dark(darker), Eyes::usual) >= 7.5);
+        for (const analysis::MarkColor& shade : {paler, darker}) {
             CAPTURE(int{shade.r}, int{shade.g}, int{shade.b});
             const Triple seen = on_dark(shade);
             CHECK(contrast(seen, ground) >= 2.2);

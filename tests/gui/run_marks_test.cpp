@@ -116,7 +116,7 @@ TEST_CASE("Inspector fills the marker of a run that dropped the token; hollow ma
     const auto y = static_cast<int>(row.GetCenter().y);
     const Screenshot picture = driven.picture();
     const uint8_t* pixel = &picture.rgb[static_cast<size_t>(y * picture.width + x) * 3];
-    const analysis::Rgb color = analysis::policy_color_on_dark(session.look(run).style.color).value();
+    const analysis::Rgb color = session.look(run).style.color.on_dark.value();
     CAPTURE(x, y, int{pixel[0]}, int{pixel[1]}, int{pixel[2]});
     CHECK(std::abs(pixel[0] - color.r) + std::abs(pixel[1] - color.g) + std::abs(pixel[2] - color.b) < 60);
 }

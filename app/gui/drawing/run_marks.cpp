@@ -71,8 +71,8 @@ ImU32 rim_of(analysis::Rgb color, float alpha) {
     return packed(ImVec4{part(rim.r), part(rim.g), part(rim.b), 1}, alpha);
 }
 
-void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
-                 ImDrawList* list) {
+void draw_marker(const Theme& theme, Marker marker, ImVec2 at, float size, const analysis::MarkColor& color,
+                 float alpha, ImDrawList* list) {
     const float r = size / 2;
     const ImU32 fill = packed(adapt_line_color_to_theme(color, theme), alpha);
     const bool rim = wants_rim(theme, color);

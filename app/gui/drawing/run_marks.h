@@ -16,8 +16,8 @@ namespace kvscope::gui {
 [[nodiscard]] ImU32 rim_of(analysis::Rgb color, float alpha);
 
 /// @param size diameter in pixels
-void draw_marker(const Theme& theme, analysis::Marker marker, ImVec2 at, float size, analysis::Rgb color, float alpha,
-                 ImDrawList* list);
+void draw_marker(const Theme& theme, analysis::Marker marker, ImVec2 at, float size, const analysis::MarkColor& color,
+                 float alpha, ImDrawList* list);
 
 /// Draws a run's marker in a square of size `side`. @param is_filled false draws only the outline, for hidden runs
 void draw_run_marker(const Theme& theme, const analysis::LineStyle& style, ImVec2 from, float side, ImDrawList* list,

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "analysis/drawing/policy_color.h"
-
 namespace kvscope::gui {
 
 namespace {
@@ -41,9 +39,9 @@ ImVec4 adapt_area_color_to_theme(analysis::Rgb color, const Theme& theme) {
     return seen;
 }
 
-ImVec4 adapt_line_color_to_theme(analysis::Rgb color, const Theme& theme) {
+ImVec4 adapt_line_color_to_theme(const analysis::MarkColor& color, const Theme& theme) {
     if (theme.brightness == Brightness::light) return opaque(color);
-    if (const auto on_dark = analysis::policy_color_on_dark(color)) return opaque(*on_dark);
+    if (color.on_dark) return opaque(*color.on_dark);
     return is_pale_hue(color) ? opaque(color) : adapt_area_color_to_theme(color, theme);
 }
 
