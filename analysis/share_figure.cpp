@@ -45,6 +45,7 @@ Panel layers_panel(std::span<const RunShares> runs, const ShareMeasure& measure,
         Line line;
         line.label = run.shown.label;
         line.subject = run.shown.subject();
+        line.series = run.shown.series();
         line.style = run.shown.style;
         if (layers.size() > 1) line.style.marker = Marker::none;
         for (size_t i = 0; i < layers.size(); ++i) {
@@ -142,6 +143,7 @@ Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, 
         if (lines.find(method) == lines.end()) order.push_back(method);
         Line& line = lines[method];
         line.label = attributes.policy;
+        line.series = run.shown.series();
         line.style.color = run.shown.style.color;
         line.style.width_pt = 0.5;
         const double place = budgets.place(attributes);
@@ -151,6 +153,7 @@ Panel model_panel(std::span<const RunShares> runs, const ShareMeasure& measure, 
         Scatter point;
         point.label = run.shown.label;
         point.subject = run.shown.subject();
+        point.series = run.shown.series();
         point.x = {place};
         point.y = {100 * run.model};
         point.marker = run.shown.style.marker;
@@ -195,74 +198,6 @@ void check_layers(const SharePair& pair) {
                     pair.shown.label, pair.a.layers.size(), pair.b.layers.size()));
 }
 
-struct Curve {
-    Line line;
-    const Panel* panel = nullptr;
-};
-
-std::vector<Curve> curves_of(const Figure& figure, Rgb color) {
-    std::vector<Curve> curves;
-    for (const Panel& panel : figure.panels) {
-        for (const Shape& shape : panel.shapes) {
-            if (const auto* line = std::get_if<Line>(&shape); line && line->style.color == color)
-                curves.push_back({*line, &panel});
-            if (const auto* point = std::get_if<Scatter>(&shape); point && point->color == color) {
-                Line line;
-                line.x = point->x;
-                line.y = point->y;
-                curves.push_back({std::move(line), &panel});
-            }
-        }
-    }
-    return curves;
-}
-
-bool are_hidden_by(const std::vector<Curve>& below, const std::vector<Curve>& above) {
-    return !below.empty() && std::all_of(below.begin(), below.end(), [&](const Curve& one) {
-        return std::any_of(above.begin(), above.end(), [&](const Curve& other) {
-            const bool are_points = one.line.x.size() == 1 && other.line.x.size() == 1;
-            return one.panel == other.panel && (are_points || other.line.x.size() > 1) &&
-                   is_line_hidden_by(one.line, other.line, *one.panel);
-        });
-    });
-}
-
-/// Returns the legend entries if all have different colors. Otherwise, as with budgets of one policy, returns none.
-std::vector<LegendEntry*> entries_by_color(Figure& figure, const std::vector<ShownRun>& shown) {
-    std::vector<LegendEntry*> entries;
-    for (LegendEntry& entry : figure.legend) {
-        const bool is_of_runs = std::any_of(shown.begin(), shown.end(), [&](const ShownRun& run) {
-            return run.style.color == entry.style.color && entry.symbol == LegendEntry::Symbol::line;
-        });
-        if (!is_of_runs) continue;
-        for (const LegendEntry* other : entries)
-            if (other->style.color == entry.style.color) return {};
-        entries.push_back(&entry);
-    }
-    return entries;
-}
-
-/// Marks hidden curves in the legend, e.g. "cam (under h2o)" if h2o has the same curve. Labels must be final.
-void name_hidden_curves(Figure& figure, const std::vector<ShownRun>& shown) {
-    const std::vector<LegendEntry*> entries = entries_by_color(figure, shown);
-    std::vector<std::string> labels;
-    std::vector<std::vector<Curve>> curves;
-    for (const LegendEntry* entry : entries) {
-        labels.push_back(entry->label);
-        curves.push_back(curves_of(figure, entry->style.color));
-    }
-    for (size_t i = 0; i < entries.size(); ++i) {
-        LegendEntry& hidden = *entries[i];
-        for (size_t j = entries.size(); j-- > i + 1;) {
-            if (!are_hidden_by(curves[i], curves[j])) continue;
-            hidden.behind = " (under " + labels[j] + ")";
-            hidden.label += hidden.behind;
-            if (!hidden.whole.empty()) hidden.whole += hidden.behind;
-            break;
-        }
-    }
-}
-
 }  // namespace
 
 Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares> runs, const ShareMeasure& measure) {
@@ -271,7 +206,7 @@ Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares>
     Figure figure = draw_shares(parts.front().options, runs, measure, false);
     figure.legend = legend_of_runs(shown);
     complete_figure(figure, parts, shown);
-    if (parts.size() == 1) name_hidden_curves(figure, shown);
+    if (parts.size() == 1) mark_hidden_series(figure);  // after labels are shortened
     return figure;
 }
 

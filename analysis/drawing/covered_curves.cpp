@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 namespace kvscope::analysis {
 namespace {
@@ -38,16 +40,60 @@ bool is_line_hidden_by(const Line& below, const Line& above, const Panel& panel)
     return is_somewhere;
 }
 
-void mark_hidden_lines_in_legend(std::vector<LegendEntry>& legend, const Panel& panel) {
-    std::vector<const Line*> lines;
-    for (const Shape& shape : panel.shapes)
-        if (const auto* line = std::get_if<Line>(&shape)) lines.push_back(line);
-    for (size_t i = 0; i < lines.size(); ++i) {
-        for (size_t j = lines.size(); j-- > i + 1;) {
-            if (!is_line_hidden_by(*lines[i], *lines[j], panel)) continue;
-            const std::string under = fmt::format(" (under {})", lines[j]->label);
-            legend[i].behind += under;
-            legend[i].label += under;
+namespace {
+
+struct Curve {
+    Line line;
+    const Panel* panel = nullptr;
+};
+
+std::vector<Curve> curves_of(const Figure& figure, int series) {
+    std::vector<Curve> curves;
+    for (const Panel& panel : figure.panels) {
+        for (const Shape& shape : panel.shapes) {
+            if (const auto* line = std::get_if<Line>(&shape); line && line->series == series)
+                curves.push_back({*line, &panel});
+            if (const auto* point = std::get_if<Scatter>(&shape); point && point->series == series)
+                curves.push_back({Line{"", point->x, point->y, {}, {}, {}}, &panel});
+        }
+    }
+    return curves;
+}
+
+bool are_hidden_by(const std::vector<Curve>& below, const std::vector<Curve>& above) {
+    return !below.empty() && std::all_of(below.begin(), below.end(), [&](const Curve& one) {
+        return std::any_of(above.begin(), above.end(), [&](const Curve& other) {
+            const bool are_points = one.line.x.size() == 1 && other.line.x.size() == 1;
+            return one.panel == other.panel && (are_points || other.line.x.size() > 1) &&
+                   is_line_hidden_by(one.line, other.line, *one.panel);
+        });
+    });
+}
+
+}  // namespace
+
+void mark_hidden_series(Figure& figure) {
+    struct Listed {
+        LegendEntry* entry;
+        std::string label;
+        std::vector<Curve> curves;
+    };
+    std::vector<Listed> listed;
+    for (LegendEntry& entry : figure.legend) {
+        if (entry.series < 0) continue;
+        for (const Listed& other : listed)
+            if (other.entry->series == entry.series) return;
+        listed.push_back(
+            {&entry, entry.label.substr(0, entry.label.size() - entry.behind.size()), curves_of(figure, entry.series)});
+    }
+    for (size_t i = 0; i < listed.size(); ++i) {
+        for (size_t j = listed.size(); j-- > i + 1;) {
+            if (!are_hidden_by(listed[i].curves, listed[j].curves)) continue;
+            const std::string under = fmt::format(" (under {})", listed[j].label);
+            LegendEntry& hidden = *listed[i].entry;
+            hidden.behind += under;
+            hidden.label += under;
+            if (!hidden.whole.empty()) hidden.whole += under;
             break;
         }
     }

@@ -313,6 +313,7 @@ void make_curves(Figure& figure, const Scores& scores) {
         Line line;
         line.label = looks[i].label;
         line.style = looks[i].style;
+        line.series = static_cast<int>(i);
         for (const auto& group : scores.groups) {
             if (group.setting != scores.settings[i] || group.answered.empty()) continue;
             const auto [mean, low, high] = bootstrap_mean(group.scores());
@@ -336,15 +337,15 @@ void make_curves(Figure& figure, const Scores& scores) {
             line.high.push_back(100 * high);
         }
         if (line.x.empty()) continue;
-        figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style});
+        figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style, "", "", line.series});
         panel.shapes.emplace_back(std::move(line));
     }
-    mark_hidden_lines_in_legend(figure.legend, panel);
     const double margin = low_end < high_end ? 1.06 : 2;
     panel.x.min = low_end / margin;
     panel.x.max = high_end * margin;
     for (const auto& [place, budget] : ticks) panel.x.ticks.push_back({place, budget});
     figure.panels.push_back(std::move(panel));
+    mark_hidden_series(figure);
     figure.panel_height_mm = curves_mm;
     figure.width_mm = 120;
 }

@@ -150,6 +150,12 @@ bool says_its_budget(const trace::RunAttributes& run) {
 
 }  // namespace
 
+int series_of_run(const std::vector<trace::RunAttributes>& runs, int run) {
+    const std::string wanted = method(runs.at(static_cast<size_t>(run)));
+    const auto first = std::find_if(runs.begin(), runs.end(), [&](const auto& each) { return method(each) == wanted; });
+    return static_cast<int>(first - runs.begin());
+}
+
 std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs, const std::vector<LineStyle>& styles,
                                     const std::vector<int>& shown) {
     std::vector<LegendEntry> legend;
@@ -176,7 +182,8 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
         for (const int run : shown) {
             const auto i = static_cast<size_t>(run);
             const std::string whole = runs[i].given_label.empty() ? "" : recorded_or_default_label(runs[i]);
-            legend.push_back({run_label(runs[i]), LegendEntry::Symbol::line, styles[i], whole});
+            legend.push_back(
+                {run_label(runs[i]), LegendEntry::Symbol::line, styles[i], whole, "", series_of_run(runs, run)});
         }
         return legend;
     }
@@ -188,7 +195,7 @@ std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& run
         LineStyle style = styles[i];
         style.dash = Dash::solid;
         style.marker = Marker::none;
-        legend.push_back({without_budget(runs[i]), LegendEntry::Symbol::line, style});
+        legend.push_back({without_budget(runs[i]), LegendEntry::Symbol::line, style, "", "", series_of_run(runs, run)});
     }
     std::map<std::pair<bool, BudgetKey>, size_t> by_size;  // budgets of entries first, then shares of bytes
     for (const int run : shown) {

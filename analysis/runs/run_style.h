@@ -39,6 +39,9 @@ using BudgetKey = std::pair<int64_t, double>;
 /// Returns the user's label, or else recorded_or_default_label(). Files and recipes use recorded_or_default_label().
 [[nodiscard]] std::string run_label(const trace::RunAttributes& run);
 
+/// Returns the first run with the policy and the parameters of this run. The number identifies a series of a figure.
+[[nodiscard]] int series_of_run(const std::vector<trace::RunAttributes>& runs, int run);
+
 /// Returns the legend of the shown runs: by policy and by budget if possible, otherwise by run.
 [[nodiscard]] std::vector<LegendEntry> run_legend(const std::vector<trace::RunAttributes>& runs,
                                                   const std::vector<LineStyle>& styles, const std::vector<int>& shown);

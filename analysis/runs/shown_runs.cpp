@@ -21,6 +21,8 @@ std::string ShownRun::method() const {
     return fmt::format("{}\n{}\n{}", part->name, attributes().policy, attributes().parameters_json);
 }
 
+int ShownRun::series() const { return series_of_run(part->reader->runs(part->options.prompt), index); }
+
 std::vector<ShownRun> shown_runs(std::span<const TracePart> parts) {
     std::vector<ShownRun> shown;
     std::exception_ptr nothing;

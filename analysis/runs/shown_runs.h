@@ -25,6 +25,7 @@ struct ShownRun {
     }
     /// Returns a key that is equal for runs that differ only in their budgets.
     [[nodiscard]] std::string method() const;
+    [[nodiscard]] int series() const;  ///< series_of_run()
 };
 
 /// Returns chosen_runs() of each part, in the order of the parts. Omits a part without finished runs or prompts.

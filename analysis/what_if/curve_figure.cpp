@@ -143,7 +143,8 @@ Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
         panel.shapes.emplace_back(std::move(rule));
     }
     for (const DrawnCurve& curve : curves) {
-        panel.shapes.emplace_back(line_of(curve, axes));
+        Line line = line_of(curve, axes);
+        line.series = static_cast<int>(figure.legend.size());
         std::string behind;
         if (has_threshold)
             behind = curve.reaches ? fmt::format(": {} at {}", threshold, format_count(*curve.reaches))
@@ -152,14 +153,16 @@ Figure curve_figure(std::span<const DrawnCurve> curves, const CurveAxes& axes) {
                                  LegendEntry::Symbol::line,
                                  {curve.style.color, Dash::solid, Marker::none, 1.0},
                                  "",
-                                 behind});
+                                 behind,
+                                 line.series});
+        panel.shapes.emplace_back(std::move(line));
     }
-    mark_hidden_lines_in_legend(figure.legend, panel);
     for (const DrawnCurve& curve : curves) {
         std::vector<Shape> points = points_of(curve, axes);
         std::move(points.begin(), points.end(), std::back_inserter(panel.shapes));
     }
     figure.panels.push_back(std::move(panel));
+    mark_hidden_series(figure);
     return figure;
 }
 
