@@ -12,9 +12,8 @@
 #include "engine/common/engine_error.h"
 #include "engine/decode/decode.h"
 #include "engine/decode/sampler.h"
-#include "engine/needle.h"
 #include "engine/prefill/prefill.h"
-#include "engine/prefill/prompt.h"
+#include "engine/task_evaluation.h"
 
 namespace kvscope::engine {
 namespace {
@@ -66,6 +65,8 @@ class Watcher {
     std::vector<double> needle_attention_;
 };
 
+const Task& niah() { return task_named("niah"); }
+
 double overlap(const std::string& prediction, const std::string& answer, HeadMeasure measure) {
     const auto found = lower_case_words(prediction), expected = lower_case_words(answer);
     std::multiset<std::string> left(found.begin(), found.end());
@@ -84,35 +85,25 @@ double overlap(const std::string& prediction, const std::string& answer, HeadMea
 }
 
 /// Whether the answer contains the number and its words overlap enough with the number or with the needle's statement.
-bool is_right(const std::string& prediction, const NeedlePrompt& needle, HeadMeasure measure) {
-    return string_match_score(prediction, needle.answer) > 0 &&
-           (overlap(prediction, needle.answer, measure) > 0.5 || overlap(prediction, needle.statement, measure) > 0.5);
+bool is_right(const std::string& prediction, const TaskSample& sample, HeadMeasure measure) {
+    const auto [begin, end] = sample.spans.back();
+    return niah().scorer.score(prediction, sample.answers) > 0 &&
+           (overlap(prediction, sample.answers[0], measure) > 0.5 ||
+            overlap(prediction, sample.context.substr(begin, end - begin), measure) > 0.5);
 }
 
-struct Sample {
-    Prompt prompt;
-    NeedlePrompt needle;
-    int64_t begin = 0, end = 0;  ///< range of the needle's tokens
-};
-
-Sample make_sample(const Model& model, const HeadProfileOptions& options, int64_t length, double depth, uint64_t seed) {
-    const auto kind = options.measure == HeadMeasure::retrieval ? NeedleKind::retrieval : NeedleKind::reasoning;
-    const auto needle = make_needle_prompt(model.tokenizer(), {kind, length, depth, seed, options.haystack});
-    Sample sample{tokenize_prompt(model, needle.context, needle.question,
-                                  {.name = "needle",
-                                   .use_template = options.use_template,
-                                   .n_new = options.n_new,
-                                   .parse_special = options.parse_special}),
-                  needle};
-    const size_t first = sample.prompt.text.find(needle.needle);
+/// Returns the range of the needle's tokens.
+std::pair<int64_t, int64_t> needle_tokens(const Model& model, const PreparedSample& sample) {
+    const size_t begin = sample.spans.front().first, size = sample.spans.back().second - begin;
+    const size_t first = sample.prompt.text.find(sample.context.substr(begin, size));
     const auto encoding = encode_like_prompt(model, sample.prompt, sample.prompt.text);
-    sample.begin = static_cast<int64_t>(encoding.first_token_from(first));
-    sample.end = static_cast<int64_t>(encoding.first_token_from(first + needle.needle.size() - 1)) + 1;
-    return sample;
+    return {static_cast<int64_t>(encoding.first_token_from(first)),
+            static_cast<int64_t>(encoding.first_token_from(first + size - 1)) + 1};
 }
 
 std::optional<std::vector<double>> measure_sample(const Model& model, const HeadProfileOptions& options,
-                                                  const Sample& sample, Progress& progress) {
+                                                  const PreparedSample& sample, Progress& progress) {
+    const auto [needle_begin, needle_end] = needle_tokens(model, sample);
     const auto& transformer = model.transformer();
     const auto shape = transformer.shape();
     const auto n = static_cast<int64_t>(sample.prompt.ids.size());
@@ -125,10 +116,10 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
     for (size_t layer = 0; layer < prefilled.cache.size(); ++layer)
         cache.adopt(static_cast<int>(layer), prefilled.cache[layer], n - 1);
     cache.reserve(options.n_new);
-    Watcher watcher(shape, sample.begin, sample.end);
+    Watcher watcher(shape, needle_begin, needle_end);
     Sequence sequence{&cache, n - 1, 0, [&watcher](const policies::StepObservations& step) { watcher.observe(step); }};
     std::vector<double> gains(static_cast<size_t>(shape.n_layers * shape.n_heads), 0.0);
-    const double share = 1.0 / static_cast<double>(sample.end - sample.begin);
+    const double share = 1.0 / static_cast<double>(needle_end - needle_begin);
     const auto end_ids = model.stop_ids(false);
     std::vector<int32_t> answer;
     int32_t token = sample.prompt.ids.back();
@@ -150,23 +141,47 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
         answer.push_back(token = next);
         if (std::binary_search(end_ids.begin(), end_ids.end(), next)) break;
     }
-    if (!is_right(model.answer_text(answer), sample.needle, options.measure)) return std::nullopt;
+    if (!is_right(model.answer_text(answer), sample, options.measure)) return std::nullopt;
     return gains;
 }
 
 }  // namespace
 
+Task head_profile_task() {
+    Task task = niah();
+    for (auto& parameter : task.parameters) {
+        if (parameter.name == "lengths") parameter.fallback = "500,1000,2000";
+        if (parameter.name == "samples") parameter.fallback = int64_t{2};
+    }
+    task.n_new = 50;
+    return task;
+}
+
 HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress) {
-    require_lengths_fit_context(options.lengths, options.n_new, model.config().context_length);
     const auto shape = model.transformer().shape();
     HeadProfile profile;
     profile.scores.resize(static_cast<size_t>(shape.n_layers * shape.n_heads));
-    uint64_t seed = 0;
-    const size_t n_asked = options.lengths.size() * options.depths.size() * static_cast<size_t>(options.n_seeds);
-    for (const int64_t length : options.lengths) {
-        for (const double depth : options.depths) {
-            for (int i = 0; i < options.n_seeds; ++i) {
-                const auto sample = make_sample(model, options, length, depth, seed++);
+    TaskOptions needles = options.needles;
+    needles.values.set("needle", options.measure == HeadMeasure::retrieval ? "retrieval" : "reasoning");
+    needles.values.set("samples", "1");
+    const auto lengths = options.needles.values.integers("lengths");
+    const auto depths = options.needles.values.reals("depths");
+    const int64_t n_samples = options.needles.values.integer("samples");
+    const size_t n_asked = lengths.size() * depths.size() * static_cast<size_t>(n_samples);
+    const auto make_one = [&](int64_t length, double depth, uint64_t seed) {
+        needles.values.set_value("lengths", std::to_string(length));
+        needles.values.set_value("depths", policies::to_text(depth));
+        needles.values.set_value("seed", std::to_string(seed));
+        return std::move(prepare_samples(
+            model, niah(), needles,
+            {.use_template = options.use_template, .n_new = options.n_new, .parse_special = options.parse_special})[0]);
+    };
+    make_one(std::ranges::max(lengths), depths[0], 0);  // refuses a length before the first prompt is measured
+    uint64_t seed = options.needles.values.seed("seed");
+    for (const int64_t length : lengths) {
+        for (const double depth : depths) {
+            for (int64_t i = 0; i < n_samples; ++i) {
+                const auto sample = make_one(length, depth, seed++);
                 const auto gains = measure_sample(model, options, sample, progress);
                 ++profile.n_prompts;
                 progress.message(fmt::format("{}/{}: {} tokens, depth {:.2f}: {}", profile.n_prompts, n_asked,

@@ -8,21 +8,22 @@
 
 #include "engine/common/progress.h"
 #include "engine/model/model.h"
+#include "engine/tasks/api/task.h"
 
 namespace kvscope::engine {
 
 /// HeadKV's measures of a head: R counts copied needle tokens, R2 sums the attention to the needle.
 enum class HeadMeasure { retrieval, reasoning };
 
+/// Returns the task niah with the defaults of a head profile.
+[[nodiscard]] Task head_profile_task();
+
 struct HeadProfileOptions {
     HeadMeasure measure = HeadMeasure::reasoning;
-    std::vector<int64_t> lengths{500, 1000, 2000};
-    std::vector<double> depths{0.1, 0.3, 0.5, 0.7, 0.9};
-    int n_seeds = 2;            ///< prompts for each length and depth
-    int64_t n_new = 50;         ///< greatest number of answer tokens
-    std::string haystack;       ///< text of the haystack; RULER's noise if empty
-    bool use_template = true;   ///< apply the model's chat template, if it has one
-    bool parse_special = true;  ///< as in PromptOptions
+    TaskOptions needles{policies::ParameterValues(head_profile_task().parameters)};  ///< `measure` sets `needle`
+    int64_t n_new = head_profile_task().n_new;  ///< greatest number of answer tokens
+    bool use_template = true;                   ///< apply the model's chat template, if it has one
+    bool parse_special = true;                  ///< as in PromptOptions
 };
 
 struct HeadProfile {

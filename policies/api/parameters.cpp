@@ -1,5 +1,6 @@
 #include "policies/api/parameters.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
@@ -25,6 +26,29 @@ std::optional<Number> whole_number(std::string_view text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
     return value;
+}
+
+/// Returns nullopt if the text is not a list of numbers that are separated by commas.
+template <class Number>
+std::optional<std::vector<Number>> numbers_of(std::string_view text) {
+    std::vector<Number> numbers;
+    for (size_t begin = 0; begin <= text.size();) {
+        const size_t end = std::min(text.find(',', begin), text.size());
+        const auto number = whole_number<Number>(text.substr(begin, end - begin));
+        if (!number) return std::nullopt;
+        numbers.push_back(*number);
+        begin = end + 1;
+    }
+    return numbers;
+}
+
+template <class Number>
+bool are_numbers(const ParameterValue& value, const Range& range) {
+    const auto* text = std::get_if<std::string>(&value);
+    const auto numbers = text ? numbers_of<Number>(*text) : std::nullopt;
+    return numbers && std::ranges::all_of(*numbers, [&](Number number) {
+               return std::isfinite(static_cast<double>(number)) && range.contains(static_cast<double>(number));
+           });
 }
 
 std::optional<bool> truth(std::string_view text) {
@@ -54,6 +78,16 @@ std::string expectation(const Parameter& parameter) {
             return "on or off";
         case ParameterKind::text:
             return "text";
+        case ParameterKind::file:
+            return "the path of a file";
+        case ParameterKind::seed:
+            return "a whole number, at least 0 and below 2^64";
+        case ParameterKind::integers:
+            text = "whole numbers separated by commas";
+            break;
+        case ParameterKind::reals:
+            text = "numbers separated by commas";
+            break;
     }
     if (const std::string range = parameter.range.text(); !range.empty()) text += ", " + range;
     if (!parameter.automatic.empty()) text += ", or auto (" + parameter.automatic + ")";
@@ -103,6 +137,14 @@ std::string_view parameter_kind_name(ParameterKind kind) {
             return "boolean";
         case ParameterKind::text:
             return "text";
+        case ParameterKind::integers:
+            return "integers";
+        case ParameterKind::reals:
+            return "reals";
+        case ParameterKind::file:
+            return "file";
+        case ParameterKind::seed:
+            return "seed";
     }
     throw std::logic_error("parameter kind has no name");
 }
@@ -142,6 +184,10 @@ ParameterValue Parameter::parse(std::string_view written) const {
             break;
         case ParameterKind::choice:
         case ParameterKind::text:
+        case ParameterKind::integers:
+        case ParameterKind::reals:
+        case ParameterKind::file:
+        case ParameterKind::seed:
             return checked(std::string(written));
     }
     refuse(*this, written);
@@ -185,6 +231,19 @@ ParameterValue Parameter::checked(ParameterValue value) const {
             if (!std::holds_alternative<std::string>(value)) break;
             if (check_text) check_text(std::get<std::string>(value));
             return value;
+        case ParameterKind::integers:
+            if (are_numbers<int64_t>(value, range)) return value;
+            break;
+        case ParameterKind::reals:
+            if (are_numbers<double>(value, range)) return value;
+            break;
+        case ParameterKind::file:
+            if (std::holds_alternative<std::string>(value)) return value;
+            break;
+        case ParameterKind::seed:
+            if (const auto* text = std::get_if<std::string>(&value); text && whole_number<uint64_t>(*text))
+                return value;
+            break;
     }
     refuse(*this, to_text(value));
 }
@@ -226,6 +285,26 @@ Parameter boolean_parameter(std::string name, bool fallback, std::string help) {
 
 Parameter text_parameter(std::string name, std::string fallback, std::string help) {
     return declared(std::move(name), ParameterKind::text, std::move(fallback), std::move(help));
+}
+
+Parameter integers_parameter(std::string name, std::string fallback, Range range, std::string help) {
+    Parameter parameter = declared(std::move(name), ParameterKind::integers, std::move(fallback), std::move(help));
+    parameter.range = range;
+    return parameter;
+}
+
+Parameter reals_parameter(std::string name, std::string fallback, Range range, std::string help) {
+    Parameter parameter = integers_parameter(std::move(name), std::move(fallback), range, std::move(help));
+    parameter.kind = ParameterKind::reals;
+    return parameter;
+}
+
+Parameter file_parameter(std::string name, std::string help) {
+    return declared(std::move(name), ParameterKind::file, std::string(), std::move(help));
+}
+
+Parameter seed_parameter(std::string name, std::string help) {
+    return declared(std::move(name), ParameterKind::seed, std::string("0"), std::move(help));
 }
 
 Parameter mark_as_after_scoring(Parameter parameter) {
@@ -320,6 +399,14 @@ std::optional<double> ParameterValues::automatic_real(std::string_view name) con
 
 bool ParameterValues::boolean(std::string_view name) const { return typed<bool>(value(name), name); }
 const std::string& ParameterValues::text(std::string_view name) const { return typed<std::string>(value(name), name); }
+
+std::vector<int64_t> ParameterValues::integers(std::string_view name) const {
+    return numbers_of<int64_t>(text(name)).value();
+}
+std::vector<double> ParameterValues::reals(std::string_view name) const {
+    return numbers_of<double>(text(name)).value();
+}
+uint64_t ParameterValues::seed(std::string_view name) const { return whole_number<uint64_t>(text(name)).value(); }
 
 std::string ParameterValues::to_json() const {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();

@@ -13,7 +13,8 @@
 
 namespace kvscope::policies {
 
-enum class ParameterKind { integer, real, choice, boolean, text };
+/// Lists (`integers`, `reals`; separated by commas), files and seeds (64 bits without sign) are stored as texts.
+enum class ParameterKind { integer, real, choice, boolean, text, integers, reals, file, seed };
 
 [[nodiscard]] std::string_view parameter_kind_name(ParameterKind kind);
 
@@ -37,12 +38,12 @@ struct Range {
         const;  ///< "in [0, 0.5]", "at least 1", "odd, at least 1"; empty if any number is allowed
 };
 
-/// Declaration of a policy's parameter, for the command line, forms, help, documentation and traces.
+/// Declaration of a parameter of a policy or task, for the command line, forms, help, documentation and traces.
 struct Parameter {
     std::string name;  ///< name on the command line: lower case, words joined by '_'
     ParameterKind kind = ParameterKind::integer;
     ParameterValue fallback;
-    Range range;                       ///< used for integers and reals
+    Range range;                       ///< used for integers and reals, also in lists
     std::vector<std::string> choices;  ///< used for choices
     /// Used for choices: pairs of a synonym and a choice. JSON booleans match the synonyms `on` and `off`.
     std::vector<std::pair<std::string, std::string>> aliases;
@@ -73,6 +74,11 @@ struct Parameter {
 [[nodiscard]] Parameter boolean_parameter(std::string name, bool fallback, std::string help);
 [[nodiscard]] Parameter text_parameter(std::string name, std::string fallback, std::string help);
 
+[[nodiscard]] Parameter integers_parameter(std::string name, std::string fallback, Range range, std::string help);
+[[nodiscard]] Parameter reals_parameter(std::string name, std::string fallback, Range range, std::string help);
+[[nodiscard]] Parameter file_parameter(std::string name, std::string help);
+[[nodiscard]] Parameter seed_parameter(std::string name, std::string help);
+
 [[nodiscard]] Parameter mark_as_after_scoring(Parameter parameter);
 
 /// Returns a value as the command line accepts it: "0.45", "on", "auto", "max". Reals have the shortest exact form.
@@ -81,7 +87,7 @@ struct Parameter {
 /// Returns nullopt if the value is not a number (`auto`, a choice, a boolean or a text).
 [[nodiscard]] std::optional<double> numeric_value(const ParameterValue& value);
 
-/// Values of all declared parameters of one policy.
+/// Values of all declared parameters of one policy or task.
 class ParameterValues {
  public:
     ParameterValues() = default;
@@ -104,7 +110,10 @@ class ParameterValues {
     [[nodiscard]] double real(std::string_view name) const;
     [[nodiscard]] std::optional<double> automatic_real(std::string_view name) const;  ///< nullopt for `auto`
     [[nodiscard]] bool boolean(std::string_view name) const;
-    [[nodiscard]] const std::string& text(std::string_view name) const;  ///< also returns choices
+    [[nodiscard]] const std::string& text(std::string_view name) const;  ///< also returns choices and files
+    [[nodiscard]] std::vector<int64_t> integers(std::string_view name) const;
+    [[nodiscard]] std::vector<double> reals(std::string_view name) const;
+    [[nodiscard]] uint64_t seed(std::string_view name) const;
 
     /// Returns all parameters, defaults included, as a JSON object for a trace's `parameters_json`.
     [[nodiscard]] std::string to_json() const;

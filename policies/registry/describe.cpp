@@ -21,7 +21,9 @@ std::string accepted_values(const Parameter& parameter) {
         case ParameterKind::boolean:
             return "on or off";
         case ParameterKind::text:
-            return "text";
+        case ParameterKind::file:
+        case ParameterKind::seed:
+            return std::string(parameter_kind_name(parameter.kind));
         case ParameterKind::choice:
             for (size_t i = 0; i < parameter.choices.size(); ++i) {
                 text += (i == 0 ? "" : i + 1 == parameter.choices.size() ? " or " : ", ") + parameter.choices[i];
@@ -29,6 +31,8 @@ std::string accepted_values(const Parameter& parameter) {
             return text;
         case ParameterKind::integer:
         case ParameterKind::real:
+        case ParameterKind::integers:
+        case ParameterKind::reals:
             text = std::string(parameter_kind_name(parameter.kind));
             if (const std::string range = parameter.range.text(); !range.empty()) text += ", " + range;
             if (!parameter.automatic.empty()) text += ", or auto: " + parameter.automatic;

@@ -460,9 +460,10 @@ TEST_CASE("a sample is scored for runs that answer, and has the reasons of faile
     const auto& model = tiny_model();
     const TemporaryFolder folder;
     engine::SilentProgress progress;
-    std::vector<engine::TaskSample> samples;
+    std::vector<engine::PreparedSample> samples;
     for (const auto& prompt : prompts(model))
-        samples.push_back({"a", static_cast<int>(samples.size()), prompt, "nothing of the kind", n_context, 0.5});
+        samples.push_back(
+            {{.id = "a", .number = static_cast<int>(samples.size()), .answers = {"nothing of the kind"}}, prompt});
     auto options = options_of(6, false);
     options.record = false;
     for (const char* fault : {"fault=step,after=2", "fault=out-of-range", "fault=nan"}) {
@@ -470,7 +471,7 @@ TEST_CASE("a sample is scored for runs that answer, and has the reasons of faile
         const auto plans = plans_with(fault);
         const auto path = folder.path() / (std::string(fault).substr(6, 4) + ".h5");
         trace::Writer writer(path, R"({"task": "niah"})");
-        engine::evaluate_task(model, "niah", samples, plans, options, writer, progress, nullptr);
+        engine::evaluate_task(model, engine::task_named("niah"), samples, plans, options, writer, progress, nullptr);
         writer.finish();
         const auto rows = trace::Reader(path).results("niah");
         REQUIRE(rows.size() == plans.size());

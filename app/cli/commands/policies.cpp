@@ -3,6 +3,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/option_validators.h"
+#include "app/cli/parameter_table.h"
 #include "app/cli/table_format_option.h"
 #include "policies/registry/describe.h"
 #include "policies/registry/registry.h"
@@ -20,24 +21,6 @@ analysis::Table list_of_policies() {
     return table;
 }
 
-analysis::Table parameters_of(const policies::Definition& definition) {
-    analysis::Table table{definition.name,
-                          definition.title,
-                          {{"parameter", "Parameter", ""},
-                           {"type", "Type", ""},
-                           {"default", "Default", ""},
-                           {"range", "Range", ""},
-                           {"meaning", "Meaning", ""}},
-                          {}};
-    for (const auto& parameter : definition.parameters) {
-        std::string range = parameter.range.text();
-        for (const auto& choice : parameter.choices) range += (range.empty() ? "" : " | ") + choice;
-        table.rows.push_back({{parameter.name, std::string(policies::parameter_kind_name(parameter.kind)),
-                               policies::to_text(parameter.fallback), range, parameter.help}});
-    }
-    return table;
-}
-
 std::function<int()> declare(CLI::App& app) {
     const auto name = std::make_shared<std::string>();
     const auto format = std::make_shared<OutputFormat>();
@@ -51,7 +34,7 @@ std::function<int()> declare(CLI::App& app) {
                 print(definition.title + ": " + definition.summary +
                       (definition.remark.empty() ? "" : " " + definition.remark) + "\n" + definition.paper +
                       (definition.paper.empty() ? "\n" : "\n\n"));
-            format->print(parameters_of(definition));
+            format->print(parameter_table(definition.name, definition.title, definition.parameters));
         } else if (format->name() == "md") {
             print(policies::policies_markdown(policies::definitions()));
         } else {

@@ -98,7 +98,11 @@ std::optional<ParameterValue> field_of(const Parameter& parameter, const Paramet
             if (ImGui::Checkbox("##value", &now)) return now;
             return std::nullopt;
         }
-        case ParameterKind::text: {
+        case ParameterKind::text:
+        case ParameterKind::integers:
+        case ParameterKind::reals:
+        case ParameterKind::file:
+        case ParameterKind::seed: {
             std::string now = std::get<std::string>(value);
             if (text_field("##value", "", &now)) return now;
             return std::nullopt;

@@ -15,7 +15,7 @@
 #include "app/cli/command.h"
 #include "app/cli/engine/declare_run_options.h"
 #include "app/cli/engine/model_options.h"
-#include "app/cli/engine/needle_options.h"
+#include "app/cli/engine/task_flags.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/inspect_trace.h"
 #include "app/cli/option_validators.h"
@@ -39,17 +39,17 @@ namespace {
 struct Arguments {
     program::RunJob job;
     ModelOptions model;
-    engine::NeedleTask task;
-    std::string tasks = "niah";
-    std::filesystem::path haystack;
+    std::string task = "niah";
+    TaskFlags flags;
     std::string query_aware = "on";
     OutputFormat format;
     bool quiet = false;
+    std::time_t now = 0;  ///< for chat templates
 };
 
 /// Prints the table of scores. Warnings follow the table. In formats for programs, warnings go to stderr.
 void show(const Arguments& arguments, const trace::Reader& reader) {
-    const auto rows = reader.results(arguments.tasks);
+    const auto rows = reader.results(arguments.task);
     const bool is_for_people = arguments.format.is_for_people();
     arguments.format.print(is_for_people ? analysis::task_scores_by_budget(rows) : analysis::task_scores(rows));
     std::string failures;
@@ -100,7 +100,7 @@ std::map<std::string, std::vector<trace::ResultRow>> finished_samples(const Argu
     try {
         const trace::Reader reader(arguments.job.output);
         if (!reader.complete() || !options.is_part_of_it(reader.recipe_json())) return samples;
-        for (auto& row : reader.results(arguments.tasks)) samples[row.sample_id].push_back(std::move(row));
+        for (auto& row : reader.results(arguments.task)) samples[row.sample_id].push_back(std::move(row));
     } catch (const trace::TraceError&) {
         // The file is not a trace, so the writer will refuse to replace it.
     }
@@ -109,11 +109,11 @@ std::map<std::string, std::vector<trace::ResultRow>> finished_samples(const Argu
 
 nlohmann::ordered_json recipe_of(const Arguments& arguments, const engine::Model& model,
                                  const std::vector<engine::RunPlan>& plans,
-                                 std::span<const engine::TaskSample> samples) {
+                                 std::span<const engine::PreparedSample> samples) {
     std::vector<engine::Prompt> prompts;
     for (const auto& sample : samples) prompts.push_back(sample.prompt);
     auto recipe = nlohmann::ordered_json::parse(engine::recipe_json(model, prompts, plans, arguments.job.experiment));
-    recipe["task"] = arguments.tasks;
+    recipe["task"] = arguments.task;
     // Results are stored by sample number. With other lengths or seeds, a number means another sample.
     for (size_t i = 0; i < samples.size(); ++i) recipe["prompts"][i]["number"] = samples[i].number;
     return recipe;
@@ -122,7 +122,7 @@ nlohmann::ordered_json recipe_of(const Arguments& arguments, const engine::Model
 trace::WriterOptions writer_options(const Arguments& arguments, const nlohmann::ordered_json& recipe) {
     trace::WriterOptions options{.force = arguments.job.force,
                                  .generator = fmt::format("kvscope {}", program::version()),
-                                 .created = arguments.task.prompt.now};
+                                 .created = arguments.now};
     if (!options.force)
         options.is_part_of_it = [wanted = recipe.dump()](const std::string& other) {
             return trace::can_extend_recipe_to(other, wanted);
@@ -131,7 +131,7 @@ trace::WriterOptions writer_options(const Arguments& arguments, const nlohmann::
 }
 
 void check(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
-           std::span<const engine::TaskSample> samples) {
+           std::span<const engine::PreparedSample> samples) {
     const auto [shortest, longest] =
         std::minmax_element(samples.begin(), samples.end(),
                             [](const auto& a, const auto& b) { return a.prompt.ids.size() < b.prompt.ids.size(); });
@@ -158,7 +158,7 @@ void check(const Arguments& arguments, const engine::Model& model, const std::ve
 }
 
 void evaluate(const Arguments& arguments, const engine::Model& model, const std::vector<engine::RunPlan>& plans,
-              std::span<const engine::TaskSample> samples, TerminalProgress& progress) {
+              std::span<const engine::PreparedSample> samples, TerminalProgress& progress) {
     const auto& job = arguments.job;
     const auto recipe = recipe_of(arguments, model, plans, samples);
     const trace::WriterOptions options = writer_options(arguments, recipe);
@@ -170,14 +170,14 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
         progress.message(fmt::format(
             "{} contains {} of {} samples, with {} of {} runs each: adding the missing samples and runs",
             job.output.string(), finished.size(), samples.size(), finished.begin()->second.size(), plans.size()));
-    const auto is_done = [&](const engine::TaskSample& sample) {
-        return writer.has_results(arguments.tasks, sample.number) &&
-               writer.results(arguments.tasks, sample.number).size() >= plans.size();
+    const auto is_done = [&](const engine::PreparedSample& sample) {
+        return writer.has_results(arguments.task, sample.number) &&
+               writer.results(arguments.task, sample.number).size() >= plans.size();
     };
     for (const auto& sample : samples) {
         const auto rows = finished.find(sample.id);
-        if (rows != finished.end() && !writer.has_results(arguments.tasks, sample.number))
-            writer.write_results(arguments.tasks, sample.number, rows->second);
+        if (rows != finished.end() && !writer.has_results(arguments.task, sample.number))
+            writer.write_results(arguments.task, sample.number, rows->second);
     }
     std::vector<engine::Prompt> prompts;
     for (const auto& sample : samples) prompts.push_back(sample.prompt);
@@ -186,7 +186,7 @@ void evaluate(const Arguments& arguments, const engine::Model& model, const std:
     FailuresOnTheWay failures(plans, arguments.quiet, progress);
     double tokens_done = 0, seconds_done = 0;
     engine::evaluate_task(
-        model, arguments.tasks, samples, plans, job.experiment, writer, progress,
+        model, engine::task_named(arguments.task), samples, plans, job.experiment, writer, progress,
         [&](size_t i, std::span<const trace::ResultRow> rows, double seconds) {
             failures.tell(samples[i].id, rows);
             const auto right =
@@ -213,22 +213,24 @@ int act(Arguments& arguments) {
         plans = engine::in_order_of_recipe(trace::read_recipe_of_trace(job.output),
                                            trace::read_recipe_of_trace(trace::part_folder_of(job.output)),
                                            std::move(plans));
-    auto& task = arguments.task;
-    task.haystack = haystack_text(arguments.haystack);
-    task.prompt.query_aware = arguments.query_aware == "on";
-    task.prompt.use_template = arguments.model.use_template();
-    task.prompt.parse_special = arguments.model.parse_special();
-    task.prompt.n_new = job.experiment.n_new;
+    const auto& task = engine::task_named(arguments.task);
+    const auto options = arguments.flags.read(task, policies::ParameterValues(task.parameters));
+    job.experiment.n_new = arguments.flags.n_new(task);
     // The date in a chat template must not change when a trace is resumed.
-    task.prompt.now = (job.force ? std::nullopt : trace::creation_time(job.output)).value_or(std::time(nullptr));
+    arguments.now = (job.force ? std::nullopt : trace::creation_time(job.output)).value_or(std::time(nullptr));
+    const engine::PromptOptions prompt{.use_template = arguments.model.use_template(),
+                                       .query_aware = arguments.query_aware == "on",
+                                       .n_new = job.experiment.n_new,
+                                       .parse_special = arguments.model.parse_special(),
+                                       .now = arguments.now};
     job.experiment.compare = false;
     job.experiment.record = false;
     TerminalProgress progress(arguments.quiet, make_stop_message_function(job.output));
     for (const auto& line : program::settings_without_effect(job)) progress.warning(line);
-    std::vector<engine::TaskSample> samples;
+    std::vector<engine::PreparedSample> samples;
     const auto model = run_unless_stopped(job.output, [&] {
         return arguments.model.open(progress, [&](const engine::Model& found) {
-            samples = engine::make_needle_samples(found, task);
+            samples = engine::prepare_samples(found, task, options, prompt);
             check(arguments, found, plans, samples);
         });
     });
@@ -240,7 +242,7 @@ int act(Arguments& arguments) {
         if (is_anew) program::remove_part_folder_without_results(job.output);
         throw;
     } catch (const trace::AlreadyComplete&) {
-        for (const auto& failure : analysis::describe_failed_runs(trace::Reader(job.output).results(arguments.tasks)))
+        for (const auto& failure : analysis::describe_failed_runs(trace::Reader(job.output).results(arguments.task)))
             progress.warning(failure);
         progress.message(fmt::format("{} already contains these results", job.output.string()));
     } catch (const engine::Cancelled&) {
@@ -248,21 +250,18 @@ int act(Arguments& arguments) {
     }
     const trace::Reader reader(job.output);
     show(arguments, reader);
-    return analysis::describe_failed_runs(reader.results(arguments.tasks)).empty() ? 0 : 1;
+    return analysis::describe_failed_runs(reader.results(arguments.task)).empty() ? 0 : 1;
 }
 
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     auto& job = arguments->job;
-    auto& task = arguments->task;
-    job.experiment.n_new = 24;
     arguments->model.declare(app);
-    app.add_option("--tasks", arguments->tasks, "Benchmark task: niah, a needle in a haystack as in RULER")
-        ->transform(OneOf({"niah"}))
+    app.add_option("--task,--tasks", arguments->task, "Benchmark task; `kvscope tasks` describes the tasks")
+        ->transform(OneOf(defined_names(engine::tasks())))
         ->capture_default_str();
     declare_policy_and_budget_options(app, job);
-    declare_needles(app, {task.lengths, task.depths, task.n_seeds, job.experiment.n_new, arguments->haystack});
-    app.add_option("-s,--seed", task.seed, "Seed of the first sample")->capture_default_str();
+    arguments->flags.declare(app, engine::tasks());
     app.add_option("--query-aware", arguments->query_aware,
                    "Whether policies see the question; if off, the context is compressed before the question is read")
         ->transform(OneOf({"on", "off"}))
@@ -285,8 +284,8 @@ namespace kvscope::cli {
 Command eval_command() {
     using namespace eval_file;
     return {"eval", "Answer a benchmark task with many policies and budgets, and score the answers",
-            "  kvscope eval --tasks niah --policy snapkv --policy random --budget 64,128 -o niah.h5\n"
-            "  kvscope eval --tasks niah --policy snapkv --policy random --budget 64,128 --samples 6 -o niah.h5   # "
+            "  kvscope eval --task niah --policy snapkv --policy random --budget 64,128 -o niah.h5\n"
+            "  kvscope eval --task niah --policy snapkv --policy random --budget 64,128 --samples 6 -o niah.h5   # "
             "continues\n"
             "  kvscope eval --lengths 1000,4000 --samples 5 --policy dapq --budget 64-512*2 --format md -o niah.h5",
             declare};

@@ -5,7 +5,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/engine/model_options.h"
-#include "app/cli/engine/needle_options.h"
+#include "app/cli/engine/task_flags.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_validators.h"
 #include "common/whole_file.h"
@@ -18,8 +18,8 @@ namespace {
 struct Arguments {
     ModelOptions model;
     std::filesystem::path output;
-    std::filesystem::path haystack;
     std::string measure = "r2";
+    TaskFlags needles;
     engine::HeadProfileOptions options;
     bool force = false;
     bool quiet = false;
@@ -40,7 +40,9 @@ int act(Arguments& arguments) {
                                     " already exists; give another name, or --force to replace it");
     auto& options = arguments.options;
     options.measure = arguments.measure == "r" ? engine::HeadMeasure::retrieval : engine::HeadMeasure::reasoning;
-    options.haystack = haystack_text(arguments.haystack);
+    const auto task = engine::head_profile_task();
+    options.needles = arguments.needles.read(task, options.needles.values);
+    options.n_new = arguments.needles.n_new(task);
     options.use_template = arguments.model.use_template();
     options.parse_special = arguments.model.parse_special();
     TerminalProgress progress(arguments.quiet);
@@ -54,7 +56,6 @@ int act(Arguments& arguments) {
 
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
-    auto& options = arguments->options;
     arguments->model.declare(app, ModelOptions::As::both);
     app.add_option("-o,--output", arguments->output, "Head-importance file to write")
         ->required()
@@ -65,7 +66,9 @@ std::function<int()> declare(CLI::App& app) {
                    "reasoning")
         ->transform(OneOf({"r", "r2"}))
         ->capture_default_str();
-    declare_needles(app, {options.lengths, options.depths, options.n_seeds, options.n_new, arguments->haystack});
+    auto task = engine::head_profile_task();
+    std::erase_if(task.parameters, [](const auto& one) { return one.name == "needle"; });  // --measure sets this option
+    arguments->needles.declare(app, {&task, 1});
     app.add_flag("--force", arguments->force, "Replace an existing output");
     app.add_flag("-q,--quiet", arguments->quiet, "Hide progress");
     return [arguments] { return act(*arguments); };

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/tasks/api/task.h"
+
+namespace kvscope::cli {
+
+/// Command-line options of benchmark tasks. Several tasks may declare the same option.
+class TaskFlags {
+ public:
+    void declare(CLI::App& app, std::span<const engine::Task> tasks);
+
+    /// Returns the values of the task, after `defaults`, and the contents of the files.
+    /// @throws std::invalid_argument for options of other tasks, values out of range, and files that are not UTF-8
+    [[nodiscard]] engine::TaskOptions read(const engine::Task& task, policies::ParameterValues defaults) const;
+    [[nodiscard]] int64_t n_new(const engine::Task& task) const { return n_new_ > 0 ? n_new_ : task.n_new; }
+
+ private:
+    struct Flag {
+        CLI::Option* option = nullptr;
+        std::vector<std::string> tasks;
+        std::string text;
+        std::vector<std::string> list;  ///< instead of `text` for lists
+    };
+    std::map<std::string, Flag> flags_;
+    int64_t n_new_ = 0;  ///< 0 for the task's default
+};
+
+}  // namespace kvscope::cli

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/tokenizer/tokenizer.h"
+#include "policies/api/parameters.h"
+
+namespace kvscope::engine {
+
+/// A question about a context, with the accepted answers.
+struct TaskSample {
+    std::string id{};
+    int number = 0;  ///< number of its batch in the trace, independent of the number of samples
+    std::string context{};
+    std::string question{};
+    std::vector<std::string> answers{};
+    std::vector<std::pair<size_t, size_t>> spans{};  ///< begin and end of the bytes of `context` with the answer
+    int64_t length = 0;                              ///< requested tokens of the context; 0 for the prompt's tokens
+    double depth = std::numeric_limits<double>::quiet_NaN();  ///< NaN if the task has no needle
+};
+
+/// Compares a prediction with the accepted answers. The functions are RULER's, for ASCII letters of any case.
+struct Scorer {
+    std::string metric;
+    double (*score)(std::string_view prediction, std::span<const std::string> answers);  ///< 0 to 1
+};
+
+[[nodiscard]] Scorer string_match_all();   ///< share of the answers that the prediction contains
+[[nodiscard]] Scorer string_match_part();  ///< 1 if the prediction contains an answer
+
+struct TaskOptions {
+    policies::ParameterValues values;
+    std::map<std::string, std::string> files{};  ///< contents of the files that `values` names, by parameter
+};
+
+struct Task;
+
+struct SampleRequest {
+    const Task& task;
+    const TaskOptions& options;
+    const checkpoint::Tokenizer& tokenizer;
+    int64_t context_length = 0;  ///< of the model
+    int64_t n_new = 0;           ///< largest number of answer tokens
+};
+
+/// Declaration of a benchmark task. Each file in engine/tasks/ defines one: `Task niah_task()` in niah.cpp.
+struct Task {
+    std::string name;  ///< "niah", as on the command line and in /results/<task>
+    std::string title;
+    std::string citation;
+    std::vector<policies::Parameter> parameters;
+    int64_t n_new = 0;             ///< default of the largest number of answer tokens
+    bool applies_template = true;  ///< whether the model's chat template is applied, unless the user disables it
+    Scorer scorer;
+    /// @throws UsageError for options that give no samples
+    std::vector<TaskSample> (*make_samples)(const SampleRequest&) = nullptr;
+};
+
+/// Returns every task of this build, from all engine/tasks/*.cpp.
+[[nodiscard]] const std::vector<Task>& tasks();
+
+/// @throws UsageError with similar names and all names
+[[nodiscard]] const Task& task_named(std::string_view name);
+
+}  // namespace kvscope::engine
