@@ -6,7 +6,7 @@
 
 #include "engine/decode/answer_attention.h"
 #include "engine/device/catch_single_run_failure.h"
-#include "engine/make_run_record.h"
+#include "engine/run_records.h"
 
 namespace kvscope::engine {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/active_run.h"
-#include "engine/answering.h"
-#include "engine/result_writer.h"
+#include "engine/answer_phases.h"
+#include "engine/run_records.h"
 
 namespace kvscope::engine {
 
@@ -30,7 +30,7 @@ struct AnswerTools {
     const Model& model;
     const ExperimentOptions& options;
     const Experiment& owner;
-    Answering& answering;
+    AnswerPhases& answering;
     ResultWriter& results;
     Progress& progress;
 };

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "engine/active_run.h"
+#include "engine/answer_phases.h"
 #include "engine/answer_writer.h"
-#include "engine/answering.h"
 #include "engine/calibration.h"
 #include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
@@ -20,9 +20,8 @@
 #include "engine/decode/answer_attention.h"
 #include "engine/device/catch_single_run_failure.h"
 #include "engine/device/cpu_tensor_memory_pool.h"
-#include "engine/make_run_record.h"
 #include "engine/prefill/recorded_measures.h"
-#include "engine/result_writer.h"
+#include "engine/run_records.h"
 #include "engine/run_requirements.h"
 
 namespace kvscope::engine {
@@ -79,7 +78,7 @@ struct Experiment::Impl {
     std::set<size_t> told_impossible;  ///< plans whose obstacle has been reported
     DeduplicatedScores scores;
     Compression compression{model, options, timings, progress};
-    Answering answering{model, options, timings, progress};
+    AnswerPhases answering{model, options, timings, progress};
     ResultWriter results;
     AnswerTools tools{model, options, owner, answering, results, progress};
 
@@ -246,7 +245,7 @@ struct Experiment::Impl {
             }
             AnswerWriter writing(tools, index, alive, starts, shared_prompt->n_visible(), answered);
             writing.decode(known.empty() ? nullptr : &known[q]);
-            Answering::give_back(alive, starts);
+            AnswerPhases::give_back(alive, starts);
         }
         if (options.keep_caches) keep_caches(runs, answered, shared_prompt);
     }
@@ -326,7 +325,7 @@ struct Experiment::Impl {
             if (options.compare && generation.error.empty())
                 compare_alone(run, starts[0], generation, first.n_visible(), full_cache, references[q], record);
             if (!results.has_run(index, run.index())) results.write(index, run.index(), record);
-            Answering::give_back(alive, starts);
+            AnswerPhases::give_back(alive, starts);
         }
         if (run.is_full() && options.record && options.compare && !run.failed()) full_cache = std::move(run.cache());
     }

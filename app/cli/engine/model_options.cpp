@@ -63,6 +63,13 @@ std::vector<CLI::Option*> ModelOptions::declare(CLI::App& app, As model) {
 
 std::filesystem::path ModelOptions::path() const { return program::find_model(model_); }
 
+void ModelOptions::copy_to(engine::RunOptions& options) const {
+    options.use_template = use_template();
+    options.parse_special = parse_special();
+    options.dtype = dtype_;
+    options.device = device_;
+}
+
 void ModelOptions::set_threads() const {
     if (threads_ > 0) kernels::set_threads(threads_);
 }

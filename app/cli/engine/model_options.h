@@ -8,6 +8,7 @@
 
 #include "engine/common/progress.h"
 #include "engine/model/model.h"
+#include "engine/options/run_options.h"
 
 namespace kvscope::cli {
 
@@ -33,6 +34,8 @@ class ModelOptions {
     [[nodiscard]] const std::string& device() const { return device_; }
     [[nodiscard]] int threads() const { return threads_; }
 
+    /// Sets the options of a run that describe the model.
+    void copy_to(engine::RunOptions& options) const;
     void set_threads() const;
     /// Sets the threads and loads the model onto the device.
     /// @throws as find_model, open_device_for_model and Model::open

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "analysis/drawing/figure_definition.h"
-#include "app/program/engine/run_job.h"
+#include "app/program/engine/prepared_job.h"
 #include "app/program/version.h"
 #include "common/json.h"
 #include "engine/common/engine_error.h"

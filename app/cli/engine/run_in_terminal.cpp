@@ -122,7 +122,7 @@ std::string model_line(const engine::Model& model) {
 
 }  // namespace
 
-int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
+program::RunOutcome run_with_progress(const program::RunJob& job, const TerminalOptions& options) {
     const auto plans = program::run_plans_of_job(job);
     if (const std::string problem = engine::find_option_problem(job.experiment); !problem.empty())
         throw std::invalid_argument(problem);
@@ -131,8 +131,12 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     TerminalProgress progress(options.quiet, make_stop_message_function(job.output));
     for (const auto& line : program::settings_without_effect(job)) progress.warning(line);
     const auto load_start = std::chrono::steady_clock::now();
+    program::PreparedJob prepared;
     const auto model = run_unless_stopped(job.output, [&] {
-        return options.model.open(progress, [&](const engine::Model& found) { program::check_job(job, plans, found); });
+        return options.model.open(progress, [&](const engine::Model& found) {
+            prepared = program::prepare_job(job, plans, found);
+            program::check_job(prepared, found);
+        });
     });
     const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
     Batch batch(progress);
@@ -140,6 +144,7 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
     events.on_warning = [&](const std::string& text) { progress.warning(text); };
     events.on_prompts = [&](std::span<const engine::Prompt> prompts) {
         progress.message(model_line(model));
+        if (job.task) return;  // a task has many samples
         for (const auto& prompt : prompts) {
             progress.message(fmt::format("{}: {} tokens{}", prompt.name, prompt.ids.size(),
                                          prompt.query_aware ? "" : fmt::format(", policies see {}", prompt.n_context)));
@@ -151,19 +156,29 @@ int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) 
         experiment.on_begun = [&](int prompt) { batch.begin(prompt); };
     };
     events.on_end = [&](engine::Experiment&) { progress.set_part(""); };
-    try {
-        const auto outcome = program::run_job(job, plans, model, progress, events);
+    events.on_sample = [&](size_t i, std::span<const trace::ResultRow> rows, double seconds, double seconds_left) {
+        const auto right = std::count_if(rows.begin() + 1, rows.end(), [](const auto& row) { return row.score > 0.5; });
+        progress.message(fmt::format(
+            "{}/{} {}: full {}, {} of {} other runs correct, {:.1f} s{}", i + 1, prepared.samples.size(),
+            prepared.samples[i].id, rows[0].score > 0.5 ? "correct" : "wrong", right, rows.size() - 1, seconds,
+            seconds_left > 0 ? fmt::format("; about {} remaining", clock_text(seconds_left)) : ""));
+    };
+    return run_unless_stopped(job.output, [&] {
+        auto outcome = program::run_job(prepared, model, progress, events);
         if (!outcome.was_complete && !options.timings.empty()) write_timings(options.timings, outcome.timings, load_s);
-        if (!options.quiet) print(tables_of_runs_and_answers(trace::Reader(job.output)));
-        if (outcome.n_failed == 0) return 0;
-        progress.warning(
-            fmt::format("kvscope inspect {} --commands prints a command that repeats each failed run; --force repeats "
-                        "the whole trace",
-                        job.output.string()));
-        return 1;
-    } catch (const engine::Cancelled&) {
-        end_stopped(job.output);
-    }
+        return outcome;
+    });
+}
+
+int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
+    const auto outcome = run_with_progress(job, options);
+    if (!options.quiet) print(tables_of_runs_and_answers(trace::Reader(job.output)));
+    if (outcome.n_failed == 0) return 0;
+    print_to_stderr(
+        fmt::format("kvscope inspect {} --commands prints a command that repeats each failed run; --force repeats "
+                    "the whole trace",
+                    job.output.string()));
+    return 1;
 }
 
 }  // namespace kvscope::cli

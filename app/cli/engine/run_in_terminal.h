@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/cli/engine/model_options.h"
-#include "app/program/engine/run_job.h"
+#include "app/program/engine/prepared_job.h"
 
 namespace kvscope::cli {
 
@@ -14,7 +14,10 @@ struct TerminalOptions {
     bool quiet = false;
 };
 
-/// Runs the job with progress on stderr, then prints the table of runs and the answers to stdout unless `quiet`.
+/// Runs the job with progress on stderr. @throws std::runtime_error if the user stopped the job
+[[nodiscard]] program::RunOutcome run_with_progress(const program::RunJob& job, const TerminalOptions& options);
+
+/// Runs the job with progress, then prints the table of runs and the answers to stdout unless `quiet`.
 /// @returns 0, or 1 if a run failed
 [[nodiscard]] int run_in_terminal(const program::RunJob& job, const TerminalOptions& options);
 

@@ -10,7 +10,7 @@
 
 #include "analysis/tables/terminal_text.h"
 #include "app/cli/terminal.h"
-#include "app/program/engine/run_job.h"
+#include "app/program/engine/prepared_job.h"
 #include "engine/common/engine_error.h"
 #include "trace/part_folder.h"
 

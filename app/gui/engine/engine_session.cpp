@@ -27,7 +27,7 @@
 #include "app/gui/engine/what_if_decoding.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/whole_path.h"
-#include "app/program/engine/run_job.h"
+#include "app/program/engine/prepared_job.h"
 #include "app/program/input_files.h"
 #include "common/json.h"
 #include "common/whole_file.h"
@@ -632,7 +632,8 @@ class ThreadedSession final : public EngineSession {
         };
         bool was_complete = false;
         try {
-            was_complete = program::run_job(job, plans, *model, progress, events).was_complete;
+            was_complete =
+                program::run_job(program::prepare_job(job, plans, *model), *model, progress, events).was_complete;
         } catch (...) {
             run->store_answers();
             if (progress.cancelled()) program::remove_part_folder_without_prompts(job.output);

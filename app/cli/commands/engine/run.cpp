@@ -46,10 +46,7 @@ int act(Arguments& arguments) {
     const int n_failed = read_prompts(arguments, job.prompts);
     if (job.prompts.empty() && job.prompt_from.empty())
         throw std::invalid_argument("no prompt: give a text with -p or a file with -f");
-    job.experiment.use_template = arguments.terminal.model.use_template();
-    job.experiment.parse_special = arguments.terminal.model.parse_special();
-    job.experiment.dtype = arguments.terminal.model.dtype();
-    job.experiment.device = arguments.terminal.model.device();
+    arguments.terminal.model.copy_to(job.experiment);
     const int code = run_in_terminal(job, arguments.terminal);
     return code == 0 && n_failed > 0 ? 1 : code;
 }

@@ -1,4 +1,4 @@
-#include "engine/answering.h"
+#include "engine/answer_phases.h"
 
 #include <optional>
 #include <utility>
@@ -10,8 +10,8 @@
 
 namespace kvscope::engine {
 
-std::vector<AnswerStart> Answering::read_question(const Prompt& prompt, std::span<ActiveRun* const> runs,
-                                                  bool last_question) {
+std::vector<AnswerStart> AnswerPhases::read_question(const Prompt& prompt, std::span<ActiveRun* const> runs,
+                                                     bool last_question) {
     const bool is_done = last_question && !options_.keep_caches;
     const auto n_more = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible() + options_.n_new;
     std::vector<AnswerStart> starts;
@@ -28,7 +28,7 @@ std::vector<AnswerStart> Answering::read_question(const Prompt& prompt, std::spa
     return starts;
 }
 
-void Answering::give_back(std::span<ActiveRun* const> runs, std::span<AnswerStart> starts) {
+void AnswerPhases::give_back(std::span<ActiveRun* const> runs, std::span<AnswerStart> starts) {
     for (size_t i = 0; i < runs.size(); ++i) {
         if (!starts[i].own) continue;
         starts[i].cache.rewind(*starts[i].own);
@@ -36,7 +36,7 @@ void Answering::give_back(std::span<ActiveRun* const> runs, std::span<AnswerStar
     }
 }
 
-void Answering::read_question(const Prompt& prompt, std::vector<AnswerStart>& starts) {
+void AnswerPhases::read_question(const Prompt& prompt, std::vector<AnswerStart>& starts) {
     const auto n_question = static_cast<int64_t>(prompt.ids.size()) - prompt.n_visible();
     std::vector<AnswerStart*> reading;
     for (auto& start : starts) {
@@ -61,8 +61,8 @@ void Answering::read_question(const Prompt& prompt, std::vector<AnswerStart>& st
     timings_.question_s += watch.seconds();
 }
 
-std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const OnToken& on_token, const OnEnd& on_end,
-                                          const AskSwitch& ask_switch) {
+std::vector<Generation> AnswerPhases::decode(std::span<AnswerStart> starts, const OnToken& on_token,
+                                             const OnEnd& on_end, const AskSwitch& ask_switch) {
     std::vector<std::optional<RunCache>> copies(starts.size());
     std::vector<RunCache::Mark> marks(starts.size());
     std::vector<Sequence> sequences;
@@ -96,8 +96,8 @@ std::vector<Generation> Answering::decode(std::span<AnswerStart> starts, const O
     return generations;
 }
 
-FullReference Answering::reference(AnswerStart& full, const Generation& answer, int64_t n_context,
-                                   std::vector<float>* attention, Progress& progress) {
+FullReference AnswerPhases::reference(AnswerStart& full, const Generation& answer, int64_t n_context,
+                                      std::vector<float>* attention, Progress& progress) {
     const Stopwatch watch;
     const auto mark = full.cache.mark();
     full.cache.reserve(static_cast<int64_t>(answer.ids.size()));
@@ -110,8 +110,8 @@ FullReference Answering::reference(AnswerStart& full, const Generation& answer, 
     return reference;
 }
 
-std::vector<Comparison> Answering::compare(const FullReference& reference, std::span<AnswerStart* const> starts,
-                                           Progress& progress) {
+std::vector<Comparison> AnswerPhases::compare(const FullReference& reference, std::span<AnswerStart* const> starts,
+                                              Progress& progress) {
     std::vector<Sequence> sequences;
     std::vector<std::vector<float>> logits;
     const auto extra = static_cast<int64_t>(reference.tokens.size());
@@ -126,9 +126,9 @@ std::vector<Comparison> Answering::compare(const FullReference& reference, std::
     return comparisons;
 }
 
-void Answering::add_attention_lost(const RunCache& full, const FullReference& reference, int64_t n_context,
-                                   std::span<const ActiveRun* const> runs, std::span<Comparison> comparisons,
-                                   Progress& progress) {
+void AnswerPhases::add_attention_lost(const RunCache& full, const FullReference& reference, int64_t n_context,
+                                      std::span<const ActiveRun* const> runs, std::span<Comparison> comparisons,
+                                      Progress& progress) {
     const Stopwatch watch;
     std::vector<ComparedRun> compared;
     std::vector<Comparison*> of;

@@ -27,9 +27,9 @@ struct AnswerStart {
     [[nodiscard]] Sequence sequence() { return {&cache, position, 0, acting, run, error, switching}; }
 };
 
-class Answering {
+class AnswerPhases {
  public:
-    Answering(const Model& model, const ExperimentOptions& options, Timings& timings, Progress& progress)
+    AnswerPhases(const Model& model, const ExperimentOptions& options, Timings& timings, Progress& progress)
         : model_(model), options_(options), timings_(timings), progress_(progress) {}
 
     /// Reads a question that the policies did not see into every run's cache, or into a copy if the cache cannot be

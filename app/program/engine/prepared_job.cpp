@@ -1,0 +1,444 @@
+#include "app/program/engine/prepared_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "app/program/version.h"
+#include "common/json.h"
+#include "engine/projection_spectra.h"
+#include "engine/run_requirements.h"
+#include "engine/trace_extension.h"
+#include "trace/creation_time.h"
+#include "trace/part_folder.h"
+#include "trace/reader.h"
+#include "trace/recipe.h"
+
+namespace kvscope::program {
+namespace {
+
+/// Splits "trace.h5:2" or "trace.h5:0,1" into file and prompt numbers. Without numbers, returns prompt 0.
+std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::string& text) {
+    const size_t colon = text.rfind(':');
+    std::error_code error;
+    if (colon == std::string::npos || std::filesystem::exists(text, error)) return {text, {0}};
+    std::vector<int> prompts;
+    const char* const end = text.data() + text.size();
+    for (const char* at = text.data() + colon + 1;; ++at) {
+        int prompt = 0;
+        const auto read = std::from_chars(at, end, prompt);
+        if (read.ec != std::errc() || prompt < 0 || (read.ptr != end && *read.ptr != ',')) return {text, {0}};
+        prompts.push_back(prompt);
+        if (read.ptr == end) return {text.substr(0, colon), std::move(prompts)};
+        at = read.ptr;
+    }
+}
+
+engine::PromptOptions prompt_options(const RunJob& job, std::time_t now) {
+    return {.use_template = job.experiment.use_template,
+            .query_aware = job.experiment.query_aware,
+            .n_new = job.experiment.n_new,
+            .parse_special = job.experiment.parse_special,
+            .now = now};
+}
+
+std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model, std::time_t now) {
+    if (!job.prompt_from.empty()) {
+        const auto [path, numbers] = trace_and_prompts(job.prompt_from);
+        const trace::Reader reader(path);
+        std::vector<engine::Prompt> stored;
+        for (const int number : numbers)
+            stored.push_back(engine::read_prompt_from_trace(model, reader, number, job.experiment.n_new));
+        return stored;
+    }
+    std::vector<engine::Prompt> prompts;
+    for (const auto& text : job.prompts) {
+        engine::PromptOptions options = prompt_options(job, now);
+        options.name = text.name;
+        options.origin = text.origin;
+        if (text.questions.empty()) prompts.push_back(engine::tokenize_prompt(model, text.context, "", options));
+        for (const auto& question : text.questions)
+            prompts.push_back(engine::tokenize_prompt(model, text.context, question, options));
+    }
+    return prompts;
+}
+
+}  // namespace
+
+void check_prompt_trace_is_readable(const RunJob& job) {
+    if (!job.prompt_from.empty()) trace::Reader(trace_and_prompts(job.prompt_from).first);
+}
+
+namespace {
+
+/// Whether the folder contains no results, no answers and no files of other programs.
+bool is_worthless(const std::filesystem::path& folder, bool with_prompts) {
+    const trace::Parts parts = trace::list_parts(folder);
+    if (!parts.runs.empty() || !parts.results.empty() || (!with_prompts && !parts.prompts.empty())) return false;
+    if (std::filesystem::exists(folder / trace::answers_name) || !trace::foreign_entry(folder).empty()) return false;
+    const std::filesystem::directory_iterator entries(folder);
+    return std::none_of(begin(entries), end(entries),
+                        [](const auto& entry) { return trace::is_damaged_part_set_aside(entry.path()); });
+}
+
+void remove_trace_without_runs(const std::filesystem::path& output, bool with_prompts) {
+    const std::filesystem::path folder = trace::part_folder_of(output);
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error)) return;
+    try {
+        const trace::FolderLock held(folder);
+        if (is_worthless(folder, with_prompts)) trace::remove_folder(folder);
+    } catch (const std::runtime_error&) {
+        // The folder stays if another process uses it or if it cannot be removed.
+    }
+}
+
+}  // namespace
+
+void remove_part_folder_without_results(const std::filesystem::path& output) {
+    remove_trace_without_runs(output, true);
+}
+
+void remove_part_folder_without_prompts(const std::filesystem::path& output) {
+    remove_trace_without_runs(output, false);
+}
+
+namespace {
+
+PreparedJob begin_preparing(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans) {
+    PreparedJob prepared{.job = job, .plans = std::move(plans)};
+    prepared.options = {.force = job.force, .generator = fmt::format("kvscope {}", version()), .created = now};
+    return prepared;
+}
+
+void accept_parts_of_recipe(PreparedJob& prepared) {
+    prepared.options.is_part_of_it = [wanted = prepared.recipe](const std::string& other) {
+        return trace::can_extend_recipe_to(other, wanted);
+    };
+}
+
+void require_same_tokens(const trace::Reader& stored, std::span<const engine::Prompt> prompts) {
+    for (int i = 0; i < stored.n_prompts(); ++i) {
+        const auto number = static_cast<size_t>(stored.prompt_number(i));
+        if (number >= prompts.size()) continue;
+        const auto& prompt = prompts[number];
+        const auto ids = stored.token_ids(i);
+        const int64_t n_context = stored.prompt(i).n_context;
+        if (ids == prompt.ids && n_context == prompt.n_context) continue;
+        const auto at = std::mismatch(ids.begin(), ids.end(), prompt.ids.begin(), prompt.ids.end()).first - ids.begin();
+        const std::string other =
+            ids == prompt.ids ? fmt::format("another position of the question's first token ({} in the file, {} now)",
+                                            n_context, prompt.n_context)
+                              : fmt::format("different tokens from token {} on ({} tokens in the file, {} now)", at,
+                                            ids.size(), prompt.ids.size());
+        std::string why = "another version of the tokenizer or of kvscope wrote the file";
+        if (engine::recipe_lacks_token_ids(stored.recipe_json()))
+            why = "an earlier version of kvscope wrote the file and tokenized context and question separately";
+        else if (ids != prompt.ids && prompt.chat_template.empty() && prompt.parses_special)
+            why +=
+                ". An earlier version read control tokens in a text without chat template as plain text, as with "
+                "--no-special";
+        throw trace::ReplaceableOutputExists(
+            fmt::format("{} contains the prompt \"{}\" with {}: {}. Choose another output, or replace the file",
+                        stored.path().string(), prompt.name, other, why));
+    }
+}
+
+PreparedJob prepare_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans,
+                       const engine::Model& model) {
+    PreparedJob whole = begin_preparing(now, job, std::move(plans));
+    whole.prompts = prompts_of(job, model, now);
+    const std::string complete = trace::read_recipe_of_trace(job.output);
+    const std::string begun = trace::read_recipe_of_trace(trace::part_folder_of(job.output));
+    const auto recipe_of = [&](const PreparedJob& one) {
+        const std::string asked = engine::recipe_json(model, one.prompts, one.plans, job.experiment);
+        std::string wanted = engine::recipe_with_render_times(asked, one.prompts, now);
+        if (job.force) return wanted;
+        return engine::with_stored_prompt_entries(begun, engine::with_stored_prompt_entries(complete, wanted));
+    };
+    if (!job.force) {
+        whole.prompts = engine::in_order_of_recipe(complete, std::move(whole.prompts));
+        whole.plans = engine::in_order_of_recipe(complete, std::move(whole.plans), true);
+        // If a complete trace contains everything that the command requests, an unfinished extension of the trace is
+        // ignored.
+        if (!trace::can_extend_recipe_to(recipe_of(whole), complete)) {
+            PreparedJob continued = whole;
+            continued.prompts = engine::in_order_of_recipe(begun, std::move(continued.prompts));
+            continued.plans = engine::in_order_of_recipe(begun, std::move(continued.plans), false);
+            if (trace::can_extend_recipe_to(begun, recipe_of(continued))) whole = std::move(continued);
+        }
+        whole.recipe = recipe_of(whole);
+        accept_parts_of_recipe(whole);
+        if (whole.options.is_part_of_it(complete)) {
+            const trace::Reader stored(job.output);
+            require_same_tokens(stored, whole.prompts);
+            engine::refuse_questions_that_change_runs(stored, whole.prompts, whole.plans);
+            whole.n_prompts_there = static_cast<size_t>(stored.n_prompts());
+            if (whole.prompts.size() > whole.n_prompts_there) engine::require_recorded_files(job.output, whole.plans);
+            whole.n_plans_there = stored.n_prompts() > 0 ? static_cast<size_t>(stored.n_runs(0)) : 0;
+        }
+        const auto folder = trace::part_folder_of(job.output);
+        if (whole.options.is_part_of_it(trace::read_recipe_of_trace(folder))) {
+            const trace::Reader unfinished(folder);
+            require_same_tokens(unfinished, whole.prompts);
+            engine::refuse_questions_that_change_runs(unfinished, whole.prompts, whole.plans);
+        }
+    } else {
+        whole.recipe = recipe_of(whole);
+    }
+    return whole;
+}
+
+/// Renders chat templates with the creation time of an existing trace, because the rendered text may contain the date.
+PreparedJob prepare_prompts(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
+    if (const auto stored = trace::creation_time(job.output)) {
+        PreparedJob whole = prepare_at(*stored, job, plans, model);
+        // With --force, a new trace with today's date replaces a trace of another recipe.
+        if (!job.force ||
+            trace::check_output_state(job.output, whole.recipe, whole.options) == trace::OutputState::resumable)
+            return whole;
+    }
+    return prepare_at(std::time(nullptr), job, plans, model);
+}
+
+PreparedJob prepare_samples_of_task(const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model) {
+    const std::string complete = trace::read_recipe_of_trace(job.output);
+    if (!job.force)
+        plans = engine::in_order_of_recipe(complete, trace::read_recipe_of_trace(trace::part_folder_of(job.output)),
+                                           std::move(plans));
+    // The date in a chat template must not change when a trace is resumed.
+    const std::time_t now = (job.force ? std::nullopt : trace::creation_time(job.output)).value_or(std::time(nullptr));
+    PreparedJob prepared = begin_preparing(now, job, std::move(plans));
+    prepared.samples = engine::prepare_samples(model, *job.task, job.task_options, prompt_options(job, now));
+    for (const auto& sample : prepared.samples) prepared.prompts.push_back(sample.prompt);
+    auto recipe =
+        nlohmann::ordered_json::parse(engine::recipe_json(model, prepared.prompts, prepared.plans, job.experiment));
+    recipe["task"] = job.task->name;
+    // Results are stored by sample number. With other options, a number means another sample.
+    for (size_t i = 0; i < prepared.samples.size(); ++i) recipe["prompts"][i]["number"] = prepared.samples[i].number;
+    prepared.recipe = recipe.dump();
+    if (job.force) return prepared;
+    if (engine::recipe_lacks_token_ids(complete))
+        throw trace::ReplaceableOutputExists(fmt::format(
+            "{} was written by an earlier version of kvscope, which tokenized context and question "
+            "separately. Its answers belong to other tokens. Choose another output, or allow the file to be replaced",
+            job.output.string()));
+    accept_parts_of_recipe(prepared);
+    if (prepared.options.is_part_of_it(complete)) {
+        const auto there = nlohmann::json::parse(complete);
+        prepared.n_prompts_there = there["prompts"].size();
+        prepared.n_plans_there = there["runs"].size();
+        if (prepared.samples.size() > prepared.n_prompts_there)
+            engine::require_recorded_files(job.output, prepared.plans);
+    }
+    return prepared;
+}
+
+/// Returns the full run and the runs that the trace does not yet contain for this prompt.
+std::vector<engine::RunPlan> plans_left(const PreparedJob& whole, size_t prompt) {
+    std::vector<engine::RunPlan> left = whole.plans;
+    if (prompt < whole.n_prompts_there && whole.n_plans_there > 0)
+        left.erase(left.begin() + 1, left.begin() + static_cast<std::ptrdiff_t>(whole.n_plans_there));
+    return left;
+}
+
+}  // namespace
+
+PreparedJob prepare_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
+    return job.task ? prepare_samples_of_task(job, plans, model) : prepare_prompts(job, plans, model);
+}
+
+void check_job(const PreparedJob& prepared, const engine::Model& model) {
+    const auto& prompts = prepared.prompts;
+    const auto n_tokens = [](const engine::Prompt& prompt) { return prompt.ids.size(); };
+    if (prepared.job.task)  // the runs of a longer sample may fail
+        engine::require_any_possible_run(model, *std::ranges::min_element(prompts, {}, n_tokens),
+                                         plans_left(prepared, 0));
+    for (size_t i = 0; !prepared.job.task && i < prompts.size(); ++i)
+        engine::require_any_possible_run(model, prompts[i], plans_left(prepared, i));
+    std::error_code error;
+    const auto& output = prepared.job.output;
+    const bool is_begun = std::filesystem::exists(trace::part_folder_of(output), error);
+    const auto found = trace::check_output_state(output, prepared.recipe, prepared.options);
+    const bool is_extension = found == trace::OutputState::resumable && !is_begun;
+    if (found != trace::OutputState::absent && !is_extension)
+        return;  // an existing trace shows that the memory suffices
+    const size_t longest_list = prepared.n_prompts_there < prompts.size() ? prepared.n_prompts_there : 0;
+    engine::require_memory(model, prompts, plans_left(prepared, longest_list), prepared.job.experiment,
+                           prepared.job.task ? "use shorter --lengths, fewer policies and budgets"
+                                             : "use a shorter prompt, fewer policies and budgets, or --isolated");
+}
+
+namespace {
+
+/// Writes the spectra only after the answers, because computing them can take longer than all answers.
+void write_model(trace::Writer& writer, const engine::Model& model, bool with_spectra, engine::Progress& progress) {
+    trace::ModelRecord record;
+    static_cast<trace::ModelAttributes&>(record) = model.attributes();
+    if (with_spectra) engine::add_projection_spectra(model.checkpoint(), model.fingerprint(), record, progress);
+    writer.write_model(record);
+}
+
+/// Reports each failed run once. For a task, each reason is reported once per plan.
+class Failures {
+ public:
+    Failures(const PreparedJob& prepared, std::function<void(const std::string&)> warn)
+        : prepared_(prepared), warn_(std::move(warn)) {}
+
+    void tell(int prompt, int run, const std::string& name, const trace::RunAttributes& attributes) {
+        if (attributes.status != trace::schema::run::status_failed || !told_.emplace(prompt, run).second) return;
+        const auto& plans = prepared_.plans;
+        const auto place = static_cast<size_t>(run);
+        warn_(fmt::format("{}: the run {} failed: {}", name,
+                          place < plans.size() ? plans[place].asked() : attributes.label, attributes.message));
+    }
+
+    void tell(const std::string& sample, std::span<const trace::ResultRow> rows) {
+        for (size_t i = 0; i < rows.size(); ++i) {
+            if (rows[i].status != "complete" && told_of_samples_.emplace(i, rows[i].status).second)
+                warn_(fmt::format("{}, {} {}", sample, prepared_.plans[i].asked(), rows[i].status));
+        }
+    }
+
+    /// Reports the failed runs of a finished trace and returns their number.
+    int tell_all(const trace::Reader& reader) {
+        if (prepared_.job.task) return tell_all_samples(reader.results(prepared_.job.task->name));
+        int n_runs = 0;
+        for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+            n_runs += reader.n_runs(prompt);
+            for (int run = 0; run < reader.n_runs(prompt); ++run)
+                tell(reader.prompt_number(prompt), reader.run_number(prompt, run), reader.prompt(prompt).name,
+                     reader.run(prompt, run));
+        }
+        const auto n_failed = static_cast<int>(told_.size());
+        if (n_failed > 0)
+            warn_(fmt::format("{} of {} runs failed. Failed runs count as finished and are not repeated", n_failed,
+                              n_runs));
+        return n_failed;
+    }
+
+ private:
+    int tell_all_samples(std::span<const trace::ResultRow> rows) {
+        const auto n_failed = std::ranges::count_if(rows, [](const auto& row) { return row.status != "complete"; });
+        while (!rows.empty()) {
+            const auto end =
+                std::ranges::find_if(rows, [&](const auto& row) { return row.sample_id != rows.front().sample_id; });
+            const auto n = static_cast<size_t>(end - rows.begin());
+            tell(rows.front().sample_id, rows.first(n));
+            rows = rows.subspan(n);
+        }
+        return static_cast<int>(n_failed);
+    }
+
+    const PreparedJob& prepared_;
+    std::function<void(const std::string&)> warn_;
+    std::set<std::pair<int, int>> told_;
+    std::set<std::pair<size_t, std::string>> told_of_samples_;
+};
+
+/// Copies the results of a complete trace that contains a part of the samples or runs.
+void copy_finished_samples(const PreparedJob& prepared, trace::Writer& writer) {
+    if (prepared.n_prompts_there == 0) return;
+    const std::string& task = prepared.job.task->name;
+    std::map<std::string, std::vector<trace::ResultRow>> finished;
+    for (auto& row : trace::Reader(prepared.job.output).results(task))
+        finished[row.sample_id].push_back(std::move(row));
+    for (const auto& sample : prepared.samples) {
+        const auto rows = finished.find(sample.id);
+        if (rows != finished.end() && !writer.has_results(task, sample.number))
+            writer.write_results(task, sample.number, rows->second);
+    }
+}
+
+void answer_samples(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,
+                    engine::Progress& progress, const RunEvents& events, Failures& failures) {
+    const engine::Task& task = *prepared.job.task;
+    const auto& samples = prepared.samples;
+    copy_finished_samples(prepared, writer);
+    const auto is_done = [&](const engine::PreparedSample& sample) {
+        return writer.has_results(task.name, sample.number) &&
+               writer.results(task.name, sample.number).size() >= prepared.plans.size();
+    };
+    double tokens_done = 0, seconds_done = 0;
+    engine::evaluate_task(model, task, samples, prepared.plans, prepared.job.experiment, writer, progress,
+                          [&](size_t i, std::span<const trace::ResultRow> rows, double seconds) {
+                              failures.tell(samples[i].id, rows);
+                              tokens_done += static_cast<double>(samples[i].prompt.ids.size());
+                              seconds_done += seconds;
+                              double tokens_left = 0;
+                              for (size_t j = i + 1; j < samples.size(); ++j)
+                                  if (!is_done(samples[j]))
+                                      tokens_left += static_cast<double>(samples[j].prompt.ids.size());
+                              if (events.on_sample)
+                                  events.on_sample(i, rows, seconds, seconds_done / tokens_done * tokens_left);
+                          });
+}
+
+engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,
+                               engine::Progress& progress, const RunEvents& events, Failures& failures) {
+    engine::Experiment experiment(model, prepared.plans, prepared.job.experiment, writer, progress);
+    if (events.on_begin) events.on_begin(experiment);
+    const auto on_run = std::move(experiment.on_run);
+    experiment.on_run = [&](int prompt, int number, const trace::RunRecord& record) {
+        failures.tell(prompt, number, prepared.prompts[static_cast<size_t>(prompt)].name, record);
+        if (on_run) on_run(prompt, number, record);
+    };
+    try {
+        experiment.run(prepared.prompts);
+    } catch (...) {
+        if (events.on_end) events.on_end(experiment);
+        throw;
+    }
+    if (events.on_end) events.on_end(experiment);
+    if (prepared.job.experiment.analyze && !writer.extends()) write_model(writer, model, true, progress);
+    return experiment.timings();
+}
+
+}  // namespace
+
+RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engine::Progress& progress,
+                   const RunEvents& events) {
+    const auto& [job, prompts, samples, plans, n_prompts_there, n_plans_there, recipe, options] = prepared;
+    const auto warn = [&](const std::string& text) {
+        events.on_warning ? events.on_warning(text) : progress.message(text);
+    };
+    if (events.on_prompts) events.on_prompts(prompts);
+    for (const auto& remark : engine::remarks_on_tokens(model, prompts, job.experiment.parse_special)) warn(remark);
+    bool is_begun = false;  // whether the trace is new
+    Failures failures(prepared, warn);
+    try {
+        trace::Writer writer(job.output, recipe, options);
+        is_begun = !writer.resumed();
+        if (n_prompts_there > 0)
+            progress.message(fmt::format("extending {}: it already contains {} of {} {}, with {} of {} runs each",
+                                         job.output.string(), n_prompts_there, prompts.size(),
+                                         job.task ? "samples" : "prompts", n_plans_there, plans.size()));
+        if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
+        for (const auto& damaged : writer.set_aside()) warn(damaged);
+        if (!writer.has_model()) write_model(writer, model, false, progress);
+        engine::Timings timings;
+        if (job.task)
+            answer_samples(prepared, model, writer, progress, events, failures);
+        else
+            timings = answer_prompts(prepared, model, writer, progress, events, failures);
+        writer.finish();
+        progress.message(fmt::format("{} written", job.output.string()));
+        return {false, failures.tell_all(trace::Reader(job.output)), timings};
+    } catch (const trace::AlreadyComplete&) {
+        progress.message(job.output.string() + (job.task ? " already contains these results"
+                                                         : " already contains all requested runs: nothing to do"));
+        return {true, failures.tell_all(trace::Reader(job.output)), {}};
+    } catch (const std::invalid_argument&) {
+        if (is_begun) remove_part_folder_without_results(job.output);
+        throw;
+    }
+}
+
+}  // namespace kvscope::program

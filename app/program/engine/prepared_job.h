@@ -1,0 +1,68 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/program/engine/run_job.h"
+#include "engine/task_evaluation.h"
+#include "trace/writer.h"
+
+namespace kvscope::program {
+
+/// A job with its prompts, runs and recipe, in the order of the trace that it extends.
+struct PreparedJob {
+    RunJob job;
+    std::vector<engine::Prompt> prompts{};          ///< for a task, those of `samples`
+    std::vector<engine::PreparedSample> samples{};  ///< of the job's task
+    std::vector<engine::RunPlan> plans;
+    size_t n_prompts_there = 0, n_plans_there = 0;  ///< first prompts and plans that a complete trace already contains
+    std::string recipe{};
+    trace::WriterOptions options{};
+};
+
+/// Callbacks of run_job(), called on its thread. Each may be empty.
+struct RunEvents {
+    std::function<void(std::span<const engine::Prompt>)> on_prompts;  ///< after tokenizing, before the first run
+    std::function<void(engine::Experiment&)> on_begin;                ///< may set the experiment's callbacks
+    std::function<void(engine::Experiment&)> on_end;                  ///< also called after a stopped experiment
+    /// Receives the new results of one sample of a task, the seconds that they took and the remaining seconds.
+    std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds, double seconds_left)>
+        on_sample;
+    /// Receives warnings that --quiet does not hide. If empty, Progress::message receives them.
+    std::function<void(const std::string&)> on_warning;
+};
+
+struct RunOutcome {
+    bool was_complete = false;
+    int n_failed = 0;  ///< number of failed runs in the trace, including runs of earlier commands
+    engine::Timings timings;
+};
+
+/// Checks that the trace in `prompt_from` is readable. @throws as trace::Reader
+void check_prompt_trace_is_readable(const RunJob& job);
+
+/// Removes the `.part` folder of a trace without results. The folder would make a corrected command fail.
+void remove_part_folder_without_results(const std::filesystem::path& output);
+
+/// Removes the `.part` folder of a stopped job, unless the folder contains a prefilled prompt.
+void remove_part_folder_without_prompts(const std::filesystem::path& output);
+
+/// Tokenizes the prompts and compares the job with an existing output. @param model passed by Model::open to
+/// `before_weights`, or loaded @throws std::invalid_argument for wrong usage
+[[nodiscard]] PreparedJob prepare_job(const RunJob& job, const std::vector<engine::RunPlan>& plans,
+                                      const engine::Model& model);
+
+/// Checks before the weights are loaded that prompts fit into context and memory, policies support their budgets, and
+/// the output is writable. @throws as run_job
+void check_job(const PreparedJob& prepared, const engine::Model& model);
+
+/// Runs the job and writes its trace. Adds missing prompts and runs to an existing trace of the same recipe. The job
+/// must also name the prompts that this trace already contains. Callbacks get the trace's prompt numbers.
+/// @throws std::invalid_argument for wrong usage; engine::Cancelled, after which finished runs remain in the trace
+[[nodiscard]] RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engine::Progress& progress,
+                                 const RunEvents& events = {});
+
+}  // namespace kvscope::program
