@@ -186,7 +186,7 @@ bool FurtherQuestions::draw_answer(Context& context, const Document& document, c
     if (run.valid())
         draw_inline_run_marker(context.theme, context.session.look(key).style);
     else
-        draw_inline_run_marker(context.theme, analysis::LineStyle{{128, 128, 128}});
+        draw_inline_run_marker(context.theme, analysis::LineStyle{analysis::Rgb{128, 128, 128}});
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float right = ImGui::GetWindowPos().x + 11.5f * em;
     ImGui::PushClipRect(at, {right, at.y + ImGui::GetTextLineHeight()}, true);
