@@ -42,6 +42,7 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
       position_(prompt.n_visible()) {
     record.policy = plan.spec.definition->name;
     record.label = plan.label();
+    record.requested_budget = plan.budget.text();
     record.parameters_json = plan.spec.values.to_json();
     record.seed = options.seed;
     record.mode = options.isolated ? "isolated" : "shared";

@@ -420,11 +420,17 @@ def download_left(build):
     return (match[1], int(match[2]) + 15) if match and match[2] else ("", 30)
 
 
+def is_interrupted(output):
+    return output[-1:] == ["ninja: build stopped: interrupted by user."]
+
+
 def compile_targets(build, targets, line):
     output = []
     began = time.time()
     # Looks for new files, and configures again if the build's own files changed.
     if run(["ninja", "build.ninja"], build, output.append, lambda: line.show("configuring")) != 0:
+        if is_interrupted(output):
+            raise KeyboardInterrupt
         line.say("\n".join(output))
         raise Failure(cause("\n".join(output), "configuring failed"))
     commands, steps, torch = plan(build, targets)
@@ -466,7 +472,7 @@ def compile_targets(build, targets, line):
 
     command = ["ninja", "-v", *(["-j", str(jobs)] if os.environ.get("KVSCOPE_JOBS") else []), *targets]
     if run(command, build, on_line, tick, {"NINJA_STATUS": MARK}) != 0:
-        if output[-1:] == ["ninja: build stopped: interrupted by user."]:
+        if is_interrupted(output):
             raise KeyboardInterrupt
         raise Failure(cause("\n".join(output), "building failed"))
     for target in targets:  # A source saved during the build may be newer than the program, but not compiled yet.

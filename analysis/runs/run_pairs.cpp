@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "analysis/runs/run_style.h"
+#include "policies/api/budget.h"
 #include "policies/registry/registry.h"
 #include "trace/records/schema.h"
 
@@ -25,8 +26,18 @@ bool same_policy(const RunAttributes& a, const RunAttributes& b) {
 /// Compares budgets of bytes by their exact share, because different shares may have equal numbers of entries.
 bool same_budget(const RunAttributes& a, const RunAttributes& b) { return budget_sort_key(a) == budget_sort_key(b); }
 
+/// Returns the requested budget as labels show it, or "". Shares that labels do not distinguish are equal.
+std::string shown_budget(const RunAttributes& run) {
+    try {
+        return policies::parse_budget(run.requested_budget).label();
+    } catch (const policies::BudgetError&) {
+        return "";
+    }
+}
+
 bool same_requested_budget(const RunAttributes& a, const RunAttributes& b) {
-    return !a.requested_budget.empty() && a.requested_budget == b.requested_budget && a.budget_of == b.budget_of;
+    const std::string shown = shown_budget(a);
+    return !shown.empty() && shown == shown_budget(b) && a.budget_of == b.budget_of;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct ExpectedTensor {
     std::string name;      ///< the engine's name
     std::string hf, gguf;  ///< names in files
     std::vector<int64_t> shape;
-    int64_t n_rotated_heads = 0;  ///< number of heads in Q and K, else 0
+    int64_t n_rotated_heads = 0;  ///< number of heads in the rows of the Q or K projection; 0 for other tensors
 };
 
 /// Returns all required tensors. Includes lm_head.weight unless embeddings are tied.

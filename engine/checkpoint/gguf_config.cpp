@@ -71,14 +71,24 @@ class Metadata {
 
 const std::string& known_name(const ModelConfig& c) { return c.metadata_name.empty() ? c.name : c.metadata_name; }
 
-const Family& family_of(const Metadata& meta, const ModelConfig& c) {
+void read_names(const GgufFile& file, ModelConfig& c) {
+    c.metadata_name = utf8_lossy(file.text("general.name").value_or(""));
+    if (c.metadata_name.size() > longest_name) c.metadata_name.clear();
+    c.name = name_of_gguf(file.path(), c.metadata_name);
+}
+
+const Family& family_of(const Metadata& meta) {
     const GgufFile& file = meta.file();
     if (const auto type = file.text("general.type"); type && *type != "model") {
         file.fail("holds a file of the type \"" + *type + "\", expected a model");
     }
     const std::string& name = meta.architecture();
-    const Family* family = find_family([&](const Family& f) { return f.gguf_architecture == name; },
-                                       known_name(c) + " " + file.text("general.basename").value_or(""));
+    const auto name_of_model = [&] {
+        ModelConfig named;
+        read_names(file, named);
+        return known_name(named) + " " + file.text("general.basename").value_or("");
+    };
+    const Family* family = find_family([&](const Family& f) { return f.gguf_architecture == name; }, name_of_model);
     if (family == nullptr) {
         const std::string kind = kind_of_refused_model(name);
         file.fail("holds a model of the architecture \"" + name + "\"" + (kind.empty() ? "" : " (" + kind + ")") +
@@ -262,11 +272,9 @@ void read_special_tokens(const GgufFile& file, ModelConfig& c) {
 ModelConfig read_gguf_config(const GgufFile& file, const GgufTensors& tensors) {
     const Metadata meta(file);
     ModelConfig c;
-    c.metadata_name = utf8_lossy(file.text("general.name").value_or(""));
-    if (c.metadata_name.size() > longest_name) c.metadata_name.clear();
-    c.name = name_of_gguf(file.path(), c.metadata_name);
-    const Family& family = family_of(meta, c);
+    const Family& family = family_of(meta);
     c.family = family.name;
+    read_names(file, c);
     read_sizes(meta, family, tensors, c);
     read_rope(meta, family.keys.rope_theta.gguf, c);
     check_config(c, file.path());

@@ -1,6 +1,7 @@
 #include "engine/checkpoint/hf_config.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -25,7 +26,7 @@ namespace fs = std::filesystem;
                 supported_models());
 }
 
-const Family& family_of(const JsonFields& config, const std::string& model_name) {
+const Family& family_of(const JsonFields& config, const std::function<std::string()>& model_name) {
     const auto type = config.text("model_type");
     if (!type) config.fail("has no model_type; " + supported_models());
     const auto has_class = [](const Family& family, std::string HfClass::*member, const std::string& value) {
@@ -300,8 +301,8 @@ ModelConfig read_hf_config(const fs::path& directory) {
     const JsonFields config(json, file);
     ModelConfig c;
     c.name = name_of_directory(directory);
-    c.metadata_name = utf8_lossy(config.text("_name_or_path").value_or(""));
-    const Family& family = family_of(config, c.name + " " + c.metadata_name);
+    const auto metadata_name = [&] { return utf8_lossy(config.text("_name_or_path").value_or("")); };
+    const Family& family = family_of(config, [&] { return c.name + " " + metadata_name(); });
     c.family = family.name;
     refuse_features(config);
     refuse_unsupported_fields(config, family);
@@ -313,6 +314,7 @@ ModelConfig read_hf_config(const fs::path& directory) {
     read_end_of_text(config, directory, family.defaults, c);
     read_add_bos(directory, c);
     c.config_json = read_text_file(file, std::numeric_limits<uint32_t>::max());
+    c.metadata_name = metadata_name();
     check_config(c, file);
     return c;
 }

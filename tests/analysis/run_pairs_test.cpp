@@ -60,6 +60,7 @@ TEST_CASE("runs pair first by equal budgets as given, and then by equal numbers 
     const std::string other = R"({"seed":1})";
     CHECK(pairs_of(a, {asked(other, 37, "37"), asked(other, 55, "50 %")}) == Pairs{{0, 1, false}});
     CHECK(pairs_of(a, {asked(other, 55, "50 %"), asked("{}", 37, "37")}) == Pairs{{0, 1, true}});
+    CHECK(pairs_of({asked("{}", 11, "0.16666666")}, {asked("{}", 17, "0.1667")}) == Pairs{{0, 0, true}});  // one label
     // A share of bytes does not equal a share of entries.
     auto of_bytes = asked("{}", 55, "50 %");
     of_bytes.budget_of = "bytes";

@@ -52,6 +52,7 @@ TEST_CASE("results are reported as soon as they are known: prompt, kept entries,
             CHECK(kept[run].attention_kept == finished[run].attention_kept);
             CHECK(kept[run].cache_bytes == finished[run].cache_bytes);
             CHECK(tokens[run] == finished[run].output_ids);
+            CHECK(kept[run].requested_budget == plans[static_cast<size_t>(run)].budget.text());
         }
         CHECK(!kept.contains(1));
     }

@@ -14,7 +14,7 @@ namespace kvscope::gui {
 [[nodiscard]] ImVec4 adapt_area_color_to_theme(analysis::Rgb color, const Theme& theme);
 
 /// Adapts the color of a run's mark to the background. In the dark theme, black (`full`) becomes the text color,
-/// policies have own colors, and pale colors are unchanged.
+/// policies have their own dark variants, and pale colors are unchanged.
 [[nodiscard]] ImVec4 adapt_line_color_to_theme(const analysis::MarkColor& color, const Theme& theme);
 
 /// Adapts a color map to the background, so that large values stand out and differences of zero do not.

@@ -39,7 +39,8 @@ using TensorNames = std::map<std::string, NameInFiles, std::less<>>;
 /// Returns the names of most families. The names in `own` replace them.
 [[nodiscard]] TensorNames usual_tensor_names(TensorNames own = {});
 
-/// Whether layers have a part: always, or if a field of config.json is true. GGUF files have each bias that they store.
+/// Whether layers have a part: always, or if a field of config.json is true. In a GGUF file, a bias exists if its
+/// tensor does.
 struct Presence {
     bool always = false;
     const char* field = nullptr;
@@ -47,10 +48,9 @@ struct Presence {
 
 /// Windows of the layers according to config.json. GGUF metadata have a window only if layers use it.
 struct Windows {
-    /// If not, a configuration with a window is refused. transformers 5 ignores its window only in the prefill, and
-    /// vLLM applies its layer types.
+    /// If false, a configuration with a window is refused, because transformers 5 and vLLM treat it differently.
     bool exist = false;
-    /// Field that must be true. Without this member, the layers have the window unless it is null.
+    /// Field that must be true. nullptr: the layers have the window if config.json contains its size.
     const char* enabled_by = nullptr;
     /// Field with the first layer that has the window, for configurations without `Keys::window_layers`.
     const char* first_layer = nullptr;
@@ -89,7 +89,7 @@ struct Family {
     Keys keys{};
     TensorNames tensors = usual_tensor_names();
 
-    /// Returns all fields of config.json that only some families read, and those of `keys`.
+    /// Returns the fields of config.json in `keys`, `windows` and the biases.
     [[nodiscard]] std::set<std::string, std::less<>> hf_fields() const;
     [[nodiscard]] std::set<std::string, std::less<>> gguf_keys() const;
 };

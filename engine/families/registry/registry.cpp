@@ -1,6 +1,7 @@
 #include "engine/families/registry/registry.h"
 
 #include <algorithm>
+#include <ranges>
 #include <stdexcept>
 #include <utility>
 
@@ -14,18 +15,18 @@ const Family& family_named(std::string_view name) {
     throw std::out_of_range("no model family is named " + std::string(name));
 }
 
-const Family* find_family(const std::function<bool(const Family&)>& matches, std::string_view model_name) {
-    const std::string name = lower_case(model_name);
-    const Family* found = nullptr;
-    int best = -1;
-    for (const Family& family : families()) {
-        const bool is_named = name.find(family.part_of_name) != std::string::npos;
-        const int rank = family.part_of_name.empty() ? 1 : is_named ? 2 : 0;
-        if (rank < best || !matches(family)) continue;
-        best = rank;
-        found = &family;
-    }
-    return found;
+const Family* find_family(const std::function<bool(const Family&)>& matches,
+                          const std::function<std::string()>& model_name) {
+    std::vector<const Family*> found;
+    for (const Family& family : families() | std::views::reverse)  // smollm2 before mistral
+        if (matches(family)) found.push_back(&family);
+    if (found.size() < 2) return found.empty() ? nullptr : found.front();
+    const std::string name = lower_case(model_name());
+    // A family without a part of names accepts every name, so it is the last choice.
+    std::ranges::stable_sort(found, {}, [](const Family* family) { return family->part_of_name.empty(); });
+    const auto named = std::ranges::find_if(
+        found, [&](const Family* family) { return name.find(family->part_of_name) != std::string::npos; });
+    return named == found.end() ? found.front() : *named;
 }
 
 std::string supported_models() {

@@ -15,8 +15,10 @@ namespace kvscope::checkpoint {
 /// @throws std::out_of_range for unknown names
 [[nodiscard]] const Family& family_named(std::string_view name);
 
-/// Returns the family of a model among those that `matches` accepts, or nullptr. The model's name decides between them.
-[[nodiscard]] const Family* find_family(const std::function<bool(const Family&)>& matches, std::string_view model_name);
+/// Returns the family that `matches` accepts, or nullptr.
+/// @param model_name called only if `matches` accepts several families, of which the model's name selects one
+[[nodiscard]] const Family* find_family(const std::function<bool(const Family&)>& matches,
+                                        const std::function<std::string()>& model_name);
 
 [[nodiscard]] std::string supported_models();
 
