@@ -50,7 +50,7 @@ std::vector<TaskSample> make_samples(const SampleRequest& request) {
         text.remove_prefix(std::min(text.size(), one.size() + 1));
         if (one.find_first_not_of(" \t\r") == std::string_view::npos) continue;
         TaskSample sample = read_sample(one, fmt::format("{}:{}", file, line));
-        sample.id = fmt::format("{}-{}", std::filesystem::path(file).stem().string(), line);
+        sample.id = fmt::format("{}-{}", utf8_lossy(std::filesystem::path(file).stem().string()), line);
         sample.number = line - 1;
         for (const std::string& answer : sample.answers) {
             const size_t at = sample.context.find(answer);

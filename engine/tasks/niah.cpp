@@ -207,6 +207,7 @@ Task niah_task() {
                  seed_parameter("seed", "Seed of the first sample")},
             .n_new = 24,
             .scorer = string_match_all(),
+            .text_determines_answers = true,
             .make_samples = make_samples};
 }
 

@@ -8,7 +8,7 @@ import unittest
 
 import h5py
 
-from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, ProgramTest
+from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, ProgramTest, csv_rows
 
 
 @NEEDS_ENGINE
@@ -66,6 +66,35 @@ class Figures(ProgramTest):
         self.assertNotIn("yet", said)
         self.made("export", "scores.h5", "--figure", "all", "-o", "all.csv")
         self.assertTrue(self.path("all-task-scores.csv").exists())
+
+
+@NEEDS_ENGINE
+class OwnSamples(ProgramTest):
+    def eval(self, name, output, *more):
+        return ("eval", "-m", HF_MODEL, "--task", "jsonl", "--file", name, "-n", 2, "-o", output, "--format", "csv", "-q", *more)
+
+    def write(self, name, *answers):
+        lines = [json.dumps({"context": "a b c d", "question": "e?", "answers": [answer]}) for answer in answers]
+        self.path(name).write_text("\n".join(lines))
+
+    def test_changed_answers_are_refused(self):
+        self.write("s.jsonl", "x", "y")
+        first = self.made(*self.eval("s.jsonl", "s.h5")).stdout
+        self.assertEqual(self.made(*self.eval("s.jsonl", "s.h5")).stdout, first)
+        self.write("s.jsonl", "x", "z")
+        self.refuses(1, ["s.h5", "answers", '"y"', '"z"'], *self.eval("s.jsonl", "s.h5"))
+        self.write("s.jsonl", "x", "y", "z")
+        self.assertEqual(len(csv_rows(self.made(*self.eval("s.jsonl", "s.h5")).stdout)), len(csv_rows(first)))
+
+    def test_names_of_files(self):
+        self.write(b"\xff.jsonl".decode(errors="surrogateescape"), "x")
+        self.made(*self.eval(b"\xff.jsonl".decode(errors="surrogateescape"), "bytes.h5"))
+        done = self.run_program(*self.eval("-", "stdin.h5"), text="no object")
+        self.assertIn("standard input:1: expected an object", done.stderr)
+
+    def test_ranges_are_checked_with_the_other_options(self):
+        for option in ("--lengths", "--samples"):
+            self.refuses(2, [f"{option}: ", "found 0", "eval --help"], "eval", "-m", HF_MODEL, option, "0", "-o", "r.h5")
 
 
 @NEEDS_ENGINE

@@ -52,6 +52,7 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
         for (const Parameter& parameter : task.parameters) {
             Flag& flag = flags_[parameter.name];
             flag.tasks.push_back(task.name);
+            flag.parameters.push_back(parameter);
             const std::string fallback =
                 parameter.automatic.empty() ? policies::to_text(parameter.fallback) : parameter.automatic;
             if (flag.option) {
@@ -64,6 +65,12 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
                               ? app.add_option(names, flag.list, parameter.help + of_task)->delimiter(',')
                               : app.add_option(names, flag.text, parameter.help + of_task);
             flag.option->type_name(type_name(parameter))->default_str(fallback);
+            flag.option->check([&flag](const std::string& number) {
+                std::string problem;
+                for (const Parameter& declared : flag.parameters)
+                    if (problem = problem_of(declared, number); problem.empty()) break;
+                return problem;
+            });
             if (parameter.kind == ParameterKind::choice) flag.option->transform(OneOf(parameter.choices));
         }
     }
@@ -90,8 +97,10 @@ engine::TaskOptions TaskFlags::read(const engine::Task& task, policies::Paramete
         }
         options.values.set(name, fmt::format("{}", fmt::join(values, ",")));
         if (parameter->kind != ParameterKind::file) continue;
+        const std::string shown = program::display_name_of_input(flag.text);
+        options.values.set(name, shown);  // for messages
         std::string& text = options.files[name] = program::read_text(flag.text);
-        engine::require_utf8(text, program::display_name_of_input(flag.text));
+        engine::require_utf8(text, shown);
     }
     return options;
 }

@@ -25,6 +25,7 @@ class TaskFlags {
     struct Flag {
         CLI::Option* option = nullptr;
         std::vector<std::string> tasks;
+        std::vector<policies::Parameter> parameters;  ///< of `tasks`
         std::string text;
         std::vector<std::string> list;  ///< instead of `text` for lists
     };

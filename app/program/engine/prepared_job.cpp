@@ -222,7 +222,11 @@ PreparedJob prepare_samples_of_task(const RunJob& job, std::vector<engine::RunPl
         nlohmann::ordered_json::parse(engine::recipe_json(model, prepared.prompts, prepared.plans, job.experiment));
     recipe["task"] = job.task->name;
     // Results are stored by sample number. With other options, a number means another sample.
-    for (size_t i = 0; i < prepared.samples.size(); ++i) recipe["prompts"][i]["number"] = prepared.samples[i].number;
+    for (size_t i = 0; i < prepared.samples.size(); ++i) {
+        auto& entry = recipe["prompts"][i];
+        entry["number"] = prepared.samples[i].number;
+        if (!job.task->text_determines_answers) entry["answers"] = prepared.samples[i].answers;
+    }
     prepared.recipe = recipe.dump();
     if (job.force) return prepared;
     if (engine::recipe_lacks_token_ids(complete))
@@ -272,8 +276,10 @@ void check_job(const PreparedJob& prepared, const engine::Model& model) {
         return;  // an existing trace shows that the memory suffices
     const size_t longest_list = prepared.n_prompts_there < prompts.size() ? prepared.n_prompts_there : 0;
     engine::require_memory(model, prompts, plans_left(prepared, longest_list), prepared.job.experiment,
-                           prepared.job.task ? "use shorter --lengths, fewer policies and budgets"
-                                             : "use a shorter prompt, fewer policies and budgets, or --isolated");
+                           !prepared.job.task ? "use a shorter prompt, fewer policies and budgets, or --isolated"
+                           : prepared.job.task_options.values.has("lengths")
+                               ? "use shorter --lengths, fewer policies and budgets"
+                               : "use shorter samples, fewer policies and budgets");
 }
 
 namespace {
@@ -302,7 +308,8 @@ class Failures {
 
     void tell(const std::string& sample, std::span<const trace::ResultRow> rows) {
         for (size_t i = 0; i < rows.size(); ++i) {
-            if (rows[i].status != "complete" && told_of_samples_.emplace(i, rows[i].status).second)
+            if (i < prepared_.plans.size() && rows[i].status != "complete" &&
+                told_of_samples_.emplace(i, rows[i].status).second)
                 warn_(fmt::format("{}, {} {}", sample, prepared_.plans[i].asked(), rows[i].status));
         }
     }
@@ -416,7 +423,7 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
     try {
         trace::Writer writer(job.output, recipe, options);
         is_begun = !writer.resumed();
-        if (n_prompts_there > 0)
+        if (job.task ? n_prompts_there > 0 : writer.extends())
             progress.message(fmt::format("extending {}: it already contains {} of {} {}, with {} of {} runs each",
                                          job.output.string(), n_prompts_there, prompts.size(),
                                          job.task ? "samples" : "prompts", n_plans_there, plans.size()));

@@ -16,8 +16,8 @@ namespace kvscope::engine {
 
 /// A question about a context, with the accepted answers.
 struct TaskSample {
-    std::string id{};
-    int number = 0;  ///< number of its batch in the trace, independent of the number of samples
+    std::string id{};  ///< unique, as in "niah-1000-0.5-0"
+    int number = 0;    ///< unique; does not change if samples are added
     std::string context{};
     std::string question{};
     std::vector<std::string> answers{};
@@ -59,6 +59,7 @@ struct Task {
     int64_t n_new = 0;             ///< default of the largest number of answer tokens
     bool applies_template = true;  ///< whether the model's chat template is applied, unless the user disables it
     Scorer scorer;
+    bool text_determines_answers = false;  ///< whether equal prompts have equal answers; otherwise recipes contain them
     /// @throws UsageError for options that give no samples
     std::vector<TaskSample> (*make_samples)(const SampleRequest&) = nullptr;
 };

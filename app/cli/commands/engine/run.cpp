@@ -9,6 +9,7 @@
 #include "app/cli/option_validators.h"
 #include "app/cli/terminal.h"
 #include "app/program/input_files.h"
+#include "common/utf8.h"
 
 namespace kvscope::cli::run_file {
 namespace {
@@ -29,8 +30,8 @@ int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& p
     if (!arguments.prompt.empty())
         prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});
     for (const auto& file : arguments.prompt_files)
-        prompts.push_back({std::filesystem::path(file).stem().string(), program::read_prompt(file), arguments.questions,
-                           program::display_name_of_input(file)});
+        prompts.push_back({utf8_lossy(std::filesystem::path(file).stem().string()), program::read_prompt(file),
+                           arguments.questions, program::display_name_of_input(file)});
     const auto has_text = [](const program::PromptText& prompt) { return !is_blank(prompt.context); };
     if (!prompts.empty() && std::none_of(prompts.begin(), prompts.end(), has_text))
         throw std::invalid_argument(prompts.front().origin + ": the prompt is empty: give a text");
