@@ -2,7 +2,7 @@
 
 namespace kvscope::checkpoint {
 
-Family llama_family();
+Family llama_family();  // NOLINT(readability-redundant-declaration): a batch may contain both files
 
 /// A family of its own only because its models differ from Llama's in training.
 Family smollm2_family() {

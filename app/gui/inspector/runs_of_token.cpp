@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/tables/number_text.h"
+#include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/view/run_label.h"

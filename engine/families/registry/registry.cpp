@@ -1,7 +1,6 @@
 #include "engine/families/registry/registry.h"
 
 #include <algorithm>
-#include <ranges>
 #include <stdexcept>
 #include <utility>
 
@@ -18,8 +17,9 @@ const Family& family_named(std::string_view name) {
 const Family* find_family(const std::function<bool(const Family&)>& matches,
                           const std::function<std::string()>& model_name) {
     std::vector<const Family*> found;
-    for (const Family& family : families() | std::views::reverse)  // smollm2 before mistral
+    for (const Family& family : families())
         if (matches(family)) found.push_back(&family);
+    std::ranges::reverse(found);  // smollm2 before mistral
     if (found.size() < 2) return found.empty() ? nullptr : found.front();
     const std::string name = lower_case(model_name());
     // A family without a part of names accepts every name, so it is the last choice.
