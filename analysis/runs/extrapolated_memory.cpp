@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
+#include "analysis/runs/requested_budget.h"
 #include "analysis/tables/table_format.h"
 #include "policies/registry/policy_from_record.h"
 #include "policies/registry/registry.h"
@@ -17,16 +17,6 @@ namespace {
 /// Whether the share is the run's budget, apart from rounding to whole entries.
 bool is_budget(double share, const trace::RunAttributes& run, std::int64_t n_tokens) {
     return std::abs(share * static_cast<double>(n_tokens) - static_cast<double>(run.budget)) < 1;
-}
-
-/// Returns the budget of entries that the user gave as a share, or nullopt.
-std::optional<double> requested_share(const trace::RunAttributes& run) {
-    try {
-        const policies::Budget budget = policies::parse_budget(run.requested_budget);
-        return budget.is_share ? std::optional(budget.share) : std::nullopt;
-    } catch (const policies::BudgetError&) {
-        return std::nullopt;
-    }
 }
 
 policies::CacheSize cache_size(const CacheShape& shape, std::int64_t n_tokens) {
@@ -89,8 +79,8 @@ double estimate_cache_bytes(const MemoryAt& at, const trace::RunAttributes& run,
     const double rows_measured = by_query_heads ? static_cast<double>(measured.group()) : 1;
     share *= rows_there / rows_measured;
     if (run.budget_of) return share_of_bytes_at(at, run, share, n_tokens) * at.full_bytes();
-    if (const auto requested = requested_share(run))
-        return (is_budget(share / rows_there, run, n_tokens) ? *requested * rows_there : share) * at.full_bytes();
+    if (const auto requested = requested_budget(run); requested && requested->is_share)
+        return (is_budget(share / rows_there, run, n_tokens) ? requested->share * rows_there : share) * at.full_bytes();
     if (at.budgets == BudgetsAt::shares) return share * at.full_bytes();
     // The ratio of held entries to the budget, which a window can raise above 1, stays the same.
     const auto nominal = static_cast<double>(std::clamp<std::int64_t>(run.budget, 1, n_tokens));

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <functional>
 
+#include "analysis/runs/requested_budget.h"
 #include "analysis/runs/run_style.h"
-#include "policies/api/budget.h"
 #include "policies/registry/registry.h"
 #include "trace/records/schema.h"
 
@@ -26,18 +26,10 @@ bool same_policy(const RunAttributes& a, const RunAttributes& b) {
 /// Compares budgets of bytes by their exact share, because different shares may have equal numbers of entries.
 bool same_budget(const RunAttributes& a, const RunAttributes& b) { return budget_sort_key(a) == budget_sort_key(b); }
 
-/// Returns the requested budget as labels show it, or "". Shares that labels do not distinguish are equal.
-std::string shown_budget(const RunAttributes& run) {
-    try {
-        return policies::parse_budget(run.requested_budget).label();
-    } catch (const policies::BudgetError&) {
-        return "";
-    }
-}
-
+/// Shares are equal if labels show them equally.
 bool same_requested_budget(const RunAttributes& a, const RunAttributes& b) {
-    const std::string shown = shown_budget(a);
-    return !shown.empty() && shown == shown_budget(b) && a.budget_of == b.budget_of;
+    const auto of_a = requested_budget(a), of_b = requested_budget(b);
+    return of_a && of_b && of_a->label() == of_b->label() && a.budget_of == b.budget_of;
 }
 
 }  // namespace
