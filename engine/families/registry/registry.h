@@ -16,7 +16,7 @@ namespace kvscope::checkpoint {
 [[nodiscard]] const Family& family_named(std::string_view name);
 
 /// Returns the family that `matches` accepts, or nullptr.
-/// @param model_name called only if `matches` accepts several families, of which the model's name selects one
+/// @param model_name returns the name that selects the family if `matches` accepts several; otherwise not called
 [[nodiscard]] const Family* find_family(const std::function<bool(const Family&)>& matches,
                                         const std::function<std::string()>& model_name);
 
