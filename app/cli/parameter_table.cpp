@@ -15,8 +15,10 @@ analysis::Table parameter_table(const std::string& name, const std::string& titl
     for (const auto& parameter : parameters) {
         std::string range = parameter.range.text();
         for (const auto& choice : parameter.choices) range += (range.empty() ? "" : " | ") + choice;
-        table.rows.push_back({{parameter.name, std::string(policies::parameter_kind_name(parameter.kind)),
-                               policies::to_text(parameter.fallback), range, parameter.help}});
+        std::string fallback = policies::to_text(parameter.fallback);
+        if (!parameter.automatic.empty() && fallback == "auto") fallback += " (" + parameter.automatic + ")";
+        table.rows.push_back({{parameter.name, std::string(policies::parameter_kind_name(parameter.kind)), fallback,
+                               range, parameter.help}});
     }
     return table;
 }

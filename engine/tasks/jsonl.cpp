@@ -28,11 +28,13 @@ TaskSample read_sample(std::string_view text, const std::string& line) {
         if (!is_valid) throw UsageError(fmt::format("{}: expected {}, found {}", line, expected, found_text(found)));
     };
     require(object.is_object(), R"(an object such as {"context": "…", "question": "…", "answers": ["…"]})", object);
+    for (const char* field : {"context", "question", "answers"})
+        require(object.contains(field), fmt::format("the field \"{}\"", field).c_str(), object);
     for (const char* field : {"context", "question"}) {
-        const auto value = object.value(field, nlohmann::json());
+        const auto& value = object[field];
         require(is_filled_text(value), fmt::format("a text that is not blank as \"{}\"", field).c_str(), value);
     }
-    const auto answers = object.value("answers", nlohmann::json());
+    const auto& answers = object["answers"];
     require(answers.is_array() && !answers.empty() && std::all_of(answers.begin(), answers.end(), is_filled_text),
             "a list of texts that are not blank as \"answers\"", answers);
     return {.context = object["context"], .question = object["question"], .answers = answers};

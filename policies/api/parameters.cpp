@@ -158,6 +158,11 @@ bool Range::contains(double value) const {
 
 std::string Range::text() const {
     std::string text = odd ? "odd" : "";
+    // for people: 100000 instead of 1e+05
+    const auto number_text = [](double limit) {
+        const bool is_whole = std::abs(limit) < 1e9 && limit == std::trunc(limit);
+        return is_whole ? std::to_string(static_cast<int64_t>(limit)) : kvscope::policies::number_text(limit);
+    };
     auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
     if (std::isfinite(low) && std::isfinite(high)) {
         add(std::string("in ") + (low_open ? "(" : "[") + number_text(low) + ", " + number_text(high) +
