@@ -11,15 +11,15 @@
 namespace kvscope::engine {
 namespace {
 
-/// Reports no progress, but passes cancellation on.
+/// Reports no steps, but passes messages and stop requests on.
 class Unseen final : public Progress {
  public:
     explicit Unseen(Progress& shown) : shown_(shown) {}
     void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view text) override { shown_.message(text); }
-    bool cancelled() const override { return shown_.cancelled(); }
-    bool cancelled_without_pause() const override { return shown_.cancelled_without_pause(); }
+    std::stop_token stop_token() const override { return shown_.stop_token(); }
+    void throw_if_stopped() const override { shown_.throw_if_stopped(); }
 
  private:
     Progress& shown_;

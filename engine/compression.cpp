@@ -166,7 +166,7 @@ std::vector<ActiveRun*> Compression::show_layer(PrefillLayer& layer, Runs& runs,
     for (size_t i = 0; i < runs.size(); ++i) {
         auto& run = *runs[i];
         if (run.failed() || run.reads_in_chunks()) continue;
-        if (progress_.cancelled()) throw Cancelled();
+        progress_.throw_if_stopped();
         const int tail = tail_of_run[i];
         auto& observations = tail >= 0 ? *layer.tails[static_cast<size_t>(tail)] : layer.prompt;
         if (run.looks_ahead()) {
@@ -325,7 +325,7 @@ void Compression::decide_by_lookahead(const Prompt& prompt, Runs& runs, const He
         std::vector<ActiveRun*> deciding;
         for (size_t i = 0; i < looking.size(); ++i) {
             if (looking[i]->failed()) continue;
-            if (progress_.cancelled()) throw Cancelled();
+            progress_.throw_if_stopped();
             const auto n = static_cast<int>(n_tokens[i]);
             DenseLayer own{.keys = lookaheads[i].keys[layer], .device = transformer().device()};
             if (looking[i]->reads_entries()) own.bring_to_processor();

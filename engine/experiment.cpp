@@ -141,7 +141,7 @@ struct Experiment::Impl {
         for (const auto& run : runs) {
             const int n_layers = run->n_prepared();
             for (int layer = 0; layer < n_layers; ++layer) {
-                if (progress.cancelled()) throw Cancelled();
+                progress.throw_if_stopped();
                 run->prepare(layer);
                 progress.advance(++done);
             }

@@ -124,7 +124,7 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
     std::vector<int32_t> answer;
     int32_t token = sample.prompt.ids.back();
     while (static_cast<int64_t>(answer.size()) < options.n_new) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         const std::span<const int32_t> tokens(&token, 1);
         const at::Tensor logits = transformer.logits(feed_tokens(transformer, {&sequence, 1}, {&tokens, 1}));
         if (sequence.failed()) throw RunError(sequence.error);

@@ -25,7 +25,7 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
     const auto choose = [&](int member) {
         for (;;) {
             // Only member 0, the engine's thread, may call `progress`. A pause would not stop the other threads.
-            if (member == 0 && progress.cancelled_without_pause()) is_stopped = true;
+            if (member == 0 && progress.stop_token().stop_requested()) is_stopped = true;
             if (is_stopped) return;
             const size_t i = unclaimed++;
             if (i >= runs.size()) return;
@@ -42,7 +42,7 @@ void choose_beside(std::span<ActiveRun* const> runs, const Progress& progress) {
         for (const auto& failure : failures)
             if (failure) std::rethrow_exception(failure);
         if (!is_stopped) return;
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         is_stopped = false;
     }
 }
@@ -96,7 +96,7 @@ double finish_pending_decisions(std::span<ActiveRun* const> runs, const kernels:
     }
     Copies copies(backend);
     for (ActiveRun* run : runs) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         if (!beside) run->choose(false);
         copies.take(*run);
     }

@@ -56,7 +56,7 @@ void add_projection_spectra(const checkpoint::Checkpoint& checkpoint, const std:
     progress.begin("spectra", config.n_layers, "layers");
     const TorchThreads several(kernels::threads());
     for (int layer = 0; layer < config.n_layers; ++layer) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         for (const auto& part : spectra_as_bytes(config, record)) {
             const int64_t rows = int64_t{part.n_heads} * config.head_dim;
             at::Tensor weight = at::empty({rows, config.hidden_size}, at::kFloat);

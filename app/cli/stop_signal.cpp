@@ -1,5 +1,6 @@
 #include "app/cli/stop_signal.h"
 
+#include <semaphore.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ constexpr std::array signals = {SIGINT, SIGTERM};
 constexpr int seconds_to_end = 1;
 
 std::atomic<int> noted{0};
+sem_t changed{};  ///< posted after a signal, and when StopSignals ends
 std::array<char, 4096> last_words{};
 std::atomic<std::size_t> n_last_words{0};
 std::array<struct sigaction, signals.size()> before{};
@@ -40,6 +42,7 @@ void by_default(int signal) {
 void on_stop(int signal) {
     int none = 0;
     noted.compare_exchange_strong(none, signal);
+    sem_post(&changed);
     for (size_t i = 0; i < signals.size(); ++i) {
         if (before[i].sa_handler != SIG_IGN) by_default(signals[i]);
     }
@@ -55,6 +58,7 @@ void on_time_over(int /*signal*/) {
 
 StopSignals::StopSignals() {
     set_last_words("stopped");
+    sem_init(&changed, 0, 0);
     struct sigaction action {};
     action.sa_flags = SA_RESTART;
     action.sa_handler = on_time_over;
@@ -64,11 +68,17 @@ StopSignals::StopSignals() {
         sigaction(signals[i], &action, &before[i]);
         if (before[i].sa_handler == SIG_IGN) sigaction(signals[i], &before[i], nullptr);
     }
+    thread_ = std::jthread([this](const std::stop_token& ended) {
+        while (noted == 0 && !ended.stop_requested()) sem_wait(&changed);
+        if (noted != 0) stop_.request_stop();
+    });
 }
 
 StopSignals::~StopSignals() {
+    thread_.request_stop();
+    sem_post(&changed);
     // After a signal, the program is about to end, so its timer and signal handlers stay.
-    if (stop_is_wanted()) return;
+    if (noted != 0) return;
     for (size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before[i], nullptr);
     sigaction(SIGALRM, &alarm_before, nullptr);
 }
@@ -78,8 +88,6 @@ void StopSignals::set_last_words(std::string_view words) {
     const std::string text = "\nkvscope: " + std::string(words).substr(0, last_words.size() - 16) + "\n";
     n_last_words = text.copy(last_words.data(), last_words.size());
 }
-
-bool stop_is_wanted() { return noted != 0; }
 
 void note_stop_signal(int signal) { noted = signal; }
 

@@ -1,22 +1,27 @@
 #pragma once
 
+#include <stop_token>
 #include <string_view>
+#include <thread>
 
 namespace kvscope::cli {
 
-/// Handles SIGINT and SIGTERM during its lifetime; only one object may exist. The first signal makes stop_is_wanted()
-/// true. A second signal, or one more second of work, ends the program. Ignored signals stay ignored.
+/// Handles SIGINT and SIGTERM during its lifetime; only one object may exist. The first signal requests a stop. A
+/// second signal, or one more second of work, ends the program. Ignored signals stay ignored.
 class StopSignals {
  public:
     StopSignals();
     ~StopSignals();
     /// Sets the message for stderr if the program does not end in time, such as "stopped; nothing was written".
     void set_last_words(std::string_view words);
+    [[nodiscard]] std::stop_token stop_token() const { return stop_.get_token(); }
     StopSignals(const StopSignals&) = delete;
     StopSignals& operator=(const StopSignals&) = delete;
-};
 
-[[nodiscard]] bool stop_is_wanted();
+ private:
+    std::stop_source stop_;
+    std::jthread thread_;  ///< requests the stop, because a signal handler must not
+};
 
 /// Records a stop signal that was received elsewhere.
 void note_stop_signal(int signal);

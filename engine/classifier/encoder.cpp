@@ -80,7 +80,7 @@ Encoder::Encoder(const std::filesystem::path& directory, checkpoint::ClassifierC
     classifier_ = loader.linear("classifier", checkpoint::ClassifierConfig::n_labels, hidden);
     for (int i = 0; i < config_.n_layers; ++i) {
         progress.advance(i + 1);
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         const std::string layer = config_.prefix + "encoder.layer." + std::to_string(i) + ".";
         const std::string attention = layer + "attention.";
         layers_.push_back({.query = loader.linear(attention + "self.query", hidden, hidden),

@@ -73,7 +73,7 @@ std::vector<float> TokenClassifier::byte_probabilities(std::string_view text,
     progress.begin("classify", static_cast<int64_t>(windows.size()), "windows");
     int64_t done = 0;
     for (const Window& window : windows) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         const auto all = std::span(tokens).subspan(window.begin, window.end - window.begin);
         std::vector<double> keep = read(all);
         for (size_t i = 0; how.keep_digits && i < all.size(); ++i) {

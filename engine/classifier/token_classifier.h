@@ -17,7 +17,7 @@ namespace kvscope::engine {
 /// LLMLingua-2's token classifier (Pan et al. 2024, arXiv:2403.12968).
 class TokenClassifier {
  public:
-    /// @throws checkpoint::CheckpointError if the directory cannot be used; Cancelled
+    /// @throws checkpoint::CheckpointError if the directory cannot be used; Stopped
     TokenClassifier(const std::filesystem::path& directory, Progress& progress);
 
     [[nodiscard]] const checkpoint::ClassifierTokenizer& tokenizer() const { return tokenizer_; }
@@ -27,7 +27,7 @@ class TokenClassifier {
 
     /// Returns for each byte the probability that its word is kept: the mean over the word's tokens or the probability
     /// of the first token. Texts in `force_tokens` have 1. A space belongs to the next word. Other bytes have NaN.
-    /// @throws std::invalid_argument if the text is not UTF-8; Cancelled
+    /// @throws std::invalid_argument if the text is not UTF-8; Stopped
     [[nodiscard]] std::vector<float> byte_probabilities(std::string_view text,
                                                         const policies::TokenClassifierSettings& how,
                                                         Progress& progress) const;

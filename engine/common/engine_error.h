@@ -16,10 +16,4 @@ class RunError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The user stopped the work. Finished results stay on disk.
-class Cancelled : public std::runtime_error {
- public:
-    Cancelled() : std::runtime_error("cancelled") {}
-};
-
 }  // namespace kvscope::engine

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string_view>
+
+#include "common/stopped.h"
 
 namespace kvscope::engine {
 
@@ -15,10 +18,11 @@ class Progress {
     virtual void advance(int64_t done) = 0;
     virtual void message(std::string_view text) = 0;
 
-    /// Called often. Returns true to stop the work, which then throws Cancelled. May block to pause the work.
-    [[nodiscard]] virtual bool cancelled() const = 0;
-    /// Like cancelled(), but never pauses. Used while the work holds a resource that other work may need.
-    [[nodiscard]] virtual bool cancelled_without_pause() const { return cancelled(); }
+    /// Returns the token for requests to stop the work, which then throws Stopped.
+    [[nodiscard]] virtual std::stop_token stop_token() const { return {}; }
+    /// Called often. Throws Stopped after a stop request, or blocks to pause the work. While the work holds a resource
+    /// that other work may need, it asks stop_token() instead.
+    virtual void throw_if_stopped() const { kvscope::throw_if_stopped(stop_token()); }
 };
 
 class SilentProgress final : public Progress {
@@ -26,18 +30,17 @@ class SilentProgress final : public Progress {
     void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
-    [[nodiscard]] bool cancelled() const override { return false; }
 };
 
-/// Cancels when `outer` cancels, but reports no steps. Used for work within another phase.
+/// Stops when `outer` stops, but reports no steps. Used for work within another phase.
 class WithoutSteps final : public Progress {
  public:
     explicit WithoutSteps(const Progress& outer) : outer_(outer) {}
     void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
-    [[nodiscard]] bool cancelled() const override { return outer_.cancelled(); }
-    [[nodiscard]] bool cancelled_without_pause() const override { return outer_.cancelled_without_pause(); }
+    [[nodiscard]] std::stop_token stop_token() const override { return outer_.stop_token(); }
+    void throw_if_stopped() const override { outer_.throw_if_stopped(); }
 
  private:
     const Progress& outer_;
@@ -52,7 +55,7 @@ class WithoutPauses final : public Progress {
     }
     void advance(int64_t done) override { outer_.advance(done); }
     void message(std::string_view text) override { outer_.message(text); }
-    [[nodiscard]] bool cancelled() const override { return outer_.cancelled_without_pause(); }
+    [[nodiscard]] std::stop_token stop_token() const override { return outer_.stop_token(); }
 
  private:
     Progress& outer_;

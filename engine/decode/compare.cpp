@@ -79,7 +79,7 @@ void compare_group(const Transformer& model, const FullReference& reference, std
     const auto total = static_cast<int64_t>(reference.tokens.size());
     HostBuffer room;
     for (int64_t first = 0; first < total && !group.empty(); first += tokens_together) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         const int64_t n = std::min(tokens_together, total - first);
         const std::vector<std::span<const int32_t>> tokens(
             group.size(),
@@ -141,7 +141,7 @@ FullReference compute_full_reference(const Transformer& model, Sequence full, st
     HostBuffer room;
     const int64_t most = std::min(rows_together, model.backend().rows_alike());
     for (int64_t first = 0; first < n; first += most) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         const int64_t rows = std::min(most, n - first);
         const std::span<const int32_t> block = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
         blocks.emplace_back();

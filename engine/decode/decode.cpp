@@ -406,7 +406,7 @@ at::Tensor read_given_tokens(const Transformer& model, std::span<Sequence> seque
     progress.begin("question", total, "tokens");
     std::vector<size_t> n_read(sequences.size());
     for (;;) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         std::vector<size_t> members;
         for (size_t s = 0; s < sequences.size(); ++s)
             if (!sequences[s].failed() && n_read[s] < tokens[s].size()) members.push_back(s);

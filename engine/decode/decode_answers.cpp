@@ -58,7 +58,7 @@ std::vector<Generation> decode_answers(const Transformer& model, std::span<Seque
     hand_over();
     progress.begin("decode", n_new, "tokens");
     for (int64_t done = 1; !active.empty(); ++done) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         const Stopwatch watch;
         std::vector<Sequence> batch;
         std::vector<std::span<const int32_t>> tokens;

@@ -149,7 +149,7 @@ std::vector<std::vector<float>> attribute_kl_to_dropped_tokens(const Transformer
         for (int head = 0; head < shape.n_kv_heads; ++head) {
             const auto first_head = static_cast<size_t>(head * shape.group());
             for (int64_t query = 0; query < n_queries; query += queries_at_once) {
-                if (progress.cancelled()) throw Cancelled();
+                progress.throw_if_stopped();
                 const int64_t count = std::min(queries_at_once, n_queries - query);
                 const at::Tensor found = weights.of(layer, head, query, count);
                 const std::vector<float> kl = kl_of(runs, query, count);

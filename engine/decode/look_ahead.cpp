@@ -62,7 +62,7 @@ std::vector<LookAhead> look_ahead(const Transformer& model, std::span<RunCache* 
     const int64_t most = n_tokens.empty() ? 0 : *std::max_element(n_tokens.begin(), n_tokens.end());
     progress.begin("lookahead", most, "tokens");
     for (int64_t step = 0; step < most; ++step) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         std::vector<size_t> active;
         std::vector<Sequence> batch;
         std::vector<std::span<const int32_t>> tokens;

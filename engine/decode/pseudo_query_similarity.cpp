@@ -65,7 +65,7 @@ PseudoQuerySimilarity::PseudoQuerySimilarity(const Transformer& model, std::span
     progress.begin("decode", n_answer, "tokens");
     std::vector<float> logits = std::move(read.last_logits);
     while (static_cast<int64_t>(answer_.size()) < n_answer) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         const int32_t id = greedy_token(logits);
         if (std::find(end_ids.begin(), end_ids.end(), id) != end_ids.end()) break;
         answer_.push_back(id);
@@ -108,7 +108,7 @@ std::vector<QuerySimilarity> PseudoQuerySimilarity::similarity(std::span<const T
         for (int layer = 0; layer < shape.n_layers; ++layer) {
             const Queries& expected = queries_[static_cast<size_t>(layer)];
             for (size_t i = 0; i < batch.size(); ++i) {
-                if (progress.cancelled()) throw Cancelled();
+                progress.throw_if_stopped();
                 const auto [plain, qkv] = pass.run_layer(layer, i, cache_[static_cast<size_t>(layer)], n_prompt_);
                 auto& similarity = similarities[first + i];
                 similarity.before_rope += sum_of_cosines(by_head(plain, shape), expected.plain);

@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 #include "kernels/cuda_library.h"
 
 namespace kvscope::engine {
@@ -17,7 +17,7 @@ template <class Action>
 [[nodiscard]] std::string catch_single_run_failure(Action action) {
     try {
         action();
-    } catch (const Cancelled&) {
+    } catch (const Stopped&) {
         throw;
     } catch (const std::bad_alloc&) {
         throw;

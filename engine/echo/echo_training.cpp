@@ -63,7 +63,7 @@ class Reading {
             const auto begin = static_cast<size_t>(done) * sequence;
             try {
                 read_sequence(ids_.subspan(begin, std::min(sequence, ids_.size() - begin)));
-            } catch (const Cancelled&) {
+            } catch (const Stopped&) {
                 if (done > before) state_.keep(parts, done, progress_);
                 throw;
             }
@@ -173,7 +173,7 @@ EchoTraining train_echo_maps(const Model& model, std::span<const int32_t> ids, c
     progress.begin("solving", static_cast<int64_t>(moments.size()), "layers");
     int64_t done = 0;
     for (const auto& [layer, of_layer] : moments) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         maps.layers[layer] = {of_layer.keys.solved(options.ridge, given), of_layer.values.solved(options.ridge, given)};
         progress.advance(++done);
     }

@@ -219,7 +219,7 @@ std::vector<EchoStep> tune_echo_maps(const Model& model, EchoMaps& maps, std::sp
         EchoStep& step = steps[static_cast<size_t>(t)];
         try {
             step = comparison.step(sequences.next(), rate, t + 1, progress);
-        } catch (const Cancelled&) {
+        } catch (const Stopped&) {
             if (t > before) state.keep(parts, t, progress);
             throw;
         }

@@ -137,7 +137,7 @@ Weights load_weights(const checkpoint::Checkpoint& checkpoint, kernels::DType dt
     weights.final_norm = loader.vector("model.norm.weight", config.hidden_size);
     progress.advance(1);
     for (int layer = 0; layer < config.n_layers; ++layer) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         weights.layers.push_back(load_layer(loader, config, layer));
         progress.advance(layer + 2);
     }

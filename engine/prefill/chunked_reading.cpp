@@ -382,7 +382,7 @@ void look_by_gradients(const Transformer& model, std::span<const int32_t> ids, s
     if (looking.empty()) return;
     ChunkAttentionPass pass(model, ids, looking);
     for (int layer = 0; layer < model.shape().n_layers; ++layer) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         pass.run_layer(layer);
     }
     pass.keep();
@@ -411,7 +411,7 @@ void read_in_chunks(const Transformer& given, std::span<const int32_t> ids, std:
         look_by_gradients(model, ids, chunks, progress);
         ChunkPass pass(model, ids, chunks);
         for (int layer = 0; layer < model.shape().n_layers; ++layer) {
-            if (progress.cancelled()) throw Cancelled();
+            progress.throw_if_stopped();
             pass.run_layer(layer);
             progress.advance(++steps);
         }

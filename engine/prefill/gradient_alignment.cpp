@@ -132,7 +132,7 @@ std::vector<at::Tensor> residuals_of(const Transformer& model, std::span<const i
     at::Tensor residual = model.embed(ids);
     std::vector<at::Tensor> residuals;
     for (int layer = 0; layer < model.shape().n_layers; ++layer) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         residuals.push_back(residual.clone());
         compute_layer_for_chunk(model, layer, nothing, 0, residual);
         progress.advance(layer + 1);
@@ -172,7 +172,7 @@ GradientAlignment gradient_alignment(const Transformer& given, std::span<const i
     const HeldEntries nothing = nothing_held(model.shape(), at::kFloat);
     at::Tensor gradient = gradient_of_loss(differentiable, ids, residuals.back(), progress);
     for (int layer = n_layers; layer-- > 0;) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         residuals.pop_back();
         at::Tensor x = residuals.back().detach();
         x.set_requires_grad(true);

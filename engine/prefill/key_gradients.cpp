@@ -73,7 +73,7 @@ at::Tensor gradient_of_loss(const Transformer& model, std::span<const int32_t> i
     const int64_t n = residual.size(0) - 1;
     at::Tensor gradient = at::zeros_like(residual);
     for (int64_t begin = 0; begin < n; begin += logit_rows_at_once) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         const int64_t rows = std::min(logit_rows_at_once, n - begin);
         at::Tensor next = at::empty({rows, 1}, at::kLong);
         for (int64_t i = 0; i < rows; ++i) next.data_ptr<int64_t>()[i] = ids[static_cast<size_t>(begin + i + 1)];
@@ -94,7 +94,7 @@ std::vector<at::Tensor> key_gradients(const Transformer& given, const ChunkRead&
     at::Tensor gradient = gradient_of_loss(differentiable, chunk.ids, chunk.residuals.back(), progress);
     std::vector<at::Tensor> gradients(chunk.held.size());
     for (size_t layer = chunk.held.size(); layer-- > 0;) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         const HeldEntries& stored = chunk.held[layer];
         HeldEntries held{stored.keys.to(at::kFloat, false, true), stored.values.to(at::kFloat), stored.masses,
                          stored.positions, stored.places};

@@ -89,7 +89,7 @@ class Pass {
         if (sums_.defined()) sums_.zero_();
         if (measures_) recorded([&] { measures_->begin_layer(layer); });
         for (int64_t begin = 0; begin < n_tokens_; begin += chunk_tokens_) {
-            if (progress.cancelled()) throw Cancelled();
+            progress.throw_if_stopped();
             run_chunk(layer, begin, std::min(chunk_tokens_, n_tokens_ - begin), under_way.dense);
             progress.advance(++steps);
         }

@@ -64,7 +64,7 @@ std::vector<float> projection_eigenvectors(const Transformer& model, const std::
     }
     progress.begin("modes", shape.n_layers, "layers");
     for (int layer = 0; layer < shape.n_layers; ++layer) {
-        if (progress.cancelled()) throw Cancelled();
+        progress.throw_if_stopped();
         const std::vector<float> solved = layer_projection_eigenvectors(model, layer);
         std::copy(solved.begin(), solved.end(), modes.begin() + static_cast<std::ptrdiff_t>(each) * layer);
         progress.advance(layer + 1);

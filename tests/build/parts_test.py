@@ -71,6 +71,7 @@ USES = {
     "tokenizer": ["files"],
     "families": ["common"],
     "checkpoint": ["template", "tokenizer", "families"],
+    "engine_common": ["common"],
     "engine_device": ["kernels", "engine_common"],
     "engine_model": ["engine_device", "options", "trace", "tokenizer", "checkpoint"],
     "engine_cache": ["engine_model"],

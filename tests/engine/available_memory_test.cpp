@@ -167,7 +167,6 @@ TEST_CASE("checks that need no weights run before the weights are read", "[proce
         void begin(std::string_view phase, int64_t, std::string_view) override { begun += std::string(phase) + " "; }
         void advance(int64_t) override {}
         void message(std::string_view) override {}
-        bool cancelled() const override { return false; }
         std::string begun;
     } progress;
     const auto path = test_data("models/llama3-gqa-sharded");

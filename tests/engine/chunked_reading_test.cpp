@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 #include "engine/prefill/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/threads.h"
@@ -82,10 +82,14 @@ class StopsAfter : public engine::Progress {
     void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
-    bool cancelled() const override { return left_-- == 0; }
+    std::stop_token stop_token() const override {
+        if (left_-- == 0) stop_.request_stop();
+        return stop_.get_token();
+    }
 
  private:
     mutable int left_;
+    mutable std::stop_source stop_;
 };
 
 /// Merges the first pairs and stores each layer's gradients.
@@ -237,7 +241,7 @@ TEST_CASE("a run with gradients can be stopped anywhere, and fails alone") {
             const auto run = read_with(progress, policy);
             REQUIRE(run.error.empty());
             break;
-        } catch (const engine::Cancelled&) {
+        } catch (const Stopped&) {
         }
     }
     // Each pass checks once per layer: four chunks are read; two also have a first pass and gradients; the last one

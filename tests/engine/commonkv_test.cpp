@@ -1,7 +1,7 @@
 // CommonKV compared with its definition in transformers and NumPy, f64 (scripts/golden/commonkv.py).
 #include <catch2/catch.hpp>
 
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 #include "tests/engine/reference_runs.h"
 
 using namespace kvscope;
@@ -26,17 +26,20 @@ class Phases final : public engine::Progress {
  public:
     explicit Phases(int64_t stop_at) : stop_at_(stop_at) {}
     void begin(std::string_view phase, int64_t, std::string_view) override { names.emplace_back(phase); }
-    void advance(int64_t done) override { done_ = names.back() == "weights" ? done : 0; }
+    void advance(int64_t done) override {
+        if (names.back() == "weights" && done >= stop_at_) stop_.request_stop();
+    }
     void message(std::string_view) override {}
-    bool cancelled() const override { return done_ >= stop_at_; }
+    std::stop_token stop_token() const override { return stop_.get_token(); }
 
     std::vector<std::string> names;
 
  private:
-    int64_t stop_at_, done_ = 0;
+    int64_t stop_at_;
+    std::stop_source stop_;
 };
 
-/// @throws engine::Cancelled
+/// @throws Stopped
 std::vector<trace::RunRecord> records(const engine::Model& model, engine::Progress& progress, bool isolated) {
     auto options = options_of(6, false, isolated);
     engine::Experiment experiment(
@@ -58,7 +61,7 @@ TEST_CASE("results from weights are computed before the prompt is read, can be c
     const auto dtype = GENERATE(kernels::DType::f32, kernels::DType::bf16);
     const auto model = small_model("llama3-gqa-sharded", dtype), anew = small_model("llama3-gqa-sharded", dtype);
     Phases stopped(2), whole(1 << 20), again(1 << 20);
-    CHECK_THROWS_AS(records(model, stopped, isolated), engine::Cancelled);
+    CHECK_THROWS_AS(records(model, stopped, isolated), Stopped);
     CHECK(stopped.names == std::vector<std::string>{"weights"});
     const auto behind_a_stop = records(model, whole, isolated), first = records(anew, again, isolated);
     CHECK(whole.names.front() == "weights");

@@ -170,13 +170,16 @@ class StopsAfterSequences final : public engine::Progress {
  public:
     explicit StopsAfterSequences(int64_t sequences) : sequences_(sequences) {}
     void begin(std::string_view, int64_t, std::string_view) override {}
-    void advance(int64_t done) override { done_ = done; }
+    void advance(int64_t done) override {
+        if (done >= sequences_) stop_.request_stop();
+    }
     void message(std::string_view text) override { messages += std::string(text) + "\n"; }
-    bool cancelled() const override { return done_ >= sequences_; }
+    std::stop_token stop_token() const override { return stop_.get_token(); }
     std::string messages;
 
  private:
-    int64_t sequences_, done_ = 0;
+    int64_t sequences_;
+    std::stop_source stop_;
 };
 
 bool same_maps(const policies::EchoMaps& a, const policies::EchoMaps& b) {
@@ -199,7 +202,7 @@ TEST_CASE("cancelled training continues to the same maps, but not with another t
     const auto whole = engine::train_echo_maps(model, ids, options, silent);
     options.state = folder.path() / "state";
     StopsAfterSequences stops(2);
-    CHECK_THROWS_AS(engine::train_echo_maps(model, ids, options, stops), engine::Cancelled);
+    CHECK_THROWS_AS(engine::train_echo_maps(model, ids, options, stops), Stopped);
     REQUIRE(std::filesystem::exists(options.state));
     std::filesystem::copy_file(options.state, folder.path() / "copy");
     const auto again = [&](const std::vector<int32_t>& text) {
@@ -356,7 +359,7 @@ TEST_CASE("cancelled gradient descent continues to the same maps and losses", "[
     options.state = folder.path() / "state";
     for (const int64_t stop : {5, 3}) {  // the second call continues after the first: 8 steps are done
         StopsAfterSequences stops(stop);
-        CHECK_THROWS_AS(tuned(before, ids, stops), engine::Cancelled);
+        CHECK_THROWS_AS(tuned(before, ids, stops), Stopped);
     }
     std::filesystem::copy_file(options.state, folder.path() / "copy");
     const auto again = [&](const policies::EchoMaps& maps, const std::vector<int32_t>& text) {
@@ -419,6 +422,6 @@ TEST_CASE("tuned maps have a smaller loss, for any number of threads", "[echokv]
     CHECK_THROWS_AS(engine::tune_echo_maps(model, same, ids, {.steps = 5, .sequence = 4}, progress),
                     engine::UsageError);
     StopsAfterSequences stops(3);
-    CHECK_THROWS_AS(engine::tune_echo_maps(model, same, ids, options, stops), engine::Cancelled);
+    CHECK_THROWS_AS(engine::tune_echo_maps(model, same, ids, options, stops), Stopped);
     CHECK(same_maps(same, before));
 }

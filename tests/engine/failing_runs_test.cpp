@@ -164,11 +164,11 @@ void check_sound(const std::filesystem::path& path) {
 /// Cancels after a run was written.
 class StopsBehind final : public engine::Progress {
  public:
-    std::atomic<bool> stop = false;
+    std::stop_source stop;
     void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
-    bool cancelled() const override { return stop; }
+    std::stop_token stop_token() const override { return stop.get_token(); }
 };
 
 /// Is cancelled, or runs out of memory, in the first layer while other runs decide.
@@ -181,7 +181,7 @@ class EndsAll : public policies::throwaway::KeepFirst, public policies::Gathers 
     void gather(policies::LayerObservations&) override {}
     policies::Selection select(policies::LayerObservations& observations) override {
         if (observations.layer > 0) ++n_after;
-        if (observations.layer == 0 && how_ == "stop") progress->stop = true;
+        if (observations.layer == 0 && how_ == "stop") progress->stop.request_stop();
         if (observations.layer == 0 && how_ == "memory") throw std::bad_alloc();
         return KeepFirst::select(observations);
     }
@@ -194,7 +194,7 @@ class EndsAll : public policies::throwaway::KeepFirst, public policies::Gathers 
 class Interrupted : public policies::throwaway::KeepFirst {
  public:
     explicit Interrupted(const policies::ParameterValues&) {}
-    void begin(const policies::RunContext&) override { throw engine::Cancelled(); }
+    void begin(const policies::RunContext&) override { throw Stopped(); }
 };
 
 }  // namespace
@@ -209,7 +209,7 @@ TEST_CASE("a cancellation while a policy begins is not a failure of its run") {
         engine::SilentProgress progress;
         engine::Experiment experiment(model, plans, options_of(4, true, isolated), progress);
         experiment.on_run = [&](int, int run, const trace::RunRecord&) { CHECK(run == 0); };
-        CHECK_THROWS_AS(experiment.run(prompts(model)), engine::Cancelled);
+        CHECK_THROWS_AS(experiment.run(prompts(model)), Stopped);
     }
 }
 
@@ -230,7 +230,7 @@ TEST_CASE("cancellation or lack of memory while runs decide in parallel ends all
     EndsAll::n_after = 0;
     engine::Experiment experiment(model, plans, options_of(4), progress);
     if (how == "stop")
-        CHECK_THROWS_AS(experiment.run(prompts(model)), engine::Cancelled);
+        CHECK_THROWS_AS(experiment.run(prompts(model)), Stopped);
     else
         CHECK_THROWS_AS(experiment.run(prompts(model)), std::bad_alloc);
     CHECK(EndsAll::n_after == 0);
@@ -309,9 +309,9 @@ TEST_CASE("a failed run counts as finished and is not repeated when the trace is
                 engine::Experiment experiment(model, plans, options, writer, progress);
                 experiment.on_run = [&](int, int run, const trace::RunRecord&) {
                     written.push_back(run);
-                    progress.stop = progress.stop || run == faulty_run;
+                    if (run == faulty_run) progress.stop.request_stop();
                 };
-                CHECK_THROWS_AS(experiment.run(all), engine::Cancelled);
+                CHECK_THROWS_AS(experiment.run(all), Stopped);
             }
             CHECK(std::find(written.begin(), written.end(), faulty_run) != written.end());
             CHECK(written.size() < plans.size());

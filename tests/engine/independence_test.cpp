@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 #include "engine/decode/decode_answers.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/fake_device.h"
@@ -94,10 +94,14 @@ class StopsAt final : public engine::Progress {
     void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
     void message(std::string_view) override {}
-    bool cancelled() const override { return --left_ < 0; }
+    std::stop_token stop_token() const override {
+        if (--left_ < 0) stop_.request_stop();
+        return stop_.get_token();
+    }
 
  private:
     mutable int64_t left_;
+    mutable std::stop_source stop_;
 };
 
 }  // namespace
@@ -239,7 +243,7 @@ TEST_CASE("a resumed trace and a trace made with another number of threads conta
             engine::Experiment(model, with_full, options, writer, progress).run(prompts);
             writer.finish();
             stopped = false;
-        } catch (const engine::Cancelled&) {
+        } catch (const Stopped&) {
         }
     }
     CHECK(n_stops > 3);

@@ -1,8 +1,8 @@
 // Palu compared with its definition in transformers and NumPy, f64 (scripts/golden/palu.py).
 #include <catch2/catch.hpp>
 
+#include "common/stopped.h"
 #include "engine/calibration.h"
-#include "engine/common/engine_error.h"
 #include "tests/engine/reference_runs.h"
 #include "tests/own_cache.h"
 
@@ -29,9 +29,9 @@ TEST_CASE("the calibration text is read once, with the same results from the cac
         void begin(std::string_view what, int64_t, std::string_view) override { names.emplace_back(what); }
         void advance(int64_t) override {}
         void message(std::string_view) override {}
-        bool cancelled() const override { return is_stopped; }
+        std::stop_token stop_token() const override { return stop.get_token(); }
         std::vector<std::string> names;
-        bool is_stopped = false;
+        std::stop_source stop;
     };
     const auto model = small_model("qwen2-biases", kernels::DType::f32);
     const auto all_of = [&](const engine::Calibration& calibration) {
@@ -49,8 +49,8 @@ TEST_CASE("the calibration text is read once, with the same results from the cac
     {
         const kvscope::testing::OwnCache cache(folder.path() / "one");
         Phases stopped, read, again;
-        stopped.is_stopped = true;
-        CHECK_THROWS_AS(with(stopped), engine::Cancelled);
+        stopped.stop.request_stop();
+        CHECK_THROWS_AS(with(stopped), Stopped);
         first = with(read);
         CHECK(read.names == std::vector<std::string>{"calibration"});
         CHECK(with(again) == first);

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/kept_difference.h"
 
@@ -182,14 +182,16 @@ void check_alike(const trace::RunRecord& a, const trace::RunRecord& b) {
 class StopsAt final : public engine::Progress {
  public:
     explicit StopsAt(std::string phase) : phase_(std::move(phase)) {}
-    void begin(std::string_view phase, int64_t, std::string_view) override { stop_ = stop_ || phase == phase_; }
+    void begin(std::string_view phase, int64_t, std::string_view) override {
+        if (phase == phase_) stop_.request_stop();
+    }
     void advance(int64_t) override {}
     void message(std::string_view) override {}
-    bool cancelled() const override { return stop_; }
+    std::stop_token stop_token() const override { return stop_.get_token(); }
 
  private:
     std::string phase_;
-    bool stop_ = false;
+    std::stop_source stop_;
 };
 
 }  // namespace
@@ -296,7 +298,7 @@ TEST_CASE("work that is cancelled during a lookahead or between runs can be resu
             experiment.on_run = [&](int, int run, const trace::RunRecord&) {
                 if (run == stop_behind) progress.begin("", 0, "");
             };
-            CHECK_THROWS_AS(experiment.run(prompts), engine::Cancelled);
+            CHECK_THROWS_AS(experiment.run(prompts), Stopped);
         }
         const auto resumed = run_experiment(folder, name, model, prompts, plans, options);
         REQUIRE(resumed.n_runs(0) == whole.n_runs(0));

@@ -17,7 +17,6 @@ class CountingProgress final : public engine::Progress {
     void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t done) override { n_begun = done; }
     void message(std::string_view) override {}
-    bool cancelled() const override { return false; }
     int64_t n_begun = 0;
 };
 

@@ -35,7 +35,6 @@ class Counting final : public engine::Progress {
     }
     void advance(int64_t) override {}
     void message(std::string_view) override {}
-    bool cancelled() const override { return false; }
     int n_classified = 0;
 };
 

@@ -13,7 +13,7 @@
 
 #include "app/gui/engine/job_queue.h"
 #include "app/gui/engine/pausable_progress.h"
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 #include "engine/common/work_clock.h"
 
 namespace kvscope::gui {
@@ -28,7 +28,7 @@ class PausingJobs {
             list.push_back(name + " begins");
             const bool goes_on = jobs.pause([this, name](uint64_t job) { paused.emplace_back(name, job); });
             list.push_back(name + (goes_on ? " continues" : " ends"));
-            if (!goes_on) throw engine::Cancelled();
+            if (!goes_on) throw Stopped();
         });
     }
     void until_idle() {
@@ -115,7 +115,7 @@ TEST_CASE("pauses do not count as work, and progress continues from its last val
         progress.begin("prefill", 30, "layers");
         progress.advance(12);
         progress.allow([] {});
-        CHECK(!progress.cancelled());
+        CHECK_NOTHROW(progress.throw_if_stopped());
         worked = engine::WorkClock::now() - work_begin;
         passed = std::chrono::steady_clock::now() - begin;
     });
@@ -140,9 +140,9 @@ TEST_CASE("a run that cannot be paused is cancelled immediately") {
     PausableProgress progress(shown, "run", [&](const std::string&) { return ++n_pauses > 0; });
     shown.start("run");
     shown.cancel();
-    CHECK(progress.cancelled());
+    CHECK_THROWS_AS(progress.throw_if_stopped(), Stopped);
     progress.allow([] {});
-    CHECK(progress.cancelled_without_pause());
+    CHECK(progress.stop_token().stop_requested());
     CHECK(n_pauses == 0);
 }
 

@@ -11,7 +11,7 @@
 #include "analysis/tables/terminal_text.h"
 #include "app/cli/terminal.h"
 #include "app/program/engine/prepared_job.h"
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 #include "trace/part_folder.h"
 
 namespace kvscope::cli {
@@ -23,9 +23,7 @@ std::string clock_text(double seconds) {
 }
 
 TerminalProgress::TerminalProgress(bool quiet, StopMessage last_words)
-    : stop_check_([] {
-          if (stop_is_wanted()) throw engine::Cancelled();
-      }),
+    : stop_check_([this] { kvscope::throw_if_stopped(stop_token()); }),
       last_words_(std::move(last_words)),
       quiet_(quiet),
       terminal_(isatty(STDERR_FILENO) == 1) {
@@ -127,7 +125,5 @@ void TerminalProgress::warning(std::string_view text) {
     clear_line();
     print_to_stderr(text);
 }
-
-bool TerminalProgress::cancelled() const { return stop_is_wanted(); }
 
 }  // namespace kvscope::cli

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "app/cli/stop_signal.h"
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 #include "engine/common/progress.h"
 #include "engine/files/stop_check.h"
 
@@ -28,7 +28,7 @@ class TerminalProgress final : public engine::Progress {
     void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override;
-    [[nodiscard]] bool cancelled() const override;
+    [[nodiscard]] std::stop_token stop_token() const override { return signals_.stop_token(); }
 
     /// Sets the text before each phase, such as "2/5" for the second of five prompts.
     void set_part(std::string_view part) { part_ = part; }
@@ -64,7 +64,7 @@ template <class Action>
 [[nodiscard]] auto run_unless_stopped(const std::filesystem::path& output, const Action& action) {
     try {
         return action();
-    } catch (const engine::Cancelled&) {
+    } catch (const Stopped&) {
         end_stopped(output);
     }
 }

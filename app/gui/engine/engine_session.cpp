@@ -30,8 +30,8 @@
 #include "app/program/engine/prepared_job.h"
 #include "app/program/input_files.h"
 #include "common/json.h"
+#include "common/stopped.h"
 #include "common/whole_file.h"
-#include "engine/common/engine_error.h"
 #include "engine/common/memory.h"
 #include "engine/decode/conversation.h"
 #include "engine/model/device_selection.h"
@@ -257,7 +257,7 @@ class ThreadedSession final : public EngineSession {
                 const auto model = model_.get();
                 progress_.go_on(EngineStatus::State::running, what);
                 training_.run(*model, request, progress_, [this](auto act) { jobs_.post(std::move(act)); });
-            } catch (const engine::Cancelled&) {
+            } catch (const Stopped&) {
                 throw;
             } catch (const std::exception& error) {
                 jobs_.post([this, why = std::string(error.what())] { training_.fail(why); });
@@ -350,7 +350,7 @@ class ThreadedSession final : public EngineSession {
     }
 
  private:
-    struct Stopped {
+    struct StoppedJob {
         StoppedRun run;
         fs::path output;
         std::optional<RunRequest> request{};  ///< the request of the run
@@ -381,7 +381,7 @@ class ThreadedSession final : public EngineSession {
         const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
         const auto run = std::make_shared<RunDisplay>(job.output, notice_, before_step_);
         const auto taken = outputs_.take(job.output);
-        Stopped stopped{.run = {what, {}}, .output = normal(job.output), .request = request, .taken = taken};
+        StoppedJob stopped{.run = {what, {}}, .output = normal(job.output), .request = request, .taken = taken};
         stopped.start = [this, job, spectra, plans, find_model, request] {
             return start_run(job, spectra, plans, find_model, request);
         };
@@ -391,7 +391,7 @@ class ThreadedSession final : public EngineSession {
                                       [&](const std::string& place) { return pause(run, stopped, place); });
             try {
                 execute(job, spectra, plans, run, progress);
-            } catch (const engine::Cancelled&) {
+            } catch (const Stopped&) {
                 if (!progress.has_ended()) {
                     stopped.run.rest = rest_of(job.output);
                     stopped.taken.reset();
@@ -403,7 +403,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     /// Blocks until the run continues, see JobQueue::pause(). Called on the engine's thread.
-    bool pause(const std::shared_ptr<RunDisplay>& run, Stopped stopped, const std::string& place) {
+    bool pause(const std::shared_ptr<RunDisplay>& run, StoppedJob stopped, const std::string& place) {
         stopped.run.rest = fmt::format("Nothing is repeated: the run continues where it stopped ({}).", place);
         run->store_answers();  // in case the process is killed during the pause
         const bool goes_on = jobs_.pause([this, run, stopped](uint64_t job) mutable {
@@ -422,7 +422,7 @@ class ThreadedSession final : public EngineSession {
         return true;
     }
 
-    void set_stopped(const Stopped& stopped) {
+    void set_stopped(const StoppedJob& stopped) {
         forget_stopped();
         stopped_ = stopped;
     }
@@ -636,7 +636,7 @@ class ThreadedSession final : public EngineSession {
                 program::run_job(program::prepare_job(job, plans, *model), *model, progress, events).was_complete;
         } catch (...) {
             run->store_answers();
-            if (progress.cancelled()) program::remove_part_folder_without_prompts(job.output);
+            if (progress.stop_token().stop_requested()) program::remove_part_folder_without_prompts(job.output);
             jobs_.post([this, run] {
                 run->end_early(session_);
                 if (running_ != run) return;  // this run was paused, and another run is shown
@@ -671,7 +671,7 @@ class ThreadedSession final : public EngineSession {
     // Used on the UI thread only:
     LoadedModel::Pointer model_for_counts_;
     RunOutputs outputs_;
-    std::optional<Stopped> stopped_;
+    std::optional<StoppedJob> stopped_;
     bool tried_to_load_ = false;
     std::shared_ptr<RunDisplay> running_;
     std::vector<PartialAnswer> partial_;

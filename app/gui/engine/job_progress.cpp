@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "engine/common/engine_error.h"
-
 namespace kvscope::gui {
 namespace {
 
@@ -18,7 +16,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 void JobProgress::start(const std::string& what) {
     {
         const std::lock_guard lock(mutex_);
-        cancelled_ = false;
+        stop_ = std::stop_source();
         status_.error.clear();
         enter(EngineStatus::State::loading, what);
     }
@@ -28,7 +26,7 @@ void JobProgress::start(const std::string& what) {
 void JobProgress::go_on(EngineStatus::State state, const std::string& what) {
     {
         const std::lock_guard lock(mutex_);
-        if (cancelled_) throw engine::Cancelled();
+        kvscope::throw_if_stopped(stop_.get_token());
         enter(state, what);
     }
     on_change_();
@@ -37,7 +35,7 @@ void JobProgress::go_on(EngineStatus::State state, const std::string& what) {
 void JobProgress::resume(const std::string& what, std::string_view phase, int64_t steps, int64_t done) {
     {
         const std::lock_guard lock(mutex_);
-        enter(cancelled_ ? EngineStatus::State::cancelling : EngineStatus::State::running, what);
+        enter(stop_.stop_requested() ? EngineStatus::State::cancelling : EngineStatus::State::running, what);
     }
     begin(phase, steps, "");
     const std::lock_guard lock(mutex_);
@@ -120,6 +118,11 @@ void JobProgress::advance(int64_t done) {
 
 void JobProgress::message(std::string_view text) { spdlog::info("{}", text); }
 
+std::stop_token JobProgress::stop_token() const {
+    const std::lock_guard lock(mutex_);
+    return stop_.get_token();
+}
+
 EngineStatus JobProgress::status() const {
     const std::lock_guard lock(mutex_);
     return status_;
@@ -128,7 +131,7 @@ EngineStatus JobProgress::status() const {
 void JobProgress::cancel() {
     const std::lock_guard lock(mutex_);
     if (!status_.busy()) return;
-    cancelled_ = true;
+    stop_.request_stop();
     status_.state = EngineStatus::State::cancelling;
 }
 

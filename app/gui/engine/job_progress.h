@@ -1,9 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -19,7 +19,7 @@ class JobProgress final : public engine::Progress {
 
     // Called on the engine's thread:
     void start(const std::string& what);
-    /// Starts the next part of the job. Throws engine::Cancelled if the job was canceled.
+    /// Starts the next part of the job. Throws Stopped if the job was canceled.
     void go_on(EngineStatus::State state, const std::string& what);
     void resume(const std::string& what, std::string_view phase, int64_t steps, int64_t done);
     void end(const std::string& error);
@@ -31,7 +31,7 @@ class JobProgress final : public engine::Progress {
     void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override;
-    [[nodiscard]] bool cancelled() const override { return cancelled_; }
+    [[nodiscard]] std::stop_token stop_token() const override;
 
     // Called on the UI thread:
     [[nodiscard]] EngineStatus status() const;
@@ -48,7 +48,7 @@ class JobProgress final : public engine::Progress {
     int64_t first_step_ = 0;  ///< finished steps when the job was resumed
     std::chrono::steady_clock::time_point phase_start_;
     std::chrono::steady_clock::time_point told_;
-    std::atomic<bool> cancelled_{false};
+    std::stop_source stop_;  ///< of the current job
 };
 
 }  // namespace kvscope::gui

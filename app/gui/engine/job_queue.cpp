@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 #include "engine/files/stop_check.h"
 #include "kernels/threads/team.h"
 
@@ -192,7 +192,7 @@ std::unique_ptr<PausableWork> JobQueue::work_of(Job& job) {
         setpriority(PRIO_PROCESS, 0, niceness);                // affects only this thread on Linux
         if (n_threads_ > 0) kernels::set_threads(n_threads_);  // affects only this thread
         const checkpoint::StopCheck stop_check([this] {
-            if (progress_.cancelled()) throw engine::Cancelled();
+            if (progress_.cancelled()) throw Stopped();
         });
         run();
     });
@@ -217,7 +217,7 @@ void JobQueue::work() {
         bool has_ended = true;
         try {
             has_ended = job.work->advance();
-        } catch (const engine::Cancelled&) {
+        } catch (const Stopped&) {
             post([this, what = job.what] { notice_("stopped: " + what, false); });
         } catch (const std::bad_alloc&) {
             failure = job.what + ": out of memory: use a shorter prompt, fewer runs at once or a smaller window";

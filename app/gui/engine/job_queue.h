@@ -54,7 +54,7 @@ class JobQueue {
     void end_paused();
 
     // Called on the job's thread:
-    /// Blocks until the job is continued. Returns false if the job should throw engine::Cancelled.
+    /// Blocks until the job is continued. Returns false if the job should throw Stopped.
     /// @param on_paused called on the UI thread with the job's number once it has paused
     [[nodiscard]] bool pause(std::function<void(uint64_t job)> on_paused);
     void post(std::function<void()> act);

@@ -49,7 +49,7 @@ void LoadedModel::choose(fs::path path, const engine::RunOptions* asked) {
         chosen_device_ = device;
         refused_.clear();
         progress_.set_model_error("", false);
-    } catch (const engine::Cancelled&) {
+    } catch (const Stopped&) {
         progress_.set_model_error(path.filename().string() + " was not loaded, because loading was canceled", false);
         throw;
     } catch (const std::exception& error) {
@@ -66,7 +66,7 @@ void LoadedModel::need(const trace::Reader& trace, const std::vector<fs::path>& 
     const std::string device = engine::recorded_device(bounded_json::parse_or_discard(trace.recipe_json()));
     try {
         load(path, dtype, device);
-    } catch (const engine::Cancelled&) {
+    } catch (const Stopped&) {
         throw;
     } catch (const std::exception& error) {
         if (device == "cpu") throw;

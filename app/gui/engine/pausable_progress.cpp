@@ -21,16 +21,15 @@ void PausableProgress::advance(int64_t done) {
     shown_.advance(done);
 }
 
-bool PausableProgress::cancelled() const {
-    while (!has_ended_ && shown_.cancelled()) {
-        if (!settle_) return true;
+void PausableProgress::throw_if_stopped() const {
+    while (stop_token().stop_requested()) {
+        if (has_ended() || !settle_) throw Stopped();
         settle_();
         if (pause_(place()))
             shown_.resume(what_, phase_, steps_, done_);
         else
-            has_ended_ = true;
+            ended_.request_stop();
     }
-    return has_ended_;
 }
 
 }  // namespace kvscope::gui

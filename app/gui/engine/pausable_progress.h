@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -24,13 +25,15 @@ class PausableProgress final : public engine::Progress {
     void allow(std::function<void()> settle) { settle_ = std::move(settle); }
     void forbid() { settle_ = nullptr; }
     /// Whether the run was canceled for good while it was paused.
-    [[nodiscard]] bool has_ended() const { return has_ended_; }
+    [[nodiscard]] bool has_ended() const { return ended_.stop_requested(); }
 
     void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override { shown_.message(text); }
-    [[nodiscard]] bool cancelled() const override;
-    [[nodiscard]] bool cancelled_without_pause() const override { return has_ended_ || shown_.cancelled(); }
+    [[nodiscard]] std::stop_token stop_token() const override {
+        return has_ended() ? ended_.get_token() : shown_.stop_token();
+    }
+    void throw_if_stopped() const override;
 
  private:
     [[nodiscard]] std::string place() const;
@@ -39,7 +42,7 @@ class PausableProgress final : public engine::Progress {
     std::string what_;
     Pause pause_;
     std::function<void()> settle_;  ///< empty if pausing is not allowed
-    mutable bool has_ended_ = false;
+    mutable std::stop_source ended_;
     std::string phase_, unit_;
     int64_t steps_ = 0, done_ = 0;
 };

@@ -11,7 +11,7 @@ namespace kvscope::gui {
 /// Work on its own thread that can be paused. A paused thread blocks and keeps its data.
 class PausableWork {
  public:
-    /// @param work throws engine::Cancelled after pause() has returned false
+    /// @param work throws Stopped after pause() has returned false
     explicit PausableWork(std::function<void()> work);
     ~PausableWork();
     PausableWork(const PausableWork&) = delete;

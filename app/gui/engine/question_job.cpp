@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "analysis/tables/table_format.h"
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 
 namespace kvscope::gui {
 namespace {
@@ -94,7 +94,7 @@ void answer_question_job(QuestionJob& job, const std::function<const engine::Mod
         const engine::Model& loaded = model();
         make_again(job, loaded, progress, events);
         ask(job, loaded, progress, events);
-    } catch (const engine::Cancelled&) {
+    } catch (const Stopped&) {
         finish_answers_with_error(job, events.on_change, "stopped");
         throw;
     } catch (const std::exception& error) {

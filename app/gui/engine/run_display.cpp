@@ -9,7 +9,7 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/unfinished_answers.h"
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 
 namespace kvscope::gui {
 
@@ -93,7 +93,7 @@ void RunDisplay::store_answers() {
         std::erase_if(answers, [](const UnfinishedAnswer& answer) { return answer.n_tokens == 0; });
         if (answers.empty()) return;
         write_unfinished_answers(output_, answers);
-    } catch (const engine::Cancelled&) {     // the next call writes the answers
+    } catch (const Stopped&) {               // the next call writes the answers
     } catch (const std::exception& error) {  // e.g. a full disk; the run reports its own write errors
         spdlog::debug("{}", error.what());
     }

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 #include "engine/files/stop_check.h"
 #include "engine/prefill/prompt.h"
 
@@ -34,7 +34,7 @@ TokenCount count(const RunRequest& request, const engine::Model& model) {
             found.n_tokens = static_cast<int64_t>(prompt.ids.size());
             found.n_visible = prompt.n_visible();
         }
-    } catch (const engine::Cancelled&) {
+    } catch (const Stopped&) {
         throw;
     } catch (const std::exception& error) {
         found.error = error.what();
@@ -89,10 +89,10 @@ void TokenCounter::work() {
             // A template or tokenizer may run for seconds. Stop it if the text is outdated or the app closes.
             const checkpoint::StopCheck stop_check([this] {
                 const std::lock_guard asking(mutex_);
-                if (stopping_ || wanted_) throw engine::Cancelled();
+                if (stopping_ || wanted_) throw Stopped();
             });
             found = count(text.request, *text.model);
-        } catch (const engine::Cancelled&) {
+        } catch (const Stopped&) {
         }
         lock.lock();
         if (!found) continue;

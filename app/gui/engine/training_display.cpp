@@ -23,7 +23,7 @@ class Telling final : public engine::Progress {
         shown_.message(text);
         tell_(std::string(text));
     }
-    bool cancelled() const override { return shown_.cancelled(); }
+    std::stop_token stop_token() const override { return shown_.stop_token(); }
 
  private:
     engine::Progress& shown_;

@@ -20,7 +20,7 @@
 #include "app/program/input_files.h"
 #include "app/program/version.h"
 #include "common/lower_case.h"
-#include "engine/common/engine_error.h"
+#include "common/stopped.h"
 
 namespace kvscope::cli::analyze_file {
 namespace {
@@ -171,7 +171,7 @@ std::function<int()> declare(CLI::App& app) {
                 arguments->format.print(table_of(*arguments, progress));
             else
                 write_output(*arguments, progress);
-        } catch (const engine::Cancelled&) {
+        } catch (const Stopped&) {
             throw std::runtime_error("stopped; nothing was written");
         }
         return 0;

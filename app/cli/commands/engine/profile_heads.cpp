@@ -8,8 +8,8 @@
 #include "app/cli/engine/task_flags.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_validators.h"
+#include "common/stopped.h"
 #include "common/whole_file.h"
-#include "engine/common/engine_error.h"
 #include "engine/head_profile.h"
 
 namespace kvscope::cli::profile_heads_file {
@@ -29,7 +29,7 @@ engine::HeadProfile measured(const engine::Model& model, const engine::HeadProfi
                              engine::Progress& progress) {
     try {
         return engine::profile_heads(model, options, progress);
-    } catch (const engine::Cancelled&) {
+    } catch (const Stopped&) {
         throw std::runtime_error("stopped; nothing was written");
     }
 }

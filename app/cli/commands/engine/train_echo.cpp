@@ -157,7 +157,7 @@ int act(Arguments& arguments) {
         arguments.quiet, [] { return "stopped; the same command resumes from a state that is at most a minute old"; });
     try {
         train(arguments, progress);
-    } catch (const engine::Cancelled&) {
+    } catch (const Stopped&) {
         throw std::runtime_error(arguments.job.was_begun() ? "stopped; the same command resumes where it stopped"
                                                            : "stopped");
     }
