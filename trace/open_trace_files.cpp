@@ -93,21 +93,22 @@ std::string find_requested_budget(const nlohmann::json& recipe, int run) {
 std::string place_name(const GroupPlace& place) { return fmt::format("{}: {}", place.file.string(), place.group); }
 
 template <class Load>
-auto OpenTraceFiles::load(const GroupPlace& place, Load load_attributes) {
+auto OpenTraceFiles::load(const GroupPlace& place, const std::stop_token& stop, Load load_attributes) {
+    throw_if_stopped(stop);
     return with_place_in_errors(place, [&] {
         const h5::Handle group = h5::open_group(source_.open(place.file).get(), place.group);
         return load_attributes(group.get(), place_name(place));
     });
 }
 
-OpenTraceFiles::OpenTraceFiles(const std::filesystem::path& path) : source_(path) {
-    if (source_.model) model_ = load(*source_.model, load_model);
+OpenTraceFiles::OpenTraceFiles(const std::filesystem::path& path, const std::stop_token& stop) : source_(path) {
+    if (source_.model) model_ = load(*source_.model, stop, load_model);
     const nlohmann::json recipe = bounded_json::parse_or_discard(source_.root.recipe_json);
     for (const PromptPlace& place : source_.prompts) {
         Prompt& prompt = prompts_.emplace_back();
-        prompt.attributes = load(place, load_prompt);
+        prompt.attributes = load(place, stop, load_prompt);
         for (const GroupPlace& run : place.runs) {
-            prompt.runs.push_back(load(run, load_run));
+            prompt.runs.push_back(load(run, stop, load_run));
             prompt.runs.back().requested_budget = find_requested_budget(recipe, run.number);
         }
     }
@@ -116,10 +117,11 @@ OpenTraceFiles::OpenTraceFiles(const std::filesystem::path& path) : source_(path
     }
 }
 
-std::shared_ptr<const OpenTraceFiles> OpenTraceFiles::open(const std::filesystem::path& path) {
-    const auto open_now = [](const std::filesystem::path& from) {
+std::shared_ptr<const OpenTraceFiles> OpenTraceFiles::open(const std::filesystem::path& path,
+                                                           const std::stop_token& stop) {
+    const auto open_now = [&](const std::filesystem::path& from) {
         const h5::Guard guard;
-        return std::shared_ptr<const OpenTraceFiles>(new OpenTraceFiles(from), CloseFiles{});
+        return std::shared_ptr<const OpenTraceFiles>(new OpenTraceFiles(from, stop), CloseFiles{});
     };
     std::error_code error;
     const bool is_named = path.extension() == ".part" || std::filesystem::exists(path, error);
@@ -160,8 +162,9 @@ const GroupPlace& OpenTraceFiles::group(Place place) const {
     return place.run < 0 ? at : at.runs.at(static_cast<std::size_t>(place.run));
 }
 
-bool OpenTraceFiles::has(Place place, const schema::DataSet& data_set) const {
+bool OpenTraceFiles::has(Place place, const schema::DataSet& data_set, const std::stop_token& stop) const {
     const h5::Guard guard;
+    throw_if_stopped(stop);
     return find(place, data_set) != nullptr;
 }
 
@@ -244,26 +247,26 @@ std::shared_ptr<const Kept> OpenTraceFiles::cached_kept(int prompt, int run) con
     return found == kept_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<const Kept> OpenTraceFiles::kept(int prompt, int run) const {
+std::shared_ptr<const Kept> OpenTraceFiles::kept(int prompt, int run, const std::stop_token& stop) const {
     if (auto known = cached_kept(prompt, run)) return known;
     const h5::Guard guard;
     if (auto known = cached_kept(prompt, run)) return known;
-    auto kept = read_kept(prompt, run);
+    auto kept = read_kept(prompt, run, stop);
     const std::lock_guard lock(kept_mutex_);
     kept_[{prompt, run}] = kept;
     return kept;
 }
 
-std::shared_ptr<const Kept> OpenTraceFiles::read_kept(int prompt, int run) const {
+std::shared_ptr<const Kept> OpenTraceFiles::read_kept(int prompt, int run, const std::stop_token& stop) const {
     const Place place = Place::of_run(prompt, run);
     auto out = std::make_shared<Kept>();
     out->n_layers = static_cast<std::size_t>(model().n_layers);
     out->n_rows = extents(place).rows();
-    out->offsets = with_data_set(place, schema::run::kept_offsets,
+    out->offsets = with_data_set(place, schema::run::kept_offsets, stop,
                                  [](hid_t open) { return h5::read_data_set<std::uint64_t>(open); });
     const std::int64_t visible_tokens = this->prompt(prompt).attributes.visible_tokens();
     const auto n = static_cast<std::size_t>(visible_tokens);
-    out->indices = with_data_set(place, schema::run::kept_indices, [&](hid_t open) {
+    out->indices = with_data_set(place, schema::run::kept_indices, stop, [&](hid_t open) {
         const h5::DataSetInfo found = h5::data_set_info(open);
         if (!keeps_all(out->offsets, n) || found.shape[0] != out->offsets.back())
             return h5::read_data_set<std::uint32_t>(open);
@@ -273,14 +276,14 @@ std::shared_ptr<const Kept> OpenTraceFiles::read_kept(int prompt, int run) const
         return all;
     });
     require_valid_kept(*out, visible_tokens, place_name(group(place)));
-    read_storage(place, *out);
+    read_storage(place, *out, stop);
     return out;
 }
 
-void OpenTraceFiles::read_storage(Place place, Kept& kept) const {
+void OpenTraceFiles::read_storage(Place place, Kept& kept, const std::stop_token& stop) const {
     const auto read = [&]<class T>(const schema::DataSet& data_set, std::vector<T>& out) {
-        if (!has(place, data_set)) return;
-        out = with_data_set(place, data_set, [](hid_t open) { return h5::read_data_set<T>(open); });
+        if (!has(place, data_set, stop)) return;
+        out = with_data_set(place, data_set, stop, [](hid_t open) { return h5::read_data_set<T>(open); });
     };
     // The entries stay readable if a measure is damaged. Views report the damage.
     const auto read_measure = [&](const schema::DataSet& data_set, auto& out) {
@@ -301,7 +304,7 @@ void OpenTraceFiles::read_storage(Place place, Kept& kept) const {
     if (kept.merges()) kept.find_held_tokens();
 }
 
-std::vector<ResultRow> OpenTraceFiles::results(std::string_view task) const {
+std::vector<ResultRow> OpenTraceFiles::results(std::string_view task, const std::stop_token& stop) const {
     const h5::Guard guard;
     const auto found = source_.results.find(std::string(task));
     if (found == source_.results.end()) {
@@ -310,6 +313,7 @@ std::vector<ResultRow> OpenTraceFiles::results(std::string_view task) const {
     }
     std::vector<ResultRow> out;
     for (const GroupPlace& place : found->second) {
+        throw_if_stopped(stop);
         auto rows = with_place_in_errors(place, [&] {
             const h5::Handle table = h5::open_data_set(source_.open(place.file).get(), place.group);
             return load_results(table.get(), place_name(place));

@@ -8,13 +8,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/stopped.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5/hdf5.h"
-#include "trace/interruption.h"
 #include "trace/reader.h"
 #include "trace/records/extents.h"
 
@@ -25,7 +26,6 @@ namespace kvscope::trace {
 /// Turns an HDF5 failure into DamagedTrace or ReadFailed with the name of the place.
 template <class Action>
 [[nodiscard]] auto with_place_in_errors(const GroupPlace& place, Action action) -> decltype(action()) {
-    throw_if_interrupted();
     try {
         return action();
     } catch (const h5::Failure& failure) {
@@ -41,7 +41,8 @@ class OpenTraceFiles {
         std::vector<RunAttributes> runs;
     };
 
-    [[nodiscard]] static std::shared_ptr<const OpenTraceFiles> open(const std::filesystem::path& path);
+    [[nodiscard]] static std::shared_ptr<const OpenTraceFiles> open(const std::filesystem::path& path,
+                                                                    const std::stop_token& stop);
 
     [[nodiscard]] const Source& source() const { return source_; }
     [[nodiscard]] bool has_model() const { return model_.has_value(); }
@@ -51,12 +52,17 @@ class OpenTraceFiles {
 
     /// Returns the group of a place, even if some of its data sets are stored in another group.
     [[nodiscard]] const GroupPlace& group(Place place) const;
-    [[nodiscard]] bool has(Place place, const schema::DataSet& data_set) const;
+
+    // These functions throw Stopped after a stop request.
+
+    [[nodiscard]] bool has(Place place, const schema::DataSet& data_set, const std::stop_token& stop) const;
 
     /// Returns action(open data set). Throws DamagedTrace if the data set is missing or has another shape.
     template <class Action>
-    [[nodiscard]] auto with_data_set(Place place, const schema::DataSet& data_set, Action action) const {
+    [[nodiscard]] auto with_data_set(Place place, const schema::DataSet& data_set, const std::stop_token& stop,
+                                     Action action) const {
         const h5::Guard guard;
+        throw_if_stopped(stop);
         const GroupPlace here = find_data_set(place, data_set);
         return with_place_in_errors(here, [&] {
             const h5::Handle open = h5::open_data_set(source_.open(here.file).get(), here.group);
@@ -65,15 +71,15 @@ class OpenTraceFiles {
         });
     }
 
-    [[nodiscard]] std::shared_ptr<const Kept> kept(int prompt, int run) const;
+    [[nodiscard]] std::shared_ptr<const Kept> kept(int prompt, int run, const std::stop_token& stop) const;
     /// Throws std::out_of_range if the task has no results.
-    [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
+    [[nodiscard]] std::vector<ResultRow> results(std::string_view task, const std::stop_token& stop) const;
 
  private:
-    explicit OpenTraceFiles(const std::filesystem::path& path);
+    OpenTraceFiles(const std::filesystem::path& path, const std::stop_token& stop);
 
     template <class Load>
-    [[nodiscard]] auto load(const GroupPlace& place, Load load_attributes);
+    [[nodiscard]] auto load(const GroupPlace& place, const std::stop_token& stop, Load load_attributes);
     [[nodiscard]] const GroupPlace* find(Place place, const schema::DataSet& data_set) const;
     [[nodiscard]] const GroupPlace* find_among_runs(Place place, const schema::DataSet& data_set) const;
     [[nodiscard]] bool lies_in(const GroupPlace& place, const schema::DataSet& data_set) const;
@@ -81,8 +87,8 @@ class OpenTraceFiles {
     [[nodiscard]] Extents extents(Place place) const;
     void require_shape(Place place, const schema::DataSet& data_set, const std::vector<std::size_t>& found,
                        const std::string& where) const;
-    [[nodiscard]] std::shared_ptr<const Kept> read_kept(int prompt, int run) const;
-    void read_storage(Place place, Kept& kept) const;
+    [[nodiscard]] std::shared_ptr<const Kept> read_kept(int prompt, int run, const std::stop_token& stop) const;
+    void read_storage(Place place, Kept& kept, const std::stop_token& stop) const;
     [[nodiscard]] std::shared_ptr<const Kept> cached_kept(int prompt, int run) const;
 
     mutable Source source_;

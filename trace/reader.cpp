@@ -25,6 +25,7 @@ struct Extended {
 
 struct Reader::Impl {
     std::shared_ptr<const OpenTraceFiles> files;
+    std::stop_token stop;
     std::map<int, std::shared_ptr<const Extended>> extended = {};  ///< prompts with added or renamed runs
 
     const std::vector<RunAttributes>& runs(int prompt) const {
@@ -49,7 +50,8 @@ struct Reader::Impl {
     }
 };
 
-Reader::Reader(const std::filesystem::path& path) : impl_(new Impl{OpenTraceFiles::open(path)}) {}
+Reader::Reader(const std::filesystem::path& path, std::stop_token stop)
+    : impl_(new Impl{OpenTraceFiles::open(path, stop), std::move(stop)}) {}
 Reader::Reader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
@@ -88,6 +90,14 @@ Reader Reader::with_labels(const std::map<std::pair<int, int>, std::string>& lab
     return Reader(std::move(impl));
 }
 
+Reader Reader::with_stop(std::stop_token stop) const {
+    auto impl = std::make_unique<Impl>(*impl_);
+    impl->stop = std::move(stop);
+    return Reader(std::move(impl));
+}
+
+const std::stop_token& Reader::stop_token() const { return impl_->stop; }
+
 bool Reader::is_in_file(int prompt, int run) const {
     impl_->run(prompt, run);
     return impl_->added(Place::of_run(prompt, run)) == nullptr;
@@ -124,12 +134,13 @@ std::optional<int> Reader::full_run(int prompt) const {
 
 bool Reader::has(Place place, const schema::DataSet& data_set) const {
     if (const InMemoryRun* added = impl_->added(place)) return added->has(data_set);
-    return impl_->files->has(place, data_set);
+    return impl_->files->has(place, data_set, impl_->stop);
 }
 
 std::vector<std::size_t> Reader::shape(Place place, const schema::DataSet& data_set) const {
     if (const InMemoryRun* added = impl_->added(place)) return added->shape(data_set);
-    return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::data_set_info(open).shape; });
+    return impl_->files->with_data_set(place, data_set, impl_->stop,
+                                       [](hid_t open) { return h5::data_set_info(open).shape; });
 }
 
 namespace {
@@ -162,7 +173,8 @@ std::vector<T> Reader::read(Place place, const schema::DataSet& data_set) const 
     const std::vector<std::size_t> lengths = shape(place, data_set);
     const std::size_t layers_at_once = layers_in_a_piece(lengths, sizeof(T));
     if (layers_at_once == 0)
-        return impl_->files->with_data_set(place, data_set, [](hid_t open) { return h5::read_data_set<T>(open); });
+        return impl_->files->with_data_set(place, data_set, impl_->stop,
+                                           [](hid_t open) { return h5::read_data_set<T>(open); });
     // Reads in pieces, so that other threads can read between two pieces.
     std::vector<T> all;
     for (std::size_t first = 0; first < lengths[0]; first += layers_at_once) {
@@ -179,7 +191,8 @@ std::vector<T> Reader::read(Place place, const schema::DataSet& data_set) const 
 template <class T>
 std::vector<T> Reader::read(Place place, const schema::DataSet& data_set, const Block& block) const {
     if (const InMemoryRun* added = impl_->added(place)) return added->read<T>(data_set, &block);
-    return impl_->files->with_data_set(place, data_set, [&](hid_t open) { return h5::read_data_set<T>(open, &block); });
+    return impl_->files->with_data_set(place, data_set, impl_->stop,
+                                       [&](hid_t open) { return h5::read_data_set<T>(open, &block); });
 }
 
 template <class T>
@@ -188,7 +201,7 @@ std::vector<T> Reader::read_layer(Place place, const schema::DataSet& data_set, 
         const Block block = block_of_layer(added->shape(data_set), layer);
         return added->read<T>(data_set, &block);
     }
-    return impl_->files->with_data_set(place, data_set, [&](hid_t open) {
+    return impl_->files->with_data_set(place, data_set, impl_->stop, [&](hid_t open) {
         const Block block = block_of_layer(h5::data_set_info(open).shape, layer);
         return h5::read_data_set<T>(open, &block);
     });
@@ -212,7 +225,7 @@ std::vector<std::int32_t> Reader::token_ids(int prompt) const {
 }
 
 std::vector<std::string> Reader::token_text(int prompt) const {
-    return impl_->files->with_data_set(Place::of_prompt(prompt), schema::prompt::token_text,
+    return impl_->files->with_data_set(Place::of_prompt(prompt), schema::prompt::token_text, impl_->stop,
                                        [](hid_t open) { return h5::read_texts(open); });
 }
 
@@ -229,7 +242,7 @@ std::vector<double> Reader::scores(int prompt, int run, std::size_t layer) const
 std::shared_ptr<const Kept> Reader::kept(int prompt, int run) const {
     const Place place = Place::of_run(prompt, run);
     if (const InMemoryRun* added = impl_->added(place)) return added->kept();
-    return impl_->files->kept(prompt, run);
+    return impl_->files->kept(prompt, run, impl_->stop);
 }
 
 std::size_t Reader::n_rows(int prompt, int run) const {
@@ -274,10 +287,10 @@ RunRecord Reader::run_record(int prompt, int run) const {
     static_cast<RunAttributes&>(out) = this->run(prompt, run);
     out.given_label.clear();
     const FillFrom fill{*this, place};
-    const bool doubles =
-        has(place, schema::run::scores) && impl_->files->with_data_set(place, schema::run::scores, [](hid_t open) {
-            return h5::data_set_info(open).element == schema::Type::f64;
-        });
+    const bool doubles = has(place, schema::run::scores) &&
+                         impl_->files->with_data_set(place, schema::run::scores, impl_->stop, [](hid_t open) {
+                             return h5::data_set_info(open).element == schema::Type::f64;
+                         });
     for_each_run_data_set(out, [&](const schema::DataSet& data_set, auto& values) {
         using T = typename std::remove_reference_t<decltype(values)>::value_type;
         if (&data_set == &schema::run::scores && std::is_same_v<T, double> != doubles) return;
@@ -292,6 +305,6 @@ std::vector<std::string> Reader::result_tasks() const {
     return out;
 }
 
-std::vector<ResultRow> Reader::results(std::string_view task) const { return impl_->files->results(task); }
+std::vector<ResultRow> Reader::results(std::string_view task) const { return impl_->files->results(task, impl_->stop); }
 
 }  // namespace kvscope::trace

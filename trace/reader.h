@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,7 +34,8 @@ class Reader {
  public:
     /// Opens a trace file, a `.part` folder, or an output of which only the `.part` folder exists. Throws NotATrace,
     /// ReadFailed, TruncatedTrace, TraceTooNew, DamagedTrace.
-    explicit Reader(const std::filesystem::path& path);
+    /// @param stop after a stop request, this constructor and all reads throw Stopped
+    explicit Reader(const std::filesystem::path& path, std::stop_token stop = {});
     Reader(Reader&&) noexcept;
     Reader& operator=(Reader&&) noexcept;
     ~Reader();
@@ -44,6 +46,9 @@ class Reader {
     [[nodiscard]] Reader with_run(int prompt, RunRecord run) const;
     /// Returns a reader that replaces all given labels by `labels`, by {prompt, run}. Throws std::out_of_range.
     [[nodiscard]] Reader with_labels(const std::map<std::pair<int, int>, std::string>& labels) const;
+    /// Returns a reader of the same files whose reads throw Stopped after a stop request.
+    [[nodiscard]] Reader with_stop(std::stop_token stop) const;
+    [[nodiscard]] const std::stop_token& stop_token() const;
     [[nodiscard]] bool is_in_file(int prompt, int run) const;
 
     [[nodiscard]] const std::filesystem::path& path() const;

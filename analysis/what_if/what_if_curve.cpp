@@ -7,8 +7,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "common/stopped.h"
 #include "policies/api/policy_errors.h"
-#include "trace/interruption.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -56,7 +56,7 @@ std::set<double> values_of(const policies::Parameter& parameter, const CurveSour
 
 CurvePoint point_at(const trace::Reader& reader, int prompt, const CurveSource& source, const std::string& over,
                     double x, const SelectAgain& select, const std::optional<AnswerAttention>& attention) {
-    trace::throw_if_interrupted();
+    throw_if_stopped(reader.stop_token());
     policies::ParameterValues values = source.spec.values;
     int64_t budget = source.budget;
     if (over == over_budget)

@@ -12,7 +12,6 @@
 #include "analysis/what_if/curve_figure.h"
 #include "analysis/what_if/curve_runs.h"
 #include "tests/analysis/policy_trace.h"
-#include "trace/interruption.h"
 
 using namespace kvscope::analysis;
 using Catch::Matchers::Contains;

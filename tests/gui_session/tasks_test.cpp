@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/stopped.h"
 #include "tests/trace/sample_trace.h"
-#include "trace/interruption.h"
 #include "trace/reader.h"
 
 using namespace kvscope::gui;
@@ -18,14 +18,14 @@ using namespace kvscope::gui;
 namespace {
 
 /// Runs until it is stopped.
-int until_stopped(std::atomic<int>& n_begun, std::atomic<int>& n_stopped) {
+int until_stopped(const std::stop_token& stop, std::atomic<int>& n_begun, std::atomic<int>& n_stopped) {
     ++n_begun;
     try {
         for (;;) {
-            kvscope::trace::throw_if_interrupted();
+            kvscope::throw_if_stopped(stop);
             std::this_thread::yield();
         }
-    } catch (const kvscope::trace::Interrupted&) {
+    } catch (const kvscope::Stopped&) {
         ++n_stopped;
         throw;
     }
@@ -104,7 +104,7 @@ TEST_CASE("work added by once() is finished after the app is closed, without cal
 
 TEST_CASE("work is stopped when its slot is gone, when no frame requests it, and when the app closes") {
     std::atomic<int> n_begun = 0, n_stopped = 0;
-    const auto work = [&] { return until_stopped(n_begun, n_stopped); };
+    const auto work = [&](const std::stop_token& stop) { return until_stopped(stop, n_begun, n_stopped); };
     {
         Tasks tasks([] {}, 2, Tasks::Seconds(0));
         auto closed = std::make_unique<TaskSlot<int>>();
@@ -155,7 +155,7 @@ TEST_CASE("a result stays while the computation of a newer stamp is stopped and 
     tasks.ask(slot, "", "1", [] { return 1; });
     tasks.wait();
     std::atomic<int> n_begun = 0, n_stopped = 0;
-    const auto endless = [&] { return until_stopped(n_begun, n_stopped); };
+    const auto endless = [&](const std::stop_token& stop) { return until_stopped(stop, n_begun, n_stopped); };
     tasks.ask(slot, "", "2", endless);
     tasks.ask(slot, "other", "2", endless);
     wait_for(n_begun, 2);
@@ -179,7 +179,7 @@ TEST_CASE("a long computation for an old stamp is stopped, and continues if its 
     Tasks tasks([] {});
     const TaskSlot<int> slot;
     std::atomic<int> n_begun = 0, n_stopped = 0;
-    tasks.ask(slot, "", "1", [&] { return until_stopped(n_begun, n_stopped); });
+    tasks.ask(slot, "", "1", [&](const std::stop_token& stop) { return until_stopped(stop, n_begun, n_stopped); });
     wait_for(n_begun, 1);
     while (!tasks.ask(slot, "", "2", [] { return 2; }).current) {
         tasks.end_frame();
@@ -244,10 +244,9 @@ TEST_CASE("keys and slots of one type are distinguished, and reading a trace sto
 
     const kvscope::trace::sample::TemporaryFolder folder;
     kvscope::trace::sample::write(folder / "sample.h5");
-    const kvscope::trace::Reader reader(folder / "sample.h5");
     std::stop_source stop;
-    const kvscope::trace::Interruptible interruptible(stop.get_token());
+    const auto reader = kvscope::trace::Reader(folder / "sample.h5").with_stop(stop.get_token());
     CHECK_NOTHROW(reader.token_ids(0));
     stop.request_stop();
-    CHECK_THROWS_AS(reader.token_ids(0), kvscope::trace::Interrupted);
+    CHECK_THROWS_AS(reader.token_ids(0), kvscope::Stopped);
 }

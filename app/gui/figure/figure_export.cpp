@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <cfloat>
-#include <stop_token>
 
 #include "app/figures/export_figure.h"
 #include "app/gui/figure/exported_files.h"
 #include "app/gui/figure/figure_job.h"
+#include "common/stopped.h"
 #include "common/whole_file.h"
-#include "trace/interruption.h"
 
 namespace kvscope::gui {
 namespace {
@@ -21,16 +20,22 @@ namespace fs = std::filesystem;
 
 constexpr size_t most_problems_told = 3;
 
-figures::Exported what_is_exported(const Session& session, const std::optional<FigureRequest>& request,
-                                   std::string nothing) {
+std::function<figures::Exported(const std::stop_token&)> what_is_exported(const Session& session,
+                                                                          const std::optional<FigureRequest>& request,
+                                                                          std::string nothing) {
     try {
-        if (request) return FigureJob(session, *request).exported();
+        if (request)
+            return [job = FigureJob(session, *request)](const std::stop_token& stop) {
+                return job.with_stop(stop).exported();
+            };
     } catch (const analysis::NothingToShow& none) {
         nothing = none.what();
     }
     const auto fail = [nothing] { throw analysis::NothingToShow(nothing); };
-    return {[fail]() -> analysis::Figure { return fail(), analysis::Figure{}; },
-            [fail]() -> analysis::Table { return fail(), analysis::Table{}; }, fail};
+    return [fail](const std::stop_token&) {
+        return figures::Exported{[fail]() -> analysis::Figure { return fail(), analysis::Figure{}; },
+                                 [fail]() -> analysis::Table { return fail(), analysis::Table{}; }, fail};
+    };
 }
 
 void make_folder(const fs::path& folder) {
@@ -151,13 +156,12 @@ void FigureExport::start(Tasks& tasks, const fs::path& folder, std::vector<fs::p
         tasks.once(
             [result, what = figures[i].what, path = paths[i], options, confirmed, stop = job_->stop.get_token()] {
                 try {
-                    const trace::Interruptible interruptible(stop);
-                    trace::throw_if_interrupted();
+                    throw_if_stopped(stop);
                     make_folder(path.parent_path());
-                    result->written = write_exported(what, path, options, confirmed);
+                    result->written = write_exported(what(stop), path, options, confirmed);
                 } catch (const analysis::NothingToShow& nothing) {
                     result->nothing = nothing.what();
-                } catch (const trace::Interrupted&) {
+                } catch (const Stopped&) {
                     result->is_cancelled = true;
                 }
                 return std::string();

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct FigureForFile {
     std::string figure;
     std::string file_name;
     bool may_have_pages;  ///< see FigureDefinition
-    figures::Exported what;
+    std::function<figures::Exported(const std::stop_token&)> what;
 };
 
 /// Asks for the destination of figures and writes them in jobs, which may outlive this object.

@@ -175,6 +175,15 @@ FigureJob::FigureJob(const Session& session, const FigureRequest& request, Names
     }
 }
 
+FigureJob FigureJob::with_stop(const std::stop_token& stop) const {
+    FigureJob job = *this;
+    for (size_t i = 0; i < readers_.size(); ++i) {
+        job.readers_[i] = std::make_shared<const trace::Reader>(readers_[i]->with_stop(stop));
+        job.parts_[i].reader = job.readers_[i].get();
+    }
+    return job;
+}
+
 void FigureJob::check() const {
     const auto& definition = analysis::figure_definition(name_);
     if (difference_)
@@ -211,18 +220,20 @@ analysis::Table FigureJob::numbers() const {
 TaskResult<MadeFigure> request_figure(Session& session, const TaskSlot<MadeFigure>& slot,
                                       const FigureRequest& request) {
     try {
-        const FigureJob job(session, request, FigureJob::Names::in_titles);
-        return session.tasks.ask(slot, "", figure_change_stamp(session, request), [job]() -> MadeFigure {
-            try {
-                PreparedFigure prepared = prepare_figure(job.figure());
-                prepared.runs = job.runs();
-                prepared.traces = job.traces();
-                prepared.sides = job.sides();
-                return {std::make_shared<const PreparedFigure>(std::move(prepared)), ""};
-            } catch (const analysis::NothingToShow& nothing) {
-                return {nullptr, nothing.what()};
-            }
-        });
+        return session.tasks.ask(slot, "", figure_change_stamp(session, request),
+                                 [all = FigureJob(session, request, FigureJob::Names::in_titles)](
+                                     const std::stop_token& stop) -> MadeFigure {
+                                     try {
+                                         const FigureJob job = all.with_stop(stop);
+                                         PreparedFigure prepared = prepare_figure(job.figure());
+                                         prepared.runs = job.runs();
+                                         prepared.traces = job.traces();
+                                         prepared.sides = job.sides();
+                                         return {std::make_shared<const PreparedFigure>(std::move(prepared)), ""};
+                                     } catch (const analysis::NothingToShow& nothing) {
+                                         return {nullptr, nothing.what()};
+                                     }
+                                 });
     } catch (const analysis::NothingToShow& closed) {
         return {std::make_shared<const MadeFigure>(MadeFigure{nullptr, closed.what()}), "", true};
     }
@@ -233,21 +244,24 @@ TaskResult<std::vector<MadeFigure>> request_figures_by_trace(Session& session,
                                                              const FigureRequest& request) {
     using Made = std::vector<MadeFigure>;
     try {
-        const FigureJob job(session, request, FigureJob::Names::in_titles);
-        return session.tasks.ask(slot, "", figure_change_stamp(session, request), [job] {
-            Made made;
-            for (analysis::TraceFigure& each : job.figures()) {
-                made.push_back({nullptr, each.nothing});
-                if (!each.figure) continue;
-                PreparedFigure prepared = prepare_figure(std::move(*each.figure));
-                const bool is_of_one = made.size() <= job.runs().size() && !job.is_difference();
-                prepared.runs = is_of_one ? std::vector<std::vector<RunKey>>{job.runs()[made.size() - 1]} : job.runs();
-                prepared.traces = is_of_one ? std::vector{job.traces()[made.size() - 1]} : job.traces();
-                prepared.sides = job.sides();
-                made.back().figure = std::make_shared<const PreparedFigure>(std::move(prepared));
-            }
-            return made;
-        });
+        return session.tasks.ask(
+            slot, "", figure_change_stamp(session, request),
+            [all = FigureJob(session, request, FigureJob::Names::in_titles)](const std::stop_token& stop) {
+                const FigureJob job = all.with_stop(stop);
+                Made made;
+                for (analysis::TraceFigure& each : job.figures()) {
+                    made.push_back({nullptr, each.nothing});
+                    if (!each.figure) continue;
+                    PreparedFigure prepared = prepare_figure(std::move(*each.figure));
+                    const bool is_of_one = made.size() <= job.runs().size() && !job.is_difference();
+                    prepared.runs =
+                        is_of_one ? std::vector<std::vector<RunKey>>{job.runs()[made.size() - 1]} : job.runs();
+                    prepared.traces = is_of_one ? std::vector{job.traces()[made.size() - 1]} : job.traces();
+                    prepared.sides = job.sides();
+                    made.back().figure = std::make_shared<const PreparedFigure>(std::move(prepared));
+                }
+                return made;
+            });
     } catch (const analysis::NothingToShow& closed) {
         return {std::make_shared<const Made>(request.n_traces(), MadeFigure{nullptr, closed.what()}), "", true};
     }

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,8 @@ class FigureJob {
     /// Whether titles contain the full names of traces, or badges for long names.
     enum class Names { in_full, in_titles };
     FigureJob(const Session& session, const FigureRequest& request, Names names = Names::in_full);
+    /// Returns a job that throws Stopped after a stop request.
+    [[nodiscard]] FigureJob with_stop(const std::stop_token& stop) const;
     void check() const;
     [[nodiscard]] analysis::Figure figure() const;
     /// Returns one figure per trace, with a common scale. For a difference, returns only the figure of the difference.

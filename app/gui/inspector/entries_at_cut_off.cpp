@@ -86,9 +86,9 @@ Table draw_entries_at_cut_off(Context& context, const TaskSlot<Border>& slot, co
                               const InspectedToken& asked, int layer, int row) {
     const auto answer = context.session.tasks.ask(
         slot, "", fmt::format("{} {} {}", context.session.stamp(asked.run), layer, row),
-        [at = context.session.at(asked.run), layer, row] {
-            return analysis::find_tokens_near_cut_off(*at.reader, at.prompt, at.run, static_cast<size_t>(layer),
-                                                      static_cast<size_t>(row), n_entries);
+        [at = context.session.at(asked.run), layer, row](const std::stop_token& stop) {
+            return analysis::find_tokens_near_cut_off(at.reader->with_stop(stop), at.prompt, at.run,
+                                                      static_cast<size_t>(layer), static_cast<size_t>(row), n_entries);
         });
     if (!answer.current || !answer.value || (answer.value->kept.empty() && answer.value->dropped.empty())) return {};
     const Border& at_border = *answer.value;

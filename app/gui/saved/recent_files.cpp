@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/stopped.h"
 #include "common/utf8.h"
-#include "trace/interruption.h"
 #include "trace/part_folder.h"
 #include "trace/reader.h"
 
@@ -50,9 +50,9 @@ std::string first_characters(const std::string& text, size_t n) {
 }
 
 /// Describes a trace, e.g. "2026-11-28 05:22 · What is the trace? · snapkv, h2o".
-std::string contents_of_trace(const fs::path& path) {
+std::string contents_of_trace(const fs::path& path, const std::stop_token& stop) {
     constexpr size_t most_policies = 4, most_words = 48;
-    const trace::Reader reader(path);
+    const trace::Reader reader(path, stop);
     std::string date = reader.created_utc().substr(0, 16);
     std::replace(date.begin(), date.end(), 'T', ' ');
     std::vector<std::string> parts{date};
@@ -85,10 +85,10 @@ std::string RecentFiles::contents_of(const RecentFile& file) const {
     const fs::path path = file.state == RecentFile::State::unfinished && file.path.extension() != ".part"
                               ? trace::part_folder_of(file.path)
                               : file.path;
-    const auto found = tasks_->ask(contents_, file.path.string(), stamp, [path] {
+    const auto found = tasks_->ask(contents_, file.path.string(), stamp, [path](const std::stop_token& stop) {
         try {
-            return contents_of_trace(path);
-        } catch (const trace::Interrupted&) {
+            return contents_of_trace(path, stop);
+        } catch (const Stopped&) {
             throw;
         } catch (const std::exception&) {
             return std::string();  // opening the file reports the error

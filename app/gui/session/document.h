@@ -74,6 +74,9 @@ struct RunAt {
     [[nodiscard]] const trace::RunAttributes& attributes() const { return reader->run(prompt, run); }
     [[nodiscard]] std::shared_ptr<const trace::Kept> kept() const { return reader->kept(prompt, run); }
     [[nodiscard]] size_t n_rows() const { return reader->n_rows(prompt, run); }
+    [[nodiscard]] RunAt with_stop(const std::stop_token& stop) const {
+        return {std::make_shared<const trace::Reader>(reader->with_stop(stop)), prompt, run};
+    }
 };
 
 /// An open trace. Its file is never changed. Runs that the app adds stay in memory and come after the runs of the file:

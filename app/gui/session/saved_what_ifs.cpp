@@ -53,13 +53,14 @@ void restore_what_ifs(Session& session, const std::function<void(const std::stri
                 continue;
             }
             static const TaskSlot<trace::RunRecord> slot;
-            const auto answer =
-                session.tasks.ask(slot,
-                                  fmt::format("{} {} {} {}", document->id(), saved.prompt, saved.run_number,
-                                              saved.parameters_json + std::to_string(saved.budget) + saved.answer_json),
-                                  document->stamp(), [at = session.at({document->id(), saved.prompt, *run}), saved] {
-                                      return make_again(*at.reader, at.run, saved);
-                                  });
+            const auto answer = session.tasks.ask(
+                slot,
+                fmt::format("{} {} {} {}", document->id(), saved.prompt, saved.run_number,
+                            saved.parameters_json + std::to_string(saved.budget) + saved.answer_json),
+                document->stamp(),
+                [at = session.at({document->id(), saved.prompt, *run}), saved](const std::stop_token& stop) {
+                    return make_again(at.reader->with_stop(stop), at.run, saved);
+                });
             if (!answer.current) continue;
             if (!answer.error.empty()) {
                 saved.tried = true;

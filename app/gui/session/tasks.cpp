@@ -6,12 +6,9 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include "trace/interruption.h"
 
 namespace kvscope::gui {
 namespace {
@@ -22,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto patience = std::chrono::milliseconds(250);
 constexpr uint64_t frames_missed = 2;  // a view may miss one frame while it is docked
 
-using Compute = std::function<std::shared_ptr<const void>()>;
+using Compute = std::function<std::shared_ptr<const void>(const std::stop_token&)>;
 
 struct Once {
     std::function<std::string()> work;
@@ -122,8 +119,7 @@ struct Tasks::Impl {
         std::shared_ptr<const void> value;
         std::string error;
         try {
-            const trace::Interruptible interruptible(entry.stop.get_token());
-            value = compute();
+            value = compute(entry.stop.get_token());
         } catch (const std::exception& failure) {
             error = failure.what();
         }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -51,13 +52,17 @@ class Tasks {
     /// Returns the newest result and starts the computation if the stamp is new.
     /// @param key empty if the slot has only one result
     /// @param stamp changes with all other inputs of the computation
-    template <class T>
-    TaskResult<T> ask(const TaskSlot<T>& slot, const std::string& key, const std::string& stamp,
-                      std::type_identity_t<std::function<T()>> compute) {
+    /// @param compute returns a T; called with a std::stop_token, if it takes one, and may then throw Stopped
+    template <class T, class Compute>
+    TaskResult<T> ask(const TaskSlot<T>& slot, const std::string& key, const std::string& stamp, Compute compute) {
         const Result result =
-            ask_any(slot.number_, key, stamp, [compute = std::move(compute)]() -> std::shared_ptr<const void> {
-                return std::make_shared<const T>(compute());
-            });
+            ask_any(slot.number_, key, stamp,
+                    [compute = std::move(compute)](const std::stop_token& stop) -> std::shared_ptr<const void> {
+                        if constexpr (std::is_invocable_v<const Compute&, const std::stop_token&>)
+                            return std::make_shared<const T>(compute(stop));
+                        else
+                            return std::make_shared<const T>(compute());
+                    });
         return {std::static_pointer_cast<const T>(result.value), result.error, result.current};
     }
 
@@ -81,8 +86,9 @@ class Tasks {
         std::string error;
         bool current = false;
     };
+    using AnyCompute = std::function<std::shared_ptr<const void>(const std::stop_token&)>;
     [[nodiscard]] Result ask_any(const std::shared_ptr<const uint64_t>& slot, const std::string& key,
-                                 const std::string& stamp, std::function<std::shared_ptr<const void>()>);
+                                 const std::string& stamp, AnyCompute compute);
 
     struct Impl;
     std::unique_ptr<Impl> impl_;

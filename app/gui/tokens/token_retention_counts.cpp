@@ -40,7 +40,9 @@ std::string ranges(const std::vector<size_t>& numbers) {
 
 TaskResult<TokenRetentionCounts> token_retention_counts(Session& session, const RunKey& key) {
     static const TaskSlot<TokenRetentionCounts> slot;
-    return session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] { return read_counts(at); });
+    return session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)](const std::stop_token& stop) {
+        return read_counts(at.with_stop(stop));
+    });
 }
 
 double largest_layer_count_difference(const TokenRetentionCounts& a, const TokenRetentionCounts& b) {

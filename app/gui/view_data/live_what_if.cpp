@@ -97,15 +97,17 @@ void LiveWhatIf::take_settings_of(const Session& session, const RunKey& what_if)
 
 void LiveWhatIf::read_source(Session& session) {
     const std::string stamp = session.stamp(source_);
-    const auto source = session.tasks.ask(source_slot_, "", stamp, [at = session.at(source_)] {
-        return analysis::WhatIf(*at.reader, at.prompt, at.run);
-    });
+    const auto source =
+        session.tasks.ask(source_slot_, "", stamp, [at = session.at(source_)](const std::stop_token& stop) {
+            return analysis::WhatIf(at.reader->with_stop(stop), at.prompt, at.run);
+        });
     from_trace_ = source.current ? source.value : nullptr;
     trace_refusal_ = source.current ? source.error : "";
     is_reading_ = !source.current;
-    const auto recorded = session.tasks.ask(recorded_slot_, "", stamp, [at = session.at(source_)] {
-        return analysis::summarize_kept_entries(*at.reader, at.prompt, at.run);
-    });
+    const auto recorded =
+        session.tasks.ask(recorded_slot_, "", stamp, [at = session.at(source_)](const std::stop_token& stop) {
+            return analysis::summarize_kept_entries(at.reader->with_stop(stop), at.prompt, at.run);
+        });
     recorded_summary_ = recorded.current && recorded.value ? std::optional(*recorded.value) : std::nullopt;
     if (!is_reading_ && !from_trace_ && (!prefill_ || !prefill_obstacle_.empty()))
         refusal_ = trace_refusal_.find(prefill_obstacle_) != std::string::npos
@@ -118,9 +120,10 @@ void LiveWhatIf::read_source(Session& session) {
 void LiveWhatIf::read_kept(Session& session) {
     const RunKey run = kept(session);
     if (!run.valid()) return;
-    const auto summary = session.tasks.ask(kept_slot_, "", session.stamp(run), [at = session.at(run)] {
-        return analysis::summarize_kept_entries(*at.reader, at.prompt, at.run);
-    });
+    const auto summary =
+        session.tasks.ask(kept_slot_, "", session.stamp(run), [at = session.at(run)](const std::stop_token& stop) {
+            return analysis::summarize_kept_entries(at.reader->with_stop(stop), at.prompt, at.run);
+        });
     if (summary.current && summary.value) settings_->kept_summary = *summary.value;
 }
 
@@ -148,19 +151,21 @@ void LiveWhatIf::compute(Session& session) {
     if (is_recorded()) return discard(session);
     const bool by_trace = from_trace_ && from_trace_->needs_prefill(settings_->values, settings_->budget).empty();
     if (!by_trace && !prefill_) return;
-    const auto reader = session.document(source_)->reader();
     const auto trace = by_trace ? from_trace_ : nullptr;
     const auto answer = session.tasks.ask(
         result_slot_, "", fmt::format("{} {} {}", session.stamp(source_), settings, by_trace ? 0 : prefill_->number),
-        [trace, prefill = prefill_, reader, key = source_, settings, seed = settings_->seed,
-         spec = policies::PolicySpec{settings_->recorded.definition, settings_->values}, budget = settings_->budget,
+        [trace, prefill = prefill_, all = session.document(source_)->reader(), key = source_, settings,
+         seed = settings_->seed, spec = policies::PolicySpec{settings_->recorded.definition, settings_->values},
+         budget = settings_->budget,
          share = analysis::budget_as_share_of_full_cache(settings_->budget, settings_->recorded_budget,
-                                                         settings_->recorded_share, settings_->n_tokens)] {
+                                                         settings_->recorded_share,
+                                                         settings_->n_tokens)](const std::stop_token& stop) {
+            const trace::Reader reader = all->with_stop(stop);
             const auto start = std::chrono::steady_clock::now();
             Computed computed;
-            computed.record = trace ? (*trace)(spec.values, budget)
-                                    : prefill->what_if(*reader, key.prompt, spec, budget, share, seed);
-            computed.summary = analysis::summarize_kept_entries(*reader, key.prompt, computed.record);
+            computed.record =
+                trace ? (*trace)(spec.values, budget) : prefill->what_if(reader, key.prompt, spec, budget, share, seed);
+            computed.summary = analysis::summarize_kept_entries(reader, key.prompt, computed.record);
             computed.milliseconds =
                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
             computed.settings = settings;

@@ -23,11 +23,13 @@ TaskResult<PromptText> ask_prompt_text(Session& session, const Document& documen
     if (prompt >= reader->n_prompts()) return {};
     const std::string stamp = fmt::format("{}/{}", document.stamp(), prompt);
     static const TaskSlot<PromptText> slot;
-    auto answer = session.tasks.ask(slot, std::to_string(document.id()), stamp, [reader, prompt] {
-        PromptText text = make_prompt_text_from_tokens(reader->token_ids(prompt), reader->token_text(prompt));
-        text.prompt = prompt;
-        return text;
-    });
+    auto answer =
+        session.tasks.ask(slot, std::to_string(document.id()), stamp, [reader, prompt](const std::stop_token& stop) {
+            const trace::Reader stoppable = reader->with_stop(stop);
+            PromptText text = make_prompt_text_from_tokens(stoppable.token_ids(prompt), stoppable.token_text(prompt));
+            text.prompt = prompt;
+            return text;
+        });
     if (answer.value && answer.value->prompt != prompt) answer.value.reset();
     return answer;
 }

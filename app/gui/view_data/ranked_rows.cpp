@@ -166,8 +166,8 @@ TaskResult<OrderedRows> ask_ranked_rows(Session& session, const TaskSlot<RankedR
     const auto rows =
         session.tasks.ask(ranked, "", stamp,
                           [reader = document.reader(), definition = request.definition, options = request.options,
-                           runs = document.runs(document.prompt), id = document.id()] {
-                              RankedRows made = ranked_rows(*reader, *definition, options);
+                           runs = document.runs(document.prompt), id = document.id()](const std::stop_token& stop) {
+                              RankedRows made = ranked_rows(reader->with_stop(stop), *definition, options);
                               made.runs = runs;
                               made.document = id;
                               return made;

@@ -8,9 +8,10 @@ namespace kvscope::gui {
 
 double share_of_full_bytes(Session& session, const RunKey& run) {
     static const TaskSlot<double> slot;
-    const auto share = session.tasks.ask(slot, run.text(), session.stamp(run), [at = session.at(run)] {
-        return analysis::share_of_full_bytes(*at.reader, at.prompt, at.run);
-    });
+    const auto share =
+        session.tasks.ask(slot, run.text(), session.stamp(run), [at = session.at(run)](const std::stop_token& stop) {
+            return analysis::share_of_full_bytes(at.reader->with_stop(stop), at.prompt, at.run);
+        });
     return share.value ? *share.value : std::numeric_limits<double>::quiet_NaN();
 }
 

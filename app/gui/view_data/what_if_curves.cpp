@@ -21,6 +21,12 @@ struct Worker {
     std::shared_ptr<const PrefillInMemory> prefill;
     uint64_t seed = 0;
 
+    Worker with_stop(const std::stop_token& stop) const {
+        Worker worker = *this;
+        worker.reader = std::make_shared<const trace::Reader>(reader->with_stop(stop));
+        return worker;
+    }
+
     /// Throws analysis::NothingToShow if kept sets can be computed neither from the trace nor from the prefill.
     SelectAgain selection() const {
         try {
@@ -80,12 +86,13 @@ LiveCurvesNow LiveCurves::update(Session& session, const EngineSession* engine, 
                             settings.threshold);
     for (const CurveRuns& runs : choice.curves) {
         const RunKey first = document.key_of(of.prompt, runs.runs.front());
-        const Worker worker{reader,        of.prompt, runs,
-                            settings.over, prefill,   reader->run(of.prompt, runs.runs.front()).seed};
+        const Worker all{reader,        of.prompt, runs,
+                         settings.over, prefill,   reader->run(of.prompt, runs.runs.front()).seed};
         std::string stamp = fmt::format("{} {}", settings.over, prefill ? prefill->number : 0);
         for (const int run : runs.runs) stamp += ' ' + session.stamp(document.key_of(of.prompt, run));
         const std::string key = fmt::format("{}/{}/{}", of.document, of.prompt, runs.label);
-        const auto curve = session.tasks.ask(curves_, key, stamp, [worker] {
+        const auto curve = session.tasks.ask(curves_, key, stamp, [all](const std::stop_token& stop) {
+            const Worker worker = all.with_stop(stop);
             const auto attention = analysis::AnswerAttention::read(*worker.reader, worker.prompt);
             return analysis::what_if_curve(*worker.reader, worker.prompt, worker.runs.source, worker.over,
                                            worker.selection(), attention);
@@ -104,7 +111,8 @@ LiveCurvesNow LiveCurves::update(Session& session, const EngineSession* engine, 
         if (settings.over == analysis::over_budget) {
             const auto crossing = session.tasks.ask(
                 crossings_, key, fmt::format("{} {} {}", stamp, static_cast<int>(settings.measure), settings.threshold),
-                [worker, points = curve.value, settings] {
+                [all, points = curve.value, settings](const std::stop_token& stop) {
+                    const Worker worker = all.with_stop(stop);
                     const auto attention = settings.measure == analysis::CurveMeasure::recall
                                                ? analysis::AnswerAttention::read(*worker.reader, worker.prompt)
                                                : std::nullopt;

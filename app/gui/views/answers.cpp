@@ -131,10 +131,12 @@ class AnswersView : public View {
             std::optional<RunAt> less;
             if (reference) less = source(*reference);
             // Until the next output is ready, shows the previous output with the same reference.
-            const auto answer =
-                session.tasks.ask(outputs_, key.text() + (reference ? " less " + reference->text() : ""),
-                                  session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),
-                                  [of = source(key), less] { return read_and_compare_answer(of, less); });
+            const auto answer = session.tasks.ask(
+                outputs_, key.text() + (reference ? " less " + reference->text() : ""),
+                session.stamp(key) + (reference ? " less " + session.stamp(*reference) : ""),
+                [of = source(key), less](const std::stop_token& stop) {
+                    return read_and_compare_answer(of.with_stop(stop), less ? less->with_stop(stop) : less);
+                });
             all.push_back({key, session.look(key), answer.value, answer.error});
         }
         return all;

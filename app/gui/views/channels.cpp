@@ -95,8 +95,9 @@ class ChannelsView : public FigureView {
     }
 
     std::string heads_text(Session& session, const RunKey& run, const FigureHit& hit) {
-        const auto channels = session.tasks.ask(channels_, run.text(), session.stamp(run),
-                                                [at = session.at(run)] { return read_channels(at); });
+        const auto channels = session.tasks.ask(
+            channels_, run.text(), session.stamp(run),
+            [at = session.at(run)](const std::stop_token& stop) { return read_channels(at.with_stop(stop)); });
         if (!channels.value) return fmt::format("kept by {:.0f} heads", hit.value);
         const auto heads =
             channels.value->heads_that_keep(static_cast<size_t>(hit.subject.layer), static_cast<size_t>(hit.column));

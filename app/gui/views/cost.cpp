@@ -126,12 +126,13 @@ class CostView : public View {
 
     static TaskResult<TableOfRuns> ask_table(Session& session, const Document& document) {
         static const TaskSlot<TableOfRuns> slot;
-        return session.tasks.ask(
-            slot, fmt::format("{} {}", document.id(), document.prompt), document.runs_stamp(document.prompt),
-            [reader = document.reader(), prompt = document.prompt, runs = document.keys(document.prompt)] {
-                return TableOfRuns{analysis::cost_table(*reader, prompt), runs, reader->runs(prompt),
-                                   reader->prompt(prompt).visible_tokens()};
-            });
+        return session.tasks.ask(slot, fmt::format("{} {}", document.id(), document.prompt),
+                                 document.runs_stamp(document.prompt),
+                                 [reader = document.reader(), prompt = document.prompt,
+                                  runs = document.keys(document.prompt)](const std::stop_token& stop) {
+                                     return TableOfRuns{analysis::cost_table(reader->with_stop(stop), prompt), runs,
+                                                        reader->runs(prompt), reader->prompt(prompt).visible_tokens()};
+                                 });
     }
 
     /// Adds the estimated memory for another text length or another model, if the user enabled the estimate.

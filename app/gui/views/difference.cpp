@@ -146,8 +146,9 @@ class DifferenceView : public View {
         const std::string name = fmt::format("{} {} {} {}", a_.text(), b_.text(), layer_, classes_);
         const std::string stamp = session.stamp(a_) + " " + session.stamp(b_);
         const auto answer = session.tasks.ask(
-            compared_, name, stamp, [a = session.at(a_), b = session.at(b_), layer = layer_, classes = classes_] {
-                return compare_kept_tokens(a, b, layer, classes);
+            compared_, name, stamp,
+            [a = session.at(a_), b = session.at(b_), layer = layer_, classes = classes_](const std::stop_token& stop) {
+                return compare_kept_tokens(a.with_stop(stop), b.with_stop(stop), layer, classes);
             });
         if (!answer.error.empty()) {
             draw_nothing(context, answer.error);

@@ -121,9 +121,10 @@ class HeadDivergenceView : public View {
 
     static bool stores_divergence(const Session& session, const RunKey& run) {
         static const TaskSlot<bool> slot;
-        const auto answer = session.tasks.ask(slot, run.text(), session.stamp(run), [at = session.at(run)] {
-            return at.reader->has(at.place(), trace::schema::run::head_jsd);
-        });
+        const auto answer = session.tasks.ask(
+            slot, run.text(), session.stamp(run), [at = session.at(run)](const std::stop_token& stop) {
+                return at.reader->with_stop(stop).has(at.place(), trace::schema::run::head_jsd);
+            });
         return answer.value && *answer.value;
     }
 

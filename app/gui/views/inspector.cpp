@@ -144,10 +144,11 @@ class InspectorView : public View {
     };
 
     void read(Session& session, const Document& document, const PromptText& prompt, const InspectedToken& asked) {
-        const auto report = session.tasks.ask(report_, "", fmt::format("{} {}", session.stamp(asked.run), asked.token),
-                                              [at = session.at(asked.run), token = asked.token] {
-                                                  return analysis::token_report(*at.reader, at.prompt, at.run, token);
-                                              });
+        const auto report =
+            session.tasks.ask(report_, "", fmt::format("{} {}", session.stamp(asked.run), asked.token),
+                              [at = session.at(asked.run), token = asked.token](const std::stop_token& stop) {
+                                  return analysis::token_report(at.reader->with_stop(stop), at.prompt, at.run, token);
+                              });
         const auto runs = request_token_reports(session, runs_, document, prompt, asked);
         if (report.current && runs) {
             shown_ = {asked, *runs, report.value, report.error};

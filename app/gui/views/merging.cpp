@@ -98,9 +98,10 @@ class MergingView : public View {
     /// Returns whether a run merges tokens, or nullopt until a job has read the file.
     static std::optional<bool> merges(const Session& session, const RunKey& key) {
         static const TaskSlot<bool> slot;
-        const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] {
-            return at.reader->has(at.place(), trace::schema::run::merged_token_entry);
-        });
+        const auto answer = session.tasks.ask(
+            slot, key.text(), session.stamp(key), [at = session.at(key)](const std::stop_token& stop) {
+                return at.reader->with_stop(stop).has(at.place(), trace::schema::run::merged_token_entry);
+            });
         if (answer.value) return *answer.value;
         return answer.current ? std::optional(false) : std::nullopt;  // the file could not be read
     }
@@ -145,9 +146,10 @@ class MergingView : public View {
         ImGui::PushID(key.text().c_str());
         draw_run_title(context, key, ImGui::GetContentRegionAvail().x);
         static const TaskSlot<EntrySizes> slot;
-        const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)] {
-            return read_sizes(*at.reader, at.prompt, at.run);
-        });
+        const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key),
+                                              [at = session.at(key)](const std::stop_token& stop) {
+                                                  return read_sizes(at.reader->with_stop(stop), at.prompt, at.run);
+                                              });
         const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;
         if (answer.value) {
             largest_ = std::max(largest_, answer.value->largest);

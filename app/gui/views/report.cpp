@@ -181,8 +181,8 @@ class ReportView : public View {
         const int height = stepped(room.y - words);
         const auto answer = session.tasks.ask(
             drawn_, "", fmt::format("{} {}x{} {}", figure_change_stamp(session, *request), width, height, page_),
-            [job = FigureJob(session, *request), width, height, page = page_] {
-                return render_preview_page(job, width, height, page);
+            [job = FigureJob(session, *request), width, height, page = page_](const std::stop_token& stop) {
+                return render_preview_page(job.with_stop(stop), width, height, page);
             });
         if (!answer.error.empty()) {
             draw_error(context, answer.error);

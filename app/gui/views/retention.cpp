@@ -264,10 +264,12 @@ class RetentionView : public View {
         const RunAt at = context.session.at(key);
         static const TaskSlot<RetentionMap> slot;
         const int layer = layer_;
-        const auto answer = context.session.tasks.ask(slot, map_name(key), context.session.stamp(key), [at, layer] {
-            return layer < 0 ? layers_map(*at.reader, at.prompt, at.run)
-                             : heads_map(*at.reader, at.prompt, at.run, static_cast<size_t>(layer));
-        });
+        const auto answer = context.session.tasks.ask(
+            slot, map_name(key), context.session.stamp(key), [at, layer](const std::stop_token& stop) {
+                const trace::Reader reader = at.reader->with_stop(stop);
+                return layer < 0 ? layers_map(reader, at.prompt, at.run)
+                                 : heads_map(reader, at.prompt, at.run, static_cast<size_t>(layer));
+            });
         error = answer.error;
         return answer.value;
     }

@@ -91,7 +91,9 @@ class ScatterView : public FigureView {
         const Document& document = *session.document(request.document);
         const auto answer = session.tasks.ask(
             columns_, fmt::format("{} {}", request.document, document.prompt), document.runs_stamp(document.prompt),
-            [reader = document.reader(), prompt = document.prompt] { return numeric_columns(*reader, prompt); });
+            [reader = document.reader(), prompt = document.prompt](const std::stop_token& stop) {
+                return numeric_columns(reader->with_stop(stop), prompt);
+            });
         const std::vector<Column> none;
         const std::vector<Column>& columns = answer.value ? *answer.value : none;
         choose("y##scatter", columns, y_);

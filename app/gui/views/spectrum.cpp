@@ -145,9 +145,10 @@ class SpectrumView : public FigureView {
             const Document* document = session.document(request.trace(i).document);
             if (!document || !document->reader()->has_model()) continue;
             static const TaskSlot<bool> slot;
-            const auto known =
-                session.tasks.ask(slot, std::to_string(document->id()), document->stamp(),
-                                  [reader = document->reader()] { return trace::has_model_spectra(*reader); });
+            const auto known = session.tasks.ask(slot, std::to_string(document->id()), document->stamp(),
+                                                 [reader = document->reader()](const std::stop_token& stop) {
+                                                     return trace::has_model_spectra(reader->with_stop(stop));
+                                                 });
             if (known.value && !*known.value) missing = document;
         }
         if (!missing || !context.engine) return;
