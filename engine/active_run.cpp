@@ -34,7 +34,7 @@ std::string located(const std::string& where, const std::string& error) {
 }  // namespace
 
 ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
-                     const ExperimentOptions& options, DeduplicatedScores& pool)
+                     const ExperimentOptions& options, DeduplicatedScores& pool, const std::stop_token& stop)
     : model_(model.transformer()),
       pool_(pool),
       index_(index),
@@ -56,8 +56,8 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
         context_.model_fingerprint = model.fingerprint();
         context_.token_ids = std::span<const int32_t>(prompt.ids).first(static_cast<size_t>(n_tokens_));
         context_.n_vocabulary = model_.config().vocab_size;
-        context_.tokenize = [&tokenizer = model.tokenizer()](std::string_view text) {
-            return tokenizer.encode(text, false, false);
+        context_.tokenize = [&tokenizer = model.tokenizer(), stop](std::string_view text) {
+            return tokenizer.encode(text, false, false, stop);
         };
         context_.memo = model.memo();
         context_.projection = [&transformer = model_](int layer, policies::Projected which) {

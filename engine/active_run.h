@@ -24,7 +24,7 @@ namespace kvscope::engine {
 class ActiveRun {
  public:
     ActiveRun(const Model& model, const RunPlan& plan, int index, const Prompt& prompt,
-              const ExperimentOptions& options, DeduplicatedScores& pool);
+              const ExperimentOptions& options, DeduplicatedScores& pool, const std::stop_token& stop);
 
     [[nodiscard]] int index() const { return index_; }
     [[nodiscard]] bool failed() const { return record.status == "failed"; }

@@ -117,7 +117,8 @@ void AnswerWriter::compare(std::vector<Comparison>& comparisons, Progress& shown
 }
 
 void AnswerWriter::write(size_t i, const Comparison& comparison, ScoreBuffer& room) {
-    auto record = make_run_record_with_answer(tools_.model, *runs_[i], generations_[i], room);
+    auto record =
+        make_run_record_with_answer(tools_.model, *runs_[i], generations_[i], room, tools_.progress.stop_token());
     if (tools_.options.compare && record.status != trace::schema::run::status_failed) {
         if (reference_)
             add_comparison(record, comparison);

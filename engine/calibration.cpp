@@ -95,7 +95,7 @@ Calibration::Calibration(const Model& model, Progress& progress) {
     const auto shape = model.transformer().shape();
     width_ = static_cast<size_t>(shape.n_kv_heads) * static_cast<size_t>(shape.head_dim);
     sums_.resize(2 * static_cast<size_t>(shape.n_layers) * triangle(width_));
-    std::vector<int32_t> ids = model.tokenizer().encode(calibration_text, false, false);
+    std::vector<int32_t> ids = model.tokenizer().encode(calibration_text, false, false, progress.stop_token());
     ids.resize(std::min(ids.size(), max_tokens));
     const size_t length = std::min(sequence, static_cast<size_t>(model.config().context_length));
     // The number type and the processor's instructions affect rounding.

@@ -112,7 +112,8 @@ struct Experiment::Impl {
         Runs runs;
         for (size_t i = 0; i < plans.size(); ++i) {
             if (i > 0 && has_answers(questions, i)) continue;
-            runs.push_back(std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompt, options, scores));
+            runs.push_back(std::make_unique<ActiveRun>(model, plans[i], static_cast<int>(i), prompt, options, scores,
+                                                       progress.stop_token()));
             compression.load_classifier(*runs.back());
         }
         std::vector<std::string> obstacles(plans.size());
@@ -286,7 +287,8 @@ struct Experiment::Impl {
         const uint64_t before = resident_bytes();
         const Stopwatch watch;
         Runs runs;
-        runs.push_back(std::make_unique<ActiveRun>(model, plans[plan], static_cast<int>(plan), first, options, scores));
+        runs.push_back(std::make_unique<ActiveRun>(model, plans[plan], static_cast<int>(plan), first, options, scores,
+                                                   progress.stop_token()));
         auto& run = *runs[0];
         if (!run.failed()) {
             const Held held =
@@ -313,7 +315,7 @@ struct Experiment::Impl {
             if (owner.on_answered) owner.on_answered(run.index());
             if (q == 0 || run.is_full()) results.write(index, prompt_record());
             ScoreBuffer room;
-            auto record = make_run_record_with_answer(model, run, generation, room);
+            auto record = make_run_record_with_answer(model, run, generation, room, progress.stop_token());
             if (q == 0) {
                 record.first_token_s = first_token;
                 // The peak covers only the processor's memory.

@@ -93,17 +93,18 @@ bool is_right(const std::string& prediction, const TaskSample& sample, HeadMeasu
 }
 
 /// Returns the range of the needle's tokens.
-std::pair<int64_t, int64_t> needle_tokens(const Model& model, const PreparedSample& sample) {
+std::pair<int64_t, int64_t> needle_tokens(const Model& model, const PreparedSample& sample,
+                                          const std::stop_token& stop) {
     const size_t begin = sample.spans.front().first, size = sample.spans.back().second - begin;
     const size_t first = sample.prompt.text.find(sample.context.substr(begin, size));
-    const auto encoding = encode_like_prompt(model, sample.prompt, sample.prompt.text);
+    const auto encoding = encode_like_prompt(model, sample.prompt, sample.prompt.text, stop);
     return {static_cast<int64_t>(encoding.first_token_from(first)),
             static_cast<int64_t>(encoding.first_token_from(first + size - 1)) + 1};
 }
 
 std::optional<std::vector<double>> measure_sample(const Model& model, const HeadProfileOptions& options,
                                                   const PreparedSample& sample, Progress& progress) {
-    const auto [needle_begin, needle_end] = needle_tokens(model, sample);
+    const auto [needle_begin, needle_end] = needle_tokens(model, sample, progress.stop_token());
     const auto& transformer = model.transformer();
     const auto shape = transformer.shape();
     const auto n = static_cast<int64_t>(sample.prompt.ids.size());
@@ -141,7 +142,7 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
         answer.push_back(token = next);
         if (std::binary_search(end_ids.begin(), end_ids.end(), next)) break;
     }
-    if (!is_right(model.answer_text(answer), sample, options.measure)) return std::nullopt;
+    if (!is_right(model.answer_text(answer, progress.stop_token()), sample, options.measure)) return std::nullopt;
     return gains;
 }
 
@@ -172,9 +173,11 @@ HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options,
         needles.values.set_value("lengths", std::to_string(length));
         needles.values.set_value("depths", policies::to_text(depth));
         needles.values.set_value("seed", std::to_string(seed));
-        return std::move(prepare_samples(
-            model, niah(), needles,
-            {.use_template = options.use_template, .n_new = options.n_new, .parse_special = options.parse_special})[0]);
+        return std::move(prepare_samples(model, niah(), needles,
+                                         {.use_template = options.use_template,
+                                          .n_new = options.n_new,
+                                          .parse_special = options.parse_special,
+                                          .stop = progress.stop_token()})[0]);
     };
     make_one(std::ranges::max(lengths), depths[0], 0);  // refuses a length before the first prompt is measured
     uint64_t seed = options.needles.values.seed("seed");

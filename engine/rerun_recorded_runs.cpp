@@ -148,7 +148,7 @@ std::vector<RepeatedRun> rerun_recorded_runs(const Model& model, const trace::Re
     size_t wanted = 0;
     for (const int i : go_by_answers ? of_same_context(reader, prompt) : std::vector<int>{prompt}) {
         if (i == prompt) wanted = prompts.size();
-        prompts.push_back(read_prompt_from_trace(model, reader, i, options.n_new));
+        prompts.push_back(read_prompt_from_trace(model, reader, i, options.n_new, progress.stop_token()));
     }
 
     Experiment experiment(model, again.plans, options, progress);

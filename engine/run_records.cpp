@@ -5,10 +5,10 @@
 namespace kvscope::engine {
 
 trace::RunRecord make_run_record_with_answer(const Model& model, const ActiveRun& run, const Generation& generation,
-                                             ScoreBuffer& room) {
+                                             ScoreBuffer& room, const std::stop_token& stop) {
     trace::RunRecord record = run.whole_record(room);
     record.output_ids = generation.ids;
-    record.output_text = model.answer_text(generation.ids);
+    record.output_text = model.answer_text(generation.ids, stop);
     for (const int64_t step : generation.switching.steps) {
         record.switch_steps.push_back(static_cast<uint32_t>(step));
         record.switch_is_full.push_back(generation.switching.is_full_at(step) ? 1 : 0);

@@ -19,7 +19,8 @@ namespace kvscope::engine {
 
 /// Returns a run's record with its answer. If the run failed, the record contains the results before the failure.
 [[nodiscard]] trace::RunRecord make_run_record_with_answer(const Model& model, const ActiveRun& run,
-                                                           const Generation& generation, ScoreBuffer& room);
+                                                           const Generation& generation, ScoreBuffer& room,
+                                                           const std::stop_token& stop);
 
 void record_failure(trace::RunRecord& record, const std::string& error);
 

@@ -49,8 +49,8 @@ std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task
                                             PromptOptions prompt) {
     prompt.use_template = prompt.use_template && task.applies_template;
     std::vector<PreparedSample> samples;
-    for (auto& sample :
-         task.make_samples({task, options, model.tokenizer(), model.config().context_length, prompt.n_new})) {
+    for (auto& sample : task.make_samples(
+             {task, options, model.tokenizer(), model.config().context_length, prompt.n_new, prompt.stop})) {
         prompt.name = sample.id;
         Prompt tokenized = tokenize_prompt(model, sample.context, sample.question, prompt);
         if (sample.length == 0) sample.length = static_cast<int64_t>(tokenized.ids.size());

@@ -44,18 +44,18 @@ struct ChatTemplate::Origin {
 
     /// Renders the messages. Without `render`, only checks the template and returns an empty text.
     std::string ask(std::span<const Message> messages, bool render, bool add_generation_prompt,
-                    std::optional<std::time_t> now) const;
+                    std::optional<std::time_t> now, const std::stop_token& stop) const;
 };
 
-std::optional<ChatTemplate> ChatTemplate::of_model(const std::filesystem::path& model) {
+std::optional<ChatTemplate> ChatTemplate::of_model(const std::filesystem::path& model, const std::stop_token& stop) {
     auto found = find_chat_template(model);
     if (!found) return std::nullopt;
     return ChatTemplate(std::move(found->jinja), std::move(found->special_tokens), std::move(found->origin),
-                        std::move(found->problem));
+                        std::move(found->problem), stop);
 }
 
 ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens, std::string origin,
-                           std::string problem)
+                           std::string problem, const std::stop_token& stop)
     : origin_(std::make_shared<const Origin>(
           Origin{std::move(source), std::move(special_tokens), std::move(origin), std::move(problem)})) {
     if (!origin_->problem.empty()) return;
@@ -64,7 +64,7 @@ ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string
     };
     if (origin_->source.size() > largest_source) refuse("it is larger than 1 MiB");
     if (first_invalid_utf8(origin_->source) != std::string::npos) refuse("it is not valid UTF-8");
-    origin_->ask({}, false, false, std::nullopt);
+    origin_->ask({}, false, false, std::nullopt, stop);
 }
 
 const std::string& ChatTemplate::source() const { return origin_->source; }
@@ -74,13 +74,13 @@ const std::string& ChatTemplate::problem() const { return origin_->problem; }
 const std::map<std::string, std::string>& ChatTemplate::special_tokens() const { return origin_->special_tokens; }
 
 std::string ChatTemplate::Origin::ask(std::span<const Message> messages, bool render, bool add_generation_prompt,
-                                      std::optional<std::time_t> now) const {
+                                      std::optional<std::time_t> now, const std::stop_token& stop) const {
     chat_template::Request request{source, special_tokens, {}, render, add_generation_prompt, now};
     for (const Message& message : messages) request.messages.emplace_back(message.role, message.content);
     using Kind = chat_template::Reply::Kind;
     chat_template::Reply reply;
     try {
-        reply = ask_template_process(request);
+        reply = ask_template_process(request, stop);
     } catch (const TemplateLimit& limit) {
         throw CheckpointError(file, std::string("its chat template was stopped: ") + limit.what());
     }
@@ -92,7 +92,7 @@ std::string ChatTemplate::Origin::ask(std::span<const Message> messages, bool re
 }
 
 std::string ChatTemplate::render(std::span<const Message> messages, bool add_generation_prompt,
-                                 std::optional<std::time_t> now) const {
+                                 std::optional<std::time_t> now, const std::stop_token& stop) const {
     if (!problem().empty()) throw CheckpointError(origin_->file, problem());
     std::vector<Message> given(messages.begin(), messages.end());
     for (Message& message : given) {
@@ -105,19 +105,19 @@ std::string ChatTemplate::render(std::span<const Message> messages, bool add_gen
         const std::string middle = message.content;
         auto strips = [&](std::string_view before, std::string_view after) {
             message.content = middle;
-            const std::string without = origin_->ask(given, true, add_generation_prompt, now);
+            const std::string without = origin_->ask(given, true, add_generation_prompt, now, stop);
             message.content = std::string(before) + middle + std::string(after);
-            return origin_->ask(given, true, add_generation_prompt, now) == without;
+            return origin_->ask(given, true, add_generation_prompt, now, stop) == without;
         };
         const std::string left = strips(" ", "") ? "" : content.substr(0, begin);
         const std::string right = strips("", " ") ? "" : content.substr(end);
         message.content = left + middle + right;
     }
-    return origin_->ask(given, true, add_generation_prompt, now);
+    return origin_->ask(given, true, add_generation_prompt, now, stop);
 }
 
 RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, std::string_view context,
-                             std::string_view question, std::optional<std::time_t> now) {
+                             std::string_view question, std::optional<std::time_t> now, const std::stop_token& stop) {
     require_utf8(context);
     require_utf8(question);
     std::string content(context);
@@ -126,7 +126,7 @@ RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, s
     if (!chat_template) return {content, question.empty() ? content.size() : question_in_content};
 
     const Message message{"user", content};
-    std::string text = chat_template->render({&message, 1}, true, now);
+    std::string text = chat_template->render({&message, 1}, true, now, stop);
     if (question.empty()) {
         const size_t end = text.size();
         return {std::move(text), end};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -18,17 +19,19 @@ struct Message {
     std::string content;
 };
 
-/// A model's Jinja chat template. A separate program renders it with limits on time, memory and depth.
+/// A model's Jinja chat template. A separate program renders it with limits on time, memory and depth. After a stop
+/// request, the functions end that program and throw Stopped.
 class ChatTemplate {
  public:
     /// Returns the template of a GGUF file or a Hugging Face directory, or nullopt if there is none. If there are
     /// several templates but none is named "default", the result has a problem(). @throws CheckpointError
-    [[nodiscard]] static std::optional<ChatTemplate> of_model(const std::filesystem::path& model);
+    [[nodiscard]] static std::optional<ChatTemplate> of_model(const std::filesystem::path& model,
+                                                              const std::stop_token& stop = {});
 
     /// @param problem reason why nothing can be rendered; `source` is then ignored
     /// @throws CheckpointError if the template is not valid Jinja
     ChatTemplate(std::string source, std::map<std::string, std::string> special_tokens, std::string origin,
-                 std::string problem = {});
+                 std::string problem = {}, const std::stop_token& stop = {});
 
     [[nodiscard]] const std::string& source() const;
     /// Returns the reason why render() always fails, or an empty text.
@@ -38,7 +41,7 @@ class ChatTemplate {
     /// Returns the text for encode() with add_special = false and parse_special = true.
     /// @throws CheckpointError if the template refuses the messages (raise_exception), fails or exceeds a limit
     std::string render(std::span<const Message> messages, bool add_generation_prompt,
-                       std::optional<std::time_t> now = std::nullopt) const;
+                       std::optional<std::time_t> now = std::nullopt, const std::stop_token& stop = {}) const;
 
  private:
     struct Origin;
@@ -53,6 +56,7 @@ struct RenderedPrompt {
 /// Applies the template, if any, to context + "\n\n" + question, and finds the question's start.
 /// @throws CheckpointError if the template does more to the message than strip white space
 [[nodiscard]] RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, std::string_view context,
-                                           std::string_view question, std::optional<std::time_t> now = std::nullopt);
+                                           std::string_view question, std::optional<std::time_t> now = std::nullopt,
+                                           const std::stop_token& stop = {});
 
 }  // namespace kvscope::checkpoint

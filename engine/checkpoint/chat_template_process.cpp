@@ -18,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/files/stop_check.h"
+#include "common/stopped.h"
 #include "engine/template/limits_of_process.h"
 
 namespace kvscope::checkpoint {
@@ -113,7 +113,7 @@ class Process {
 }
 
 /// Sends `request` and returns all data received until the program closes its end.
-std::string exchange(int socket, std::string_view request) {
+std::string exchange(int socket, std::string_view request, const std::stop_token& stop) {
     constexpr size_t most = size_t{megabytes_of_text} << 20;
     const auto start = std::chrono::steady_clock::now();
     std::string received;
@@ -121,7 +121,7 @@ std::string exchange(int socket, std::string_view request) {
     for (;;) {
         pollfd waited{socket, static_cast<short>(request.empty() ? POLLIN : POLLIN | POLLOUT), 0};
         if (::poll(&waited, 1, milliseconds_between_checks) < 0 && errno != EINTR) fail("waiting for a chat template");
-        StopCheck::now();
+        throw_if_stopped(stop);
         if (std::chrono::steady_clock::now() - start > std::chrono::seconds(seconds_in_all))
             took_too_long(seconds_in_all);
         if ((waited.revents & POLLOUT) != 0) {
@@ -157,7 +157,7 @@ std::string exchange(int socket, std::string_view request) {
 
 }  // namespace
 
-Reply ask_template_process(const Request& request) {
+Reply ask_template_process(const Request& request, const std::stop_token& stop) {
     static const fs::path program = find_program();
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) fail("starting a chat template");
@@ -165,7 +165,7 @@ Reply ask_template_process(const Request& request) {
     Descriptor its(ends[1]);
     Process process(program, its.get());
     its.close();
-    const std::string answer = exchange(ours.get(), message_to_bytes(request));
+    const std::string answer = exchange(ours.get(), message_to_bytes(request), stop);
     const int status = process.wait();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         if (auto reply = parse_reply(answer)) return *std::move(reply);

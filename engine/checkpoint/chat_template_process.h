@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdexcept>
+#include <stop_token>
 
 #include "engine/template/request.h"
 
@@ -11,8 +12,10 @@ struct TemplateLimit : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Sends the request to kvscope-chat-template and returns its reply. StopCheck can end the wait. Thread-safe.
-/// @throws TemplateLimit; std::runtime_error if the program is missing or cannot be started
-[[nodiscard]] chat_template::Reply ask_template_process(const chat_template::Request& request);
+/// Sends the request to kvscope-chat-template and returns its reply. Thread-safe.
+/// @throws TemplateLimit; Stopped after a stop request; std::runtime_error if the program is missing or cannot be
+/// started
+[[nodiscard]] chat_template::Reply ask_template_process(const chat_template::Request& request,
+                                                        const std::stop_token& stop);
 
 }  // namespace kvscope::checkpoint

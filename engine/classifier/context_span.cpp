@@ -33,16 +33,16 @@ std::optional<size_t> length_of(Iterator begin, Iterator end, Expected expected,
 
 }  // namespace
 
-ContextSpan find_context_in_prompt(const Model& model, const Prompt& prompt) {
+ContextSpan find_context_in_prompt(const Model& model, const Prompt& prompt, const std::stop_token& stop) {
     constexpr std::string_view stand_in = "kvscope";
     std::optional<checkpoint::ChatTemplate> chat_template;
     if (!prompt.chat_template.empty())
         chat_template.emplace(
             prompt.chat_template,
             model.chat_template() ? model.chat_template()->special_tokens() : std::map<std::string, std::string>(),
-            "the prompt's chat template");
+            "the prompt's chat template", "", stop);
     const std::string rendered =
-        checkpoint::render_prompt(chat_template, stand_in, prompt.question, prompt.rendered_at).text;
+        checkpoint::render_prompt(chat_template, stand_in, prompt.question, prompt.rendered_at, stop).text;
     const size_t at = rendered.rfind(prompt.question.empty() ? std::string(stand_in)
                                                              : std::string(stand_in) + "\n\n" + prompt.question);
     if (at == std::string::npos)
@@ -53,7 +53,7 @@ ContextSpan find_context_in_prompt(const Model& model, const Prompt& prompt) {
     ContextSpan span;
     for (const int32_t id : prompt.ids) {
         span.token_at.push_back(span.text.size());
-        span.text += model.tokenizer().piece(id);
+        span.text += model.tokenizer().piece(id, stop);
     }
     span.token_at.push_back(span.text.size());
     // Without a chat template, the tokenizer may add a first token (BOS), whose text is not part of the prompt.

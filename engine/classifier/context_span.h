@@ -17,6 +17,6 @@ struct ContextSpan {
 };
 
 /// Finds the context by rendering the chat template with another text. @throws RunError if the prompt does not match
-[[nodiscard]] ContextSpan find_context_in_prompt(const Model& model, const Prompt& prompt);
+[[nodiscard]] ContextSpan find_context_in_prompt(const Model& model, const Prompt& prompt, const std::stop_token& stop);
 
 }  // namespace kvscope::engine

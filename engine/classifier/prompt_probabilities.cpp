@@ -9,7 +9,7 @@ namespace kvscope::engine {
 
 std::vector<float> prompt_probabilities(const Model& model, const Prompt& prompt, const TokenClassifier& classifier,
                                         const policies::TokenClassifierSettings& how, Progress& progress) {
-    const ContextSpan span = find_context_in_prompt(model, prompt);
+    const ContextSpan span = find_context_in_prompt(model, prompt, progress.stop_token());
     const auto context = std::string_view(span.text).substr(span.begin, span.end - span.begin);
     const std::vector<float> of_bytes = classifier.byte_probabilities(context, how, progress);
     std::vector<float> probabilities(static_cast<size_t>(prompt.n_visible()), std::numeric_limits<float>::quiet_NaN());

@@ -67,7 +67,7 @@ std::vector<double> TokenClassifier::read(std::span<const checkpoint::TextToken>
 std::vector<float> TokenClassifier::byte_probabilities(std::string_view text,
                                                        const policies::TokenClassifierSettings& how,
                                                        Progress& progress) const {
-    const auto tokens = tokenizer_.encode(text);
+    const auto tokens = tokenizer_.encode(text, progress.stop_token());
     const auto windows = this->windows(tokens);
     std::vector<float> probabilities(text.size(), std::numeric_limits<float>::quiet_NaN());
     progress.begin("classify", static_cast<int64_t>(windows.size()), "windows");

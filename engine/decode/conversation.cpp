@@ -23,7 +23,8 @@ Conversation::Conversation(std::string label, RunCache cache, policies::CreatedP
       prompt_(std::move(prompt)),
       answer_(std::move(answer)) {}
 
-Conversation::Text Conversation::text_of(const Model& model, std::string_view question) const {
+Conversation::Text Conversation::text_of(const Model& model, std::string_view question,
+                                         const std::stop_token& stop) const {
     if (question.find_first_not_of(" \t\r\n") == std::string_view::npos) throw UsageError("the question is empty");
     const bool templated = !prompt_->chat_template.empty();
     if (templated && prompt_->context.empty())
@@ -33,13 +34,13 @@ Conversation::Text Conversation::text_of(const Model& model, std::string_view qu
     const auto now = prompt_->rendered_at;
     if (!prompt_->query_aware) {
         auto rendered = checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, prompt_->context,
-                                                  question, now);
+                                                  question, now, stop);
         return {std::move(rendered.text), rendered.question_begin};
     }
     if (!templated) return {fmt::format("{}\n\n{}", prompt_->text, question), prompt_->text.size()};
     const checkpoint::Message turns[] = {
         {"user", prompt_->content()}, {"assistant", answer_}, {"user", std::string(question)}};
-    std::string text = model.chat_template()->render(turns, true, now);
+    std::string text = model.chat_template()->render(turns, true, now, stop);
     if (!text.starts_with(prompt_->text))
         throw UsageError(
             "the model's chat template formats earlier turns differently from the last turn, so the "
@@ -59,8 +60,9 @@ Reply Conversation::ask(const Model& model, std::string_view question, const Que
     return reply;
 }
 
-int64_t Conversation::read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply) const {
-    const Text text = text_of(model, question);
+int64_t Conversation::read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply,
+                                    const std::stop_token& stop) const {
+    const Text text = text_of(model, question, stop);
     const auto cached = std::span<const int32_t>(prompt_->ids).first(static_cast<size_t>(prompt_->n_visible()));
     const auto begins_with_cached = [&](const checkpoint::Encoding& of) {
         return of.ids.size() >= cached.size() && std::equal(cached.begin(), cached.end(), of.ids.begin());
@@ -69,15 +71,15 @@ int64_t Conversation::read_question(const Model& model, std::string_view questio
         const auto last = of.ends.begin() + static_cast<std::ptrdiff_t>(cached.size());
         return cached.empty() ? 0 : *std::max_element(of.ends.begin(), last);
     };
-    if (const auto encoding = encode_like_prompt(model, *prompt_, text.whole); begins_with_cached(encoding)) {
+    if (const auto encoding = encode_like_prompt(model, *prompt_, text.whole, stop); begins_with_cached(encoding)) {
         reply.read = text.whole.substr(end_of_cached(encoding));
         reply.read_ids.assign(encoding.ids.begin() + static_cast<std::ptrdiff_t>(cached.size()), encoding.ids.end());
     } else {
         // If one token joins the context and the question, the cached tokens end before the context does.
-        const auto own = encode_like_prompt(model, *prompt_, prompt_->text);
+        const auto own = encode_like_prompt(model, *prompt_, prompt_->text, stop);
         const size_t begin = begins_with_cached(own) ? std::min(end_of_cached(own), text.begin) : text.begin;
         reply.read = text.whole.substr(begin);
-        reply.read_ids = model.tokenizer().encode(reply.read, false, prompt_->parses_special);
+        reply.read_ids = model.tokenizer().encode(reply.read, false, prompt_->parses_special, stop);
         reply.remark =
             "The question was tokenized separately from the context, because the tokens of the whole text do not begin "
             "with the cached tokens.";
@@ -108,7 +110,7 @@ std::vector<Reply> ask_all_runs(const Model& model, std::span<Conversation* cons
         Reply& reply = replies[i];
         int64_t n = 0;
         try {
-            n = to.read_question(model, question, options.n_new, reply);
+            n = to.read_question(model, question, options.n_new, reply, progress.stop_token());
         } catch (const UsageError& error) {
             reply.error = error.what();
             reply.refused = true;
@@ -144,7 +146,7 @@ std::vector<Reply> ask_all_runs(const Model& model, std::span<Conversation* cons
     for (size_t k = 0; k < asked.size(); ++k) {
         replies[asked[k]].error = generations[k].error;
         replies[asked[k]].ids = generations[k].ids;
-        replies[asked[k]].text = model.answer_text(generations[k].ids);
+        replies[asked[k]].text = model.answer_text(generations[k].ids, progress.stop_token());
     }
     return replies;
 }

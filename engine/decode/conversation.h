@@ -63,12 +63,12 @@ class Conversation {
 
     /// Returns the text with the new question: in place of the prompt's question if policies did not see that question,
     /// otherwise as a user turn after the run's answer. @throws UsageError if the question cannot be inserted
-    [[nodiscard]] Text text_of(const Model& model, std::string_view question) const;
+    [[nodiscard]] Text text_of(const Model& model, std::string_view question, const std::stop_token& stop) const;
 
     /// Encodes the question into `reply` and returns its number of tokens.
     /// @throws UsageError as text_of(), or if question and answer exceed the model's context
-    [[nodiscard]] int64_t read_question(const Model& model, std::string_view question, int64_t n_new,
-                                        Reply& reply) const;
+    [[nodiscard]] int64_t read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply,
+                                        const std::stop_token& stop) const;
 
     std::string label_;
     RunCache cache_;

@@ -44,8 +44,8 @@ Model Model::open(const std::filesystem::path& path, kernels::DType dtype, Progr
     model.dtype_ = dtype;
     model.device_ = device;
     model.checkpoint_ = checkpoint::open_checkpoint(path);
-    model.tokenizer_ = checkpoint::open_tokenizer(path);
-    model.chat_template_ = checkpoint::ChatTemplate::of_model(path);
+    model.tokenizer_ = checkpoint::open_tokenizer(path, progress.stop_token());
+    model.chat_template_ = checkpoint::ChatTemplate::of_model(path, progress.stop_token());
     const auto& config = model.checkpoint_->config();
     if (const auto without = checkpoint::note_on_missing_embeddings(*model.tokenizer_, config); !without.empty())
         progress.message(path.string() + ": " + without);
@@ -69,14 +69,14 @@ const std::string& Model::fingerprint() const {
     return fingerprint_;
 }
 
-std::string Model::answer_text(std::span<const int32_t> ids) const {
+std::string Model::answer_text(std::span<const int32_t> ids, const std::stop_token& stop) const {
     std::vector<int32_t> shown;
     for (const int32_t id : ids) {
         const bool ends = std::binary_search(end_ids_.begin(), end_ids_.end(), id);
         // Larger ids only pad the model's vocabulary and have no text.
         if (!ends && id < tokenizer_->vocab_size()) shown.push_back(id);
     }
-    return tokenizer_->decode(shown);
+    return tokenizer_->decode(shown, false, stop);
 }
 
 trace::ModelAttributes model_attributes(const checkpoint::ModelConfig& config, const std::string& fingerprint) {

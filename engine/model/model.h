@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,7 @@ class Model {
         return ignore_eos ? std::span<const int32_t>() : std::span<const int32_t>(end_ids_);
     }
 
-    [[nodiscard]] std::string answer_text(std::span<const int32_t> ids) const;
+    [[nodiscard]] std::string answer_text(std::span<const int32_t> ids, const std::stop_token& stop = {}) const;
 
     [[nodiscard]] trace::ModelAttributes attributes() const;
 

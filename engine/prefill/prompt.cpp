@@ -40,12 +40,12 @@ void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const
 }
 
 /// Returns the context that the model's template turns into exactly the prompt's text; empty if there is none.
-std::string context_of(const Model& model, const Prompt& prompt) {
+std::string context_of(const Model& model, const Prompt& prompt, const std::stop_token& stop) {
     const bool templated = !prompt.chat_template.empty();
     if (templated && !model.chat_template()) return {};
     const auto chat_template = templated ? model.chat_template() : std::nullopt;
     const auto render = [&](std::string_view context, std::string_view question) {
-        return checkpoint::render_prompt(chat_template, context, question, prompt.rendered_at).text;
+        return checkpoint::render_prompt(chat_template, context, question, prompt.rendered_at, stop).text;
     };
     try {
         const std::string_view stand_in = "(the context)";
@@ -85,27 +85,30 @@ std::time_t rendered_at(const trace::Reader& reader, const nlohmann::json& entry
 }
 
 /// Returns a text's control tokens with counts, such as "<|im_end|> (2), <|im_start|> (1)".
-std::string control_tokens_in(const checkpoint::Tokenizer& tokenizer, const std::string& text) {
-    const auto parsed = tokenizer.encode(text, false, true), spelt = tokenizer.encode(text, false, false);
+std::string control_tokens_in(const checkpoint::Tokenizer& tokenizer, const std::string& text,
+                              const std::stop_token& stop) {
+    const auto parsed = tokenizer.encode(text, false, true, stop), spelt = tokenizer.encode(text, false, false, stop);
     if (parsed == spelt) return {};
     std::map<int32_t, int64_t> counts;  // the token for unknown characters is a control token in both encodings
     for (const int32_t id : parsed) counts[id] += tokenizer.is_special(id);
     for (const int32_t id : spelt) counts[id] -= tokenizer.is_special(id);
     std::vector<std::string> names;
     for (const auto& [id, count] : counts)
-        if (count > 0) names.push_back(fmt::format("{} ({})", tokenizer.shown(id), count));
+        if (count > 0) names.push_back(fmt::format("{} ({})", tokenizer.shown(id, stop), count));
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
 /// Returns the number of characters for which neither a token nor byte tokens exist.
-int64_t count_without_token(const checkpoint::Tokenizer& tokenizer, std::string_view text) {
+int64_t count_without_token(const checkpoint::Tokenizer& tokenizer, std::string_view text,
+                            const std::stop_token& stop) {
     std::map<std::string_view, bool> has_token;
     int64_t count = 0;
     for (size_t at = 0; at < text.size();) {
         const auto step = decode_utf8_character(text, at);
         const auto [found, is_new] = has_token.try_emplace(text.substr(at, step.bytes), true);
         // A normalizer may remove white space at the ends of a text.
-        if (is_new && !is_white_space(step.code)) found->second = !tokenizer.encode(found->first, false, false).empty();
+        if (is_new && !is_white_space(step.code))
+            found->second = !tokenizer.encode(found->first, false, false, stop).empty();
         count += found->second ? 0 : 1;
         at += step.bytes;
     }
@@ -114,11 +117,13 @@ int64_t count_without_token(const checkpoint::Tokenizer& tokenizer, std::string_
 
 }  // namespace
 
-checkpoint::Encoding encode_like_prompt(const Model& model, const Prompt& prompt, std::string_view text) {
-    return model.tokenizer().encode_with_ends(text, prompt.chat_template.empty(), prompt.parses_special);
+checkpoint::Encoding encode_like_prompt(const Model& model, const Prompt& prompt, std::string_view text,
+                                        const std::stop_token& stop) {
+    return model.tokenizer().encode_with_ends(text, prompt.chat_template.empty(), prompt.parses_special, stop);
 }
 
-std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const Prompt> prompts, bool parse_special) {
+std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const Prompt> prompts, bool parse_special,
+                                           const std::stop_token& stop) {
     struct Found {
         std::string first, names;
         int n = 0;
@@ -138,7 +143,7 @@ std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const P
             remarks.emplace_back(
                 "--no-special has no effect on chat templates, whose control tokens are always parsed; add "
                 "--no-template");
-        Found found{prompt.name, control_tokens_in(model.tokenizer(), prompt.content()), 1, templated,
+        Found found{prompt.name, control_tokens_in(model.tokenizer(), prompt.content(), stop), 1, templated,
                     prompt.parses_special};
         if (found.names.empty()) continue;
         const auto same = std::find(all.begin(), all.end(), found);
@@ -155,7 +160,7 @@ std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const P
     std::string first;
     int64_t n_prompts = 0, n_characters = 0;
     for (const Prompt& prompt : prompts) {
-        const int64_t n = count_without_token(model.tokenizer(), prompt.content());
+        const int64_t n = count_without_token(model.tokenizer(), prompt.content(), stop);
         if (n == 0) continue;
         if (n_prompts++ == 0) first = prompt.name;
         n_characters += n;
@@ -197,8 +202,8 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
     const auto& tokenizer = model.tokenizer();
     const bool templated = options.use_template && model.chat_template().has_value();
     const std::time_t now = options.now.value_or(std::time(nullptr));
-    const auto rendered =
-        checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, context, question, now);
+    const auto rendered = checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, context, question,
+                                                    now, options.stop);
 
     Prompt prompt;
     prompt.rendered_at = now;
@@ -209,7 +214,7 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
     if (templated) prompt.chat_template = model.chat_template()->source();
     prompt.query_aware = options.query_aware || question.empty();
     prompt.parses_special = templated || options.parse_special;
-    auto encoding = encode_like_prompt(model, prompt, prompt.text);
+    auto encoding = encode_like_prompt(model, prompt, prompt.text, options.stop);
     prompt.ids = std::move(encoding.ids);
     prompt.n_context =
         static_cast<int64_t>(question.empty() ? prompt.ids.size() : encoding.first_token_from(rendered.question_begin));
@@ -223,11 +228,12 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
     require_token_embeddings(model, prompt.ids, origin);
     if (!options.may_exceed) require_room(model, prompt, options.n_new, origin);
     prompt.token_text.reserve(prompt.ids.size());
-    for (const int32_t id : prompt.ids) prompt.token_text.push_back(tokenizer.shown(id));
+    for (const int32_t id : prompt.ids) prompt.token_text.push_back(tokenizer.shown(id, options.stop));
     return prompt;
 }
 
-Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new) {
+Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new,
+                              const std::stop_token& stop) {
     const std::string file = reader.path().string();
     if (prompt < 0 || prompt >= reader.n_prompts())
         throw UsageError(
@@ -250,7 +256,7 @@ Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, i
     const auto entry = recipe_entry_of(reader, prompt);
     stored.parses_special = !stored.chat_template.empty() || parsed_special(entry);
     stored.rendered_at = rendered_at(reader, entry);
-    stored.context = context_of(model, stored);
+    stored.context = context_of(model, stored, stop);
     const std::string origin = fmt::format("{}, prompt {}", file, prompt);
     require_token_embeddings(model, stored.ids, origin);
     require_room(model, stored, n_new, origin);

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,7 @@ struct PromptOptions {
     bool parse_special =
         true;  ///< parse control tokens in texts without template; with a template, they are always parsed
     std::optional<std::time_t> now = {};  ///< current time for the template; if unset, the clock's time
+    std::stop_token stop = {};            ///< after a stop request, the template and the tokenizer throw Stopped
 };
 
 /// @throws UsageError if a text is not UTF-8 @param origin name of the text's source for messages
@@ -55,16 +57,18 @@ void require_token_embeddings(const Model& model, std::span<const int32_t> ids, 
 [[nodiscard]] Prompt tokenize_prompt(const Model& model, std::string_view context, std::string_view question,
                                      const PromptOptions& options);
 
-[[nodiscard]] checkpoint::Encoding encode_like_prompt(const Model& model, const Prompt& prompt, std::string_view text);
+[[nodiscard]] checkpoint::Encoding encode_like_prompt(const Model& model, const Prompt& prompt, std::string_view text,
+                                                      const std::stop_token& stop);
 
 /// Returns a sentence for each kind of remark: control tokens in the user's text, and characters without a token.
 /// A remark on several prompts names the first one.
 [[nodiscard]] std::vector<std::string> remarks_on_tokens(const Model& model, std::span<const Prompt> prompts,
-                                                         bool parse_special);
+                                                         bool parse_special, const std::stop_token& stop = {});
 
 /// Returns a trace's prompt with its recorded token ids. Sets `context` only if the model's template, at the recorded
 /// time, turns this context into exactly the recorded text.
 /// @throws UsageError if another model made the trace, or the prompt does not exist or does not fit
-[[nodiscard]] Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new);
+[[nodiscard]] Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, int prompt, int64_t n_new,
+                                            const std::stop_token& stop = {});
 
 }  // namespace kvscope::engine

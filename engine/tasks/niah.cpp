@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "common/stopped.h"
 #include "engine/common/engine_error.h"
-#include "engine/files/stop_check.h"
 #include "engine/tasks/api/task.h"
 #include "policies/methods/seeded_random.h"
 
@@ -75,7 +75,7 @@ struct NeedleForm {
 };
 
 /// Returns a prompt as in RULER: one sentence with a number (the needle) among unrelated sentences (the haystack).
-TaskSample make_sample(const checkpoint::Tokenizer& tokenizer, const NeedleForm& form, const std::string& text) {
+TaskSample make_sample(const SampleRequest& request, const NeedleForm& form, const std::string& text) {
     SeededRandom random(form.seed);
     const auto draw = [&](const auto& from) {
         return std::string(from[static_cast<size_t>(random.below(static_cast<int64_t>(from.size())))]);
@@ -93,7 +93,7 @@ TaskSample make_sample(const checkpoint::Tokenizer& tokenizer, const NeedleForm&
             fmt::format("What is the special magic number of the thing that {} owns? Answer with the number.", owner);
     }
     const auto count = [&](const std::string& of) {
-        return static_cast<int64_t>(tokenizer.encode(of, false, false).size());
+        return static_cast<int64_t>(request.tokenizer.encode(of, false, false, request.stop).size());
     };
     const int64_t n_before = count(".");
     const auto n_tokens = [&](const std::string& sentence) {
@@ -165,11 +165,11 @@ std::vector<TaskSample> make_samples(const SampleRequest& request) {
         for (const int64_t length : lengths) {
             for (const double depth : depths) {
                 for (int i = first; i < std::min(n_samples, first + samples_of_a_round); ++i) {
-                    checkpoint::StopCheck::now();
+                    throw_if_stopped(request.stop);
                     const int number = first * n_places + place * samples_of_a_round + i - first;
                     const uint64_t seed = values.seed("seed") + static_cast<uint64_t>(number);
-                    auto sample = make_sample(request.tokenizer,
-                                              {values.text("needle") == "reasoning", length, depth, seed}, text);
+                    auto sample =
+                        make_sample(request, {values.text("needle") == "reasoning", length, depth, seed}, text);
                     sample.id = fmt::format("{}-{}-{:g}-{}", request.task.name, length, depth, i);
                     sample.number = number;
                     if (!ids.insert(sample.id).second)

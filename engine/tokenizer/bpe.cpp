@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "common/utf8.h"
-#include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -184,7 +183,7 @@ void Bpe::Encoder::merge() {
     std::make_heap(heap_.begin(), heap_.end());
 
     for (uint32_t taken = 0; !heap_.empty(); ++taken) {
-        if (taken % 1024 == 1023) TokenizerWork::step();
+        if (taken % 1024 == 1023) limits_.step();
         std::pop_heap(heap_.begin(), heap_.end());
         const Candidate top = heap_.back();
         heap_.pop_back();

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/tokenizer/tokenizer_limits.h"
+
 namespace kvscope::checkpoint {
 
 struct BpeOptions {
@@ -34,7 +36,7 @@ class Bpe {
     /// Encodes the words of one text and caches them. The text must outlive the encoder.
     class Encoder {
      public:
-        explicit Encoder(const Bpe& bpe) : bpe_(bpe) {}
+        Encoder(const Bpe& bpe, TokenizerLimits& limits) : bpe_(bpe), limits_(limits) {}
 
         /// Appends a word's ids to `out` and, if `ends` is given, the end of each id's text in the word.
         void encode(std::string_view word, std::vector<int32_t>& out, std::vector<uint32_t>* ends = nullptr);
@@ -62,6 +64,7 @@ class Bpe {
         void merge();
 
         const Bpe& bpe_;
+        TokenizerLimits& limits_;
         std::unordered_map<std::string_view, std::pair<uint32_t, uint32_t>> seen_;  // begin and count in cached_
         std::vector<int32_t> cached_;
         std::vector<uint32_t> cached_ends_;

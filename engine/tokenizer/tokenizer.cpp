@@ -17,12 +17,13 @@ size_t Encoding::first_token_from(size_t byte) const {
                                ends.begin());
 }
 
-Encoding Tokenizer::encode_with_ends(std::string_view utf8, bool add_special, bool parse_special) const {
+Encoding Tokenizer::encode_with_ends(std::string_view utf8, bool add_special, bool parse_special,
+                                     const std::stop_token& stop) const {
     if (utf8.size() > std::numeric_limits<uint32_t>::max())
         throw std::invalid_argument(
             fmt::format("a text of {} bytes is too long to tokenize; at most 4 GiB", utf8.size()));
     Encoding encoding;
-    encoding.ids = tokenize(utf8, add_special, parse_special, &encoding.ends);
+    encoding.ids = tokenize(utf8, add_special, parse_special, &encoding.ends, stop);
     return encoding;
 }
 
@@ -41,8 +42,8 @@ std::vector<uint32_t> Tokenizer::ends_of_characters(std::string_view utf8) {
     return ends;
 }
 
-std::string Tokenizer::shown(int32_t id) const {
-    const std::string bytes = piece(id);
+std::string Tokenizer::shown(int32_t id, const std::stop_token& stop) const {
+    const std::string bytes = piece(id, stop);
     std::string out;
     for (size_t at = 0; at < bytes.size();) {
         const Utf8Character step = decode_utf8_character(bytes, at);
@@ -58,7 +59,7 @@ std::string Tokenizer::shown(int32_t id) const {
     return out;
 }
 
-std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model) {
+std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model, const std::stop_token& stop) {
     namespace fs = std::filesystem;
     std::error_code error;
     const fs::file_status status = fs::status(model, error);
@@ -70,7 +71,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model) {
         if (!in_directory) return open_gguf_tokenizer(model);
         directory = model.parent_path();
     }
-    if (fs::exists(directory / "tokenizer.json")) return open_json_tokenizer(directory);
+    if (fs::exists(directory / "tokenizer.json")) return open_json_tokenizer(directory, stop);
     if (fs::exists(directory / "tokenizer.model")) {
         throw CheckpointError(directory,
                               "has a SentencePiece tokenizer.model but no tokenizer.json; make one with transformers: "

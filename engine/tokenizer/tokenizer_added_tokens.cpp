@@ -4,7 +4,6 @@
 
 #include "common/utf8.h"
 #include "engine/tokenizer/tokenizer_characters.h"
-#include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 void AddedTokenFinder::add(const AddedToken& token, std::string_view pattern) {
@@ -21,7 +20,8 @@ void AddedTokenFinder::add(const AddedToken& token, std::string_view pattern) {
     tokens_.push_back(token);
 }
 
-void AddedTokenFinder::cut(const Piece& piece, bool parse_special, std::vector<Piece>& out) const {
+void AddedTokenFinder::cut(const Piece& piece, bool parse_special, std::vector<Piece>& out,
+                           TokenizerLimits& limits) const {
     const std::string_view text = piece.text;
     size_t covered = 0;
     auto add_text = [&](size_t begin, size_t end) {
@@ -33,7 +33,7 @@ void AddedTokenFinder::cut(const Piece& piece, bool parse_special, std::vector<P
             ++at;
             continue;
         }
-        TokenizerWork::step();
+        limits.step();
         int32_t longest = -1;
         size_t end = at;
         uint32_t node = 0;

@@ -29,7 +29,7 @@ class AddedTokenFinder {
     void add(const AddedToken& token, std::string_view pattern);
 
     /// Cuts `piece` at added tokens and appends the parts. Without `parse_special`, special tokens are ordinary text.
-    void cut(const Piece& piece, bool parse_special, std::vector<Piece>& out) const;
+    void cut(const Piece& piece, bool parse_special, std::vector<Piece>& out, TokenizerLimits& limits) const;
 
  private:
     struct Node {

@@ -8,7 +8,6 @@
 #include "common/utf8.h"
 #include "engine/tokenizer/tokenizer_byte_alphabet.h"
 #include "engine/tokenizer/tokenizer_regex.h"
-#include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -16,21 +15,21 @@ namespace {
 class Sequence final : public Decoder {
  public:
     explicit Sequence(std::vector<std::unique_ptr<Decoder>> steps) : steps_(std::move(steps)) {}
-    std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    std::vector<std::string> apply(std::vector<std::string> tokens, TokenizerLimits& limits) const override {
         for (const auto& step : steps_) {
-            tokens = step->apply(std::move(tokens));
-            TokenizerWork::step();
+            tokens = step->apply(std::move(tokens), limits);
+            limits.step();
             size_t bytes = 0;
             for (const std::string& token : tokens) bytes += token.size();
-            TokenizerWork::require_length(bytes);
+            limits.require_length(bytes);
         }
         return tokens;
     }
-    std::string piece(std::string_view token) const override {
+    std::string piece(std::string_view token, TokenizerLimits& limits) const override {
         std::string out(token);
         for (const auto& step : steps_) {
-            out = step->piece(out);
-            TokenizerWork::step();
+            out = step->piece(out, limits);
+            limits.step();
         }
         return out;
     }
@@ -41,13 +40,13 @@ class Sequence final : public Decoder {
 
 class ByteLevel final : public Decoder {
  public:
-    std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    std::vector<std::string> apply(std::vector<std::string> tokens, TokenizerLimits& limits) const override {
         std::string bytes;
-        for (const std::string& token : tokens) bytes += piece(token);
+        for (const std::string& token : tokens) bytes += piece(token, limits);
         return {utf8_lossy(bytes)};
     }
     // Tokens with other characters, such as added tokens, are kept unchanged.
-    std::string piece(std::string_view token) const override {
+    std::string piece(std::string_view token, TokenizerLimits&) const override {
         std::string bytes;
         for (size_t at = 0; at < token.size();) {
             const Utf8Character step = decode_utf8_character(token, at);
@@ -62,7 +61,7 @@ class ByteLevel final : public Decoder {
 
 class ByteFallback final : public Decoder {
  public:
-    std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    std::vector<std::string> apply(std::vector<std::string> tokens, TokenizerLimits&) const override {
         std::vector<std::string> out;
         std::string bytes;
         auto flush = [&] {
@@ -85,7 +84,7 @@ class ByteFallback final : public Decoder {
         flush();
         return out;
     }
-    std::string piece(std::string_view token) const override {
+    std::string piece(std::string_view token, TokenizerLimits&) const override {
         const auto byte = byte_of(token);
         return byte ? std::string(1, *byte) : std::string(token);
     }
@@ -103,11 +102,11 @@ class ByteFallback final : public Decoder {
 class Metaspace final : public Decoder {
  public:
     Metaspace(std::string replacement, bool prepends) : replacement_(std::move(replacement)), prepends_(prepends) {}
-    std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    std::vector<std::string> apply(std::vector<std::string> tokens, TokenizerLimits&) const override {
         for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = replaced(tokens[i], i == 0 && prepends_ ? "" : " ");
         return tokens;
     }
-    std::string piece(std::string_view token) const override { return replaced(token, " "); }
+    std::string piece(std::string_view token, TokenizerLimits&) const override { return replaced(token, " "); }
 
  private:
     std::string replaced(std::string_view token, std::string_view by) const {
@@ -130,21 +129,21 @@ class Metaspace final : public Decoder {
 class Replace final : public Decoder {
  public:
     Replace(Regex pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
-    std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    std::vector<std::string> apply(std::vector<std::string> tokens, TokenizerLimits& limits) const override {
         size_t bytes = 0;
         for (std::string& token : tokens) {
-            token = piece(token);
-            TokenizerWork::require_length(bytes += token.size());
+            token = piece(token, limits);
+            limits.require_length(bytes += token.size());
         }
         return tokens;
     }
     // An earlier step may produce single bytes, to which the pattern does not apply.
-    std::string piece(std::string_view token) const override {
+    std::string piece(std::string_view token, TokenizerLimits& limits) const override {
         if (first_invalid_utf8(token) != std::string_view::npos) return std::string(token);
         std::string out;
-        for (const Span& span : pattern_.cut(token)) {
+        for (const Span& span : pattern_.cut(token, limits)) {
             out += span.matched ? std::string_view(content_) : token.substr(span.begin, span.end - span.begin);
-            TokenizerWork::require_length(out.size());
+            limits.require_length(out.size());
         }
         return out;
     }
@@ -157,7 +156,7 @@ class Replace final : public Decoder {
 class Strip final : public Decoder {
  public:
     Strip(std::string content, size_t start, size_t stop) : content_(std::move(content)), start_(start), stop_(stop) {}
-    std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    std::vector<std::string> apply(std::vector<std::string> tokens, TokenizerLimits&) const override {
         for (std::string& token : tokens) {
             std::string_view rest = token;
             for (size_t i = 0; i < start_ && rest.starts_with(content_); ++i) rest.remove_prefix(content_.size());
@@ -166,7 +165,7 @@ class Strip final : public Decoder {
         }
         return tokens;
     }
-    std::string piece(std::string_view token) const override { return std::string(token); }
+    std::string piece(std::string_view token, TokenizerLimits&) const override { return std::string(token); }
 
  private:
     std::string content_;
@@ -175,12 +174,12 @@ class Strip final : public Decoder {
 
 class Fuse final : public Decoder {
  public:
-    std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    std::vector<std::string> apply(std::vector<std::string> tokens, TokenizerLimits&) const override {
         std::string all;
         for (const std::string& token : tokens) all += token;
         return {all};
     }
-    std::string piece(std::string_view token) const override { return std::string(token); }
+    std::string piece(std::string_view token, TokenizerLimits&) const override { return std::string(token); }
 };
 
 std::unique_ptr<Decoder> make_metaspace(const JsonNode& node) {

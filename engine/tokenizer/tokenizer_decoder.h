@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/tokenizer/tokenizer_json_node.h"
+#include "engine/tokenizer/tokenizer_limits.h"
 
 namespace kvscope::checkpoint {
 
@@ -15,9 +16,10 @@ class Decoder {
     virtual ~Decoder() = default;
 
     /// Rewrites consecutive tokens. The results together form the text.
-    [[nodiscard]] virtual std::vector<std::string> apply(std::vector<std::string> tokens) const = 0;
+    [[nodiscard]] virtual std::vector<std::string> apply(std::vector<std::string> tokens,
+                                                         TokenizerLimits& limits) const = 0;
 
-    [[nodiscard]] virtual std::string piece(std::string_view token) const = 0;
+    [[nodiscard]] virtual std::string piece(std::string_view token, TokenizerLimits& limits) const = 0;
 };
 
 /// Supports Sequence, ByteLevel, ByteFallback, Metaspace, Replace, Strip, Fuse. @throws std::runtime_error for others

@@ -147,7 +147,7 @@ class GgufTokenizer final : public Tokenizer {
     }
 
     std::vector<int32_t> tokenize(std::string_view text, bool add_special, bool parse_special,
-                                  std::vector<uint32_t>* ends) const override {
+                                  std::vector<uint32_t>* ends, const std::stop_token&) const override {
         require_utf8(text);
         constexpr size_t limit = std::numeric_limits<int32_t>::max() / 2;
         if (text.size() > limit) {
@@ -172,7 +172,7 @@ class GgufTokenizer final : public Tokenizer {
         return ids;
     }
 
-    std::string decode(std::span<const int32_t> ids, bool skip_special) const override {
+    std::string decode(std::span<const int32_t> ids, bool skip_special, const std::stop_token&) const override {
         std::string bytes;
         bool first = true;
         for (const int32_t id : ids) {
@@ -186,7 +186,7 @@ class GgufTokenizer final : public Tokenizer {
         return utf8_lossy(bytes);
     }
 
-    std::string piece(int32_t id) const override {
+    std::string piece(int32_t id, const std::stop_token&) const override {
         require_id(id);
         return pieces_[id];
     }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "common/utf8.h"
-#include "engine/files/stop_check.h"
 #include "engine/tokenizer/bpe.h"
 #include "engine/tokenizer/read_json_file.h"
 #include "engine/tokenizer/tokenizer_added_tokens.h"
@@ -18,7 +17,6 @@
 #include "engine/tokenizer/tokenizer_normalizer.h"
 #include "engine/tokenizer/tokenizer_post_processor.h"
 #include "engine/tokenizer/tokenizer_pretokenizer.h"
-#include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -106,42 +104,42 @@ constexpr size_t longest_piece = 4096;
 
 class JsonTokenizer final : public Tokenizer {
  public:
-    explicit JsonTokenizer(const std::filesystem::path& directory) : file_(directory / "tokenizer.json") {
+    JsonTokenizer(const std::filesystem::path& directory, const std::stop_token& stop)
+        : file_(directory / "tokenizer.json") {
         const TokenizerConfig config = TokenizerConfig::read(directory);
         try {
             const nlohmann::json root = read_json_file(file_);
-            read_tokenizer(JsonNode(root, ""), config);
+            read_tokenizer(JsonNode(root, ""), config, stop);
         } catch (const CheckpointError&) {
             throw;
         } catch (const std::runtime_error& error) {
-            StopCheck::now();  // a stop request may have caused the error
             throw CheckpointError(file_, error.what());
         }
         read_configs(directory, config);
     }
 
     std::vector<int32_t> tokenize(std::string_view text, bool add_special, bool parse_special,
-                                  std::vector<uint32_t>* ends) const override {
+                                  std::vector<uint32_t>* ends, const std::stop_token& stop) const override {
         require_utf8(text);
-        const TokenizerWork work(file_, text.size());
+        TokenizerLimits limits(file_, text.size(), stop);
         const std::vector<uint32_t> ends_of_bytes = ends ? ends_of_characters(text) : std::vector<uint32_t>();
         const TracedView whole{text, ends ? ends_of_bytes.data() : nullptr};
-        TextArena arena;
+        TextArena arena(limits);
         std::vector<Piece> between, pieces, words;
-        if (!text.empty()) raw_tokens_.cut({whole, true, -1}, parse_special, between);
+        if (!text.empty()) raw_tokens_.cut({whole, true, -1}, parse_special, between, limits);
         for (Piece piece : between) {
             if (piece.token >= 0) {
                 pieces.push_back(piece);
                 continue;
             }
-            if (normalizer_) static_cast<TracedView&>(piece) = arena.keep(normalizer_->apply(piece));
-            if (!piece.text.empty()) normalized_tokens_.cut(piece, parse_special, pieces);
+            if (normalizer_) static_cast<TracedView&>(piece) = arena.keep(normalizer_->apply(piece, limits));
+            if (!piece.text.empty()) normalized_tokens_.cut(piece, parse_special, pieces, limits);
         }
 
         std::vector<int32_t> ids;
         if (add_special) ids = surrounding_.before;
         if (ends) ends->assign(ids.size(), 0);
-        Bpe::Encoder encoder(*bpe_);
+        Bpe::Encoder encoder(*bpe_, limits);
         const auto encode_word = [&](TracedView word) {
             const size_t first = ids.size();
             encoder.encode(word.text, ids, ends);
@@ -164,7 +162,7 @@ class JsonTokenizer final : public Tokenizer {
         return ids;
     }
 
-    std::string decode(std::span<const int32_t> ids, bool skip_special) const override {
+    std::string decode(std::span<const int32_t> ids, bool skip_special, const std::stop_token& stop) const override {
         std::vector<std::string> spellings;
         spellings.reserve(ids.size());
         size_t bytes = 0;
@@ -174,20 +172,20 @@ class JsonTokenizer final : public Tokenizer {
             spellings.push_back(spellings_[id]);
             bytes += spellings_[id].size();
         }
-        const TokenizerWork work(file_, bytes);
+        TokenizerLimits limits(file_, bytes, stop);
         std::string text;
         if (decoder_) {
-            for (const std::string& part : decoder_->apply(std::move(spellings))) text += part;
+            for (const std::string& part : decoder_->apply(std::move(spellings), limits)) text += part;
         } else {
             for (const std::string& spelling : spellings) text += (text.empty() ? "" : " ") + spelling;
         }
         return utf8_lossy(text);
     }
 
-    std::string piece(int32_t id) const override {
+    std::string piece(int32_t id, const std::stop_token& stop) const override {
         require_id(id);
-        const TokenizerWork work(file_, spellings_[id].size(), longest_piece);
-        return decoder_ ? decoder_->piece(spellings_[id]) : spellings_[id];
+        TokenizerLimits limits(file_, spellings_[id].size(), stop, longest_piece);
+        return decoder_ ? decoder_->piece(spellings_[id], limits) : spellings_[id];
     }
 
     int64_t vocab_size() const override { return static_cast<int64_t>(spellings_.size()); }
@@ -208,7 +206,7 @@ class JsonTokenizer final : public Tokenizer {
     std::string description() const override { return description_; }
 
  private:
-    void read_tokenizer(const JsonNode& root, const TokenizerConfig& config) {
+    void read_tokenizer(const JsonNode& root, const TokenizerConfig& config, const std::stop_token& stop) {
         bpe_ = std::make_unique<Bpe>(read_model(root.at("model")));
         if (const auto node = root.find("normalizer")) normalizer_ = make_normalizer(*node);
         if (const auto node = root.find("pre_tokenizer")) pre_tokenizer_ = make_pre_tokenizer(*node);
@@ -216,8 +214,8 @@ class JsonTokenizer final : public Tokenizer {
         if (const auto node = root.find("post_processor")) read_post_processor(*node, surrounding_);
 
         for (const auto& [token, id] : root.at("model").at("vocab").json().items()) spell(id.get<int32_t>(), token);
-        const TokenizerWork work(file_, 0);
-        for (const AddedToken& token : added_tokens(root, config)) add_token(token);
+        TokenizerLimits limits(file_, 0, stop, longest_piece);
+        for (const AddedToken& token : added_tokens(root, config)) add_token(token, limits);
         for (const int32_t id : surrounding_.before) require_known(id, "post_processor");
         for (const int32_t id : surrounding_.after) require_known(id, "post_processor");
         description_ = root.at("model").boolean_or("byte_fallback", false) ? "BPE with byte fallback (tokenizer.json)"
@@ -278,17 +276,17 @@ class JsonTokenizer final : public Tokenizer {
                                  : fmt::format("the vocabulary uses that id for \"{}\"", spellings_[token.id]));
     }
 
-    void add_token(const AddedToken& token) {
+    void add_token(const AddedToken& token, TokenizerLimits& limits) {
         special_[token.id] = token.special;
         if (!token.normalized) {
             raw_tokens_.add(token, token.content);
         } else {
-            const TokenizerWork work(file_, token.content.size(), longest_piece);
-            TokenizerWork::step();
+            limits.set_text_bytes(token.content.size());
+            limits.step();
             TracedText text(false);
             text.append(token.content, 0);
-            if (normalizer_) text = normalizer_->apply(text.view());
-            TokenizerWork::require_length(text.size());
+            if (normalizer_) text = normalizer_->apply(text.view(), limits);
+            limits.require_length(text.size());
             normalized_tokens_.add(token, text.view().text);
         }
     }
@@ -352,8 +350,8 @@ class JsonTokenizer final : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> open_json_tokenizer(const std::filesystem::path& directory) {
-    return std::make_unique<JsonTokenizer>(directory);
+std::unique_ptr<Tokenizer> open_json_tokenizer(const std::filesystem::path& directory, const std::stop_token& stop) {
+    return std::make_unique<JsonTokenizer>(directory, stop);
 }
 
 }  // namespace kvscope::checkpoint

@@ -9,7 +9,6 @@
 
 #include "common/utf8.h"
 #include "engine/tokenizer/tokenizer_regex.h"
-#include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -17,13 +16,13 @@ namespace {
 class Sequence final : public Normalizer {
  public:
     explicit Sequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
-    TracedText apply(TracedView text) const override {
+    TracedText apply(TracedView text, TokenizerLimits& limits) const override {
         TracedText out(text.ends != nullptr);
         out.append(text);
         for (const auto& step : steps_) {
-            out = step->apply(out.view());
-            TokenizerWork::step();
-            TokenizerWork::require_length(out.size());
+            out = step->apply(out.view(), limits);
+            limits.step();
+            limits.require_length(out.size());
         }
         return out;
     }
@@ -35,7 +34,7 @@ class Sequence final : public Normalizer {
 class UnicodeForm final : public Normalizer {
  public:
     explicit UnicodeForm(int options) : options_(static_cast<utf8proc_option_t>(options | UTF8PROC_STABLE)) {}
-    TracedText apply(TracedView text) const override {
+    TracedText apply(TracedView text, TokenizerLimits& limits) const override {
         TracedText out(text.ends != nullptr);
         const bool ascii =
             std::all_of(text.text.begin(), text.text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; });
@@ -45,7 +44,7 @@ class UnicodeForm final : public Normalizer {
         } else if (!text.ends) {
             out.append(whole, 0);
         } else {
-            trace(text, whole, out);
+            trace(text, whole, out, limits);
         }
         return out;
     }
@@ -63,7 +62,7 @@ class UnicodeForm final : public Normalizer {
 
     /// Maps each normalized grapheme to its original. Graphemes that form one, such as ㄱ and ㅏ in 가, are mapped as a
     /// unit.
-    void trace(TracedView text, const std::string& whole, TracedText& out) const {
+    void trace(TracedView text, const std::string& whole, TracedText& out, TokenizerLimits& limits) const {
         const auto is_ascii = [&](size_t at) { return static_cast<uint8_t>(text.text[at]) < 0x80; };
         const size_t size = text.text.size();
         TracedText traced(true);
@@ -71,14 +70,14 @@ class UnicodeForm final : public Normalizer {
             size_t end = grapheme_end(text.text, begin);
             std::string becomes = mapped(text.text.substr(begin, end - begin));
             while (end < size && !(is_ascii(end - 1) && is_ascii(end))) {
-                TokenizerWork::step();
+                limits.step();
                 const size_t next = grapheme_end(text.text, end);
                 std::string both = mapped(text.text.substr(begin, next - begin));
                 if (both == becomes + mapped(text.text.substr(end, next - end))) break;
                 becomes = std::move(both);
                 end = next;
             }
-            TokenizerWork::step();
+            limits.step();
             const TracedView part = text.part(begin, end);
             if (becomes == part.text)
                 traced.append(part);
@@ -112,7 +111,7 @@ class UnicodeForm final : public Normalizer {
 
 class Lowercase final : public Normalizer {
  public:
-    TracedText apply(TracedView text) const override {
+    TracedText apply(TracedView text, TokenizerLimits&) const override {
         TracedText out(text.ends != nullptr);
         out.reserve(text.text.size());
         std::string lower;
@@ -134,7 +133,7 @@ class Lowercase final : public Normalizer {
 class Prepend final : public Normalizer {
  public:
     explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
-    TracedText apply(TracedView text) const override {
+    TracedText apply(TracedView text, TokenizerLimits&) const override {
         TracedText out(text.ends != nullptr);
         // As in `tokenizers`, the prefix belongs to the first character.
         if (!text.text.empty()) out.append(prefix_, text.end_of(0));
@@ -149,15 +148,15 @@ class Prepend final : public Normalizer {
 class Replace final : public Normalizer {
  public:
     Replace(Regex pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
-    TracedText apply(TracedView text) const override {
+    TracedText apply(TracedView text, TokenizerLimits& limits) const override {
         TracedText out(text.ends != nullptr);
         out.reserve(text.text.size());
-        for (const Span& span : pattern_.cut(text.text)) {
+        for (const Span& span : pattern_.cut(text.text, limits)) {
             if (span.matched)
                 out.append(content_, span.begin < span.end ? text.end_of(span.end - 1) : 0);
             else
                 out.append(text.part(span.begin, span.end));
-            TokenizerWork::require_length(out.size());
+            limits.require_length(out.size());
         }
         return out;
     }
@@ -170,7 +169,7 @@ class Replace final : public Normalizer {
 class Strip final : public Normalizer {
  public:
     Strip(bool left, bool right) : left_(left), right_(right) {}
-    TracedText apply(TracedView text) const override {
+    TracedText apply(TracedView text, TokenizerLimits&) const override {
         size_t begin = text.text.size(), end = 0;
         for (size_t at = 0; at < text.text.size();) {
             const Utf8Character step = decode_utf8_character(text.text, at);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "engine/tokenizer/tokenizer_json_node.h"
+#include "engine/tokenizer/tokenizer_limits.h"
 #include "engine/tokenizer/traced_text.h"
 
 namespace kvscope::checkpoint {
@@ -11,7 +12,7 @@ namespace kvscope::checkpoint {
 class Normalizer {
  public:
     virtual ~Normalizer() = default;
-    [[nodiscard]] virtual TracedText apply(TracedView text) const = 0;
+    [[nodiscard]] virtual TracedText apply(TracedView text, TokenizerLimits& limits) const = 0;
 };
 
 /// Supports Sequence, NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip. @throws std::runtime_error for others

@@ -113,7 +113,7 @@ class Sequence final : public PreTokenizer {
         for (const auto& step : steps_) {
             next.clear();
             for (const Piece& part : now) {
-                TokenizerWork::step();
+                arena.limits().step();
                 step->cut(part, arena, next);
             }
             now.swap(next);
@@ -129,8 +129,8 @@ class Split final : public PreTokenizer {
  public:
     Split(Regex pattern, Behavior behavior, bool invert)
         : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
-    void cut(const Piece& piece, TextArena&, std::vector<Piece>& out) const override {
-        std::vector<Span> spans = pattern_.cut(piece.text);
+    void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
+        std::vector<Span> spans = pattern_.cut(piece.text, arena.limits());
         if (invert_) {
             for (Span& span : spans) span.matched = !span.matched;
         }
@@ -171,7 +171,7 @@ class ByteLevel final : public PreTokenizer {
         }
         const size_t first = out.size();
         if (regex_) {
-            append_pieces(whole, regex_->cut(whole.text), out);
+            append_pieces(whole, regex_->cut(whole.text, arena.limits()), out);
         } else {
             out.push_back(whole);
         }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/tokenizer/tokenizer_json_node.h"
-#include "engine/tokenizer/tokenizer_work.h"
+#include "engine/tokenizer/tokenizer_limits.h"
 #include "engine/tokenizer/traced_text.h"
 
 namespace kvscope::checkpoint {
@@ -20,13 +20,17 @@ struct Piece : TracedView {
 /// Owns the rewritten texts to which pieces refer.
 class TextArena {
  public:
-    /// @throws CheckpointError if all texts together exceed the limit of TokenizerWork
+    explicit TextArena(TokenizerLimits& limits) : limits_(limits) {}
+
+    /// @throws CheckpointError if all texts together exceed the limit
     [[nodiscard]] TracedView keep(TracedText text) {
-        TokenizerWork::require_length(bytes_ += text.size());
+        limits_.require_length(bytes_ += text.size());
         return texts_.emplace_back(std::move(text)).view();
     }
+    [[nodiscard]] TokenizerLimits& limits() const { return limits_; }
 
  private:
+    TokenizerLimits& limits_;
     std::deque<TracedText> texts_;
     size_t bytes_ = 0;
 };

@@ -11,7 +11,6 @@
 #include <pcre2.h>
 
 #include "common/utf8.h"
-#include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -184,7 +183,7 @@ Regex::Regex(const std::string& pattern) {
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
 }
 
-std::vector<Span> Regex::cut(std::string_view text) const {
+std::vector<Span> Regex::cut(std::string_view text, TokenizerLimits& limits) const {
     std::vector<Span> spans;
     const std::unique_ptr<pcre2_match_data, MatchDataFree> data(pcre2_match_data_create(1, nullptr));
     const std::unique_ptr<pcre2_match_context, MatchContextFree> context(pcre2_match_context_create(nullptr));
@@ -197,15 +196,14 @@ std::vector<Span> Regex::cut(std::string_view text) const {
     size_t covered = 0, from = 0;
     bool after_match = false;
     while (from <= text.size()) {
-        TokenizerWork::step();
+        limits.step();
         int found = pcre2_match(code_.get(), subject, text.size(), from, PCRE2_NO_UTF_CHECK, data.get(), context.get());
         if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
             found = pcre2_match(code_.get(), subject, text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data.get(),
                                 context.get());
         }
         if (found == PCRE2_ERROR_NOMATCH) break;
-        if (found < 0)
-            TokenizerWork::fail("the tokenizer's regular expression failed on this text: " + pcre_message(found));
+        if (found < 0) limits.fail("the tokenizer's regular expression failed on this text: " + pcre_message(found));
         const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(data.get());
         const size_t begin = offsets[0], end = offsets[1];
         if (begin == end && after_match && end == covered) {

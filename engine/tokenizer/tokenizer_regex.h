@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/tokenizer/tokenizer_json_node.h"
+#include "engine/tokenizer/tokenizer_limits.h"
 
 struct pcre2_real_code_8;
 
@@ -26,7 +27,7 @@ class Regex {
     [[nodiscard]] static Regex literal(std::string_view text);
 
     /// Cuts valid UTF-8 into matches and gaps. As in Oniguruma, there are no empty matches directly after a match.
-    [[nodiscard]] std::vector<Span> cut(std::string_view text) const;
+    [[nodiscard]] std::vector<Span> cut(std::string_view text, TokenizerLimits& limits) const;
 
  private:
     explicit Regex(const std::string& pcre_pattern);

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "common/json.h"
+#include "common/stopped.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/files/stop_check.h"
 #include "engine/tokenizer/classifier/classifier_tokenizer.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tests/checkpoint/model_files.h"
@@ -87,7 +87,6 @@ TEST_CASE("a pattern that runs forever is stopped") {
 }
 
 TEST_CASE("a stop request ends a tokenizer") {
-    struct Stopped {};
     const TemporaryFolder folder;
     json tokenizer = small_tokenizer();
     json steps = json::array();
@@ -95,8 +94,9 @@ TEST_CASE("a stop request ends a tokenizer") {
     tokenizer["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
     write_file(folder / "tokenizer.json", tokenizer.dump());
     const auto opened = open_tokenizer(folder);
-    const StopCheck stop_check([] { throw Stopped(); });
-    CHECK_THROWS_AS(opened->encode(std::string(1 << 20, 'a'), false, false), Stopped);
+    std::stop_source stop;
+    stop.request_stop();
+    CHECK_THROWS_AS(opened->encode(std::string(1 << 20, 'a'), false, false, stop.get_token()), kvscope::Stopped);
 }
 
 TEST_CASE("texts as long as books are tokenized") {

@@ -60,12 +60,13 @@ std::vector<analysis::PromptQueries> measure_query_similarity(const engine::Mode
                                                               const QuerySimilarityOptions& options,
                                                               engine::Progress& progress) {
     std::vector<analysis::PromptQueries> all;
-    const auto phrase_ids = model.tokenizer().encode(phrase, false, false);
+    const auto phrase_ids = model.tokenizer().encode(phrase, false, false, progress.stop_token());
     for (const engine::Prompt& prompt : prompts) {
         engine::PseudoQuerySimilarity alignment(model.transformer(), prompt.ids, model.end_ids(), options.n_answer,
                                                 progress);
         progress.message(fmt::format("{}: {} prompt tokens, answer of {} tokens: {}", prompt.name, alignment.n_prompt(),
-                                     alignment.answer().size(), model.answer_text(alignment.answer())));
+                                     alignment.answer().size(),
+                                     model.answer_text(alignment.answer(), progress.stop_token())));
         const engine::PseudoSource source{alignment.answer(), phrase_ids, model.config().vocab_size, options.seed};
         const auto conditions = conditions_of(alignment.n_prompt(), options);
         std::vector<engine::Tail> tails;

@@ -134,7 +134,7 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
     program::PreparedJob prepared;
     const auto model = run_unless_stopped(job.output, [&] {
         return options.model.open(progress, [&](const engine::Model& found) {
-            prepared = program::prepare_job(job, plans, found);
+            prepared = program::prepare_job(job, plans, found, progress.stop_token());
             program::check_job(prepared, found);
         });
     });

@@ -23,10 +23,7 @@ std::string clock_text(double seconds) {
 }
 
 TerminalProgress::TerminalProgress(bool quiet, StopMessage last_words)
-    : stop_check_([this] { kvscope::throw_if_stopped(stop_token()); }),
-      last_words_(std::move(last_words)),
-      quiet_(quiet),
-      terminal_(isatty(STDERR_FILENO) == 1) {
+    : last_words_(std::move(last_words)), quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {
     signals_.set_last_words(last_words_());
 }
 

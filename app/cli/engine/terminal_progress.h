@@ -10,7 +10,6 @@
 #include "app/cli/stop_signal.h"
 #include "common/stopped.h"
 #include "engine/common/progress.h"
-#include "engine/files/stop_check.h"
 
 namespace kvscope::cli {
 
@@ -42,7 +41,6 @@ class TerminalProgress final : public engine::Progress {
     void clear_line();
 
     StopSignals signals_;
-    checkpoint::StopCheck stop_check_;  // also stops chat templates and tokenizers, which have no progress
     StopMessage last_words_;
     bool quiet_;
     bool terminal_;

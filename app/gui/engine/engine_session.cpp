@@ -177,7 +177,8 @@ class ThreadedSession final : public EngineSession {
                 model_.need(*reader, path.empty() ? places : std::vector{path});
                 progress_.go_on(EngineStatus::State::running,
                                 fmt::format("{}: prefill", reader->path().filename().string()));
-                const auto tokens = engine::read_prompt_from_trace(*model_.get(), *reader, prompt, 0);
+                const auto tokens =
+                    engine::read_prompt_from_trace(*model_.get(), *reader, prompt, 0, progress_.stop_token());
                 keep(document, prompt,
                      compute_prefill_observations(*model_.get(), tokens, reader->prompt(prompt).window, progress_));
             });
@@ -405,7 +406,7 @@ class ThreadedSession final : public EngineSession {
     /// Blocks until the run continues, see JobQueue::pause(). Called on the engine's thread.
     bool pause(const std::shared_ptr<RunDisplay>& run, StoppedJob stopped, const std::string& place) {
         stopped.run.rest = fmt::format("Nothing is repeated: the run continues where it stopped ({}).", place);
-        run->store_answers();  // in case the process is killed during the pause
+        run->store_answers(progress_.stop_token());  // in case the process is killed during the pause
         const bool goes_on = jobs_.pause([this, run, stopped](uint64_t job) mutable {
             stopped.taken->is_paused = true;
             run->stop(session_);
@@ -608,7 +609,7 @@ class ThreadedSession final : public EngineSession {
             if (!job.experiment.isolated)  // isolated runs are measured without pauses
                 progress.allow([model] { model->transformer().backend().wait(); });
             run->attach(
-                experiment, model, [this](auto act) { jobs_.post(std::move(act)); }, session_);
+                experiment, model, progress, [this](auto act) { jobs_.post(std::move(act)); }, session_);
         };
         events.on_warning = [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); };
         events.on_end = [&](engine::Experiment& experiment) {
@@ -632,10 +633,11 @@ class ThreadedSession final : public EngineSession {
         };
         bool was_complete = false;
         try {
-            was_complete =
-                program::run_job(program::prepare_job(job, plans, *model), *model, progress, events).was_complete;
+            was_complete = program::run_job(program::prepare_job(job, plans, *model, progress.stop_token()), *model,
+                                            progress, events)
+                               .was_complete;
         } catch (...) {
-            run->store_answers();
+            run->store_answers(progress.stop_token());
             if (progress.stop_token().stop_requested()) program::remove_part_folder_without_prompts(job.output);
             jobs_.post([this, run] {
                 run->end_early(session_);

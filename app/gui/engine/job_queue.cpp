@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "common/stopped.h"
-#include "engine/files/stop_check.h"
 #include "kernels/threads/team.h"
 
 namespace kvscope::gui {
@@ -191,9 +190,6 @@ std::unique_ptr<PausableWork> JobQueue::work_of(Job& job) {
     return std::make_unique<PausableWork>([this, run = std::exchange(job.run, nullptr)] {
         setpriority(PRIO_PROCESS, 0, niceness);                // affects only this thread on Linux
         if (n_threads_ > 0) kernels::set_threads(n_threads_);  // affects only this thread
-        const checkpoint::StopCheck stop_check([this] {
-            if (progress_.cancelled()) throw Stopped();
-        });
         run();
     });
 }

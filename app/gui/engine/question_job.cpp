@@ -62,7 +62,9 @@ void ask(QuestionJob& job, const engine::Model& model, engine::Progress& progres
     const auto replies =
         engine::ask_all_runs(model, caches, job.question, options, progress, [&](size_t i, int32_t id) {
             ids[i].push_back(id);
-            events.on_change(answers[i], [text = model.answer_text(ids[i])](FurtherAnswer& to) { to.text = text; });
+            events.on_change(answers[i], [text = model.answer_text(ids[i], progress.stop_token())](FurtherAnswer& to) {
+                to.text = text;
+            });
         });
     for (size_t i = 0; i < replies.size(); ++i) {
         events.on_change(answers[i], [text = replies[i].text, error = replies[i].error,

@@ -18,7 +18,8 @@ RunDisplay::RunDisplay(std::filesystem::path output, std::function<void(const st
     : output_(std::move(output)), notice_(std::move(notice)), before_step_(std::move(before_step)) {}
 
 void RunDisplay::attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
-                        const std::function<void(std::function<void()>)>& post, Session& session) {
+                        const engine::Progress& progress, const std::function<void(std::function<void()>)>& post,
+                        Session& session) {
     model_ = std::move(model);
     experiment.on_prompt = [this, self = shared_from_this(), post, &session](int prompt,
                                                                              const trace::PromptRecord& record) {
@@ -42,14 +43,14 @@ void RunDisplay::attach(engine::Experiment& experiment, std::shared_ptr<const en
         if (prompt == answered_) end_answer(run);  // a failed run has no on_answered event
         arrived_.push_back({prompt, run, record});
     };
-    experiment.on_token = [this, self = shared_from_this()](int run, int32_t id) {
+    experiment.on_token = [this, self = shared_from_this(), &progress](int run, int32_t id) {
         {
             const std::lock_guard lock(mutex_);
             const auto at = static_cast<size_t>(run);
             if (answers_.size() <= at) answers_.resize(at + 1);
             answers_[at].push_back(id);
         }
-        store_answers_in_time();
+        store_answers_in_time(progress.stop_token());
     };
     experiment.on_answered = [this, self = shared_from_this()](int run) {
         const std::lock_guard lock(mutex_);
@@ -64,17 +65,17 @@ void RunDisplay::attach(engine::Experiment& experiment, std::shared_ptr<const en
     };
 }
 
-void RunDisplay::store_answers_in_time() {
+void RunDisplay::store_answers_in_time(const std::stop_token& stop) {
     using std::chrono::seconds, std::chrono::steady_clock;
     constexpr int least_share = 20;  // storing delays decoding, so it takes at most 1/20 of the time
     const auto begin = steady_clock::now();
     if (begin < store_next_at_) return;
-    store_answers();
+    store_answers(stop);
     const auto end = steady_clock::now();
     store_next_at_ = end + std::max<steady_clock::duration>(seconds(1), least_share * (end - begin));
 }
 
-void RunDisplay::store_answers() {
+void RunDisplay::store_answers(const std::stop_token& stop) {
     std::vector<UnfinishedAnswer> answers;
     std::vector<std::vector<int32_t>> tokens;
     {
@@ -89,7 +90,7 @@ void RunDisplay::store_answers() {
     }
     if (!model_) return;
     try {
-        for (size_t run = 0; run < tokens.size(); ++run) answers[run].text = model_->answer_text(tokens[run]);
+        for (size_t run = 0; run < tokens.size(); ++run) answers[run].text = model_->answer_text(tokens[run], stop);
         std::erase_if(answers, [](const UnfinishedAnswer& answer) { return answer.n_tokens == 0; });
         if (answers.empty()) return;
         write_unfinished_answers(output_, answers);

@@ -28,13 +28,14 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
     /// Connects to an experiment, whose callbacks keep this object alive. Call on the engine's thread.
     /// @param post passes a function to the UI thread
     void attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
-                const std::function<void(std::function<void()>)>& post, Session& session);
+                const engine::Progress& progress, const std::function<void(std::function<void()>)>& post,
+                Session& session);
 
     // Called on the UI thread:
     void update(Session& session);
     void finish(Session& session);
     /// Writes the answers decoded so far to the folder of the unfinished trace. Called on the engine's thread.
-    void store_answers();
+    void store_answers(const std::stop_token& stop);
     /// Shows partial answers of a run that has paused.
     void stop(Session& session);
     /// Shows partial answers and a notice for a run that has ended early.
@@ -62,7 +63,7 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
     void end_answer(int run);
     [[nodiscard]] RunKey key_of_answered(const Session& session, size_t run) const;
     void keep_partial_answers(Session& session);
-    void store_answers_in_time();
+    void store_answers_in_time(const std::stop_token& stop);
 
     std::filesystem::path output_;
     std::function<void(const std::string&, bool)> notice_;

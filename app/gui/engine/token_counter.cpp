@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include "common/stopped.h"
-#include "engine/files/stop_check.h"
 #include "engine/prefill/prompt.h"
 
 namespace kvscope::gui {
@@ -11,7 +10,7 @@ namespace {
 
 constexpr auto rest = std::chrono::milliseconds(150);
 
-TokenCount count(const RunRequest& request, const engine::Model& model) {
+TokenCount count(const RunRequest& request, const engine::Model& model, const std::stop_token& stop) {
     TokenCount found;
     found.context_length = model.config().context_length;
     found.shape = model.transformer().shape();
@@ -26,9 +25,10 @@ TokenCount count(const RunRequest& request, const engine::Model& model) {
                                                 .use_template = request.options.use_template,
                                                 .query_aware = request.options.query_aware,
                                                 .may_exceed = true,
-                                                .parse_special = request.options.parse_special};
+                                                .parse_special = request.options.parse_special,
+                                                .stop = stop};
             const auto prompt = engine::tokenize_prompt(model, request.context, question, options);
-            const auto remarks = engine::remarks_on_tokens(model, {&prompt, 1}, request.options.parse_special);
+            const auto remarks = engine::remarks_on_tokens(model, {&prompt, 1}, request.options.parse_special, stop);
             if (found.remark.empty() && !remarks.empty()) found.remark = remarks.back();
             if (static_cast<int64_t>(prompt.ids.size()) <= found.n_tokens) continue;
             found.n_tokens = static_cast<int64_t>(prompt.ids.size());
@@ -56,6 +56,7 @@ TokenCounter::~TokenCounter() {
     {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
+        stop_.request_stop();
     }
     changed_.notify_all();
     thread_.join();
@@ -68,6 +69,7 @@ std::optional<TokenCount> TokenCounter::ask(const RunRequest& request,
     if (asked_.model != model || !is_same_text(asked_.request, request)) {
         asked_ = {request, model};
         wanted_ = asked_;
+        stop_.request_stop();
         changed_.notify_all();
     }
     return count_;
@@ -82,16 +84,13 @@ void TokenCounter::work() {
         }
         const Text text = std::move(*wanted_);
         wanted_.reset();
+        stop_ = std::stop_source();
+        const std::stop_token stop = stop_.get_token();
         if (changed_.wait_for(lock, rest, [this] { return stopping_ || wanted_.has_value(); })) continue;
         lock.unlock();
         std::optional<TokenCount> found;
         try {
-            // A template or tokenizer may run for seconds. Stop it if the text is outdated or the app closes.
-            const checkpoint::StopCheck stop_check([this] {
-                const std::lock_guard asking(mutex_);
-                if (stopping_ || wanted_) throw Stopped();
-            });
-            found = count(text.request, *text.model);
+            found = count(text.request, *text.model, stop);
         } catch (const Stopped&) {
         }
         lock.lock();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 #include "app/gui/session/engine_session.h"
@@ -39,6 +40,7 @@ class TokenCounter {
     std::optional<Text> wanted_;
     Text asked_;  ///< last requested text
     std::optional<TokenCount> count_;
+    std::stop_source stop_;  ///< stops counting an outdated text, because a template or tokenizer may run for seconds
     bool stopping_ = false;
     std::thread thread_;
 };

@@ -15,7 +15,8 @@ void decode_what_ifs(const DecodingJob& job, const engine::Model& model, engine:
     const auto repeated =
         engine::rerun_recorded_runs(model, *job.reader, job.prompt, runs, true, progress, [&](size_t i, int32_t id) {
             ids[i].push_back(id);
-            events.on_text(job.what_ifs[i], job.reader->run(job.prompt, runs[i]).label, model.answer_text(ids[i]));
+            events.on_text(job.what_ifs[i], job.reader->run(job.prompt, runs[i]).label,
+                           model.answer_text(ids[i], progress.stop_token()));
         });
     std::string failed;
     for (size_t i = 0; i < runs.size(); ++i) {

@@ -41,26 +41,28 @@ std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::
     }
 }
 
-engine::PromptOptions prompt_options(const RunJob& job, std::time_t now) {
+engine::PromptOptions prompt_options(const RunJob& job, std::time_t now, const std::stop_token& stop) {
     return {.use_template = job.experiment.use_template,
             .query_aware = job.experiment.query_aware,
             .n_new = job.experiment.n_new,
             .parse_special = job.experiment.parse_special,
-            .now = now};
+            .now = now,
+            .stop = stop};
 }
 
-std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model, std::time_t now) {
+std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model, std::time_t now,
+                                       const std::stop_token& stop) {
     if (!job.prompt_from.empty()) {
         const auto [path, numbers] = trace_and_prompts(job.prompt_from);
         const trace::Reader reader(path);
         std::vector<engine::Prompt> stored;
         for (const int number : numbers)
-            stored.push_back(engine::read_prompt_from_trace(model, reader, number, job.experiment.n_new));
+            stored.push_back(engine::read_prompt_from_trace(model, reader, number, job.experiment.n_new, stop));
         return stored;
     }
     std::vector<engine::Prompt> prompts;
     for (const auto& text : job.prompts) {
-        engine::PromptOptions options = prompt_options(job, now);
+        engine::PromptOptions options = prompt_options(job, now, stop);
         options.name = text.name;
         options.origin = text.origin;
         if (text.questions.empty()) prompts.push_back(engine::tokenize_prompt(model, text.context, "", options));
@@ -152,9 +154,9 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
 }
 
 PreparedJob prepare_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans,
-                       const engine::Model& model) {
+                       const engine::Model& model, const std::stop_token& stop) {
     PreparedJob whole = begin_preparing(now, job, std::move(plans));
-    whole.prompts = prompts_of(job, model, now);
+    whole.prompts = prompts_of(job, model, now, stop);
     const std::string complete = trace::read_recipe_of_trace(job.output);
     const std::string begun = trace::read_recipe_of_trace(trace::part_folder_of(job.output));
     const auto recipe_of = [&](const PreparedJob& one) {
@@ -197,18 +199,20 @@ PreparedJob prepare_at(std::time_t now, const RunJob& job, std::vector<engine::R
 }
 
 /// Renders chat templates with the creation time of an existing trace, because the rendered text may contain the date.
-PreparedJob prepare_prompts(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
+PreparedJob prepare_prompts(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
+                            const std::stop_token& stop) {
     if (const auto stored = trace::creation_time(job.output)) {
-        PreparedJob whole = prepare_at(*stored, job, plans, model);
+        PreparedJob whole = prepare_at(*stored, job, plans, model, stop);
         // With --force, a new trace with today's date replaces a trace of another recipe.
         if (!job.force ||
             trace::check_output_state(job.output, whole.recipe, whole.options) == trace::OutputState::resumable)
             return whole;
     }
-    return prepare_at(std::time(nullptr), job, plans, model);
+    return prepare_at(std::time(nullptr), job, plans, model, stop);
 }
 
-PreparedJob prepare_samples_of_task(const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model) {
+PreparedJob prepare_samples_of_task(const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model,
+                                    const std::stop_token& stop) {
     const std::string complete = trace::read_recipe_of_trace(job.output);
     if (!job.force)
         plans = engine::in_order_of_recipe(complete, trace::read_recipe_of_trace(trace::part_folder_of(job.output)),
@@ -216,7 +220,7 @@ PreparedJob prepare_samples_of_task(const RunJob& job, std::vector<engine::RunPl
     // The date in a chat template must not change when a trace is resumed.
     const std::time_t now = (job.force ? std::nullopt : trace::creation_time(job.output)).value_or(std::time(nullptr));
     PreparedJob prepared = begin_preparing(now, job, std::move(plans));
-    prepared.samples = engine::prepare_samples(model, *job.task, job.task_options, prompt_options(job, now));
+    prepared.samples = engine::prepare_samples(model, *job.task, job.task_options, prompt_options(job, now, stop));
     for (const auto& sample : prepared.samples) prepared.prompts.push_back(sample.prompt);
     auto recipe =
         nlohmann::ordered_json::parse(engine::recipe_json(model, prepared.prompts, prepared.plans, job.experiment));
@@ -255,8 +259,9 @@ std::vector<engine::RunPlan> plans_left(const PreparedJob& whole, size_t prompt)
 
 }  // namespace
 
-PreparedJob prepare_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model) {
-    return job.task ? prepare_samples_of_task(job, plans, model) : prepare_prompts(job, plans, model);
+PreparedJob prepare_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
+                        const std::stop_token& stop) {
+    return job.task ? prepare_samples_of_task(job, plans, model, stop) : prepare_prompts(job, plans, model, stop);
 }
 
 void check_job(const PreparedJob& prepared, const engine::Model& model) {
@@ -417,7 +422,9 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
         events.on_warning ? events.on_warning(text) : progress.message(text);
     };
     if (events.on_prompts) events.on_prompts(prompts);
-    for (const auto& remark : engine::remarks_on_tokens(model, prompts, job.experiment.parse_special)) warn(remark);
+    for (const auto& remark :
+         engine::remarks_on_tokens(model, prompts, job.experiment.parse_special, progress.stop_token()))
+        warn(remark);
     bool is_begun = false;  // whether the trace is new
     Failures failures(prepared, warn);
     try {

@@ -51,9 +51,9 @@ void remove_part_folder_without_results(const std::filesystem::path& output);
 void remove_part_folder_without_prompts(const std::filesystem::path& output);
 
 /// Tokenizes the prompts and compares the job with an existing output. @param model passed by Model::open to
-/// `before_weights`, or loaded @throws std::invalid_argument for wrong usage
+/// `before_weights`, or loaded @throws std::invalid_argument for wrong usage; Stopped
 [[nodiscard]] PreparedJob prepare_job(const RunJob& job, const std::vector<engine::RunPlan>& plans,
-                                      const engine::Model& model);
+                                      const engine::Model& model, const std::stop_token& stop);
 
 /// Checks before the weights are loaded that prompts fit into context and memory, policies support their budgets, and
 /// the output is writable. @throws as run_job

@@ -13,13 +13,14 @@
 namespace kvscope::program {
 namespace {
 
-std::vector<int32_t> tokens_of(const engine::Model& model, std::vector<std::filesystem::path> texts) {
+std::vector<int32_t> tokens_of(const engine::Model& model, std::vector<std::filesystem::path> texts,
+                               const std::stop_token& stop) {
     if (texts.empty()) texts.push_back(asset_path("training/english.txt"));
     std::vector<int32_t> ids;
     for (const auto& path : texts) {
         const std::string text = read_text(path);
         engine::require_utf8(text, display_name_of_input(path));
-        const auto of_text = model.tokenizer().encode(text, false, false);
+        const auto of_text = model.tokenizer().encode(text, false, false, stop);
         ids.insert(ids.end(), of_text.begin(), of_text.end());
     }
     return ids;
@@ -161,7 +162,7 @@ void TrainingJob::forget() const {
 void train_echo_maps(const engine::Model& model, TrainingJob job, engine::Progress& progress,
                      const TrainingEvents& events) {
     job.options.sequence = std::min(job.options.sequence, model.config().context_length);
-    auto ids = tokens_of(model, job.texts);
+    auto ids = tokens_of(model, job.texts, progress.stop_token());
     if (job.n_tokens > 0) ids.resize(std::min(ids.size(), static_cast<size_t>(job.n_tokens)));
     const auto n_held = static_cast<size_t>(job.held_out * static_cast<double>(ids.size()));
     const std::span<const int32_t> all(ids);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,6 +49,7 @@ struct SampleRequest {
     const checkpoint::Tokenizer& tokenizer;
     int64_t context_length = 0;  ///< of the model
     int64_t n_new = 0;           ///< largest number of answer tokens
+    std::stop_token stop = {};   ///< after a stop request, make_samples throws Stopped
 };
 
 /// Declaration of a benchmark task. Each file in engine/tasks/ defines one: `Task niah_task()` in niah.cpp.

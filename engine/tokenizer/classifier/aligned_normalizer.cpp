@@ -11,7 +11,6 @@
 #include "common/utf8.h"
 #include "engine/tokenizer/classifier/charsmap.h"
 #include "engine/tokenizer/tokenizer_regex.h"
-#include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -21,12 +20,12 @@ utf8proc_category_t category(char32_t c) { return utf8proc_category(static_cast<
 class Sequence final : public AlignedNormalizer {
  public:
     explicit Sequence(std::vector<std::unique_ptr<AlignedNormalizer>> steps) : steps_(std::move(steps)) {}
-    AlignedText apply(const AlignedText& text) const override {
+    AlignedText apply(const AlignedText& text, TokenizerLimits& limits) const override {
         AlignedText out = text;
         for (const auto& step : steps_) {
-            out = step->apply(out);
-            TokenizerWork::step();
-            TokenizerWork::require_length(out.size());
+            out = step->apply(out, limits);
+            limits.step();
+            limits.require_length(out.size());
         }
         return out;
     }
@@ -42,7 +41,7 @@ class BertNormalizer final : public AlignedNormalizer {
     };
     explicit BertNormalizer(Options options) : options_(options) {}
 
-    AlignedText apply(const AlignedText& text) const override {
+    AlignedText apply(const AlignedText& text, TokenizerLimits&) const override {
         AlignedText out;
         out.reserve(text.size());
         for (AlignedCharacter c : text) {
@@ -120,7 +119,7 @@ class Precompiled final : public AlignedNormalizer {
  public:
     explicit Precompiled(Charsmap map) : map_(std::move(map)) {}
 
-    AlignedText apply(const AlignedText& text) const override {
+    AlignedText apply(const AlignedText& text, TokenizerLimits& limits) const override {
         AlignedText out;
         out.reserve(text.size());
         const std::span<const AlignedCharacter> all(text);
@@ -128,7 +127,7 @@ class Precompiled final : public AlignedNormalizer {
             const size_t end = grapheme_end(text, begin);
             const auto grapheme = all.subspan(begin, end - begin);
             begin = end;
-            TokenizerWork::require_length(out.size());
+            limits.require_length(out.size());
             const std::string utf8 = aligned_text_to_utf8(grapheme);
             if (utf8.size() < 6) {
                 if (const auto replacement = map_.find(utf8)) {
@@ -176,7 +175,7 @@ class Replace final : public AlignedNormalizer {
     Replace(Regex pattern, std::string_view content)
         : pattern_(std::move(pattern)), content_(make_aligned_text(content)) {}
 
-    AlignedText apply(const AlignedText& text) const override {
+    AlignedText apply(const AlignedText& text, TokenizerLimits& limits) const override {
         AlignedText out;
         std::string utf8;
         std::vector<size_t> character_at;  // for each byte
@@ -185,8 +184,8 @@ class Replace final : public AlignedNormalizer {
             character_at.resize(utf8.size(), i);
         }
         character_at.push_back(text.size());
-        for (const Span& span : pattern_.cut(utf8)) {
-            TokenizerWork::require_length(out.size());
+        for (const Span& span : pattern_.cut(utf8, limits)) {
+            limits.require_length(out.size());
             const size_t begin = character_at[span.begin], end = character_at[span.end];
             if (!span.matched) {
                 out.insert(out.end(), text.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -208,7 +207,7 @@ class Strip final : public AlignedNormalizer {
  public:
     Strip(bool left, bool right) : left_(left), right_(right) {}
 
-    AlignedText apply(const AlignedText& text) const override {
+    AlignedText apply(const AlignedText& text, TokenizerLimits&) const override {
         auto begin = text.begin(), end = text.end();
         while (left_ && begin != end && is_white_space(begin->code_point)) ++begin;
         while (right_ && begin != end && is_white_space((end - 1)->code_point)) --end;

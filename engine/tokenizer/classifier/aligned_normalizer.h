@@ -4,6 +4,7 @@
 
 #include "engine/tokenizer/classifier/aligned_text.h"
 #include "engine/tokenizer/tokenizer_json_node.h"
+#include "engine/tokenizer/tokenizer_limits.h"
 
 namespace kvscope::checkpoint {
 
@@ -11,7 +12,7 @@ namespace kvscope::checkpoint {
 class AlignedNormalizer {
  public:
     virtual ~AlignedNormalizer() = default;
-    [[nodiscard]] virtual AlignedText apply(const AlignedText& text) const = 0;
+    [[nodiscard]] virtual AlignedText apply(const AlignedText& text, TokenizerLimits& limits) const = 0;
 };
 
 /// Supports Sequence, BertNormalizer, Precompiled, Replace and Strip. @throws std::runtime_error for other kinds

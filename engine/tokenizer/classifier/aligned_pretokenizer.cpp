@@ -7,7 +7,6 @@
 
 #include "common/utf8.h"
 #include "engine/tokenizer/metaspace_options.h"
-#include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -15,13 +14,13 @@ namespace {
 class Sequence final : public AlignedPreTokenizer {
  public:
     explicit Sequence(std::vector<std::unique_ptr<AlignedPreTokenizer>> steps) : steps_(std::move(steps)) {}
-    void cut(const AlignedText& text, std::vector<AlignedText>& out) const override {
+    void cut(const AlignedText& text, std::vector<AlignedText>& out, TokenizerLimits& limits) const override {
         std::vector<AlignedText> now{text}, next;
         for (const auto& step : steps_) {
             next.clear();
             for (const AlignedText& part : now) {
-                TokenizerWork::step();
-                step->cut(part, next);
+                limits.step();
+                step->cut(part, next, limits);
             }
             now.swap(next);
         }
@@ -36,7 +35,7 @@ class Sequence final : public AlignedPreTokenizer {
 class WhiteSpace final : public AlignedPreTokenizer {
  public:
     explicit WhiteSpace(bool punctuation_apart) : punctuation_apart_(punctuation_apart) {}
-    void cut(const AlignedText& text, std::vector<AlignedText>& out) const override {
+    void cut(const AlignedText& text, std::vector<AlignedText>& out, TokenizerLimits&) const override {
         AlignedText word;
         auto finish = [&] {
             if (!word.empty()) out.push_back(std::exchange(word, {}));
@@ -79,7 +78,7 @@ class WhiteSpace final : public AlignedPreTokenizer {
 class Metaspace final : public AlignedPreTokenizer {
  public:
     explicit Metaspace(MetaspaceOptions options) : options_(std::move(options)) {}
-    void cut(const AlignedText& text, std::vector<AlignedText>& out) const override {
+    void cut(const AlignedText& text, std::vector<AlignedText>& out, TokenizerLimits&) const override {
         AlignedText all;
         for (const AlignedCharacter& c : text) {
             const bool may_prepend = options_.prepend == MetaspaceOptions::Prepend::always ||

@@ -5,6 +5,7 @@
 
 #include "engine/tokenizer/classifier/aligned_text.h"
 #include "engine/tokenizer/tokenizer_json_node.h"
+#include "engine/tokenizer/tokenizer_limits.h"
 
 namespace kvscope::checkpoint {
 
@@ -13,7 +14,7 @@ class AlignedPreTokenizer {
  public:
     virtual ~AlignedPreTokenizer() = default;
 
-    virtual void cut(const AlignedText& text, std::vector<AlignedText>& out) const = 0;
+    virtual void cut(const AlignedText& text, std::vector<AlignedText>& out, TokenizerLimits& limits) const = 0;
 };
 
 /// Supports Sequence, BertPreTokenizer, WhitespaceSplit and Metaspace. @throws std::runtime_error for other kinds

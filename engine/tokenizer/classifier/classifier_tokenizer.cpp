@@ -7,7 +7,6 @@
 
 #include "common/utf8.h"
 #include "engine/tokenizer/read_json_file.h"
-#include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 
@@ -55,21 +54,21 @@ void ClassifierTokenizer::read(const JsonNode& root) {
     }
 }
 
-std::vector<TextToken> ClassifierTokenizer::encode(std::string_view utf8) const {
+std::vector<TextToken> ClassifierTokenizer::encode(std::string_view utf8, const std::stop_token& stop) const {
     require_utf8(utf8);
     if (utf8.size() > std::numeric_limits<uint32_t>::max())
         throw std::invalid_argument(fmt::format("a text of {} bytes is too long for a token classifier", utf8.size()));
-    const TokenizerWork work(file_, utf8.size());
+    TokenizerLimits limits(file_, utf8.size(), stop);
     AlignedText text = make_aligned_text(utf8);
-    if (normalizer_) text = normalizer_->apply(text);
+    if (normalizer_) text = normalizer_->apply(text, limits);
     std::vector<AlignedText> words;
     if (pre_tokenizer_) {
-        pre_tokenizer_->cut(text, words);
+        pre_tokenizer_->cut(text, words, limits);
     } else if (!text.empty()) {
         words.push_back(std::move(text));
     }
     std::vector<TextToken> tokens;
-    for (const AlignedText& word : words) model_->encode(word, tokens);
+    for (const AlignedText& word : words) model_->encode(word, tokens, limits);
     return tokens;
 }
 

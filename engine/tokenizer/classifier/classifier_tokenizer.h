@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,8 @@ class ClassifierTokenizer {
     explicit ClassifierTokenizer(const std::filesystem::path& directory);
 
     /// Returns a text's tokens without surrounding special tokens. Special tokens in the text are ordinary text.
-    /// @throws std::invalid_argument for invalid UTF-8; CheckpointError if a limit of TokenizerWork is exceeded
-    std::vector<TextToken> encode(std::string_view utf8) const;
+    /// @throws std::invalid_argument for invalid UTF-8; CheckpointError beyond TokenizerLimits; Stopped
+    std::vector<TextToken> encode(std::string_view utf8, const std::stop_token& stop = {}) const;
 
     [[nodiscard]] std::span<const int32_t> before() const { return surrounding_.before; }
     [[nodiscard]] std::span<const int32_t> after() const { return surrounding_.after; }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/tokenizer/classifier/word_model.h"
-#include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -39,8 +38,8 @@ class Unigram final : public WordModel {
         unknown_score_ = least - unknown_penalty;
     }
 
-    void encode(const AlignedText& word, std::vector<TextToken>& out) const override {
-        const std::vector<Best> best = best_paths(word);
+    void encode(const AlignedText& word, std::vector<TextToken>& out, TokenizerLimits& limits) const override {
+        const std::vector<Best> best = best_paths(word, limits);
         std::vector<TextToken> tokens;  // in reverse order
         for (size_t end = word.size(); end > 0; end = best[end].begin) {
             const size_t begin = best[end].begin;
@@ -70,7 +69,7 @@ class Unigram final : public WordModel {
         int32_t id = -1;
     };
 
-    std::vector<Best> best_paths(const AlignedText& word) const {
+    std::vector<Best> best_paths(const AlignedText& word, TokenizerLimits& limits) const {
         std::vector<Best> best(word.size() + 1);
         best[0].score = 0;
         std::string piece;
@@ -82,7 +81,7 @@ class Unigram final : public WordModel {
             bool single = false;
             piece.clear();
             for (size_t end = begin + 1; end <= std::min(word.size(), begin + longest_token_); ++end) {
-                TokenizerWork::step();
+                limits.step();
                 piece += aligned_text_to_utf8(std::span(word).subspan(end - 1, 1));
                 const auto found = ids_.find(piece);
                 if (found == ids_.end()) continue;

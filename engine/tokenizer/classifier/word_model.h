@@ -8,6 +8,7 @@
 
 #include "engine/tokenizer/classifier/aligned_text.h"
 #include "engine/tokenizer/tokenizer_json_node.h"
+#include "engine/tokenizer/tokenizer_limits.h"
 
 namespace kvscope::checkpoint {
 
@@ -21,7 +22,7 @@ class WordModel {
  public:
     virtual ~WordModel() = default;
 
-    virtual void encode(const AlignedText& word, std::vector<TextToken>& out) const = 0;
+    virtual void encode(const AlignedText& word, std::vector<TextToken>& out, TokenizerLimits& limits) const = 0;
 
     [[nodiscard]] virtual const std::vector<std::string>& spellings() const = 0;
 

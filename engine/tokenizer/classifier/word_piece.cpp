@@ -5,7 +5,6 @@
 
 #include "engine/tokenizer/classifier/word_model.h"
 #include "engine/tokenizer/tokenizer_post_processor.h"
-#include "engine/tokenizer/tokenizer_work.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -29,7 +28,7 @@ class WordPiece final : public WordModel {
         unknown_ = found->second;
     }
 
-    void encode(const AlignedText& word, std::vector<TextToken>& out) const override {
+    void encode(const AlignedText& word, std::vector<TextToken>& out, TokenizerLimits& limits) const override {
         const TextToken whole{unknown_, word.front().begin, word.back().end};
         if (static_cast<int64_t>(word.size()) > longest_word_) return out.push_back(whole);
         const size_t first = out.size();
@@ -39,7 +38,7 @@ class WordPiece final : public WordModel {
             size_t end = word.size();
             auto found = ids_.end();
             for (; end > begin; --end) {
-                TokenizerWork::step();
+                limits.step();
                 found = ids_.find(lead + aligned_text_to_utf8(all.subspan(begin, end - begin)));
                 if (found != ids_.end()) break;
             }

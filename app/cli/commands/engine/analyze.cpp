@@ -62,8 +62,10 @@ MeasuredQueries queries_of(const Arguments& arguments, engine::Progress& progres
                                                    .use_template = arguments.model.use_template(),
                                                    .n_new = arguments.options.n_answer,
                                                    .origin = origin,
-                                                   .parse_special = arguments.model.parse_special()}));
-    for (const auto& remark : engine::remarks_on_tokens(model, prompts, arguments.model.parse_special()))
+                                                   .parse_special = arguments.model.parse_special(),
+                                                   .stop = progress.stop_token()}));
+    for (const auto& remark :
+         engine::remarks_on_tokens(model, prompts, arguments.model.parse_special(), progress.stop_token()))
         progress.message(remark);
     MeasuredQueries measured;
     measured.all = measure_query_similarity(model, prompts, arguments.options, progress);
