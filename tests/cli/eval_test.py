@@ -11,6 +11,14 @@ import h5py
 from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, ProgramTest, csv_rows
 
 
+def n_results(part):
+    """Returns the number of finished samples in a .part folder."""
+    try:
+        return len(list(part.glob("results-*.h5")))
+    except FileNotFoundError:  # the program replaces the folder while Python lists it
+        return 0
+
+
 @NEEDS_ENGINE
 class Failures(ProgramTest):
     SAID = ("eval", "-m", HF_MODEL, "--lengths", 300, "--depths", 0.5, "--samples", 2, "--policy", "streaming-llm",
@@ -184,7 +192,7 @@ class MoreSamples(ProgramTest):
         process = self.start("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", 60, "--policy", "h2o",
                              "--budget", 32, "-n", 4, "--dtype", "f32", "-t", 1, "-o", "killed.h5", *more)
         part = self.path("killed.h5.part")
-        while process.poll() is None and len(list(part.glob("results-*.h5"))) < 5:
+        while process.poll() is None and n_results(part) < 5:
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=SECONDS_UNTIL_HUNG)
@@ -207,8 +215,8 @@ class MoreSamples(ProgramTest):
         kept = (part / "results-niah-0.h5").stat().st_mtime_ns
         process = self.start("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", 101, "--policy",
                              "h2o", "--budget", 32, "-n", 4, "--dtype", "f32", "-t", 1, "-o", "u.h5")
-        n_before = len(list(part.glob("results-*.h5")))
-        while process.poll() is None and len(list(part.glob("results-*.h5"))) < n_before + 2:
+        n_before = n_results(part)
+        while process.poll() is None and n_results(part) < n_before + 2:
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=SECONDS_UNTIL_HUNG)
