@@ -25,12 +25,13 @@ constexpr double least_map_mm = 9;
 constexpr Rgb agreement_color{0xe4, 0xe4, 0xe4};
 constexpr Rgb disagreement_color{0xd5, 0x5e, 0x00};
 
-enum class Source { linear, logarithmic };
+enum class Source { linear, logarithmic, map };
 
 Source source_from_name(const std::string& name) {
     if (name.empty() || name == "linear") return Source::linear;
     if (name == "logarithmic" || name == "log") return Source::logarithmic;
-    throw FigureError(fmt::format("the figure step-kl has no source '{}'; it has linear, logarithmic", name));
+    if (name == "map") return Source::map;
+    throw FigureError(fmt::format("the figure step-kl has no source '{}'; it has linear, logarithmic, map", name));
 }
 
 struct Run {
@@ -126,37 +127,80 @@ struct MapRow {
     Subject subject;
 };
 
-/// Draws the map below the curves. Each cell shows the class of one row at one step.
-template <class ClassAt>
-Panel class_map(const std::vector<Categories::Class>& classes, const std::vector<MapRow>& rows, size_t n_steps,
-                const ClassAt& class_at) {
+/// Returns a panel with one row per run and no shapes.
+Panel panel_of_rows(const std::vector<MapRow>& rows, size_t n_steps) {
     Panel panel;
-    panel.row = 1;
     panel.x = step_axis(n_steps);
     panel.y.dimension = Dimension::run;
     panel.y.min = -0.5;
     panel.y.max = static_cast<double>(rows.size()) - 0.5;
     panel.y.reversed = true;
-    Categories map;
-    set_map_extent(map, rows.size(), n_steps);
-    map.classes = classes;
     for (size_t row = 0; row < rows.size(); ++row) {
         panel.y.ticks.push_back({static_cast<double>(row), rows[row].label});
         panel.y.numbers.push_back(rows[row].subject.run);
         panel.y.traces.push_back(rows[row].subject.trace);
-        for (size_t step = 0; step < n_steps; ++step) map.ids.push_back(class_at(row, step));
     }
+    return panel;
+}
+
+/// Draws the map below the curves. Each cell shows the class of one row at one step.
+template <class ClassAt>
+Panel class_map(const std::vector<Categories::Class>& classes, const std::vector<MapRow>& rows, size_t n_steps,
+                const ClassAt& class_at) {
+    Panel panel = panel_of_rows(rows, n_steps);
+    panel.row = 1;
+    Categories map;
+    set_map_extent(map, rows.size(), n_steps);
+    map.classes = classes;
+    for (size_t row = 0; row < rows.size(); ++row)
+        for (size_t step = 0; step < n_steps; ++step) map.ids.push_back(class_at(row, step));
     panel.shapes.emplace_back(std::move(map));
     return panel;
+}
+
+double height_of_rows(size_t n_rows) { return std::max(map_row_mm * static_cast<double>(n_rows), least_map_mm); }
+
+/// Draws only a map: each cell shows a row's number at one step, NaN if there is none.
+template <class ValueAt>
+Figure value_map(const std::vector<MapRow>& rows, size_t n_steps, const std::string& title, bool is_difference,
+                 const ValueAt& value_at) {
+    Figure figure;
+    figure.name = "step-kl";
+    figure.width_mm = 174;
+    figure.panel_height_mm = height_of_rows(rows.size());
+    HeatMap map;
+    set_map_extent(map, rows.size(), n_steps);
+    map.reduction = Reduction::magnitude;
+    double farthest = 0;
+    for (size_t row = 0; row < rows.size(); ++row) {
+        for (size_t step = 0; step < n_steps; ++step) {
+            map.values.push_back(value_at(row, step));
+            if (std::isfinite(map.values.back()))
+                farthest = std::max(farthest, std::abs(static_cast<double>(map.values.back())));
+        }
+    }
+    ColorScale& scale = figure.color_scales.emplace_back();
+    scale.title = title;
+    scale.unit = measure_unit;
+    scale.max = std::max(farthest, least_divergence_nats);
+    scale.min = is_difference ? -scale.max : 0;
+    if (is_difference) scale.map = ColorMap::blue_white_red;
+    figure.panels.push_back(panel_of_rows(rows, n_steps));
+    figure.panels.back().shapes.emplace_back(std::move(map));
+    return figure;
 }
 
 const std::vector<Categories::Class> agreement_classes = {{"same greedy token", agreement_color},
                                                           {"another token", disagreement_color}};
 
-Panel agreement(const Runs& all) {
+std::vector<MapRow> rows_of(const Runs& all) {
     std::vector<MapRow> rows;
     for (const Run& run : all.runs) rows.push_back({run.shown.label, run.shown.subject()});
-    return class_map(agreement_classes, rows, all.n_steps, [&](size_t row, size_t step) -> uint8_t {
+    return rows;
+}
+
+Panel agreement(const Runs& all) {
+    return class_map(agreement_classes, rows_of(all), all.n_steps, [&](size_t row, size_t step) -> uint8_t {
         const auto& same = all.runs[row].agreement;
         return step >= same.size() ? Categories::none : same[step] != 0 ? 0 : 1;
     });
@@ -169,7 +213,7 @@ Figure two_panels(Panel curves, Panel map, size_t n_rows) {
     figure.rows = 2;
     figure.shared_x = true;
     figure.panel_height_mm = curves_height_mm;
-    figure.row_heights = {curves_height_mm, std::max(map_row_mm * static_cast<double>(n_rows), least_map_mm)};
+    figure.row_heights = {curves_height_mm, height_of_rows(n_rows)};
     figure.panels.push_back(std::move(curves));
     figure.panels.push_back(std::move(map));
     return figure;
@@ -196,14 +240,23 @@ Figure make(std::span<const TracePart> parts) {
     const Runs all = read_runs(parts);
     std::vector<ShownRun> shown;
     for (const Run& run : all.runs) shown.push_back(run.shown);
-    Figure figure = two_panels(curves(all, source), agreement(all), all.runs.size());
+    Figure figure;
+    if (source == Source::map) {
+        figure = value_map(rows_of(all), all.n_steps, measure, false, [&](size_t row, size_t step) {
+            const auto& kl = all.runs[row].kl;
+            return step < kl.size() ? kl[step] : std::numeric_limits<float>::quiet_NaN();
+        });
+    } else {
+        figure = two_panels(curves(all, source), agreement(all), all.runs.size());
+        figure.legend = legend_of_runs(shown);
+        drop_markers(figure.legend, all.n_steps);
+        add_classes(figure.legend, agreement_classes);
+    }
     figure.title = "Divergence from the full cache at each decode step";
-    figure.legend = legend_of_runs(shown);
-    drop_markers(figure.legend, all.n_steps);
-    add_classes(figure.legend, agreement_classes);
     figure.caption =
         "Divergence KL(full || compressed) of the next-token distributions at each decode step. Both runs get the "
-        "full run's answer as input. Map below: whether both runs predict the same greedy token.";
+        "full run's answer as input.";
+    if (source != Source::map) figure.caption += " Map below: whether both runs predict the same greedy token.";
     if (source == Source::logarithmic) figure.caption += " Values below 10⁻⁶ nats, including 0, are drawn at 10⁻⁶.";
     if (!all.left_out.empty())
         figure.caption += fmt::format(" Omitted because they were not compared: {}.", join_run_labels(all.left_out));
@@ -282,10 +335,14 @@ const std::vector<Categories::Class> difference_classes = {{"both agree with ful
                                                            {"only B", disagreement_color},
                                                            {"neither", {0x6e, 0x6e, 0x6e}}};
 
-Panel difference_agreement(const std::vector<Pair>& pairs) {
+std::vector<MapRow> rows_of(const std::vector<Pair>& pairs) {
     std::vector<MapRow> rows;
     for (const Pair& pair : pairs) rows.push_back({pair.shown.label, pair.shown.a.subject()});
-    return class_map(difference_classes, rows, most_steps(pairs), [&](size_t row, size_t step) -> uint8_t {
+    return rows;
+}
+
+Panel difference_agreement(const std::vector<Pair>& pairs) {
+    return class_map(difference_classes, rows_of(pairs), most_steps(pairs), [&](size_t row, size_t step) -> uint8_t {
         const auto& a = pairs[row].a.agreement;
         const auto& b = pairs[row].b.agreement;
         if (step >= a.size() || step >= b.size()) return Categories::none;
@@ -301,17 +358,26 @@ Figure make_difference(std::span<const TracePart, 2> sides) {
     const std::vector<Pair> pairs = read_pairs(sides);
     std::vector<ShownPair> shown;
     for (const Pair& pair : pairs) shown.push_back(pair.shown);
-    Figure figure = two_panels(difference_curves(pairs), difference_agreement(pairs), pairs.size());
+    const bool is_map = source_from_name(sides[0].options.source) == Source::map;
+    Figure figure;
+    if (is_map) {
+        figure = value_map(rows_of(pairs), most_steps(pairs), measure + ", A − B", true, [&](size_t row, size_t step) {
+            return step < pairs[row].n_steps() ? static_cast<float>(pairs[row].kl(step))
+                                               : std::numeric_limits<float>::quiet_NaN();
+        });
+    } else {
+        figure = two_panels(difference_curves(pairs), difference_agreement(pairs), pairs.size());
+        figure.legend = legend_of_pairs(sides, shown);
+        drop_markers(figure.legend, most_steps(pairs));
+        add_classes(figure.legend, difference_classes);
+    }
     figure.title = difference_words();
     figure.panels.front().title = difference_title(sides, shown);
-    figure.legend = legend_of_pairs(sides, shown);
-    drop_markers(figure.legend, most_steps(pairs));
-    add_classes(figure.legend, difference_classes);
     figure.caption = fmt::format(
         "Divergence KL(full || compressed) of the next-token distributions at each decode step: each run of A ({}) "
-        "minus "
-        "the paired run of B ({}). Map below: which of the two runs predicts the full run's greedy token.",
+        "minus the paired run of B ({}).",
         sides[0].name, sides[1].name);
+    if (!is_map) figure.caption += " Map below: which of the two runs predicts the full run's greedy token.";
     complete_figure(figure, sides, shown);
     return figure;
 }
@@ -346,7 +412,9 @@ FigureDefinition step_kl_figure() {
         "KL divergence of each run's predictions from the full run's predictions at each decode step, and the steps at "
         "which the greedy tokens differ",
         {{"runs", "labels, policies or numbers of runs; default: all except full"},
-         {"source", "scale of the KL axis: linear (default) or logarithmic", {"linear", "logarithmic"}}},
+         {"source",
+          "curves on a linear (default) or logarithmic axis, or a map of runs by steps",
+          {"linear", "logarithmic", "map"}}},
         check,
         make_from_one_trace<make>,
         numbers,

@@ -312,6 +312,10 @@ TEST_CASE("KL per step: the stored curves, and the agreement below") {
     const Table table = table_of(sample.reader(), "step-kl", options);
     REQUIRE(table.rows.size() == stored.size());
     CHECK(whole(table.rows.back().cells[4]) == 0);
+    options.source = "map";
+    const Figure map = made(sample.reader(), "step-kl", options);
+    CHECK(layer_of<HeatMap>(map, 0).values == stored);
+    CHECK(map.color_scales.at(0).max == static_cast<double>(*std::max_element(stored.begin(), stored.end())));
     options.runs = {"full"};
     options.source = "logarithmic";
     CHECK(layer_of<Line>(made(sample.reader(), "step-kl", options), 0).y.at(0) > 0);  // zero has no logarithm

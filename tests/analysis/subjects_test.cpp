@@ -102,6 +102,7 @@ TEST_CASE("the table of a figure has its numbers with the same subjects", "[subj
                                                Case{"query-similarity", "", 4},
                                                Case{"query-similarity", "mean-by-layer", 2},
                                                Case{"step-kl", "", 2},
+                                               Case{"step-kl", "map", 2},
                                                Case{"spectrum", "", 2},
                                                Case{"spectrum", "contribution", 2},
                                                Case{"spectrum", "adjacent", 1},
