@@ -3,8 +3,10 @@
 #include <imgui.h>
 
 #include <limits>
+#include <optional>
 
 #include "app/gui/figure/figure_shapes.h"
+#include "app/gui/session/selection.h"
 
 namespace kvscope::gui {
 
@@ -21,6 +23,7 @@ struct FigureHit {
     analysis::Subject subject;
     analysis::Subject
         other;  ///< subject of the column, if rows and columns have the same subjects; otherwise `subject`
+    std::optional<Cursor> over;  ///< the subject's position, or nullopt if its trace was closed
     float value = std::numeric_limits<float>::quiet_NaN();  ///< value of the map's cell
     bool clicked = false;                                   ///< released without dragging
 };

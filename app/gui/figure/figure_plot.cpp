@@ -12,6 +12,7 @@
 #include "app/gui/drawing/pan_limits.h"
 #include "app/gui/figure/figure_axes.h"
 #include "app/gui/figure/figure_legend.h"
+#include "app/gui/figure/figure_marks.h"
 #include "app/gui/figure/panel_layout.h"
 
 namespace kvscope::gui {
@@ -24,12 +25,6 @@ using analysis::Scale;
 std::vector<std::string> titles_within(const analysis::Figure& figure, float width) {
     return analysis::panel_titles(figure,
                                   [&](size_t, const std::string& text) { return measure_small_text(text).x <= width; });
-}
-
-bool has_map(const Panel& panel) {
-    return std::any_of(panel.shapes.begin(), panel.shapes.end(), [](const analysis::Shape& shape) {
-        return std::holds_alternative<analysis::HeatMap>(shape) || std::holds_alternative<analysis::Categories>(shape);
-    });
 }
 
 /// Returns an axis's key. If axes are shared, equal axes have the same key, so that they pan and zoom together.
@@ -66,6 +61,24 @@ void keep_axis_within_limits(ImAxis which, const Axis& axis) {
     gui::keep_axis_within_limits(which, axis.min, axis.max, axis.scale == Scale::logarithmic);
 }
 
+/// Highlights a place in all views, and selects it after a click.
+void highlight_and_select(Session& session, const Cursor& over, bool clicked) {
+    if (!over.run.valid() && over.layer < 0 && !over.has_tokens() && over.step < 0) return;
+    session.set_hover(over);
+    if (!clicked) return;
+    Cursor next = over.run.valid()    ? session.selection.cursor_at(over.run)
+                  : over.has_tokens() ? session.selection.cursor_in(over.run.document, over.run.prompt)
+                                      : session.cursor();
+    if (over.layer >= 0) next.layer = over.layer;
+    if (over.kv_head >= 0) {
+        next.kv_head = over.kv_head;
+        next.query_head = over.query_head;
+    }
+    if (over.has_tokens()) next.first_token = next.last_token = over.first_token;
+    if (over.step >= 0) next.step = over.step;
+    session.selection.set(next);
+}
+
 }  // namespace
 
 struct FigurePlot::Drawing {
@@ -97,6 +110,7 @@ FigureHit FigurePlot::draw(const Context& context, const char* id, ImVec2 size,
     ImGui::BeginChild("panels", {0, std::max(size.y - below, least)});
     const bool wheel_scrolls = ImGui::GetCurrentContext()->WheelingWindow == ImGui::GetCurrentWindow();
     const FigureHit hit = draw_panels({context, *figure, look, wheel_scrolls});
+    if (look.selects && hit.over) highlight_and_select(context.session, *hit.over, hit.clicked);
     ImGui::EndChild();
     if (below > 0) draw_legend(context, figure->figure, look.legend, look.color_bars, size.x);
     ImGui::EndChild();
@@ -203,10 +217,13 @@ bool FigurePlot::draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& 
     ImPlot::PushStyleVar(ImPlotStyleVar_PlotMinSize, ImVec2(4, 4));
     ImPlot::PushStyleColor(ImPlotCol_PlotBg, packed(drawing.context.theme.ground, has_map(panel) ? 0.0f : 1.0f));
     const ImVec2 size{frame.max.x - frame.min.x, frame.max.y - frame.min.y};
+    const ImPlotInputMap input = ImPlot::GetInputMap();
+    if (drawing.look.scrubs) ImPlot::GetInputMap().Pan = ImPlot::GetInputMap().Select = ImGuiMouseButton_Middle;
     if (ImPlot::BeginPlot(fmt::format("##panel {}", index).c_str(), size, flags)) {
         const bool wheels = ImGui::GetIO().MouseWheel != 0;
         setup_axis(ImAxis_X1, panel.x, frame.x_axis, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyShift));
-        setup_axis(ImAxis_Y1, panel.y, frame.y_axis, !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyAlt));
+        setup_axis(ImAxis_Y1, panel.y, frame.y_axis,
+                   !drawing.look.scrubs && !drawing.wheel_scrolls && !(wheels && ImGui::GetIO().KeyAlt));
         ImPlot::SetupFinish();
         keep_axis_within_limits(ImAxis_X1, panel.x);
         keep_axis_within_limits(ImAxis_Y1, panel.y);
@@ -230,6 +247,7 @@ bool FigurePlot::draw_zoomable(const Drawing& drawing, size_t index, PlotFrame& 
         ImPlot::PopPlotClipRect();
         ImPlot::EndPlot();
     }
+    ImPlot::GetInputMap() = input;
     ImPlot::PopStyleColor();
     ImPlot::PopStyleVar(2);
     return is_over;
@@ -263,6 +281,7 @@ FigureHit FigurePlot::draw_panel(const Drawing& drawing, size_t index, ImVec2 mi
     hit.y = frame.y_at(io.MousePos.y);
     hit.clicked = ImGui::IsMouseReleased(ImGuiMouseButton_Left) && io.MouseDragMaxDistanceSqr[0] < 9 && !io.KeyCtrl;
     find_hit(panel, frame, io.MousePos, hit);
+    hit.over = drawing.prepared.cursor_of(drawing.context.session, drawing.look.small ? panel.subject : hit.subject);
     return hit;
 }
 
@@ -284,6 +303,7 @@ void FigurePlot::draw_data(const Drawing& drawing, size_t index, const PlotFrame
             draw_shape(theme, figure, panel.shapes[s], map, frame, weight, list);
         }
     }
+    if (!drawing.look.small) mark_selected_and_hovered(drawing.context, drawing.prepared, panel, frame, list);
     if (drawing.look.overlay) drawing.look.overlay(index, frame, list);
     list->PopClipRect();
 }

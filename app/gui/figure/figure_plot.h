@@ -18,6 +18,8 @@ struct FigureLook {
     bool legend = true;
     bool color_bars = true;
     bool small = false;      ///< whether panels have titles but no axes, panning or zooming
+    bool scrubs = false;     ///< whether the caller uses drags, so that only the wheel zooms, and only along x
+    bool selects = true;     ///< whether the place under the mouse is highlighted in all views, and selected by a click
     size_t columns = 0;      ///< number of panel columns; 0 for the figure's own
     float least_height = 0;  ///< minimum height of data areas in pixels; 0 for the default
     int framed = -1;         ///< panel with an accented frame, or −1
@@ -33,7 +35,8 @@ struct FigureLook {
 
 struct PanelLayout;
 
-/// Draws a figure on the screen with panning, zooming and scrolling. Each place on the screen needs its own object.
+/// Draws a figure on the screen with panning, zooming, scrolling and marks of the selected and hovered items. Each
+/// place on the screen needs its own object.
 class FigurePlot {
  public:
     /// @param size 0 or less is relative to the remaining space, as for ImGui child windows

@@ -276,18 +276,10 @@ void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 
     list->AddLine({at, frame.min.y}, {at, frame.max.y}, color);
 }
 
-void highlight_layers(const Theme& theme, const PlotFrame& frame, ImDrawList* list, int selected, int hovered) {
-    if (selected >= 0) draw_column_mark(frame, list, selected, packed(theme.accent, 0.7f));
-    if (hovered >= 0) draw_column_mark(frame, list, hovered, packed(theme.hover, 0.3f));
-}
-
-void draw_cell_mark(const PlotFrame& frame, ImDrawList* list, double x, double y, ImU32 color) {
-    const float left = frame.x_of(x - 0.5);
-    const float right = frame.x_of(x + 0.5);
-    const float top = frame.y_of(y - 0.5);
-    const float bottom = frame.y_of(y + 0.5);
-    list->AddRect({std::min(left, right), std::min(top, bottom)}, {std::max(left, right), std::max(top, bottom)}, color,
-                  0.0f, 1.5f);
+bool has_map(const analysis::Panel& panel) {
+    return std::any_of(panel.shapes.begin(), panel.shapes.end(), [](const analysis::Shape& shape) {
+        return std::holds_alternative<analysis::HeatMap>(shape) || std::holds_alternative<analysis::Categories>(shape);
+    });
 }
 
 }  // namespace kvscope::gui

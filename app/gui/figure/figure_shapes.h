@@ -41,9 +41,6 @@ void draw_styled_polyline(const Theme& theme, const analysis::LineStyle& style, 
 
 void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 color);
 
-/// Draws column marks for the selected and the hovered layer; −1 for none.
-void highlight_layers(const Theme& theme, const PlotFrame& frame, ImDrawList* list, int selected, int hovered);
-
-void draw_cell_mark(const PlotFrame& frame, ImDrawList* list, double x, double y, ImU32 color);
+[[nodiscard]] bool has_map(const analysis::Panel& panel);
 
 }  // namespace kvscope::gui

@@ -53,12 +53,19 @@ Compared FigureView::compared(const Session& session) const {
     return pairs;
 }
 
-FigureRequest FigureView::request_for(const Session& session, const char* figure_name, bool with_runs) const {
-    if (kind_ != Kind::curves) return figure_request_for_shown_runs(session, figure_name, with_runs, traces_);
-    const Compared pairs = compared(session);
-    return pairs.kind == Comparison::Kind::none
-               ? figure_request_for_shown_runs(session, figure_name, with_runs, Traces::all)
-               : difference_figure_request(figure_name, pairs);
+std::optional<FigureRequest> FigureView::figure(const Session& session) const {
+    return request_for(session, analysis::underscores_to_hyphens(words_.kind));
+}
+
+std::optional<FigureRequest> FigureView::request_for(const Session& session, const std::string& name) const {
+    const bool with_runs = kind_ != Kind::maps_of_prompts;
+    const Compared pairs = kind_ == Kind::curves ? compared(session) : Compared{};
+    FigureRequest request =
+        pairs.kind != Comparison::Kind::none
+            ? difference_figure_request(name, pairs)
+            : figure_request_for_shown_runs(session, name, with_runs, kind_ == Kind::curves ? Traces::all : traces_);
+    if (request.document < 0) return std::nullopt;
+    return request;
 }
 
 void FigureView::save(nlohmann::json& state) const {

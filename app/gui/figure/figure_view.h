@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,8 @@ namespace kvscope::gui {
 class FigureView : public View {
  public:
     void draw(Context& context) final;
+    /// Returns the request for the figure that is named like the view.
+    [[nodiscard]] std::optional<FigureRequest> figure(const Session& session) const override;
     void fit() override { plot_.fit(); }
     void save(nlohmann::json& state) const override;
     void load(const nlohmann::json& state) override;
@@ -31,8 +34,8 @@ class FigureView : public View {
     FigureView(Words words, Kind kind, AutomaticComparison automatic = AutomaticComparison::none)
         : words_(std::move(words)), kind_(kind), automatic_(automatic) {}
 
-    /// Returns a request for the chosen traces. The request's document is −1 if nothing can be shown.
-    [[nodiscard]] FigureRequest request_for(const Session& session, const char* figure_name, bool with_runs) const;
+    /// Returns a request for the chosen traces, or nullopt if nothing can be shown.
+    [[nodiscard]] std::optional<FigureRequest> request_for(const Session& session, const std::string& name) const;
     [[nodiscard]] Compared compared(const Session& session) const;
     [[nodiscard]] virtual bool has_choices() const { return false; }
     virtual void draw_choices(Context&, const FigureRequest&) {}

@@ -195,6 +195,7 @@ void CurvePlot::draw_plot(Context& context, const LiveCurvesNow& now, LiveWhatIf
     const std::optional<double> at = slider_at(what_if, over);
     FigureLook look;
     look.legend = false;
+    look.selects = false;
     look.least_height = 2 * em;  // so that the plot's minimum height fits its axis
     look.weight = [&](size_t panel, size_t shape) {
         const RunKey run = figure_->run_of(panel, shape);

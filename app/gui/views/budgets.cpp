@@ -12,7 +12,7 @@ class BudgetsView : public HeadMapsView {
     BudgetsView()
         : HeadMapsView({"budgets", open_trace_or_demo() + " to see what each head keeps.",
                         "counting what each head keeps …", ""},
-                       "budgets", "how many entries a head keeps") {}
+                       "how many entries a head keeps") {}
 
  private:
     const char* measure() const override { return "head_budget"; }

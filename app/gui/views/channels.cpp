@@ -36,12 +36,6 @@ class ChannelsView : public FigureView {
         : FigureView({"channels", "Open a trace to see which key channels are kept.", "reading the channels …", ""},
                      Kind::maps_of_runs) {}
 
-    std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request = request_for(session, "channels", true);
-        if (request.document < 0) return std::nullopt;
-        return request;
-    }
-
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"move the mouse", "show which heads keep a channel"},
                 {"click", "select the run and the layer"},
@@ -53,28 +47,9 @@ class ChannelsView : public FigureView {
  private:
     void draw_figure(Context& context, const FigureRequest& request,
                      const std::shared_ptr<const PreparedFigure>& shown) override {
-        Session& session = context.session;
-        FigureLook look;
-        look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
-            const auto mark = [&](int layer, ImU32 color) {
-                if (layer < 0) return;
-                const float top = frame.y_of(layer - 0.5);
-                const float bottom = frame.y_of(layer + 0.5);
-                list->AddRect({frame.min.x, std::min(top, bottom)}, {frame.max.x, std::max(top, bottom)}, color);
-            };
-            mark(session.cursor().layer, packed(context.theme.accent));
-            mark(session.hover().layer, packed(context.theme.hover, 0.5f));
-        };
-        const FigureHit hit = plot_.draw(context, "channel maps", {0, 0}, shown, look);
-        if (hit.row < 0 || hit.column < 0) return;
-        const RunKey run = shown->run_of(hit.subject);
-        if (!session.exists(run)) return;  // the run may have been removed since the figure was made
-        Cursor over = session.selection.cursor_at(run);
-        over.layer = hit.subject.layer;
-        over.kv_head = over.query_head = -1;
-        session.set_hover(over);
-        draw_tooltip(context, run, hit, request.difference);
-        if (hit.clicked) session.selection.set(over);
+        const FigureHit hit = plot_.draw(context, "channel maps", {0, 0}, shown);
+        if (hit.row < 0 || !hit.over || !hit.over->run.valid()) return;
+        draw_tooltip(context, hit.over->run, hit, request.difference);
     }
 
     void draw_tooltip(Context& context, const RunKey& run, const FigureHit& hit, bool is_difference) {

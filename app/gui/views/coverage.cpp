@@ -18,12 +18,6 @@ class CoverageView : public FigureView {
                       "counting kept tokens …", ""},
                      Kind::curves) {}
 
-    std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request = request_for(session, "coverage", true);
-        if (request.document < 0) return std::nullopt;
-        return request;
-    }
-
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"move the mouse", "coverage of a run, which is highlighted in all views"},
                 {"no differences / A − B / two − one", "the curve of each run, or the difference of two runs"},
@@ -39,23 +33,8 @@ class CoverageView : public FigureView {
         const Compared pairs = request.difference ? compared(session) : Compared{};
         FigureLook look;
         look.weight = weight_of_runs(session, *shown);
-        look.overlay = [&](size_t panel, const PlotFrame& frame, ImDrawList* list) {
-            if (panel == 0) highlight_layers(context.theme, frame, list, session.cursor().layer, session.hover().layer);
-        };
         const FigureHit hit = plot_.draw(context, "coverage plot", {0, 0}, shown, look);
-        if (hit.panel >= 0) take_mouse(context, *shown, hit, pairs);
-    }
-
-    static void take_mouse(Context& context, const PreparedFigure& shown, const FigureHit& hit, const Compared& pairs) {
-        Session& session = context.session;
-        const auto over = shown.cursor_of(session, hit.subject);
-        if (!over) return;
-        session.set_hover(*over);
-        if (over->run.valid()) draw_tooltip(context, shown, hit, *over, pairs);
-        if (!hit.clicked) return;
-        Cursor next = over->run.valid() ? session.selection.cursor_at(over->run) : session.cursor();
-        if (over->layer >= 0) next.layer = over->layer;
-        session.selection.set(next);
+        if (hit.over && hit.over->run.valid()) draw_tooltip(context, *shown, hit, *hit.over, pairs);
     }
 
     static void draw_tooltip(Context& context, const PreparedFigure& shown, const FigureHit& hit, const Cursor& over,

@@ -209,24 +209,19 @@ class HeadDivergenceView : public View {
         look.hovered = session.hover().layer;
         const FigureHit hit = plots.grid.draw(context, "all layers", grid_size, all, look);
         if (hit.panel >= 0) {
-            Cursor over;
-            over.run = {request.document, request.options.prompt, {}};
-            over.layer = hit.subject.layer;
-            session.set_hover(over);
             const auto& map =
                 std::get<analysis::HeatMap>(all->figure.panels[static_cast<size_t>(hit.panel)].shapes.front());
-            ImGui::SetTooltip("layer %d: mean over pairs of heads %s nats\n%s; %s", over.layer,
+            ImGui::SetTooltip("layer %d: mean over pairs of heads %s nats\n%s; %s", hit.subject.layer,
                               analysis::format_number(mean_of_pairs(map)).c_str(),
                               analysis::color_scale_title(all->figure.color_scales.front()).c_str(),
                               measure_definition("head_divergence"));
-            if (hit.clicked) session.selection.select_layer(over.layer);
         }
 
         const auto answer = session.tasks.ask(large_, std::to_string(trace), fmt::format("{} {}", all->number, layer),
                                               [all, layer] { return large_matrix(*all, layer); });
         if (!stacked) ImGui::SameLine(0, em);
         if (!answer.current || !answer.value) return;
-        draw_large(context, request, plots.large, answer.value, layer, stacked ? ImVec2{0, 0} : ImVec2{side, room.y});
+        draw_large(context, plots.large, answer.value, stacked ? ImVec2{0, 0} : ImVec2{side, room.y});
     }
 
     static double mean_of_pairs(const analysis::HeatMap& map) {
@@ -243,49 +238,23 @@ class HeadDivergenceView : public View {
         return n > 0 ? sum / static_cast<double>(n) : 0;
     }
 
-    static void draw_large(Context& context, const TraceRequest& request, FigurePlot& plot,
-                           const std::shared_ptr<const PreparedFigure>& large, int layer, ImVec2 size) {
-        Session& session = context.session;
-        const analysis::Axis& axis = large->figure.panels.front().x;
-        const bool query_heads = axis.dimension == analysis::Dimension::query_head;
-        const auto place_of = [&](const Cursor& cursor) {
-            const int head = query_heads ? cursor.query_head : cursor.kv_head;
-            const auto found = std::find(axis.numbers.begin(), axis.numbers.end(), head);
-            return found == axis.numbers.end() ? -1 : static_cast<int>(found - axis.numbers.begin());
-        };
+    static void draw_large(Context& context, FigurePlot& plot, const std::shared_ptr<const PreparedFigure>& large,
+                           ImVec2 size) {
+        const bool query_heads = large->figure.panels.front().x.dimension == analysis::Dimension::query_head;
         FigureLook look;
         look.color_bars = false;
-        look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
-            const auto mark = [&](const Cursor& cursor, ImU32 color) {
-                const int place = cursor.layer == layer ? place_of(cursor) : -1;
-                if (place < 0) return;
-                const auto n = static_cast<double>(axis.numbers.size());
-                const float top = frame.y_of(place - 0.5);
-                const float bottom = frame.y_of(place + 0.5);
-                list->AddRect({frame.x_of(-0.5), std::min(top, bottom)}, {frame.x_of(n - 0.5), std::max(top, bottom)},
-                              color);
-                list->AddRect({frame.x_of(place - 0.5), frame.min.y}, {frame.x_of(place + 0.5), frame.max.y}, color);
-            };
-            mark(session.cursor(), packed(context.theme.accent));
-            mark(session.hover(), packed(context.theme.hover, 0.5f));
-        };
         const FigureHit hit = plot.draw(context, "one layer", size, large, look);
         if (hit.row < 0) return;
-        const auto at_row = large->cursor_of(session, hit.subject);
-        const auto at_column = large->cursor_of(session, hit.other);
-        if (!at_row || !at_column) return;
-        Cursor over = *at_row;
-        over.run = {request.document, request.options.prompt, {}};
-        session.set_hover(over);
+        const auto at_column = large->cursor_of(context.session, hit.other);
+        if (!hit.over || !at_column) return;
         const char* kind = query_heads ? "query" : "KV";
         begin_tooltip_beside();
         ImGui::Text("%s nats", analysis::format_number(static_cast<double>(hit.value)).c_str());
-        ImGui::Text("layer %d, %s heads %d and %d", over.layer, kind, hit.subject.head, hit.other.head);
-        if (query_heads) ImGui::TextDisabled("of KV heads %d and %d", at_row->kv_head, at_column->kv_head);
+        ImGui::Text("layer %d, %s heads %d and %d", hit.subject.layer, kind, hit.subject.head, hit.other.head);
+        if (query_heads) ImGui::TextDisabled("of KV heads %d and %d", hit.over->kv_head, at_column->kv_head);
         ImGui::TextDisabled("%s", analysis::color_scale_title(large->figure.color_scales.front()).c_str());
         ImGui::TextDisabled("%s", measure_definition("head_divergence"));
         end_tooltip_beside();
-        if (hit.clicked) session.selection.select_head(over.layer, over.kv_head, over.query_head);
     }
 
     std::string source_ = "attention";

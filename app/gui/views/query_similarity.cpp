@@ -166,29 +166,13 @@ class QuerySimilarityView : public View {
     static void draw_large(Context& context, const TraceRequest& request, FigurePlot& plot,
                            const std::shared_ptr<const PreparedFigure>& figure, ImVec2 size, bool difference,
                            bool is_current) {
-        Session& session = context.session;
         FigureLook look;
-        look.overlay = [&](size_t panel, const PlotFrame& frame, ImDrawList* list) {
-            const double first = figure->figure.panels[panel].x.min;
-            const auto mark = [&](const Cursor& cursor, ImU32 color) {
-                if (cursor.run.document != request.document || !cursor.has_tokens() ||
-                    static_cast<double>(cursor.first_token) < first)
-                    return;
-                draw_column_mark(frame, list, static_cast<double>(cursor.first_token), color);
-            };
-            mark(session.cursor(), packed(context.theme.accent));
-            mark(session.hover(), packed(context.theme.hover, 0.4f));
-        };
+        look.selects = is_current;  // otherwise the figure belongs to the previous selection
         const FigureHit hit = plot.draw(context, "query similarity", size, figure, look);
-        if (hit.row < 0 || !is_current) return;  // the figure belongs to the previous selection
+        if (hit.row < 0 || !is_current) return;
         const int a = hit.other.token;
         const int b = hit.subject.token;
-        Cursor over;
-        over.run = {request.document, request.options.prompt, {}};
-        over.layer = hit.subject.layer;
-        over.first_token = over.last_token = a;
-        session.set_hover(over);
-        const auto prompt = prompt_text(session, *session.document(request.document));
+        const auto prompt = prompt_text(context.session, *context.session.document(request.document));
         const auto token = [&](int t) {
             const auto i = static_cast<size_t>(t);
             return prompt && i < prompt->shown.size() ? prompt->shown[i] : std::string("…");
@@ -202,10 +186,6 @@ class QuerySimilarityView : public View {
                             hit.subject.head);
         ImGui::TextDisabled("%s", measure_definition("query_similarity"));
         end_tooltip_beside();
-        if (!hit.clicked) return;
-        Cursor next = session.selection.cursor_in(request.document, request.options.prompt);
-        next.first_token = next.last_token = a;
-        session.selection.set(next);
     }
 
     static void draw_heads(Context& context, const Shown& place, FigurePlot& plot,
@@ -214,34 +194,22 @@ class QuerySimilarityView : public View {
         look.small = true;
         look.color_bars = false;
         look.framed = place.head;
+        look.selects = is_current;
         const FigureHit hit = plot.draw(context, "heads of the layer", size, figure, look);
         if (hit.panel < 0 || !is_current) return;
         ImGui::SetTooltip("layer %d, query head %d\n%s", hit.subject.layer, hit.subject.head,
                           measure_definition("query_similarity"));
-        const auto there = figure->cursor_of(context.session, hit.subject);
-        if (hit.clicked && there)
-            context.session.selection.select_head(there->layer, there->kv_head, there->query_head);
     }
 
     void draw_curve(Context& context, const FigureRequest& request, const std::shared_ptr<const PreparedFigure>& figure,
                     ImVec2 size) {
-        Session& session = context.session;
-        FigureLook look;
-        look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
-            highlight_layers(context.theme, frame, list, session.cursor().layer, session.hover().layer);
-        };
-        const FigureHit hit = curve_.draw(context, "mean by layer", size, figure, look);
+        const FigureHit hit = curve_.draw(context, "mean by layer", size, figure);
         if (hit.panel < 0) return;
         const auto& shapes = figure->figure.panels.front().shapes;
         const auto* line = std::get_if<analysis::Line>(&shapes[static_cast<size_t>(std::max(hit.shape, 0))]);
         const int layer = hit.subject.layer;
         const auto at = static_cast<size_t>(hit.point >= 0 ? hit.point : std::max(std::lround(hit.x), 0L));
         if (!line || layer < 0 || at >= line->y.size()) return;
-        analysis::Subject subject = hit.subject;
-        subject.trace = line->subject.trace;
-        const auto over = figure->cursor_of(session, subject);
-        if (!over) return;
-        session.set_hover(*over);
         begin_tooltip_beside();
         if (request.n_traces() > 1 && !request.difference) ImGui::TextUnformatted(line->label.c_str());
         ImGui::Text(
@@ -250,7 +218,6 @@ class QuerySimilarityView : public View {
         if (!line->low.empty()) ImGui::Text("heads from %.3f to %.3f", line->low[at], line->high[at]);
         ImGui::TextDisabled("%s", measure_definition("mean_query_similarity"));
         end_tooltip_beside();
-        if (hit.clicked) session.selection.select_layer(layer);
     }
 
     Traces traces_ = Traces::all;

@@ -10,7 +10,7 @@ class ReconstructionView : public HeadMapsView {
     ReconstructionView()
         : HeadMapsView({"reconstruction", "Open a trace to see the error of stored keys and values.",
                         "reading the caches …", ""},
-                       "reconstruction", "error of a head's keys or values", 2) {}
+                       "error of a head's keys or values", 2) {}
 
  private:
     const char* measure() const override { return "reconstruction"; }

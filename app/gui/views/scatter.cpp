@@ -43,11 +43,11 @@ class ScatterView : public FigureView {
               Kind::curves, AutomaticComparison::traces) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request = request_for(session, "cost", true);
-        if (request.document < 0) return std::nullopt;
-        if (request.difference) add_shown_runs(session, request);
-        request.options.columns = {x_, y_};
-        for (TraceRequest& other : request.others) other.options.columns = request.options.columns;
+        auto request = request_for(session, "cost");
+        if (!request) return std::nullopt;
+        if (request->difference) add_shown_runs(session, *request);
+        request->options.columns = {x_, y_};
+        for (TraceRequest& other : request->others) other.options.columns = request->options.columns;
         return request;
     }
 
@@ -119,7 +119,7 @@ class ScatterView : public FigureView {
 
     void draw_figure(Context& context, const FigureRequest& request,
                      const std::shared_ptr<const PreparedFigure>& shown) override {
-        Session& session = context.session;
+        const Session& session = context.session;
         const auto& panel = shown->figure.panels.front();
         const Compared pairs = request.difference ? compared(session) : Compared{};
         const auto run_of = [&](size_t shape) {
@@ -145,11 +145,7 @@ class ScatterView : public FigureView {
         const FigureHit hit = plot_.draw(context, "runs plot", {0, 0}, shown, look);
         const RunKey run = hit.shape >= 0 ? run_of(static_cast<size_t>(hit.shape)) : RunKey{};
         if (!run.valid()) return;
-        Cursor over;
-        over.run = run;
-        session.set_hover(over);
         draw_tooltip(context, *shown, hit, run, pairs);
-        if (hit.clicked) session.selection.select_run(run);
     }
 
     void draw_tooltip(const Context& context, const PreparedFigure& shown, const FigureHit& hit, const RunKey& run,

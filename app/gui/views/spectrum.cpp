@@ -28,10 +28,10 @@ class SpectrumView : public FigureView {
               Kind::maps_of_prompts) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
-        FigureRequest request = request_for(session, "spectrum", false);
-        if (request.document < 0) return std::nullopt;
-        set_options(session, request.document, request.options);
-        for (TraceRequest& other : request.others) set_options(session, other.document, other.options);
+        auto request = FigureView::figure(session);
+        if (!request) return std::nullopt;
+        set_options(session, request->document, request->options);
+        for (TraceRequest& other : request->others) set_options(session, other.document, other.options);
         return request;
     }
 
@@ -193,15 +193,12 @@ class SpectrumView : public FigureView {
                 return 1.0f;
             };
         }
-        look.overlay = [&](size_t, const PlotFrame& frame, ImDrawList* list) {
-            if (by_layer) highlight_layers(context.theme, frame, list, selected.layer, hover.layer);
-        };
         const FigureHit hit = plot_.draw(context, "spectra", {0, 0}, shown, look);
         if (hit.shape < 0) return;
         if (is_maps())
-            take_mouse_on_map(context, request, *shown, hit);
+            draw_tooltip_of_cell(request, *shown, hit);
         else
-            take_mouse(context, request, *shown, hit);
+            draw_tooltip(request, *shown, hit);
     }
 
     static void draw_layer_colors(const Context& context, const FigureRequest& request) {
@@ -230,14 +227,8 @@ class SpectrumView : public FigureView {
         return analysis::subject_of_shape(of, of.shapes[shape]).layer;
     }
 
-    static void set_hover(Session& session, const PreparedFigure& shown, const FigureHit& hit) {
-        if (const auto over = shown.cursor_of(session, hit.subject)) session.set_hover(*over);
-    }
-
-    void take_mouse_on_map(Context& context, const FigureRequest& request, const PreparedFigure& shown,
-                           const FigureHit& hit) const {
+    void draw_tooltip_of_cell(const FigureRequest& request, const PreparedFigure& shown, const FigureHit& hit) const {
         if (hit.row < 0 || hit.column < 0 || hit.row == hit.column) return;
-        set_hover(context.session, shown, hit);
         begin_tooltip_beside();
         ImGui::TextUnformatted(shown.figure.panels[static_cast<size_t>(hit.panel)].title.c_str());
         if (source_ == "layer-similarity")
@@ -248,7 +239,6 @@ class SpectrumView : public FigureView {
                     static_cast<double>(hit.value));
         ImGui::TextDisabled("%s", measure_definition(source_));
         end_tooltip_beside();
-        if (hit.clicked) context.session.selection.select_layer(hit.subject.layer);
     }
 
     void draw_tooltip_of_head(const PreparedFigure& shown, const FigureHit& hit) const {
@@ -263,17 +253,13 @@ class SpectrumView : public FigureView {
         end_tooltip_beside();
     }
 
-    void take_mouse(Context& context, const FigureRequest& request, const PreparedFigure& shown,
-                    const FigureHit& hit) const {
-        Session& session = context.session;
+    void draw_tooltip(const FigureRequest& request, const PreparedFigure& shown, const FigureHit& hit) const {
         const auto panel = static_cast<size_t>(hit.panel);
         if (hit.point < 0) return;
         const analysis::Shape& drawn = shown.figure.panels[panel].shapes[static_cast<size_t>(hit.shape)];
         const bool by_layer = source_ == "adjacent";
         const int layer = hit.subject.layer;
         if (layer < 0) return;
-        set_hover(session, shown, hit);
-        if (hit.clicked) session.selection.select_layer(layer);
         if (std::holds_alternative<analysis::Scatter>(drawn)) return draw_tooltip_of_head(shown, hit);
         const auto* line = std::get_if<analysis::Line>(&drawn);
         if (!line) return;
