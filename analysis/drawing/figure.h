@@ -246,7 +246,7 @@ struct Figure {
     /// Panels of each trace form separate rows below a heading with the trace's name (Panel::trace_name).
     bool trace_by_trace = false;
     std::vector<double> column_widths;  ///< relative widths of the panels' data areas; empty: equal
-    std::vector<double> row_heights;    ///< relative to the first row (panel_height_mm); not used in the app
+    std::vector<double> row_heights;    ///< heights of the rows of panels in mm, the first equal to panel_height_mm
     std::vector<Panel> panels;
     std::vector<ColorScale> color_scales;
     std::vector<LegendEntry> legend;

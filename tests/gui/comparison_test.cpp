@@ -4,7 +4,6 @@
 
 #include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/figure_job.h"
-#include "app/gui/figure/step_divergence_plot.h"
 #include "app/gui/view_data/answer_reference.h"
 #include "common/json.h"
 #include "tests/gui/driven_window.h"
@@ -291,17 +290,8 @@ TEST_CASE("the figure of the answers contains a compared run without an answer")
     const auto request = view_of(driven).figure(driven.session());
     REQUIRE(request);
     CHECK(request->runs.size() == 1);
+    CHECK(request->options.source.empty());  // a single run has nothing to compare with
     CHECK(!FigureJob(driven.session(), *request).figure().panels.front().shapes.empty());
-}
-
-TEST_CASE("steps are bars of two pixels or more, or else a map of runs and steps") {
-    CHECK_FALSE(wants_step_map(1, 500, 400, 300));  // a single run has nothing to compare with
-    CHECK_FALSE(wants_step_map(3, 20, 600, 300));
-    CHECK_FALSE(wants_step_map(12, 20, 600, 300));
-    CHECK(wants_step_map(13, 20, 600, 300));
-    CHECK(wants_step_map(25, 20, 600, 300));
-    CHECK_FALSE(wants_step_map(25, 20, 600, 50));  // too low for the rows
-    CHECK_FALSE(wants_step_map(25, 4, 600, 300));  // zoomed in
 }
 
 TEST_CASE("a click into the map of steps selects the run and the step under the mouse") {
@@ -327,6 +317,7 @@ TEST_CASE("a click into the map of steps selects the run and the step under the 
     DrivenApp driven(of_app);
     for (const RunKey& run : driven.session().all_runs()) driven.session().set_visible(run, true);
     driven.settle();
+    CHECK(view_of(driven).figure(driven.session())->options.source == "map");  // 25 curves would cover each other
     const auto click = [&](float y) {
         driven.drive([&](ImGuiTestContext& context) {
             context.MouseMoveToPos({800, y});

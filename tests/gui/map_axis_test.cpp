@@ -18,7 +18,9 @@ std::vector<std::pair<float, float>> edges_of_maps() {
     ImPlotContext& plots = *ImPlot::GetCurrentContext();
     for (int i = 0; i < plots.Plots.GetBufSize(); ++i) {
         const ImPlotPlot* plot = plots.Plots.GetByIndex(i);
-        const bool is_map = (plot->Axes[ImAxis_Y1].Flags & ImPlotAxisFlags_Invert) != 0;
+        // The maps of figures are not on the token axis; their axes begin at −0.5.
+        const bool is_map =
+            (plot->Axes[ImAxis_Y1].Flags & ImPlotAxisFlags_Invert) != 0 && plot->Axes[ImAxis_X1].Range.Min == 0;
         if (is_map && plot->PlotRect.GetWidth() > 100) edges.emplace_back(plot->PlotRect.Min.x, plot->PlotRect.Max.x);
     }
     return edges;

@@ -24,7 +24,6 @@ using analysis::LineStyle;
 using analysis::Marker;
 using Catch::Matchers::Contains;
 
-constexpr std::array dashes = {Dash::solid, Dash::dashed, Dash::dotted, Dash::dash_dotted};
 constexpr std::array markers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
 constexpr analysis::Rgb blue{86, 180, 233};
 
@@ -52,27 +51,6 @@ Screenshot drawn(const Draw& draw) {
 }
 
 }  // namespace
-
-TEST_CASE("budgets of one policy are distinct in wide and thin bars and beside labels") {
-    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
-    const int width = GENERATE(24, 3);
-    const Screenshot bars = drawn([&](const Theme& theme, ImDrawList* list) {
-        for (size_t i = 0; i < dashes.size(); ++i) {
-            const auto x = static_cast<float>(10 + 40 * i);
-            draw_run_bar(theme, {blue, dashes[i]}, {x, 10}, {x + static_cast<float>(width), 100}, list);
-        }
-    });
-    std::vector<double> inks;
-    for (size_t i = 0; i < dashes.size(); ++i)
-        inks.push_back(ink_in(bars, 10 + 40 * static_cast<int>(i), 12, width, 86));
-    for (size_t a = 0; a < inks.size(); ++a) {
-        CHECK(inks[a] > 20);
-        for (size_t b = 0; b < a; ++b) {
-            CAPTURE(width, a, b, inks[a], inks[b]);
-            CHECK(std::abs(inks[a] - inks[b]) > 8);
-        }
-    }
-}
 
 TEST_CASE("a hidden run's marker is hollow, whatever its budget") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");

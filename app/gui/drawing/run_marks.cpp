@@ -10,11 +10,9 @@
 namespace kvscope::gui {
 namespace {
 
-using analysis::Dash;
 using analysis::Marker;
 
 constexpr float pixels_a_point = 1.6f;
-constexpr float thinnest_pattern = 5;  // minimum width of a bar with a pattern, in pixels
 
 std::vector<ImVec2> corners_of(Marker marker, ImVec2 at, float r) {
     std::vector<ImVec2> corners;
@@ -32,29 +30,6 @@ void draw_hollow_marker(Marker marker, ImVec2 at, float size, ImU32 color, ImDra
         return;
     }
     list->AddPolyline(corners.data(), static_cast<int>(corners.size()), color, 1.0f, ImDrawFlags_Closed);
-}
-
-float alpha_of(Dash dash) {
-    switch (dash) {
-        case Dash::solid:
-            return 1;
-        case Dash::dashed:
-            return 0.6f;
-        case Dash::dotted:
-            return 0.3f;
-        case Dash::dash_dotted:
-            return 0.8f;
-    }
-    return 1;
-}
-
-void hatch(ImVec2 min, ImVec2 max, float rise, ImU32 color, ImDrawList* list) {
-    const float gap = std::max(4.0f, 2.5f * pixels_per_point());
-    list->PushClipRect(min, max, true);
-    const float climb = rise * (max.x - min.x);
-    for (float y = min.y + gap / 2; y < max.y + climb; y += gap)
-        list->AddLine({min.x, y}, {max.x, y - climb}, color, std::max(1.0f, 0.8f * pixels_per_point()));
-    list->PopClipRect();
 }
 
 }  // namespace
@@ -113,17 +88,6 @@ void draw_inline_run_marker(const Theme& theme, const analysis::LineStyle& style
     draw_run_marker(theme, style, {at.x, at.y + (line - side) / 2}, side, ImGui::GetWindowDrawList());
     ImGui::Dummy({side, height});
     ImGui::SameLine();
-}
-
-void draw_run_bar(const Theme& theme, const analysis::LineStyle& style, ImVec2 min, ImVec2 max, ImDrawList* list) {
-    if (max.y - min.y < 0.5f) return;
-    const ImVec4 color = adapt_line_color_to_theme(style.color, theme);
-    if (max.x - min.x < thinnest_pattern) return list->AddRectFilled(min, max, packed(color, alpha_of(style.dash)));
-    if (style.dash == Dash::solid) return list->AddRectFilled(min, max, packed(color));
-    list->AddRectFilled(min, max, packed(color, 0.15f));
-    if (style.dash == Dash::dashed) hatch(min, max, 1, packed(color), list);
-    if (style.dash == Dash::dash_dotted) hatch(min, max, 0, packed(color), list);
-    list->AddRect(min, max, packed(color));
 }
 
 }  // namespace kvscope::gui

@@ -26,8 +26,4 @@ void draw_run_marker(const Theme& theme, const analysis::LineStyle& style, ImVec
 /// Adds the marker to a line of text. @param height height of the line, or 0 for the text height
 void draw_inline_run_marker(const Theme& theme, const analysis::LineStyle& style, float height = 0);
 
-/// Draws a bar whose fill shows the dashes of the run's curve: full for solid, hatched for dashed, empty for dotted,
-/// horizontal lines for dash-dotted. A bar too thin for a pattern is paler instead.
-void draw_run_bar(const Theme& theme, const analysis::LineStyle& style, ImVec2 min, ImVec2 max, ImDrawList* list);
-
 }  // namespace kvscope::gui

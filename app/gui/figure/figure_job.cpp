@@ -90,6 +90,14 @@ std::vector<TraceRequest> shown_traces(const Session& session, const std::vector
     return requests;
 }
 
+void add_traces(FigureRequest& request, const std::vector<TraceRequest>& traces) {
+    if (traces.empty()) return;
+    request.document = traces.front().document;
+    request.options = traces.front().options;
+    request.runs = traces.front().runs;
+    request.others.assign(traces.begin() + 1, traces.end());
+}
+
 std::vector<analysis::RunChoice> places_of(const Document& document, const TraceRequest& request) {
     std::vector<analysis::RunChoice> places;
     for (const RunId run : request.runs) {
@@ -305,12 +313,25 @@ FigureRequest figure_request_for_shown_runs(const Session& session, const std::s
         }
         requests = shown_traces(session, documents, with_runs);
     }
-    if (requests.empty()) return request;
-    request.document = requests.front().document;
-    request.options = requests.front().options;
-    request.runs = requests.front().runs;
-    request.others.assign(requests.begin() + 1, requests.end());
+    add_traces(request, requests);
     request.difference = traces == Traces::difference;
+    return request;
+}
+
+FigureRequest figure_request_for_runs(const std::string& figure, const std::vector<RunKey>& runs) {
+    std::vector<TraceRequest> requests;
+    for (const RunKey& key : runs) {
+        auto of = std::find_if(requests.begin(), requests.end(),
+                               [&](const TraceRequest& each) { return each.document == key.document; });
+        if (of == requests.end()) {
+            of = requests.insert(of, TraceRequest{key.document, {}});
+            of->options.prompt = key.prompt;
+        }
+        of->runs.push_back(key.run);
+    }
+    FigureRequest request;
+    request.figure = figure;
+    add_traces(request, requests);
     return request;
 }
 

@@ -95,6 +95,9 @@ enum class Traces { focused, all, difference };
 [[nodiscard]] FigureRequest figure_request_for_shown_runs(const Session& session, const std::string& figure,
                                                           bool with_runs, Traces traces = Traces::focused);
 
+/// Returns a request for these runs, grouped by trace. The request's document is −1 if there are none.
+[[nodiscard]] FigureRequest figure_request_for_runs(const std::string& figure, const std::vector<RunKey>& runs);
+
 [[nodiscard]] int n_layers_of_document(const Session& session, int document);
 [[nodiscard]] int n_heads_of_document(const Session& session, int document);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_axes.h"
 
 namespace kvscope::gui {
@@ -80,6 +81,24 @@ std::vector<float> column_widths(const analysis::Figure& figure, const FigureLoo
     return widths;
 }
 
+/// Returns the heights of the rows of panels. If the figure sets heights (Figure::row_heights), the rows after the
+/// first are as high as in print, with names as ticks, but take at most half of `room`.
+std::vector<float> row_heights(const analysis::Figure& figure, const FigureLook& look, const Grid& grid, float room,
+                               float least) {
+    const float equal = std::max(room / static_cast<float>(grid.rows), least);
+    std::vector<float> heights(grid.rows, equal);
+    if (look.small || look.columns > 0 || figure.row_heights.size() != grid.rows) return heights;
+    const float pixels_per_mm = 72 / 25.4f * pixels_per_point();
+    float later = 0;
+    for (size_t row = 1; row < grid.rows; ++row)
+        later += heights[row] = static_cast<float>(figure.row_heights[row]) * pixels_per_mm;
+    const float all = equal * static_cast<float>(grid.rows);
+    const float share = std::min(1.0f, all / 2 / std::max(later, 1.0f));
+    for (size_t row = 1; row < grid.rows; ++row) heights[row] *= share;
+    heights[0] = all - share * later;
+    return heights;
+}
+
 }  // namespace
 
 ImVec2 size_with_equal_scales(const Panel& panel, ImVec2 size) {
@@ -118,27 +137,29 @@ std::vector<float> room_below(const analysis::Figure& figure, const Grid& grid, 
     return bottoms;
 }
 
-std::vector<float> room_left(const Grid& grid, const PanelLayout& layout, float height, float most,
+std::vector<float> room_left(const Grid& grid, const PanelLayout& layout, const std::vector<float>& heights, float most,
                              const std::function<analysis::Axis(size_t panel)>& shown_y) {
-    std::vector<float> lefts(grid.columns, 0);
+    std::vector<float> lefts(grid.columns, 0), titles(grid.columns, 0);
     for (size_t i = 0; i < grid.places.size(); ++i) {
         if (!layout.panels[i].carries_y) continue;
         const analysis::Axis axis = shown_y(i);
-        const float title = axis.title.empty() && axis.unit.empty() ? 0 : small_text * ImGui::GetFontSize() + 4;
-        float& left = lefts[grid.places[i].second];
-        left = std::max(left, std::min(widest_label(y_ticks(axis, height)), most) + title + 8);
+        const auto [row, column] = grid.places[i];
+        lefts[column] = std::max(lefts[column], std::min(widest_label(y_ticks(axis, heights[row])), most) + 8);
+        // The title of a low panel can be beside the labels of the panel below.
+        if (!axis.title.empty() || !axis.unit.empty()) titles[column] = small_text * ImGui::GetFontSize() + 4;
     }
+    for (size_t column = 0; column < grid.columns; ++column) lefts[column] += titles[column];
     return lefts;
 }
 
-void shrink_to_squares(const analysis::Figure& figure, std::vector<float>& widths, float& height) {
+void shrink_to_squares(const analysis::Figure& figure, std::vector<float>& widths, std::vector<float>& heights) {
     if (figure.panels.empty() || !figure.panels.front().square_cells) return;
     ImVec2 largest{0, 0};
     for (const Panel& panel : figure.panels) {
-        const ImVec2 size = size_with_equal_scales(panel, {widths[0], height});
+        const ImVec2 size = size_with_equal_scales(panel, {widths[0], heights[0]});
         largest = {std::max(largest.x, size.x), std::max(largest.y, size.y)};
     }
-    height = largest.y;
+    std::fill(heights.begin(), heights.end(), largest.y);
     std::fill(widths.begin(), widths.end(), largest.x);
 }
 
@@ -156,13 +177,13 @@ PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& loo
     const float least_of_curves = (grid.rows == 1 ? 4 : 6) * em;
     const float usual_least = has_curves(figure) && !look.small ? least_of_curves : least_side();
     const float least = look.least_height > 0 ? look.least_height : usual_least;
-    float height = std::max((room.y - margins) / static_cast<float>(grid.rows), least);
+    std::vector<float> heights = row_heights(figure, look, grid, room.y - margins, least);
 
-    const std::vector<float> lefts = room_left(grid, layout, height, 0.4f * room.x, shown_y);
+    const std::vector<float> lefts = room_left(grid, layout, heights, 0.4f * room.x, shown_y);
     float across = room.x - static_cast<float>(grid.columns - 1) * gap_of(look) - (look.small ? 0 : 0.5f * em);
     for (const float left : lefts) across -= left;
     std::vector<float> widths = column_widths(figure, look, grid.columns, across);
-    shrink_to_squares(figure, widths, height);
+    shrink_to_squares(figure, widths, heights);
 
     std::vector<float> xs, ys;
     float x = 0;
@@ -172,13 +193,13 @@ PanelLayout lay_out_panels(const analysis::Figure& figure, const FigureLook& loo
     }
     for (size_t row = 0; row < grid.rows; ++row) {
         ys.push_back(layout.height + layout.title);
-        layout.height = ys.back() + height + bottoms[row] + row_gap_of(look);
+        layout.height = ys.back() + heights[row] + bottoms[row] + row_gap_of(look);
     }
     layout.height -= 0.5f * em;
     for (size_t i = 0; i < grid.places.size(); ++i) {
         const auto [row, column] = grid.places[i];
         layout.panels[i].at = {xs[column], ys[row]};
-        layout.panels[i].size = {widths[column], height};
+        layout.panels[i].size = {widths[column], heights[row]};
         layout.panels[i].left = lefts[column];
     }
     return layout;

@@ -10,7 +10,7 @@
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/comparison_choice.h"
-#include "app/gui/figure/step_divergence_plot.h"
+#include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/trace_names.h"
 #include "app/gui/tokens/answer_diff.h"
@@ -29,6 +29,8 @@
 namespace kvscope::gui {
 namespace {
 
+constexpr size_t most_curves = 12;  // more runs are rows of a map
+
 class AnswersView : public View {
  public:
     void draw(Context& context) override {
@@ -44,66 +46,47 @@ class AnswersView : public View {
         }
         draw_header(context, *focus);
         if (prompt_open_) draw_prompt(context, *focus);
-        const auto shown = outputs(context);
+        const auto shown = outputs(session);
         if (shown.empty() && stopped_in(*focus).empty()) {
             draw_nothing(context, "No run is visible. Select a run in Runs, or press 0 to show all.");
             return;
         }
         const float em = ImGui::GetFontSize();
-        const std::vector<StepSeries> series = series_of(session, shown);
-        const bool has_kl = !series.empty();
+        const auto request = request_for(session, shown);
         const float ask = further_.height(context, ImGui::GetContentRegionAvail().y);
         const float room = ImGui::GetContentRegionAvail().y - ask;
         const float lowest_plot = 6.5f * em;
         const float plot =
-            has_kl && room > 2 * lowest_plot
+            request && room > 2 * lowest_plot
                 ? std::clamp(room - text_height_, std::clamp(0.42f * room, lowest_plot, 14 * em), 0.7f * room)
                 : 0;
         draw_outputs(context, shown, std::max(room - plot - (plot > 0 ? ImGui::GetStyle().ItemSpacing.y : 0), 3 * em));
-        if (plot > 0) steps_.draw(context, series, plot, reference_.is_full() ? "" : reference_.possessive());
+        if (plot > 0) draw_divergence(context, shown, *request, plot);
         if (ask > 0) further_.draw(context);
     }
 
     std::optional<FigureRequest> figure(const Session& session) const override {
-        const Document* focus = session.focus();
-        if (!focus) return std::nullopt;
-        std::vector<RunKey> runs;
-        for (const RunKey& key : session.visible_runs()) {
-            const RunAt at = session.at(key);
-            if (at.reader->has(trace::Place::of_run(at.prompt, at.run), trace::schema::run::step_kl))
-                runs.push_back(key);
-        }
-        FigureRequest request{focus->id(), "step-kl", {}};
-        if (!reference_.is_full()) {
-            request = difference_figure_request("step-kl", reference_.compared(session, runs));
-            request.against_each = reference_.is_one_run();
-            return request.document < 0 ? std::nullopt : std::optional(request);
-        }
-        request.options.prompt = focus->prompt;
-        for (const RunKey& key : runs) {
-            if (key.document == focus->id()) request.runs.push_back(key.run);
-        }
-        if (request.runs.empty()) return std::nullopt;
-        return request;
+        return request_for(session, outputs(session));
     }
 
     std::vector<std::string> commands() const override { return {"Prompt as sent"}; }
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {
-            {"hover, click or drag along the bars", "select a decode step; its word is highlighted in every answer"},
-            {"wheel over the bars; double-click, F", "zoom into steps; show all steps"},
+            {"hover, click or drag along the plot", "select a decode step; its word is highlighted in every answer"},
+            {"click a cell or curve", "select its run and decode step"},
+            {"wheel over the plot; double-click, F", "zoom into steps; show all steps"},
             {"click a word", "select the step that generated it"},
             {"underlined", "tokens that are not in the reference's answer (words if there are no token ids)"},
             {"a stroke", "the reference has more text there"},
             {"against full, A, a trace",
              "the reference: the full cache, run A, or the same run in another trace, whose divergence is then "
              "subtracted at each step"},
-            {"many runs", "a map of runs and steps replaces bars thinner than two pixels"},
+            {"many runs", "a map of runs and steps replaces more than twelve curves"},
             {"Prompt as sent", "the exact text, chat template, cut and end-of-text ids"}};
     }
 
-    void fit() override { steps_.fit(); }
+    void fit() override { plot_.fit(); }
     void save(nlohmann::json& state) const override {
         state = {{"stacked", stacked_}, {"prompt", prompt_open_}};
         reference_.save(state);
@@ -122,8 +105,7 @@ class AnswersView : public View {
         std::string error;
     };
 
-    std::vector<Shown> outputs(Context& context) const {
-        Session& session = context.session;
+    std::vector<Shown> outputs(const Session& session) const {
         std::vector<Shown> all;
         const auto source = [&](const RunKey& key) { return session.at(key); };
         for (const RunKey& key : session.visible_runs(true)) {
@@ -142,16 +124,68 @@ class AnswersView : public View {
         return all;
     }
 
+    /// Returns the KL at each step, minus the reference's KL unless the reference is full.
+    std::vector<float> divergence(const AnswerOutput& output) const {
+        return reference_.is_full() ? output.kl : output.kl_difference();
+    }
+
     /// Omits the full cache, because its divergence is zero.
-    std::vector<StepSeries> series_of(const Session& session, const std::vector<Shown>& shown) const {
-        std::vector<StepSeries> series;
-        for (const Shown& one : shown) {
-            if (!one.output || session.attributes(one.run).is_full()) continue;
-            StepSeries of{one.run, one.look, one.output,
-                          reference_.is_full() ? one.output->kl : one.output->kl_difference()};
-            if (!of.values.empty()) series.push_back(std::move(of));
+    std::optional<FigureRequest> request_for(const Session& session, const std::vector<Shown>& shown) const {
+        std::vector<RunKey> runs;
+        for (const Shown& one : shown)
+            if (one.output && !session.attributes(one.run).is_full() && !divergence(*one.output).empty())
+                runs.push_back(one.run);
+        FigureRequest request = reference_.is_full()
+                                    ? figure_request_for_runs("step-kl", runs)
+                                    : difference_figure_request("step-kl", reference_.compared(session, runs));
+        if (request.document < 0) return std::nullopt;
+        request.against_each = reference_.is_one_run();
+        if (runs.size() > most_curves) request.options.source = "map";
+        return request;
+    }
+
+    void draw_divergence(Context& context, const std::vector<Shown>& shown, const FigureRequest& request,
+                         float height) {
+        ImGui::BeginChild("divergence", {0, height}, 0, ImGuiWindowFlags_NoScrollbar);
+        if (const auto figure = figure_or_draw_reason(context, request_figure(context.session, made_, request),
+                                                      "reading the divergence …")) {
+            FigureLook look;
+            look.legend = false;
+            look.scrubs = true;
+            look.least_height = 2 * ImGui::GetFontSize();
+            look.weight = weight_of_runs(context.session, *figure);
+            const FigureHit hit = plot_.draw(context, "divergence", {0, 0}, figure, look);
+            if (hit.over && hit.over->step >= 0) take_step_of_plot(context, shown, *hit.over, hit.row >= 0);
         }
-        return series;
+        ImGui::EndChild();
+    }
+
+    void take_step_of_plot(Context& context, const std::vector<Shown>& shown, const Cursor& over, bool is_map) const {
+        Session& session = context.session;
+        const int step = over.step;
+        const bool is_cell = is_map && over.run.valid();
+        if (ImGui::IsMouseDown(ImGuiMouseButton_Left) && session.cursor().step != step)
+            session.selection.select_step(step);
+        begin_tooltip_beside();
+        ImGui::Text("step %d: KL(full ‖ run) of the token distributions", step);
+        if (!reference_.is_full()) ImGui::Text("minus the KL of %s at the same step", reference_.possessive().c_str());
+        ImGui::TextDisabled("%s", measure_definition("kl"));
+        const auto t = static_cast<size_t>(step);
+        for (const Shown& one : shown) {
+            if (!one.output || session.attributes(one.run).is_full() || (is_cell && one.run != over.run)) continue;
+            const std::vector<float> values = divergence(*one.output);
+            if (t >= values.size()) continue;
+            draw_inline_run_marker(context.theme, one.look.style);
+            const bool other_token = t < one.output->agreement.size() && one.output->agreement[t] == 0;
+            const std::string value = reference_.is_full()
+                                          ? fmt::format("{:.4g} nats", values[t])
+                                          : fmt::format("{:+.4g} nats: {:.4g} − {:.4g}", values[t], one.output->kl[t],
+                                                        one.output->reference_kl[t]);
+            ImGui::TextUnformatted(fmt::format("{}  {}{}", one.look.label, value,
+                                               other_token ? "; the most likely token differs from the full run's" : "")
+                                       .c_str());
+        }
+        end_tooltip_beside();
     }
 
     static std::string questions_of_traces(const Session& session, const Document& shown) {
@@ -488,7 +522,8 @@ class AnswersView : public View {
 
     TaskSlot<AnswerOutput> outputs_;
     AnswerReference reference_;
-    StepPlot steps_;
+    FigurePlot plot_;
+    TaskSlot<MadeFigure> made_;
     bool stacked_ = false;
     bool prompt_open_ = false;
     FurtherQuestions further_;
