@@ -113,19 +113,4 @@ std::string axis_title(const std::string& title, const std::string& unit, int ex
     return title.empty() ? scaled : title + " (" + scaled + ")";
 }
 
-std::vector<int> choose_legend_counts(int most, int n) {
-    std::vector<int> counts;
-    const int step = std::max(1, (most + n - 1) / n);
-    for (int count = 1; count < most; count += step) counts.push_back(count);
-    counts.push_back(most);
-    return counts;
-}
-
-std::vector<double> choose_legend_sizes(double largest) {
-    std::vector<double> sizes;
-    for (double size = 1; size < largest; size *= size < 4 ? 2 : 4) sizes.push_back(size);
-    sizes.push_back(std::max(largest, 1.0));
-    return sizes;
-}
-
 }  // namespace kvscope::analysis

@@ -21,10 +21,4 @@ struct Ticks {
 /// Returns "Title (10⁻⁶ unit)", without missing parts.
 [[nodiscard]] std::string axis_title(const std::string& title, const std::string& unit, int exponent);
 
-/// Returns about `n` whole numbers for a legend: evenly spaced from 1, with `most` at the end.
-[[nodiscard]] std::vector<int> choose_legend_counts(int most, int n);
-
-/// Returns the sizes of a legend on a logarithmic scale: 1, 2, 4, 16, 64 …, then `largest`.
-[[nodiscard]] std::vector<double> choose_legend_sizes(double largest);
-
 }  // namespace kvscope::analysis

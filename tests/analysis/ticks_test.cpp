@@ -83,11 +83,3 @@ TEST_CASE("an axis' own ticks are used, and an invalid axis has none") {
     CHECK(labels(a, 2) == "middle");
     CHECK(ticks_for(axis(1, 1), 5).ticks.empty());
 }
-
-TEST_CASE("the last number of a legend is the largest") {
-    CHECK(choose_legend_counts(3, 8) == std::vector<int>{1, 2, 3});
-    CHECK(choose_legend_counts(16, 8) == std::vector<int>{1, 3, 5, 7, 9, 11, 13, 15, 16});
-    CHECK(choose_legend_sizes(11) == std::vector<double>{1, 2, 4, 11});
-    CHECK(choose_legend_sizes(64) == std::vector<double>{1, 2, 4, 16, 64});
-    CHECK(choose_legend_sizes(1) == std::vector<double>{1});
-}

@@ -2,86 +2,47 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
 
-#include "analysis/drawing/ticks.h"
 #include "analysis/measures/entry_cardinality.h"
-#include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/shaped_text.h"
-#include "app/gui/drawing/theme_adapted_colors.h"
-#include "app/gui/figure/figure_menu.h"
-#include "app/gui/tokens/map_key.h"
-#include "app/gui/tokens/token_map.h"
-#include "app/gui/view/trace_badge.h"
-#include "app/gui/view/view.h"
+#include "app/gui/figure/token_maps_view.h"
+#include "app/gui/tokens/token_retention_counts.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {
 namespace {
 
-/// A run's map of entry sizes with the limits of its colors.
-struct EntrySizes {
-    std::shared_ptr<const Pyramid> pyramid;
-    std::shared_ptr<const trace::Kept> kept;
-    size_t n_tokens = 0;
-    float largest = 1;
-};
-
-EntrySizes read_sizes(const trace::Reader& reader, int prompt, int run) {
-    EntrySizes found;
-    found.kept = reader.kept(prompt, run);
-    const auto& kept = found.kept;
-    const size_t n = found.n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    auto sizes = analysis::cardinalities_in_alternating_shades(*kept, n);
-    for (const float size : sizes)
-        if (std::isfinite(size)) found.largest = std::max(found.largest, size);
-    found.pyramid = std::make_shared<const Pyramid>(make_pyramid(std::move(sizes), kept->n_layers, n, Reduce::maximum));
-    return found;
+/// Returns whether a run merges tokens, or nullopt until a job has read the file.
+std::optional<bool> merges(const Session& session, const RunKey& key) {
+    static const TaskSlot<bool> slot;
+    const auto answer =
+        session.tasks.ask(slot, key.text(), session.stamp(key), [at = session.at(key)](const std::stop_token& stop) {
+            return at.reader->with_stop(stop).has(at.place(), trace::schema::run::merged_token_entry);
+        });
+    if (answer.value) return *answer.value;
+    return answer.current ? std::optional(false) : std::nullopt;  // the file could not be read
 }
 
-class MergingView : public View {
- public:
-    void draw(Context& context) override {
-        Session& session = context.session;
-        if (fit_) session.token_axis.show_everything();
-        fit_ = false;
-        const std::vector<RunKey> runs = runs_that_merge(session);
-        if (runs.empty()) {
-            draw_nothing(context, why_none(session));
-            return;
-        }
-        const float em = ImGui::GetFontSize();
-        const float axis = em + 3 * context.scale;
-        const float room = ImGui::GetContentRegionAvail().y - axis - 2 * ImGui::GetStyle().ItemSpacing.y -
-                           ImGui::GetTextLineHeightWithSpacing();
-        draw_scale(context);
-        const auto n_at_once = std::clamp<size_t>(static_cast<size_t>(room / (4.2f * em)), 1, runs.size());
-        const float each = std::floor(std::max(room / static_cast<float>(n_at_once), 4.2f * em));
-        DrawnTokenMap place;
-        ImGui::BeginChild("maps", {0, each * static_cast<float>(n_at_once)});
-        for (const RunKey& key : runs) {
-            const DrawnTokenMap drawn = draw_run(context, key, each);
-            if (drawn.is_visible()) place = drawn;
-        }
-        ImGui::EndChild();
-        if (place.is_visible())
-            draw_token_axis(context, place,
-                            session.document(runs.front())->reader()->prompt(runs.front().prompt).visible_tokens());
-        maps_.drop_unused();
-        draw_figure_menu(context, *this, "merging", figure(session));
-    }
+/// Returns the entry with this token in a layer, or nullopt for a token that is alone in its entry or dropped.
+std::optional<analysis::EntryTokens> entry_at(const trace::Kept& kept, size_t n_tokens, int layer, int64_t token) {
+    const auto entries = analysis::list_merged_entries(kept, static_cast<size_t>(layer), 0, n_tokens);
+    const auto found = std::find_if(entries.begin(), entries.end(), [&](const analysis::EntryTokens& entry) {
+        return int64_t{entry.first} <= token && token <= int64_t{entry.last};
+    });
+    if (found == entries.end()) return std::nullopt;
+    return *found;
+}
 
-    std::optional<FigureRequest> figure(const Session& session) const override {
-        const Document* focus = session.focus();
-        if (!focus) return std::nullopt;
-        FigureRequest request{focus->id(), "merging", {}};
-        request.options.prompt = focus->prompt;
-        for (const RunKey& key : runs_that_merge(session))
-            if (key.document == focus->id()) request.runs.push_back(key.run);
-        return request;
-    }
+size_t n_tokens_of(const Session& session, const RunKey& run) {
+    return static_cast<size_t>(session.document(run)->reader()->prompt(run.prompt).visible_tokens());
+}
+
+class MergingView : public TokenMapsView {
+ public:
+    MergingView() : TokenMapsView("merging") {}
 
     std::vector<std::pair<std::string, std::string>> help() const override {
         return {{"move the mouse", "show the tokens of the entry under the mouse"},
@@ -92,27 +53,14 @@ class MergingView : public View {
                 {"F", "the whole prompt"}};
     }
 
-    void fit() override { fit_ = true; }
-
  private:
-    /// Returns whether a run merges tokens, or nullopt until a job has read the file.
-    static std::optional<bool> merges(const Session& session, const RunKey& key) {
-        static const TaskSlot<bool> slot;
-        const auto answer = session.tasks.ask(
-            slot, key.text(), session.stamp(key), [at = session.at(key)](const std::stop_token& stop) {
-                return at.reader->with_stop(stop).has(at.place(), trace::schema::run::merged_token_entry);
-            });
-        if (answer.value) return *answer.value;
-        return answer.current ? std::optional(false) : std::nullopt;  // the file could not be read
-    }
-
-    static std::vector<RunKey> runs_that_merge(const Session& session) {
+    std::vector<RunKey> shown_runs(const Session& session) const override {
         std::vector<RunKey> runs = session.visible_runs();
         std::erase_if(runs, [&](const RunKey& key) { return !merges(session, key).value_or(false); });
         return runs;
     }
 
-    static std::string why_none(const Session& session) {
+    std::string why_no_runs(const Session& session) const override {
         if (session.documents().empty()) return "Open a trace to see which tokens were merged.";
         const auto shown = session.visible_runs();
         const bool are_known = std::all_of(shown.begin(), shown.end(),
@@ -121,83 +69,31 @@ class MergingView : public View {
                          : "reading merged entries …";
     }
 
-    MapColors colors_for(const Context& context) const {
-        MapColors colors = count_colors(context.theme, 0.8f, std::max(largest_, 2.0f));
-        colors.logarithmic = true;
-        return colors;
-    }
-
-    void draw_scale(const Context& context) const {
+    void draw_header(const Context&) override {
         ImGui::TextUnformatted("tokens →  layers ↓");
         ImGui::SameLine(0, 2 * ImGui::GetFontSize());
-        const MapColors colors = colors_for(context);
-        const auto patch = [&](ImU32 color, const std::string& label) {
-            draw_color_patch(context.theme, color, label);
-        };
-        patch(packed(context.theme.ground), "dropped");
-        for (const double size : analysis::choose_legend_sizes(double{largest_}))
-            patch(map_value_to_color(colors, static_cast<float>(size)), fmt::format("{:g}", size));
-        ImGui::TextDisabled("tokens per entry; every second merged entry is paler");
+        ImGui::TextDisabled("every second merged entry is paler");
     }
 
-    DrawnTokenMap draw_run(Context& context, const RunKey& key, float height) {
-        DrawnTokenMap drawn;
-        Session& session = context.session;
-        ImGui::PushID(key.text().c_str());
-        draw_run_title(context, key, ImGui::GetContentRegionAvail().x);
-        static const TaskSlot<EntrySizes> slot;
-        const auto answer = session.tasks.ask(slot, key.text(), session.stamp(key),
-                                              [at = session.at(key)](const std::stop_token& stop) {
-                                                  return read_sizes(at.reader->with_stop(stop), at.prompt, at.run);
-                                              });
-        const float map_height = height - ImGui::GetTextLineHeightWithSpacing() - ImGui::GetStyle().ItemSpacing.y;
-        if (answer.value) {
-            largest_ = std::max(largest_, answer.value->largest);
-            TokenMap shown;
-            shown.document = session.document(key);
-            shown.run = key;
-            shown.map = &maps_.get(key.text(), answer.value->pyramid);
-            shown.colors = colors_for(context);
-            shown.tooltip = [&](int layer, int64_t token) { draw_tooltip(context, key, *answer.value, layer, token); };
-            drawn = draw_token_map(context, "##map", {0, map_height}, shown);
-            if (drawn.entered >= 0) select_entry(session, key, *answer.value, drawn.entered, drawn.entered_token);
-        } else {
-            ImGui::BeginChild("waiting", {0, map_height});
-            if (answer.error.empty())
-                draw_nothing(context, "reading merged entries …");
-            else
-                draw_error(context, answer.error);
-            ImGui::EndChild();
-        }
-        ImGui::PopID();
-        return drawn;
-    }
-
-    static std::optional<analysis::EntryTokens> entry_at(const EntrySizes& sizes, int layer, int64_t token) {
-        const auto entries = analysis::list_merged_entries(*sizes.kept, static_cast<size_t>(layer), 0, sizes.n_tokens);
-        const auto found = std::find_if(entries.begin(), entries.end(), [&](const analysis::EntryTokens& entry) {
-            return int64_t{entry.first} <= token && token <= int64_t{entry.last};
-        });
-        if (found == entries.end()) return std::nullopt;
-        return *found;
-    }
-
-    static void select_entry(Session& session, const RunKey& key, const EntrySizes& sizes, int layer, int64_t token) {
-        const auto entry = entry_at(sizes, layer, token);
+    void enter(Session& session, const RunKey& run, int layer, int64_t token) override {
+        const auto counts = token_retention_counts(session, run).value;
+        const auto entry = counts ? entry_at(*counts->kept, n_tokens_of(session, run), layer, token) : std::nullopt;
         if (!entry) return;
-        Cursor next = session.selection.cursor_at(key);
+        Cursor next = session.selection.cursor_at(run);
         next.layer = layer;
         next.first_token = entry->first;
         next.last_token = entry->last;
         session.selection.set(next);
     }
 
-    static void draw_tooltip(Context& context, const RunKey& key, const EntrySizes& sizes, int layer, int64_t token) {
-        const auto prompt = prompt_text(context.session, *context.session.document(key));
-        const auto entry = entry_at(sizes, layer, token);
+    void draw_tooltip(Context& context, const RunKey& run, int layer, int64_t token) const override {
+        const auto prompt = prompt_text(context.session, *context.session.document(run));
+        const auto counts = token_retention_counts(context.session, run).value;
+        if (!counts) return ImGui::TextUnformatted("…");
+        const trace::Kept& kept = *counts->kept;
+        const auto entry = entry_at(kept, n_tokens_of(context.session, run), layer, token);
         if (!entry) {
-            const bool is_held =
-                sizes.kept->fate(static_cast<size_t>(layer), 0, static_cast<uint32_t>(token)).is_held();
+            const bool is_held = kept.fate(static_cast<size_t>(layer), 0, static_cast<uint32_t>(token)).is_held();
             ImGui::Text("layer %d, token %s: %s", layer, analysis::format_count(token).c_str(),
                         is_held ? "its own entry" : "dropped");
             return;
@@ -218,10 +114,6 @@ class MergingView : public View {
         ImGui::PopTextWrapPos();
         ImGui::TextDisabled("%s", measure_definition("merging"));
     }
-
-    bool fit_ = false;
-    float largest_ = 1;  ///< largest entry of all runs shown so far, used as the common scale
-    MapStore maps_;
 };
 
 }  // namespace
