@@ -6,6 +6,7 @@
 
 #include "engine/cache/measure_reconstruction_error.h"
 #include "engine/calibration.h"
+#include "engine/common/engine_error.h"
 #include "engine/common/stopwatch.h"
 #include "engine/device/catch_single_run_failure.h"
 #include "engine/model/projection_weights.h"

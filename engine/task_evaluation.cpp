@@ -62,7 +62,8 @@ std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task
 void evaluate_task(
     const Model& model, const Task& task, std::span<const PreparedSample> samples, const std::vector<RunPlan>& plans,
     const ExperimentOptions& options, trace::Writer& writer, Progress& progress,
-    const std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds)>& on_sample) {
+    const std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds)>& on_sample,
+    const std::function<void(size_t sample)>& on_begun) {
     if (!writer.has_model()) {
         trace::ModelRecord record;
         static_cast<trace::ModelAttributes&>(record) = model.attributes();
@@ -75,6 +76,7 @@ void evaluate_task(
         if (writer.has_results(task.name, samples[i].number)) rows = writer.results(task.name, samples[i].number);
         const size_t n_known = rows.size();
         if (n_known >= plans.size()) continue;
+        if (on_begun) on_begun(i);
         const Stopwatch watch;
         // Every experiment requires the full run, even if the trace contains its results.
         std::vector<RunPlan> left(plans.begin() + static_cast<std::ptrdiff_t>(n_known), plans.end());

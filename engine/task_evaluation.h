@@ -26,9 +26,11 @@ struct PreparedSample : TaskSample {
 /// Answers every sample with all plans and writes one batch of /results/<task> per sample, with a row for each plan.
 /// Each row gets an equal part of the sample's `seconds`.
 /// @param on_sample called with the rows of each new sample and its time
+/// @param on_begun called before the runs of each new sample; may be empty
 void evaluate_task(
     const Model& model, const Task& task, std::span<const PreparedSample> samples, const std::vector<RunPlan>& plans,
     const ExperimentOptions& options, trace::Writer& writer, Progress& progress,
-    const std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds)>& on_sample);
+    const std::function<void(size_t sample, std::span<const trace::ResultRow>, double seconds)>& on_sample,
+    const std::function<void(size_t sample)>& on_begun = nullptr);
 
 }  // namespace kvscope::engine

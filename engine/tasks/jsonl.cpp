@@ -76,6 +76,7 @@ Task jsonl_task() {
             .parameters = {file_parameter("file", "File of the samples"),
                            automatic_integer_parameter("samples", "all lines", {.low = 1, .high = 100000},
                                                        "Number of samples, from the first line on")},
+            .needs_file = true,
             .n_new = 64,
             .scorer = string_match_part(),
             .make_samples = make_samples};

@@ -8,6 +8,7 @@
 #include "app/gui/session/session.h"
 #include "app/gui/view_data/runs_refused_by_policies.h"
 #include "common/json.h"
+#include "engine/tasks/api/task.h"
 #include "tests/run_options.h"
 #include "tests/trace/sample_trace.h"
 
@@ -382,6 +383,98 @@ TEST_CASE("the command names the prompt's file if its text is unchanged, else it
           std::string::npos);
     form.request.context = std::string(200'000, 'a');
     CHECK_THROWS_AS(form.command({}), std::invalid_argument);
+}
+
+TEST_CASE("a chosen task replaces the prompt, and its default number of new tokens applies until changed") {
+    RunForm form;
+    const int64_t n_new = form.request.options.n_new;
+    const auto place = [&](const std::string& name) {
+        const auto found = std::find_if(form.tasks.begin(), form.tasks.end(),
+                                        [&](const TaskSettings& settings) { return settings.task->name == name; });
+        REQUIRE(found != form.tasks.end());
+        return static_cast<size_t>(found - form.tasks.begin());
+    };
+    CHECK(form.tasks.size() == engine::tasks().size());
+    CHECK(!form.task());
+    CHECK(!form.filled_in().task);
+    form.choose_task(place("niah"));
+    REQUIRE(form.task());
+    CHECK(form.request.options.n_new == engine::task_named("niah").n_new);
+    CHECK(form.problem({}).text.empty());  // without a prompt
+    CHECK(form.is_begun());
+    CHECK(form.filled_in().task->task == &engine::task_named("niah"));
+    form.request.questions = {"Who?", "When?"};
+    CHECK(form.n_prompts() == 1);
+    form.choose_task({});
+    CHECK(form.request.options.n_new == n_new);
+    CHECK(form.n_prompts() == 2);
+    form.request.options.n_new = 7;
+    form.choose_task(place("jsonl"));
+    CHECK(form.request.options.n_new == 7);
+
+    // The problem names the missing file.
+    const trace::sample::TemporaryFolder folder;
+    auto& values = form.tasks[place("jsonl")].values;
+    CHECK(form.problem({}).text == "The task jsonl needs a file: set file.");
+    CHECK(form.problem({}).section == FormProblem::Section::prompt);
+    values.set("file", (folder / "none.jsonl").string());
+    CHECK(form.problem({}).text == "file: there is no file " + (folder / "none.jsonl").string());
+    values.set("file", folder.path().string());
+    CHECK_THAT(form.problem({}).text, Catch::Contains("is a folder"));
+    write_file(folder / "own.jsonl", "{}");
+    values.set("file", (folder / "own.jsonl").string());
+    CHECK(form.problem({}).text.empty());
+
+    // A prompt's file chooses the prompt again.
+    write_file(folder / "notes.txt", "A text.");
+    form.read_prompt(folder / "notes.txt");
+    CHECK(!form.task());
+}
+
+TEST_CASE("a task is saved with the form, and its command has only the options of kvscope eval") {
+    const trace::sample::TemporaryFolder folder;
+    RunForm form = form_of({"snapkv"}, "64");
+    form.request.output = "t.h5";
+    for (size_t i = 0; i < form.tasks.size(); ++i) {
+        auto& [task, values] = form.tasks[i];
+        if (task->name == "jsonl") values.set("file", (folder / "own samples.jsonl").string());
+        if (task->name != "niah") continue;
+        form.choose_task(i);
+        values.set("lengths", "100,200");
+        values.set("needle", "reasoning");
+        values.set("seed", "18446744073709551615");
+    }
+    form.request.options.temperature = 0.7;
+    form.request.options.isolated = true;
+    form.request.options.query_aware = false;
+    form.request.options.use_template = false;
+    form.request.options.dtype = "f32";
+    form.request.spectra = true;
+    RunForm again;
+    again.from_json(nlohmann::json::parse(form.to_json().dump()));
+    CHECK(again.filled_in().task == form.filled_in().task);
+    CHECK(again.filled_in().options == form.filled_in().options);
+    CHECK(again.tasks == form.tasks);
+    CHECK(again.request.options.temperature == 0.7);  // for the prompt
+    CHECK(changed_options_text(again.applied_options()) == "f32");
+    CHECK(form.command({}) ==
+          "kvscope eval --task niah --lengths 100,200 --needle reasoning --seed 18446744073709551615 --policy snapkv "
+          "--budget 64 --query-aware off --no-template --dtype f32 -n 24 --output t.h5");
+    again.choose_task(again.tasks[0].task->name == "jsonl" ? 0 : 1);
+    CHECK_THAT(again.command({}), Catch::StartsWith("kvscope eval --task jsonl --file '" +
+                                                    (folder / "own samples.jsonl").string() + "' --policy snapkv"));
+
+    auto wrong = form.to_json();
+    wrong["task"] = "no such task";
+    wrong["tasks"] = {{"niah", {{"lengths", "none"}, {"samples", 7}, {"depths", "0.5"}}}, {"jsonl", 3}};
+    RunForm from_wrong;
+    from_wrong.from_json(wrong);
+    CHECK(!from_wrong.task());
+    for (const auto& [task, values] : from_wrong.tasks)
+        CHECK(values.text_of_changes() == (task->name == "niah" ? "depths=0.5" : ""));
+    wrong["tasks"] = 3;
+    from_wrong.from_json(wrong);
+    CHECK(!from_wrong.task());
 }
 
 TEST_CASE("trained maps are set in a row without maps, or in a new row if all rows have maps") {

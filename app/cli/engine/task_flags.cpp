@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "app/cli/option_validators.h"
-#include "app/program/input_files.h"
-#include "engine/prefill/prompt.h"
 
 namespace kvscope::cli {
 namespace {
@@ -42,6 +40,14 @@ std::string problem_of(const Parameter& parameter, std::string number) {
     return parameter.kind == ParameterKind::reals ? RealNumber(range.low, range.high)(number) : "";
 }
 
+[[noreturn]] void refuse_option_of_another_task(const std::string& name, const engine::Task& task) {
+    const auto other = std::ranges::find_if(engine::tasks(), [&](const engine::Task& one) {
+        return std::ranges::find(one.parameters, name, &Parameter::name) != one.parameters.end();
+    });
+    throw std::invalid_argument(fmt::format(
+        "--{0} is an option of the task {1}, not of {2}: omit --{0}, or use --task {1}", name, other->name, task.name));
+}
+
 }  // namespace
 
 void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
@@ -51,8 +57,6 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
         n_new += fmt::format("{}{}{}", n_new.empty() ? "" : ", ", task.n_new, of_task);
         for (const Parameter& parameter : task.parameters) {
             Flag& flag = flags_[parameter.name];
-            flag.tasks.push_back(task.name);
-            flag.parameters.push_back(parameter);
             const std::string fallback =
                 parameter.automatic.empty() ? policies::to_text(parameter.fallback) : parameter.automatic;
             if (flag.option) {
@@ -65,12 +69,6 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
                               ? app.add_option(names, flag.list, parameter.help + of_task)->delimiter(',')
                               : app.add_option(names, flag.text, parameter.help + of_task);
             flag.option->type_name(type_name(parameter))->default_str(fallback);
-            flag.option->check([&flag](const std::string& number) {
-                std::string problem;
-                for (const Parameter& declared : flag.parameters)
-                    if (problem = problem_of(declared, number); problem.empty()) break;
-                return problem;
-            });
             if (parameter.kind == ParameterKind::choice) flag.option->transform(OneOf(parameter.choices));
         }
     }
@@ -79,30 +77,20 @@ void TaskFlags::declare(CLI::App& app, std::span<const engine::Task> tasks) {
         ->default_str(n_new);
 }
 
-engine::TaskOptions TaskFlags::read(const engine::Task& task, policies::ParameterValues defaults) const {
-    engine::TaskOptions options{std::move(defaults)};
+policies::ParameterValues TaskFlags::read(const engine::Task& task, policies::ParameterValues defaults) const {
+    policies::ParameterValues values = std::move(defaults);
     for (const auto& [name, flag] : flags_) {
         if (flag.option->count() == 0) continue;
-        if (std::ranges::find(flag.tasks, task.name) == flag.tasks.end())
-            throw std::invalid_argument(
-                fmt::format("--{0} is an option of the task {1}, not of {2}: omit --{0}, or use "
-                            "--task {1}",
-                            name, flag.tasks.front(), task.name));
-        const auto& declared = options.values.declared();
-        const auto parameter = std::ranges::find(declared, name, &Parameter::name);
-        const auto values = is_list(*parameter) ? flag.list : std::vector{flag.text};
-        for (const std::string& value : values) {
-            if (const std::string problem = problem_of(*parameter, value); !problem.empty())
-                throw std::invalid_argument(fmt::format("--{}: {}", name, problem));
+        if (!values.has(name)) refuse_option_of_another_task(name, task);
+        const Parameter& parameter = *std::ranges::find(values.declared(), name, &Parameter::name);
+        const auto texts = is_list(parameter) ? flag.list : std::vector{flag.text};
+        for (const std::string& text : texts) {
+            if (const std::string problem = problem_of(parameter, text); !problem.empty())
+                throw CLI::ValidationError("--" + name, problem);
         }
-        options.values.set(name, fmt::format("{}", fmt::join(values, ",")));
-        if (parameter->kind != ParameterKind::file) continue;
-        const std::string shown = program::display_name_of_input(flag.text);
-        options.values.set(name, shown);  // for messages
-        std::string& text = options.files[name] = program::read_text(flag.text);
-        engine::require_utf8(text, shown);
+        values.set(name, fmt::format("{}", fmt::join(texts, ",")));
     }
-    return options;
+    return values;
 }
 
 }  // namespace kvscope::cli

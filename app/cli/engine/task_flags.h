@@ -16,16 +16,14 @@ class TaskFlags {
  public:
     void declare(CLI::App& app, std::span<const engine::Task> tasks);
 
-    /// Returns the values of the task, after `defaults`, and the contents of the files.
-    /// @throws std::invalid_argument for options of other tasks, values out of range, and files that are not UTF-8
-    [[nodiscard]] engine::TaskOptions read(const engine::Task& task, policies::ParameterValues defaults) const;
+    /// Returns the values of the task, after `defaults`. For a `parse_complete_callback`.
+    /// @throws CLI::ValidationError for values out of range; std::invalid_argument for options of other tasks
+    [[nodiscard]] policies::ParameterValues read(const engine::Task& task, policies::ParameterValues defaults) const;
     [[nodiscard]] int64_t n_new(const engine::Task& task) const { return n_new_ > 0 ? n_new_ : task.n_new; }
 
  private:
     struct Flag {
         CLI::Option* option = nullptr;
-        std::vector<std::string> tasks;
-        std::vector<policies::Parameter> parameters;  ///< of `tasks`
         std::string text;
         std::vector<std::string> list;  ///< instead of `text` for lists
     };

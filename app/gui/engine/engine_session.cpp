@@ -21,6 +21,7 @@
 #include "app/gui/engine/run_caches.h"
 #include "app/gui/engine/run_display.h"
 #include "app/gui/engine/run_output_files.h"
+#include "app/gui/engine/sample_progress.h"
 #include "app/gui/engine/token_counter.h"
 #include "app/gui/engine/training_display.h"
 #include "app/gui/engine/unfinished_run.h"
@@ -377,10 +378,11 @@ class ThreadedSession final : public EngineSession {
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::vector<engine::RunPlan>& plans,
                        const std::function<fs::path()>& find_model, const std::optional<RunRequest>& request) {
         if (stopped_ && stopped_->output == normal(job.output)) forget_stopped();
-        job.experiment.keep_prefill = !job.experiment.isolated;
-        job.experiment.keep_caches = !job.experiment.isolated;
-        const std::string what = fmt::format("{}: {} runs", job.output.filename().string(), plans.size());
-        const auto run = std::make_shared<RunDisplay>(job.output, notice_, before_step_);
+        job.experiment.keep_prefill = !job.experiment.isolated && !job.task;
+        job.experiment.keep_caches = job.experiment.keep_prefill;
+        const std::string what = fmt::format("{}: {} runs{}", job.output.filename().string(), plans.size(),
+                                             job.task ? fmt::format(" per sample of {}", job.task->name) : "");
+        const auto run = std::make_shared<RunDisplay>(job.output, job.task != nullptr, notice_, before_step_);
         const auto taken = outputs_.take(job.output);
         StoppedJob stopped{.run = {what, {}}, .output = normal(job.output), .request = request, .taken = taken};
         stopped.start = [this, job, spectra, plans, find_model, request] {
@@ -458,14 +460,18 @@ class ThreadedSession final : public EngineSession {
     }
 
     static std::string rest_of(const fs::path& output) {
-        size_t n_runs = 0;
+        size_t n_runs = 0, n_samples = 0;
         bool has_prompt = false;
         try {
             const trace::Parts parts = trace::list_parts(trace::part_folder_of(output));
             has_prompt = !parts.prompts.empty();
             for (const auto& [prompt, runs] : parts.runs) n_runs += runs.size();
+            for (const auto& [task, samples] : parts.results) n_samples += samples.size();
         } catch (const std::exception&) {  // there is no such folder
         }
+        if (n_samples > 0)
+            return fmt::format("Finished samples are kept ({}); the sample in progress is repeated.",
+                               analysis::format_count(static_cast<int64_t>(n_samples)));
         if (n_runs > 0)
             return fmt::format("Finished runs are kept ({}); the prompt is read again for the others.",
                                analysis::format_count(static_cast<int64_t>(n_runs)));
@@ -595,21 +601,31 @@ class ThreadedSession final : public EngineSession {
         progress_.go_on(EngineStatus::State::running, progress.what());
         if (job.experiment.isolated || is_memory_short()) end_paused_runs();  // isolated runs measure memory
         if (!spectra) spectra = has_spectra(job.output, job.force);
-        job.experiment.analyze = spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
+        job.experiment.analyze = !job.task && spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
+        SampleProgress of_samples(progress, progress_);
         std::vector<std::vector<int32_t>> contexts;
         program::RunEvents events;
+        const auto allow_pauses = [&] {
+            if (!job.experiment.isolated)  // isolated runs are measured without pauses
+                progress.allow([model] { model->transformer().backend().wait(); });
+        };
         events.on_prompts = [&](std::span<const engine::Prompt> prompts) {
-            std::transform(prompts.begin(), prompts.end(), std::back_inserter(contexts), visible_ids);
+            if (job.task)
+                allow_pauses();
+            else
+                std::transform(prompts.begin(), prompts.end(), std::back_inserter(contexts), visible_ids);
             jobs_.post([this, run] {
                 running_ = run;
                 caches_.clear();  // frees memory; caches are rebuilt when needed
             });
         };
         events.on_begin = [&](engine::Experiment& experiment) {
-            if (!job.experiment.isolated)  // isolated runs are measured without pauses
-                progress.allow([model] { model->transformer().backend().wait(); });
+            allow_pauses();
             run->attach(
                 experiment, model, progress, [this](auto act) { jobs_.post(std::move(act)); }, session_);
+        };
+        events.on_sample = [&](size_t, std::span<const trace::ResultRow>, double, double seconds_left) {
+            of_samples.set_seconds_left(seconds_left);
         };
         events.on_warning = [this](const std::string& text) { jobs_.post([this, text] { notice_(text, false); }); };
         events.on_end = [&](engine::Experiment& experiment) {
@@ -633,9 +649,11 @@ class ThreadedSession final : public EngineSession {
         };
         bool was_complete = false;
         try {
-            was_complete = program::run_job(program::prepare_job(job, plans, *model, progress.stop_token()), *model,
-                                            progress, events)
-                               .was_complete;
+            const program::PreparedJob prepared = program::prepare_job(job, plans, *model, progress.stop_token());
+            if (job.task) program::check_job(prepared, *model);  // an experiment checks its prompts
+            events.on_sample_begun = [&](size_t sample) { of_samples.show(sample, prepared.samples.size()); };
+            engine::Progress& of_job = job.task ? static_cast<engine::Progress&>(of_samples) : progress;
+            was_complete = program::run_job(prepared, *model, of_job, events).was_complete;
         } catch (...) {
             run->store_answers(progress.stop_token());
             if (progress.stop_token().stop_requested()) program::remove_part_folder_without_prompts(job.output);

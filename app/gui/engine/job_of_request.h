@@ -5,7 +5,8 @@
 
 namespace kvscope::gui {
 
-/// Converts a request to a `kvscope run` job without spectra. If the request names no output, the caller must set it.
+/// Converts a request to a job of `kvscope run` or `kvscope eval`, without spectra. If the request names no output, the
+/// caller must set it.
 [[nodiscard]] program::RunJob make_run_job(const RunRequest& request);
 
 }  // namespace kvscope::gui

@@ -90,6 +90,11 @@ void JobProgress::set_spectra_seconds(double seconds) {
     status_.spectra_seconds = seconds;
 }
 
+void JobProgress::set_seconds_left(double seconds) {
+    const std::lock_guard lock(mutex_);
+    status_.seconds_left = seconds;
+}
+
 void JobProgress::begin(std::string_view phase, int64_t steps, std::string_view /*unit*/) {
     {
         const std::lock_guard lock(mutex_);

@@ -28,6 +28,7 @@ class JobProgress final : public engine::Progress {
     void set_devices(std::vector<engine::DeviceChoice> devices, std::string why_only_cpu);
     void set_model_error(const std::string& error, bool is_refused);
     void set_spectra_seconds(double seconds);
+    void set_seconds_left(double seconds);  ///< of the phase; negative if unknown
     void begin(std::string_view phase, int64_t steps, std::string_view unit) override;
     void advance(int64_t done) override;
     void message(std::string_view text) override;

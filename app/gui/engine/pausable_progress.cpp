@@ -5,7 +5,7 @@
 namespace kvscope::gui {
 
 std::string PausableProgress::place() const {
-    return phase_.empty() ? "" : fmt::format("{}: {} of {} {}", phase_, done_, steps_, unit_);
+    return unit_.empty() ? phase_ : fmt::format("{}: {} of {} {}", phase_, done_, steps_, unit_);
 }
 
 void PausableProgress::begin(std::string_view phase, int64_t steps, std::string_view unit) {

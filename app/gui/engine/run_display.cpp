@@ -10,12 +10,13 @@
 #include "app/gui/session/session.h"
 #include "app/gui/session/unfinished_answers.h"
 #include "common/stopped.h"
+#include "trace/part_folder.h"
 
 namespace kvscope::gui {
 
-RunDisplay::RunDisplay(std::filesystem::path output, std::function<void(const std::string&, bool)> notice,
+RunDisplay::RunDisplay(std::filesystem::path output, bool of_task, std::function<void(const std::string&, bool)> notice,
                        std::function<void()> before_step)
-    : output_(std::move(output)), notice_(std::move(notice)), before_step_(std::move(before_step)) {}
+    : output_(std::move(output)), of_task_(of_task), notice_(std::move(notice)), before_step_(std::move(before_step)) {}
 
 void RunDisplay::attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,
                         const engine::Progress& progress, const std::function<void(std::function<void()>)>& post,
@@ -177,10 +178,25 @@ void RunDisplay::show_one_budget(Session& session, Document& document) const {
             false);
 }
 
+void RunDisplay::show_scores(Session& session, bool is_finished) {
+    if (!is_finished) {
+        size_t n_samples = 0;
+        const auto folder = trace::part_folder_of(output_);
+        std::error_code error;
+        if (std::filesystem::exists(folder, error))
+            for (const auto& [task, samples] : trace::list_parts(folder).results) n_samples += samples.size();
+        if (std::exchange(n_shown_samples_, n_samples) == n_samples) return;
+    }
+    document_ = session.open(output_, !is_finished).id();
+    session.wanted_view = "task_scores";
+}
+
 void RunDisplay::finish(Session& session) {
     update(session);
     try {
-        if (document_ < 0) {
+        if (of_task_) {
+            show_scores(session, true);
+        } else if (document_ < 0) {
             document_ = session.open(output_).id();
         } else if (Document* document = session.document(document_)) {
             show(session, true);
@@ -193,9 +209,9 @@ void RunDisplay::finish(Session& session) {
 
 void RunDisplay::stop(Session& session) {
     update(session);
-    if (!session.document(document_)) return;
+    if (!of_task_ && !session.document(document_)) return;
     try {
-        keep_partial_answers(session);
+        of_task_ ? show_scores(session, false) : keep_partial_answers(session);
     } catch (const std::exception& error) {
         notice_(error.what(), true);
     }
@@ -204,9 +220,8 @@ void RunDisplay::stop(Session& session) {
 void RunDisplay::end_early(Session& session) {
     stop(session);
     if (!session.document(document_)) return;
-    notice_(fmt::format("{}.part contains the finished part. Start the same run again to continue. Kept sets that are "
-                        "not in the file stay in memory until the trace is closed",
-                        output_.string()),
+    notice_(fmt::format("{}.part contains the finished part. Start the same run again to continue.{}", output_.string(),
+                        of_task_ ? "" : " Kept sets that are not in the file stay in memory until the trace is closed"),
             false);
 }
 

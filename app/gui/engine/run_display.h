@@ -22,8 +22,9 @@ class Session;
 /// Shows the results of a run job as they arrive: first from memory, at the end from the finished file.
 class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
  public:
-    RunDisplay(std::filesystem::path output, std::function<void(const std::string&, bool is_error)> notice,
-               std::function<void()> before_step);
+    /// @param of_task whether the job answers a benchmark task, whose scores are shown once the job ends or pauses
+    RunDisplay(std::filesystem::path output, bool of_task,
+               std::function<void(const std::string&, bool is_error)> notice, std::function<void()> before_step);
 
     /// Connects to an experiment, whose callbacks keep this object alive. Call on the engine's thread.
     /// @param post passes a function to the UI thread
@@ -55,6 +56,7 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
         trace::RunRecord record;
     };
 
+    void show_scores(Session& session, bool is_finished);
     void open(Session& session, int prompt);
     void show(Session& session, bool reload);
     void select_first(Session& session);
@@ -66,10 +68,12 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
     void store_answers_in_time(const std::stop_token& stop);
 
     std::filesystem::path output_;
+    bool of_task_;
     std::function<void(const std::string&, bool)> notice_;
     std::function<void()> before_step_;
     std::shared_ptr<const engine::Model> model_;
     int document_ = -1;
+    size_t n_shown_samples_ = 0;              ///< of a task: finished samples when the job last stopped
     Cursor selected_;                         ///< the place that this object has selected
     std::map<int, Records> waiting_;          ///< by prompt: results not shown yet
     std::map<int, Records> partly_answered_;  ///< by prompt: records before stop() added partial answers

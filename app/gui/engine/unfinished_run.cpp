@@ -23,6 +23,7 @@ UnfinishedRun read_unfinished_run(const std::filesystem::path& output) {
         return std::runtime_error(fmt::format(
             "{} cannot be continued automatically: {}. Start the same run again to continue", part.string(), why));
     };
+    if (recipe.is_object() && recipe.contains("task")) throw cannot("it contains the samples of a task");
     try {
         const size_t n_prompts = recipe.at("prompts").size();
         if (!reader.has_model() || reader.n_prompts() == 0 || static_cast<size_t>(reader.n_prompts()) != n_prompts)

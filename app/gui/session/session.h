@@ -69,6 +69,7 @@ class Session {
     ModelNames model_names;
     bool csv_safe = false;  ///< setting: apply analysis::safe_for_spreadsheets to all exported CSV and TSV
     std::optional<WantedPolicy> wanted_policy;  ///< for the next Run form that is drawn
+    std::string wanted_view;                    ///< kind of view that the app shows in the next frame; may be empty
     std::optional<bool> wanted_template;        ///< chat template on or off, for the next Run form; unset: unchanged
     std::optional<bool>
         wanted_special;  ///< parsing of control tokens on or off, for the next Run form; unset: unchanged

@@ -183,6 +183,7 @@ void App::take_results() {
     });
     opener_.remember_loaded_model();
     show_first_answers();
+    show_wanted_view();
 }
 
 void App::show_first_answers() {
@@ -195,6 +196,15 @@ void App::show_first_answers() {
     if (!are_answers_shown_) return;
     end_form_alone();
     views_.bring_to_front(*find_view_kind("answers"));
+}
+
+void App::show_wanted_view() {
+    const ViewKind* kind = find_view_kind(session_.wanted_view);
+    if (!kind || ImGui::GetIO().WantTextInput) return;  // a new view would take the keyboard from a text field
+    session_.wanted_view.clear();
+    end_form_alone();
+    const bool is_open = std::ranges::any_of(views(), [&](const auto& open) { return open->kind == kind; });
+    is_open ? views_.bring_to_front(*kind) : void(views_.show(*kind));
 }
 
 void App::end_form_alone() {

@@ -105,6 +105,7 @@ class App {
     void add_actions();
     void take_results();
     void show_first_answers();
+    void show_wanted_view();
     void end_form_alone();
     void take_input();
     [[nodiscard]] bool is_start_shown() const;

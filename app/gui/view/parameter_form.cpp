@@ -124,6 +124,14 @@ void draw_help(const Parameter& parameter, const ParameterField& field) {
 
 }  // namespace
 
+void wrapped_tooltip(const std::string& text) {
+    if (!ImGui::BeginItemTooltip()) return;
+    ImGui::PushTextWrapPos(30 * ImGui::GetFontSize());
+    ImGui::TextUnformatted(text.c_str());
+    ImGui::PopTextWrapPos();
+    ImGui::EndTooltip();
+}
+
 bool edit_parameter(const Parameter& parameter, policies::ParameterValues& values, const Theme& theme,
                     const ParameterField& field) {
     const ParameterValue value = values.value(parameter.name);
@@ -162,8 +170,10 @@ bool edit_parameter(const Parameter& parameter, policies::ParameterValues& value
     if (!changed) return false;
     try {
         values.set_value(parameter.name, *changed);
-    } catch (const policies::ParameterError&) {
-        return false;  // the slider's end is outside the range
+    } catch (const policies::ParameterError& error) {
+        // A slider's end may be outside the range.
+        if (std::holds_alternative<std::string>(*changed)) ImGui::SetTooltip("%s", error.what());
+        return false;
     }
     return true;
 }

@@ -20,4 +20,7 @@ struct ParameterField {
 bool edit_parameter(const policies::Parameter& parameter, policies::ParameterValues& values, const Theme& theme,
                     const ParameterField& field);
 
+/// Shows a long text as the tooltip of the last item.
+void wrapped_tooltip(const std::string& text);
+
 }  // namespace kvscope::gui

@@ -20,14 +20,6 @@ void draw_wrapped(const std::string& text, const ImVec4& color) {
     ImGui::PopStyleColor();
 }
 
-void wrapped_tooltip(const std::string& text) {
-    if (!ImGui::BeginItemTooltip()) return;
-    ImGui::PushTextWrapPos(30 * ImGui::GetFontSize());
-    ImGui::TextUnformatted(text.c_str());
-    ImGui::PopTextWrapPos();
-    ImGui::EndTooltip();
-}
-
 const ImVec4& color_of(const Theme& theme, const RefusedRuns::Row& row) {
     return row.can_run() ? theme.warning : theme.error;
 }

@@ -9,9 +9,11 @@
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/view/file_dialog.h"
+#include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_options_form.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/wrapped_row.h"
+#include "engine/tasks/api/task.h"
 
 namespace kvscope::gui {
 namespace {
@@ -74,7 +76,21 @@ void draw_questions(const Theme& theme, std::vector<std::string>& questions) {
     ImGui::SetItemTooltip("adds a question on the same text; each question is a separate prompt in the trace");
 }
 
-void draw_switches(RunRequest& request) {
+void draw_task_choice(RunForm& form) {
+    const TaskSettings* chosen = form.task();
+    const auto label = [](const TaskSettings& of) { return fmt::format("Task {}", of.task->name); };
+    ImGui::SetNextItemWidth(-FLT_MIN);
+    if (!ImGui::BeginCombo("##task", chosen ? label(*chosen).c_str() : "Own prompt")) return;
+    if (ImGui::Selectable("Own prompt", !chosen)) form.choose_task({});
+    for (size_t i = 0; i < form.tasks.size(); ++i) {
+        if (ImGui::Selectable(label(form.tasks[i]).c_str(), chosen == &form.tasks[i])) form.choose_task(i);
+        wrapped_tooltip(form.tasks[i].task->title);
+    }
+    ImGui::EndCombo();
+}
+
+/// @param n_questions number of questions of the prompt or of a task's sample
+void draw_switches(RunRequest& request, size_t n_questions) {
     ImGui::Checkbox("Chat template", &request.options.use_template);
     ImGui::SetItemTooltip("applies the model's chat template, if any");
     same_line_if_fits(ImGui::CalcTextSize("Control tokens").x + 2 * ImGui::GetFrameHeight());
@@ -82,7 +98,7 @@ void draw_switches(RunRequest& request) {
     ImGui::SetItemTooltip(
         "Reads control tokens in the text, such as <|im_end|>, as tokens. If off, they are plain text. With a chat "
         "template they are always read as tokens.");
-    const size_t n = request.asked_questions().size();
+    const size_t n = n_questions;
     ImGui::BeginDisabled(n == 0);
     ImGui::Checkbox(n > 1 ? "Policies see the questions###aware" : "Policies see the question###aware",
                     &request.options.query_aware);
@@ -122,8 +138,33 @@ void PromptForm::update(Context& context, RunForm& form) {
     }
 }
 
+void PromptForm::draw_task(Context& context, RunForm& form) const {
+    const engine::Task& task = *form.task()->task;
+    policies::ParameterValues& values = form.tasks[static_cast<size_t>(form.task() - form.tasks.data())].values;
+    ImGui::TextWrapped("%s", task.title.c_str());
+    wrapped_tooltip(task.citation);
+    for (const policies::Parameter& parameter : task.parameters) {
+        ParameterField field;
+        const auto take = [&values, name = parameter.name](const auto& path) { values.set(name, path.string()); };
+        if (parameter.kind == policies::ParameterKind::file)
+            field.browse = [&] {
+                context.host.files.ask({.kind = FileDialog::Kind::open,
+                                        .title = fmt::format("Task {}: {}", task.name, parameter.name),
+                                        .extensions = {},
+                                        .suggestion = {},
+                                        .answer = take,
+                                        .asker = lifetime_.watch()});
+            };
+        edit_parameter(parameter, values, context.theme, field);
+    }
+    draw_problem(form.task_file_problem(), context.theme);
+    draw_switches(form.request, 1);
+}
+
 void PromptForm::draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens, bool fills) {
     ImGui::SeparatorText("Prompt");
+    draw_task_choice(form);
+    if (form.task()) return draw_task(context, form);
     ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
     if (ImGui::BeginCombo("##sample", "Samples", ImGuiComboFlags_HeightLarge)) {
         for (const auto& [name, title] : sample_prompts()) {
@@ -147,7 +188,7 @@ void PromptForm::draw(Context& context, RunForm& form, const std::optional<Token
     const float end_of_text = ImGui::GetItemRectMax().y;
     draw_count(context, form, tokens);
     draw_questions(context.theme, form.request.questions);
-    draw_switches(form.request);
+    draw_switches(form.request, form.request.asked_questions().size());
     below_text_ = ImGui::GetItemRectMax().y - end_of_text;
 }
 

@@ -10,7 +10,8 @@
 
 namespace kvscope::gui {
 
-/// Form for the prompt in the Run view: text and questions, typed or from a file or sample, with token counts.
+/// Form for the prompt in the Run view: text and questions, typed or from a file or sample, with token counts. Or for
+/// a benchmark task and its parameters.
 class PromptForm {
  public:
     explicit PromptForm(const Lifetime& lifetime) : lifetime_(lifetime) {}
@@ -23,6 +24,7 @@ class PromptForm {
     void draw(Context& context, RunForm& form, const std::optional<TokenCount>& tokens, bool fills = false);
 
  private:
+    void draw_task(Context& context, RunForm& form) const;
     std::filesystem::path file_;  ///< file to read, or empty
     bool had_focus_ = false;      ///< whether the form had the keyboard in the last frame
     float below_text_ = 0;        ///< height of the items below the text field in the last frame, in pixels

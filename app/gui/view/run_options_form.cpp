@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "app/gui/view_data/run_form.h"
+
 namespace kvscope::gui {
 namespace {
 
@@ -98,10 +100,10 @@ void draw_problem(const std::string& problem, const Theme& theme) {
     ImGui::PopStyleColor();
 }
 
-void edit_run_options(RunOptions& options, const std::vector<engine::DeviceChoice>& devices,
+void edit_run_options(RunOptions& options, bool of_task, const std::vector<engine::DeviceChoice>& devices,
                       const std::string& why_only_cpu, const Theme& theme) {
     for (const RunOption& option : engine::run_options()) {
-        if (option.in_form != RunOption::InForm::row) continue;
+        if (option.in_form != RunOption::InForm::row || (of_task && !applies_to_tasks(option))) continue;
         const auto choices = choices_of(option, devices);
         if (option.of_machine && devices.empty() && option.is_default(options)) continue;  // devices are not known yet
         draw_row(option, options, choices, theme);

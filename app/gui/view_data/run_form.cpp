@@ -15,6 +15,7 @@
 #include "common/json.h"
 #include "common/lower_case.h"
 #include "common/utf8.h"
+#include "engine/tasks/api/task.h"
 #include "policies/api/budget.h"
 
 namespace kvscope::gui {
@@ -46,6 +47,16 @@ bool has_text(const fs::path& file, std::string_view text) {
 
 fs::path part_of(const fs::path& output) { return output.string() + ".part"; }
 
+void add_task(analysis::ShellCommand& command, const TaskSettings& chosen) {
+    command.add("--task", chosen.task->name);
+    for (const policies::Parameter& parameter : chosen.values.declared()) {
+        if (chosen.values.is_default(parameter.name)) continue;
+        const std::string text = policies::to_text(chosen.values.value(parameter.name));
+        const bool is_file = parameter.kind == policies::ParameterKind::file;
+        command.add("--" + parameter.name, is_file ? absolute_path(text).string() : text);
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> RunRequest::asked_questions() const {
@@ -73,14 +84,34 @@ void reset_seldom_changed_options(RunOptions& options) {
         if (option.in_form == RunOption::InForm::row) option.reset(options);
 }
 
+bool applies_to_tasks(const RunOption& option) {
+    return option.of_any_model || option.member == RunOption::Member(&RunOptions::n_new) ||
+           option.member == RunOption::Member(&RunOptions::query_aware);
+}
+
 RunForm::RunForm() {
     request.budgets = "64,256";
+    for (const auto& task : engine::tasks()) tasks.push_back({&task, policies::ParameterValues(task.parameters)});
     for (const auto& definition : policies::definitions()) {
         if (definition.is_full()) continue;
         rows.push_back({next_id_++,
                         definition.name == "snapkv" || definition.name == "aperturekv",
                         {&definition, policies::ParameterValues(definition.parameters)}});
     }
+}
+
+void RunForm::choose_task(std::optional<size_t> place) {
+    const auto usual = [this] { return task() ? task()->task->n_new : RunOptions().n_new; };
+    const bool is_usual = request.options.n_new == usual();
+    task_ = place;
+    if (is_usual) request.options.n_new = usual();
+}
+
+RunOptions RunForm::applied_options() const {
+    RunOptions options = request.options;
+    for (const RunOption& option : engine::run_options())
+        if (task_ && !applies_to_tasks(option)) option.reset(options);
+    return options;
 }
 
 void RunForm::duplicate(size_t row) {
@@ -133,15 +164,17 @@ void RunForm::tick(const std::function<bool(const PolicyRow&)>& is_chosen) {
     for (PolicyRow& row : rows) row.ticked = is_chosen(row);
 }
 
-bool RunForm::is_begun() const { return !is_blank(request.context) && n_ticked() > 0; }
+bool RunForm::is_begun() const { return (task_ || !is_blank(request.context)) && n_ticked() > 0; }
 
 FormProblem RunForm::problem(const std::optional<TokenCount>& tokens) const {
     using enum FormProblem::Section;
-    if (is_blank(request.context)) return {"Write a prompt or choose a sample."};
+    if (!task_ && is_blank(request.context)) return {"Write a prompt or choose a sample."};
     if (n_ticked() == 0) return {"Tick at least one policy."};
+    if (std::string wrong = task_file_problem(); !wrong.empty()) return {wrong, prompt};
     if (std::string wrong = budget_problem(); !wrong.empty()) return {wrong, budgets};
+    const RunOptions options = applied_options();
     for (const RunOption& option : engine::run_options())
-        if (std::string wrong = option.problem(request.options); !wrong.empty())
+        if (std::string wrong = option.problem(options); !wrong.empty())
             return {wrong, option.in_form == RunOption::InForm::row ? none : output};
     if (std::string wrong = output_problem(); !wrong.empty()) return {wrong, output};
     if (std::string wrong = length_problem(tokens); !wrong.empty()) return {wrong, prompt};
@@ -179,6 +212,21 @@ std::string RunForm::length_problem(const std::optional<TokenCount>& tokens) con
 
 std::string RunForm::problem_with(RunOption::Member option) const {
     return engine::run_option(option).problem(request.options);
+}
+
+std::string RunForm::task_file_problem() const {
+    if (!task_) return "";
+    for (const policies::Parameter& parameter : task()->values.declared()) {
+        if (parameter.kind != policies::ParameterKind::file) continue;
+        const std::string& path = task()->values.text(parameter.name);
+        std::error_code error;
+        if (path.empty() && task()->task->needs_file)
+            return fmt::format("The task {} needs a file: set {}.", task()->task->name, parameter.name);
+        if (!path.empty() && !is_there(path)) return fmt::format("{}: there is no file {}", parameter.name, path);
+        if (fs::is_directory(path, error))
+            return fmt::format("{}: {} is a folder: choose a file in it", parameter.name, path);
+    }
+    return "";
 }
 
 std::string RunForm::output_problem() const {
@@ -262,11 +310,13 @@ int RunForm::n_runs() const {
     }
 }
 
-int RunForm::n_prompts() const { return std::max(1, static_cast<int>(request.asked_questions().size())); }
+int RunForm::n_prompts() const { return task_ ? 1 : std::max(1, static_cast<int>(request.asked_questions().size())); }
 
 RunRequest RunForm::filled_in() const {
     RunRequest filled = request;
     filled.questions = request.asked_questions();
+    filled.options = applied_options();
+    if (task_) filled.task = *task();
     filled.force = request.force && !request.output.empty();
     filled.policies.clear();
     for (const PolicyRow& row : rows) {
@@ -275,11 +325,7 @@ RunRequest RunForm::filled_in() const {
     return filled;
 }
 
-std::string RunForm::command(const fs::path& model) const {
-    RunRequest wanted = filled_in();
-    wanted.options.analyze = wanted.spectra.value_or(false);
-    analysis::ShellCommand command("kvscope run");
-    if (!model.empty()) command.add("-m", absolute_path(model).string());
+void RunForm::add_prompt(analysis::ShellCommand& command, const RunRequest& wanted) const {
     const bool is_file =
         !prompt_file.empty() && prompt_file.stem() == wanted.name && has_text(prompt_file, wanted.context);
     if (is_file) {
@@ -289,6 +335,14 @@ std::string RunForm::command(const fs::path& model) const {
         if (wanted.name != RunRequest().name) command.add("--prompt-name", wanted.name);
     }
     for (const auto& question : wanted.questions) command.add("--question", question);
+}
+
+std::string RunForm::command(const fs::path& model) const {
+    RunRequest wanted = filled_in();
+    wanted.options.analyze = !task_ && wanted.spectra.value_or(false);
+    analysis::ShellCommand command(task_ ? "kvscope eval" : "kvscope run");
+    if (!model.empty()) command.add("-m", absolute_path(model).string());
+    task_ ? add_task(command, *task()) : add_prompt(command, wanted);
     for (const auto& policy : wanted.policies) command.add("--policy", policy);
     command.add("--budget", wanted.budgets);
     command.add(engine::to_command_line_options(wanted.options));
@@ -309,6 +363,10 @@ nlohmann::json RunForm::to_json() const {
         std::visit([&](auto member) { state[option.key] = request.options.*member; }, option.member);
     }
     if (request.spectra) state["spectra"] = *request.spectra;
+    for (const auto& [task, values] : tasks)
+        for (const auto& parameter : task->parameters)
+            state["tasks"][task->name][parameter.name] = policies::to_text(values.value(parameter.name));
+    if (task_) state["task"] = task()->task->name;
     return state;
 }
 
@@ -326,6 +384,7 @@ void RunForm::from_json(const nlohmann::json& state) {
         if (option.in_form != RunOption::InForm::no) option.read(state, request.options);
     request.output = state.value("output", std::string());
     if (state.contains("spectra") && state["spectra"].is_boolean()) request.spectra = state["spectra"].get<bool>();
+    read_tasks(state);
     if (!state.contains("policies") || !state["policies"].is_array()) return;
     std::vector<PolicyRow> read;
     for (const auto& saved : state["policies"]) {
@@ -343,6 +402,23 @@ void RunForm::from_json(const nlohmann::json& state) {
         if (!is_there) read.push_back({row.id, false, std::move(row.spec)});
     }
     rows = std::move(read);
+}
+
+void RunForm::read_tasks(const nlohmann::json& state) {
+    task_.reset();
+    for (size_t i = 0; i < tasks.size(); ++i) {
+        auto& [task, values] = tasks[i];
+        if (state.contains("task") && state["task"] == task->name) task_ = i;
+        for (const auto& parameter : task->parameters) {
+            const nlohmann::json::json_pointer place("/tasks/" + task->name + "/" + parameter.name);
+            if (!state.contains(place) || !state[place].is_string()) continue;
+            try {
+                values.set(parameter.name, state[place].get<std::string>());
+            } catch (const policies::ParameterError&) {
+                continue;
+            }
+        }
+    }
 }
 
 void RunForm::read_prompt(const fs::path& file) {
@@ -368,6 +444,7 @@ void RunForm::read_prompt(const fs::path& file) {
             "{} is not UTF-8: byte {} in line {} is {:02X}, which does not begin a character. Save it as UTF-8", name,
             at, 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
             static_cast<unsigned char>(text[at])));
+    choose_task({});
     request.context = std::move(text);
     request.name = file.stem().string();
     prompt_file = absolute_path(file);

@@ -14,6 +14,10 @@
 #include "app/gui/session/session.h"
 #include "policies/registry/registry.h"
 
+namespace kvscope::analysis {
+class ShellCommand;
+}
+
 namespace kvscope::gui {
 
 /// A policy and its parameters. Several rows may have the same policy.
@@ -36,7 +40,10 @@ struct FormProblem {
     Section section = Section::none;
 };
 
-/// The form with which the user runs policies on a prompt. Does not use ImGui.
+/// Whether an option applies to tasks, so that `kvscope eval` has it.
+[[nodiscard]] bool applies_to_tasks(const engine::RunOption& option);
+
+/// The form with which the user runs policies on a prompt or a task. Does not use ImGui.
 class RunForm {
  public:
     /// Makes a row for each policy of this build except `full`, which always runs.
@@ -45,10 +52,18 @@ class RunForm {
     RunRequest request;
     std::vector<PolicyRow> rows;
     std::filesystem::path prompt_file;  ///< source of the text; empty if there is none or the text was edited
+    std::vector<TaskSettings> tasks;    ///< all tasks; task() is the chosen one
 
     /// Reads the prompt from a file. If this throws PromptFileError, the form is unchanged.
     void read_prompt(const std::filesystem::path& file);
     void take_sample(const std::string& name);
+
+    /// Chooses a task of `tasks`, or the prompt. If the number of new tokens has its default, it follows the choice.
+    void choose_task(std::optional<size_t> place);
+    /// Returns the chosen task, or nullptr if the prompt is run.
+    [[nodiscard]] const TaskSettings* task() const { return task_ ? &tasks[*task_] : nullptr; }
+    /// Returns the options, with defaults for those that do not apply to the chosen task.
+    [[nodiscard]] RunOptions applied_options() const;
 
     void duplicate(size_t row);
     /// Ticks a row with this policy and parameter value, or adds the row. Returns false if the value does not exist.
@@ -65,6 +80,8 @@ class RunForm {
     /// Returns a message with remedies if the text and the new tokens exceed the model's context, or "" if they fit.
     [[nodiscard]] std::string length_problem(const std::optional<TokenCount>& tokens) const;
     [[nodiscard]] std::string problem_with(engine::RunOption::Member option) const;
+    /// Returns why a file of the chosen task cannot be read, or "". Accesses the disk.
+    [[nodiscard]] std::string task_file_problem() const;
     /// Returns a problem with the output file, or "" if there is none. Accesses the disk.
     [[nodiscard]] std::string output_problem() const;
     /// Returns a note on how the run changes the output file. Accesses the disk.
@@ -77,7 +94,8 @@ class RunForm {
 
     [[nodiscard]] RunRequest filled_in() const;
 
-    /// Returns the `kvscope run …` command for the same trace. Throws std::invalid_argument if a text cannot be quoted.
+    /// Returns the `kvscope run …` or `kvscope eval …` command for the same trace. Throws std::invalid_argument if a
+    /// text cannot be quoted.
     [[nodiscard]] std::string command(const std::filesystem::path& model) const;
 
     [[nodiscard]] nlohmann::json to_json() const;
@@ -88,7 +106,11 @@ class RunForm {
     void add_lines_of_bytes(const policies::Budget& budget, const TokenCount& tokens,
                             std::vector<std::string>& lines) const;
 
+    void add_prompt(analysis::ShellCommand& command, const RunRequest& wanted) const;
+    void read_tasks(const nlohmann::json& state);
+
     int next_id_ = 0;
+    std::optional<size_t> task_;
 };
 
 [[nodiscard]] std::string budget_text(const policies::Budget& budget);

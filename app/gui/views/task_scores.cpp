@@ -13,9 +13,10 @@ namespace {
 class TaskScoresView : public FigureView {
  public:
     TaskScoresView()
-        : FigureView({"task_scores", "No open trace has task scores. `kvscope eval` makes such traces.",
-                      "averaging the scores …", ""},
-                     Kind::curves) {}
+        : FigureView(
+              {"task_scores", "No open trace has task scores. Run a task in the view Run or with `kvscope eval`.",
+               "averaging the scores …", ""},
+              Kind::curves) {}
 
     std::optional<FigureRequest> figure(const Session& session) const override {
         FigureRequest request;

@@ -220,7 +220,8 @@ PreparedJob prepare_samples_of_task(const RunJob& job, std::vector<engine::RunPl
     // The date in a chat template must not change when a trace is resumed.
     const std::time_t now = (job.force ? std::nullopt : trace::creation_time(job.output)).value_or(std::time(nullptr));
     PreparedJob prepared = begin_preparing(now, job, std::move(plans));
-    prepared.samples = engine::prepare_samples(model, *job.task, job.task_options, prompt_options(job, now, stop));
+    prepared.samples =
+        engine::prepare_samples(model, *job.task, read_task_files(job.task_values), prompt_options(job, now, stop));
     for (const auto& sample : prepared.samples) prepared.prompts.push_back(sample.prompt);
     auto recipe =
         nlohmann::ordered_json::parse(engine::recipe_json(model, prepared.prompts, prepared.plans, job.experiment));
@@ -282,7 +283,7 @@ void check_job(const PreparedJob& prepared, const engine::Model& model) {
     const size_t longest_list = prepared.n_prompts_there < prompts.size() ? prepared.n_prompts_there : 0;
     engine::require_memory(model, prompts, plans_left(prepared, longest_list), prepared.job.experiment,
                            !prepared.job.task ? "use a shorter prompt, fewer policies and budgets, or --isolated"
-                           : prepared.job.task_options.values.has("lengths")
+                           : prepared.job.task_values.has("lengths")
                                ? "use shorter --lengths, fewer policies and budgets"
                                : "use shorter samples, fewer policies and budgets");
 }
@@ -379,18 +380,17 @@ void answer_samples(const PreparedJob& prepared, const engine::Model& model, tra
                writer.results(task.name, sample.number).size() >= prepared.plans.size();
     };
     double tokens_done = 0, seconds_done = 0;
-    engine::evaluate_task(model, task, samples, prepared.plans, prepared.job.experiment, writer, progress,
-                          [&](size_t i, std::span<const trace::ResultRow> rows, double seconds) {
-                              failures.tell(samples[i].id, rows);
-                              tokens_done += static_cast<double>(samples[i].prompt.ids.size());
-                              seconds_done += seconds;
-                              double tokens_left = 0;
-                              for (size_t j = i + 1; j < samples.size(); ++j)
-                                  if (!is_done(samples[j]))
-                                      tokens_left += static_cast<double>(samples[j].prompt.ids.size());
-                              if (events.on_sample)
-                                  events.on_sample(i, rows, seconds, seconds_done / tokens_done * tokens_left);
-                          });
+    const auto on_sample = [&](size_t i, std::span<const trace::ResultRow> rows, double seconds) {
+        failures.tell(samples[i].id, rows);
+        tokens_done += static_cast<double>(samples[i].prompt.ids.size());
+        seconds_done += seconds;
+        double tokens_left = 0;
+        for (size_t j = i + 1; j < samples.size(); ++j)
+            if (!is_done(samples[j])) tokens_left += static_cast<double>(samples[j].prompt.ids.size());
+        if (events.on_sample) events.on_sample(i, rows, seconds, seconds_done / tokens_done * tokens_left);
+    };
+    engine::evaluate_task(model, task, samples, prepared.plans, prepared.job.experiment, writer, progress, on_sample,
+                          events.on_sample_begun);
 }
 
 engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,

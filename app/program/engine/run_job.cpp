@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/program/input_files.h"
+#include "engine/prefill/prompt.h"
 #include "policies/api/budget.h"
 #include "policies/registry/feasibility.h"
 
@@ -25,6 +26,27 @@ RunJob demo_job(const std::filesystem::path& output) {
     job.experiment.analyze = true;
     job.output = output;
     return job;
+}
+
+void set_task(RunJob& job, const engine::Task& task, policies::ParameterValues values) {
+    job.task = &task;
+    job.task_values = std::move(values);
+    job.experiment.compare = false;
+    job.experiment.record = false;
+}
+
+engine::TaskOptions read_task_files(policies::ParameterValues values) {
+    engine::TaskOptions options{std::move(values)};
+    for (const policies::Parameter& parameter : options.values.declared()) {
+        if (parameter.kind != policies::ParameterKind::file) continue;
+        const std::string path = options.values.text(parameter.name);
+        if (path.empty()) continue;
+        const std::string shown = display_name_of_input(path);
+        std::string& text = options.files[parameter.name] = read_text(path);
+        engine::require_utf8(text, shown);
+        options.values.set(parameter.name, shown);  // for messages
+    }
+    return options;
 }
 
 namespace {

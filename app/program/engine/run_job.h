@@ -24,7 +24,7 @@ struct RunJob {
     std::filesystem::path model;  ///< empty for the default model
     std::vector<PromptText> prompts;
     const engine::Task* task = nullptr;  ///< its samples instead of `prompts`
-    engine::TaskOptions task_options;
+    policies::ParameterValues task_values;
     std::string prompt_from;  ///< prompts of a trace instead of `prompts`: "trace.h5", or "trace.h5:0,2" for some
     std::vector<std::string> policies;
     std::vector<std::string> budgets;
@@ -37,6 +37,13 @@ struct RunJob {
 
 /// Returns a job that runs twelve policies at two budgets on the demo prompt.
 [[nodiscard]] RunJob demo_job(const std::filesystem::path& output);
+
+/// Lets a job answer a task's samples instead of prompts, without comparisons and recorded measures.
+void set_task(RunJob& job, const engine::Task& task, policies::ParameterValues values);
+
+/// Reads the files that a task's parameters name. @throws std::runtime_error if a file is unreadable;
+/// std::invalid_argument if its text is not UTF-8
+[[nodiscard]] engine::TaskOptions read_task_files(policies::ParameterValues values);
 
 /// Returns each run once, the full run first. @throws std::invalid_argument for malformed policies or budgets
 [[nodiscard]] std::vector<engine::RunPlan> run_plans_of_job(const RunJob& job);

@@ -58,6 +58,7 @@ struct Task {
     std::string title;
     std::string citation;
     std::vector<policies::Parameter> parameters;
+    bool needs_file = false;       ///< whether the parameter `file` must name a file
     int64_t n_new = 0;             ///< default of the largest number of answer tokens
     bool applies_template = true;  ///< whether the model's chat template is applied, unless the user disables it
     Scorer scorer;

@@ -45,13 +45,9 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
 
 int act(Arguments& arguments) {
     auto& job = arguments.job;
-    job.task = &engine::task_named(arguments.task);
-    job.task_options = arguments.flags.read(*job.task, policies::ParameterValues(job.task->parameters));
     arguments.terminal.model.copy_to(job.experiment);
     job.experiment.n_new = arguments.flags.n_new(*job.task);
     job.experiment.query_aware = arguments.query_aware == "on";
-    job.experiment.compare = false;
-    job.experiment.record = false;
     const int n_failed = run_with_progress(job, arguments.terminal).n_failed;
     show(arguments, trace::Reader(job.output));
     return n_failed > 0 ? 1 : 0;
@@ -66,6 +62,11 @@ std::function<int()> declare(CLI::App& app) {
         ->capture_default_str();
     declare_policy_and_budget_options(app, job);
     arguments->flags.declare(app, engine::tasks());
+    app.parse_complete_callback([arguments] {
+        const engine::Task& task = engine::task_named(arguments->task);
+        program::set_task(arguments->job, task,
+                          arguments->flags.read(task, policies::ParameterValues(task.parameters)));
+    });
     app.add_option("--query-aware", arguments->query_aware,
                    "Whether policies see the question; if off, the context is compressed before the question is read")
         ->transform(OneOf({"on", "off"}))

@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "app/cli/command.h"
 #include "app/cli/engine/model_options.h"
 #include "app/cli/engine/task_flags.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_validators.h"
+#include "app/program/engine/run_job.h"
 #include "common/stopped.h"
 #include "common/whole_file.h"
 #include "engine/head_profile.h"
@@ -40,9 +42,8 @@ int act(Arguments& arguments) {
                                     " already exists; give another name, or --force to replace it");
     auto& options = arguments.options;
     options.measure = arguments.measure == "r" ? engine::HeadMeasure::retrieval : engine::HeadMeasure::reasoning;
-    const auto task = engine::head_profile_task();
-    options.needles = arguments.needles.read(task, options.needles.values);
-    options.n_new = arguments.needles.n_new(task);
+    options.needles = program::read_task_files(std::move(options.needles.values));
+    options.n_new = arguments.needles.n_new(engine::head_profile_task());
     options.use_template = arguments.model.use_template();
     options.parse_special = arguments.model.parse_special();
     TerminalProgress progress(arguments.quiet);
@@ -69,6 +70,10 @@ std::function<int()> declare(CLI::App& app) {
     auto task = engine::head_profile_task();
     std::erase_if(task.parameters, [](const auto& one) { return one.name == "needle"; });  // --measure sets this option
     arguments->needles.declare(app, {&task, 1});
+    app.parse_complete_callback([arguments] {
+        auto& values = arguments->options.needles.values;
+        values = arguments->needles.read(engine::head_profile_task(), values);
+    });
     app.add_flag("--force", arguments->force, "Replace an existing output");
     app.add_flag("-q,--quiet", arguments->quiet, "Hide progress");
     return [arguments] { return act(*arguments); };

@@ -40,8 +40,9 @@ class RunView : public View {
         is_model_refused_ = status.is_model_refused;
         // Without a loaded model, the form uses the model of the last session.
         form_.request.model = status.model_path.empty() ? remembered_model_ : std::filesystem::path();
-        auto tokens = context.engine->count_tokens(form_.request);
-        if (is_model_refused_) tokens.reset();  // the counts belong to the previously loaded model
+        // The counts of a refused model belong to the model loaded before.
+        const bool is_counted = !form_.task() && !is_model_refused_;
+        const auto tokens = is_counted ? context.engine->count_tokens(form_.request) : std::nullopt;
         check(context.session.tasks, tokens);
         if (start_wanted_ && problem(tokens).text.empty()) run(context);
         start_wanted_ = false;
@@ -187,8 +188,10 @@ class RunView : public View {
         if (engine_ && !form_.request.output.empty() && engine_->is_taken(form_.request.output))
             return {fmt::format("An unfinished run is writing {}. Choose another output.",
                                 form_.request.output.filename().string())};
-        // Waits for the number of tokens, because the prompt's length decides which budgets are valid.
-        return {is_checked_ && tokens && tokens->error.empty() ? check_->problem() : ""};
+        // Waits for the number of tokens, because the prompt's length decides which budgets are valid. A task's samples
+        // have several lengths, so only budgets that are invalid for every length are refused.
+        const bool is_known = is_checked_ && (form_.task() || (tokens && tokens->error.empty()));
+        return {is_known ? check_->problem() : ""};
     }
 
     void run(Context& context) {
@@ -227,7 +230,7 @@ class RunView : public View {
             ImGui::BeginDisabled(!form_.problem({}).text.empty());
             if (command_button("Copy command")) copy_command_line([this] { return command(); }, context.host.notice);
             ImGui::EndDisabled();
-            ImGui::SetItemTooltip("copies the kvscope run … command that makes the same trace in a terminal");
+            ImGui::SetItemTooltip("copies the command that makes the same trace in a terminal");
             draw_maximise(context.host);
         }
         ImGui::SetNextWindowScroll({0, -1});
@@ -329,7 +332,8 @@ class RunView : public View {
     void draw_extent(const Theme& theme) const {
         const int n = form_.n_prompts();
         const bool share = n > 1 && !form_.request.options.query_aware && !form_.request.options.isolated;
-        std::string text = fmt::format("{} runs including the full cache", form_.n_runs());
+        std::string text =
+            fmt::format("{} runs including the full cache{}", form_.n_runs(), form_.task() ? ", for each sample" : "");
         if (n > 1)
             text += fmt::format(", on {} prompts{}", n,
                                 share ? " that share one prefill if their contexts have the same tokens" : "");
@@ -483,7 +487,7 @@ class RunView : public View {
         const int64_t step = 1, fast = 100;
         ImGui::InputScalar(label, ImGuiDataType_S64, &form_.request.options.n_new, &step, &fast);
         draw_problem(form_.problem_with(&RunOptions::n_new), context.theme);
-        draw_spectra(status);
+        if (!form_.task()) draw_spectra(status);
         std::string output = form_.request.output.string();
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         if (text_field("##output", "a new kvscope-N.h5", &output)) {
@@ -530,7 +534,7 @@ class RunView : public View {
     }
 
     void draw_more(Context& context, const EngineStatus& status) {
-        const std::string changes = changed_options_text(form_.request.options);
+        const std::string changes = changed_options_text(form_.applied_options());
         ImGui::Separator();
         ImGui::SetNextItemOpen(more_is_open_);
         ImGui::PushStyleColor(ImGuiCol_Text, changes.empty() ? context.theme.ink : context.theme.accent);
@@ -539,11 +543,14 @@ class RunView : public View {
         ImGui::PopStyleColor();
         if (more_is_open_ && ImGui::IsItemToggledOpen())  // otherwise the part opens below the visible area
             ImGui::SetScrollFromPosY(ImGui::GetItemRectMin().y - ImGui::GetWindowPos().y, 0);
-        ImGui::SetItemTooltip("sampling, seeds, number type, device, isolated runs, recorded window%s%s",
+        ImGui::SetItemTooltip("%s%s%s",
+                              form_.task() ? "number type, device"
+                                           : "sampling, seeds, number type, device, isolated runs, recorded window",
                               changes.empty() ? "" : "\nchanged from the default: ", changes.c_str());
         if (!more_is_open_) return;
         engine_->look_for_devices();
-        edit_run_options(form_.request.options, status.devices, status.why_only_cpu, context.theme);
+        edit_run_options(form_.request.options, form_.task() != nullptr, status.devices, status.why_only_cpu,
+                         context.theme);
         ImGui::BeginDisabled(changes.empty());
         if (ImGui::Button("Restore defaults##more")) reset_seldom_changed_options(form_.request.options);
         ImGui::EndDisabled();
@@ -556,7 +563,7 @@ class RunView : public View {
             copy_command_line([this] { return command(); }, context.host.notice);
         if (ImGui::MenuItem("Read prompt from file…")) prompt_.ask_for_file(context);
         if (ImGui::MenuItem("Restore default options", nullptr, false,
-                            !changed_options_text(form_.request.options).empty()))
+                            !changed_options_text(form_.applied_options()).empty()))
             reset_seldom_changed_options(form_.request.options);
         ImGui::EndPopup();
     }
@@ -605,7 +612,7 @@ class RunView : public View {
 }  // namespace
 
 ViewKind run_view() {
-    return {"run",      "Run",       "Runs policies and budgets on your own prompt",
+    return {"run",      "Run",       "Runs policies and budgets on your own prompt or a task",
             Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<RunView>(); },
             R"(
 ----------------
