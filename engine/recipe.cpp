@@ -2,9 +2,9 @@
 #include <filesystem>
 
 #include "common/json.h"
+#include "common/sha256.h"
 #include "engine/experiment.h"
 #include "engine/files/fingerprint.h"
-#include "engine/files/sha256.h"
 #include "engine/recipe_json.h"
 #include "kernels/cpu_features.h"
 
@@ -13,7 +13,7 @@ namespace kvscope::engine {
 namespace {
 
 std::string fingerprint_of(std::span<const int32_t> ids) {
-    checkpoint::Sha256 hash;
+    Sha256 hash;
     hash.update({reinterpret_cast<const char*>(ids.data()), ids.size_bytes()});
     return hash.hex_digest().substr(0, 16);
 }

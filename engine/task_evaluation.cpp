@@ -6,7 +6,7 @@
 
 #include "common/json.h"
 #include "engine/common/stopwatch.h"
-#include "engine/files/sha256.h"
+#include "common/sha256.h"
 
 namespace kvscope::engine {
 namespace {
@@ -18,7 +18,7 @@ double kept_share(const trace::RunRecord& record, int64_t n_tokens) {
 }
 
 std::string hash_of(const std::string& text) {
-    checkpoint::Sha256 hash;
+    Sha256 hash;
     hash.update(text);
     return hash.hex_digest();
 }

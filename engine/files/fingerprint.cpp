@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "common/sha256.h"
 #include "engine/files/file_reader.h"
-#include "engine/files/sha256.h"
 #include "engine/files/user_cache_file.h"
 #include "kernels/threads/parallel_with_scratch.h"
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "common/sha256.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/files/sha256.h"
 #include "engine/files/user_cache_file.h"
 #include "tests/checkpoint/model_files.h"
 #include "tests/own_cache.h"

@@ -1,10 +1,10 @@
-#include "engine/files/sha256.h"
+#include "common/sha256.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-namespace kvscope::checkpoint {
+namespace kvscope {
 namespace {
 
 constexpr std::array<uint32_t, 64> round_constants = {
@@ -85,4 +85,4 @@ std::string Sha256::hex_digest() {
     return hex;
 }
 
-}  // namespace kvscope::checkpoint
+}  // namespace kvscope

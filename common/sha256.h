@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace kvscope::checkpoint {
+namespace kvscope {
 
 /// SHA-256 (FIPS 180-4) of bytes that are added in pieces.
 class Sha256 {
@@ -28,4 +28,4 @@ class Sha256 {
     uint64_t n_bytes_ = 0;
 };
 
-}  // namespace kvscope::checkpoint
+}  // namespace kvscope
