@@ -11,6 +11,7 @@
 #include "engine/device/catch_single_run_failure.h"
 #include "engine/model/projection_weights.h"
 #include "engine/prefill/recorded_measures.h"
+#include "kernels/cpu_features.h"
 #include "policies/registry/feasibility.h"
 #include "policies/registry/validation.h"
 
@@ -47,6 +48,9 @@ ActiveRun::ActiveRun(const Model& model, const RunPlan& plan, int index, const P
     record.parameters_json = plan.spec.values.to_json();
     record.seed = options.seed;
     record.mode = options.isolated ? "isolated" : "shared";
+    record.device = model.device().is_processor() ? "cpu" : model.device().backend->name();
+    record.instructions = kernels::name_of(kernels::simd_level());
+    if (!options.commit.empty()) record.commit = options.commit;
     if (plan.spec.values.has("window")) record.window = plan.spec.values.integer("window");
     const std::string error = catch_single_run_failure([&] {
         context_.shape = model_.shape();

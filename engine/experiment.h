@@ -38,6 +38,7 @@ struct ExperimentOptions : RunOptions {
     bool keep_caches = false;   ///< keep the caches for take_caches(); not for isolated runs
     /// Whether to throw if no policy can run on the first prompt. Otherwise, impossible runs are recorded as failed.
     bool require_possible_run = true;
+    std::string commit = {};  ///< commit of kvscope, which each run records; empty if unknown
 };
 
 struct Timings {

@@ -1,45 +1,30 @@
 #include "engine/task_evaluation.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
+#include "analysis/measures/result_row.h"
 #include "common/json.h"
 #include "engine/common/stopwatch.h"
-#include "common/sha256.h"
 
 namespace kvscope::engine {
 namespace {
 
-double kept_share(const trace::RunRecord& record, int64_t n_tokens) {
-    if (record.kept_offsets.size() < 2 || n_tokens == 0) return 0;
-    const double rows = static_cast<double>(record.kept_offsets.size() - 1);
-    return static_cast<double>(record.kept_indices.size()) / (rows * static_cast<double>(n_tokens));
-}
-
-std::string hash_of(const std::string& text) {
-    Sha256 hash;
-    hash.update(text);
-    return hash.hex_digest();
-}
-
-trace::ResultRow row_of(const Task& task, const PreparedSample& sample, const trace::RunRecord& record) {
-    trace::ResultRow row;
-    row.sample_id = sample.id;
-    row.prompt_hash = hash_of(sample.prompt.text);
-    row.policy = record.policy;
-    row.parameters_json = record.parameters_json;
-    row.budget = record.budget;
-    row.budget_fraction = record.budget_fraction;
+trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSample& sample,
+                        const trace::RunRecord& record) {
+    trace::PromptAttributes prompt;
+    prompt.name = sample.id;
+    prompt.text = sample.prompt.text;
+    prompt.n_tokens = static_cast<int64_t>(sample.prompt.ids.size());
+    prompt.n_context = sample.prompt.n_context;
+    prompt.query_aware = sample.prompt.query_aware;
+    // Evaluations do not record the attention of the full run's answer, so recall is unknown.
+    trace::ResultRow row = analysis::result_row(model.attributes(), prompt, record, trace::ResultRow::unknown);
     row.length = sample.length;
     row.depth = sample.depth;
-    row.prediction = record.output_text;
     row.answers_json = nlohmann::json(sample.answers).dump();
     row.metric = task.scorer.metric;
     row.scored_as = "ruler";
-    row.kept_share = kept_share(record, sample.prompt.n_visible());
-    row.status = record.status == "complete" ? record.status : fmt::format("{}: {}", record.status, record.message);
-    if (record.status == "complete") row.score = task.scorer.score(record.output_text, sample.answers);
+    row.score = record.status == "complete" ? task.scorer.score(record.output_text, sample.answers) : 0;
     return row;
 }
 
@@ -86,7 +71,7 @@ void evaluate_task(
         Experiment experiment(model, left, how, progress);
         experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
             const auto at = static_cast<size_t>(run);
-            if (at >= n_again) rows[n_known + at - n_again] = row_of(task, samples[i], record);
+            if (at >= n_again) rows[n_known + at - n_again] = row_of(model, task, samples[i], record);
         };
         experiment.run(std::span(&samples[i].prompt, 1));
         const double seconds = watch.seconds();

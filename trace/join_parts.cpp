@@ -18,6 +18,7 @@
 #include "trace/hdf5/output_file.h"
 #include "trace/hdf5/threaded_chunk_io.h"
 #include "trace/load_records.h"
+#include "trace/result_table.h"
 
 namespace kvscope::trace {
 
@@ -204,6 +205,7 @@ void join(Source& parts, OutputFile& joined, h5::Guard& guard) {
             });
             guard.let_others();
         }
+        set_data_hash(rows);
         store_results(joined.id(), "/results/" + task, rows);
     }
     RootAttributes root = parts.root;

@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "trace/hdf5/hdf5.h"
 #include "trace/records/record_fields.h"
 #include "trace/records/storable_text.h"
-#include "trace/result_table.h"
 
 namespace kvscope::trace {
 
@@ -156,83 +153,6 @@ std::optional<int> load_score_source_run_number(hid_t run_group, const std::stri
     std::optional<int> run;
     LoadAttribute{run_group, where}(schema::run::scores_of_attribute.data(), run);
     return run;
-}
-
-namespace {
-
-struct MoveColumn {
-    void operator()(const char* from, std::string& to) const { to = from == nullptr ? "" : from; }
-    void operator()(std::int64_t from, std::int64_t& to) const { to = from; }
-    void operator()(double from, double& to) const { to = from; }
-};
-
-bool same_kind(hid_t stored, H5T_class_t wanted) {
-    const H5T_class_t found = H5Tget_class(stored);
-    return found == wanted || (wanted == H5T_FLOAT && found == H5T_INTEGER);
-}
-
-}  // namespace
-
-std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
-    const std::string action = "read the table";
-    const h5::DataSetInfo found = h5::data_set_info(table);
-    const h5::Handle stored(h5::checked(H5Dget_type(table), action), H5Tclose);
-    if (found.shape.size() != 1 || H5Tget_class(stored.get()) != H5T_COMPOUND) {
-        throw DamagedTrace(fmt::format("{}: expected a table with one row per sample, found {} of rank {}", where,
-                                       found.type, found.shape.size()));
-    }
-    const h5::Handle wanted = result_table_type();
-    const int columns = H5Tget_nmembers(wanted.get());
-    for (int i = 0; i < columns; ++i) {
-        char* name = H5Tget_member_name(wanted.get(), static_cast<unsigned>(i));
-        const std::string column = name == nullptr ? "" : name;
-        H5free_memory(name);
-        const int at = H5Tget_member_index(stored.get(), column.c_str());
-        if (at < 0) throw DamagedTrace(fmt::format("{}: the column {} is missing", where, column));
-        const h5::Handle type(h5::checked(H5Tget_member_type(stored.get(), static_cast<unsigned>(at)), action),
-                              H5Tclose);
-        const h5::Handle ours(h5::checked(H5Tget_member_type(wanted.get(), static_cast<unsigned>(i)), action),
-                              H5Tclose);
-        const H5T_class_t kind = H5Tget_class(ours.get());
-        if (!same_kind(type.get(), kind) || (kind == H5T_STRING && H5Tis_variable_str(type.get()) <= 0)) {
-            throw DamagedTrace(fmt::format("{}: column {}: expected {}, found {}", where, column,
-                                           kind == H5T_STRING ? "text of variable length" : h5::type_name(ours.get()),
-                                           h5::type_name(type.get())));
-        }
-    }
-    if (!h5::is_plausible_size(found.bytes, found.stored_bytes)) {
-        throw DamagedTrace(
-            fmt::format("{}: {} rows are too many for {} stored bytes", where, found.shape[0], found.stored_bytes));
-    }
-
-    std::vector<PackedResultRow> packed(found.shape[0]);
-    std::vector<ResultRow> out(packed.size());
-    if (packed.empty()) return out;
-    h5::checked(H5Dread(table, wanted.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, packed.data()), action);
-    for (std::size_t i = 0; i < packed.size(); ++i) {
-        const auto& from = packed[i];
-        auto& to = out[i];
-        const MoveColumn move;
-        move(from.sample_id, to.sample_id);
-        move(from.prompt_hash, to.prompt_hash);
-        move(from.policy, to.policy);
-        move(from.parameters_json, to.parameters_json);
-        move(from.budget, to.budget);
-        move(from.budget_fraction, to.budget_fraction);
-        move(from.length, to.length);
-        move(from.depth, to.depth);
-        move(from.prediction, to.prediction);
-        move(from.answers_json, to.answers_json);
-        move(from.metric, to.metric);
-        move(from.scored_as, to.scored_as);
-        move(from.score, to.score);
-        move(from.seconds, to.seconds);
-        move(from.kept_share, to.kept_share);
-        move(from.status, to.status);
-    }
-    const h5::Handle space(h5::checked(H5Dget_space(table), action), H5Sclose);
-    H5Dvlen_reclaim(wanted.get(), space.get(), H5P_DEFAULT, packed.data());
-    return out;
 }
 
 }  // namespace kvscope::trace

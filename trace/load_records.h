@@ -16,6 +16,5 @@ namespace kvscope::trace {
 RunAttributes load_run(hid_t group, const std::string& where);
 /// Returns the run whose scores this part of an unfinished trace shares, or nullopt if the part shares no scores.
 [[nodiscard]] std::optional<int> load_score_source_run_number(hid_t run_group, const std::string& where);
-[[nodiscard]] std::vector<ResultRow> load_results(hid_t table, const std::string& where);
 
 }  // namespace kvscope::trace

@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "trace/load_records.h"
 #include "trace/part_folder.h"
+#include "trace/result_table.h"
 
 namespace kvscope::trace {
 
@@ -88,6 +89,34 @@ std::string find_requested_budget(const nlohmann::json& recipe, int run) {
     return recipe.contains(budget) && recipe[budget].is_string() ? recipe[budget].get<std::string>() : "";
 }
 
+std::string recorded_text(const nlohmann::json& recipe, const char* key) {
+    const auto found = recipe.is_object() ? recipe.find(key) : recipe.end();
+    return found != recipe.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::string recorded_instructions(const nlohmann::json& recipe) { return recorded_text(recipe, "instructions"); }
+
+/// Returns the device of a recipe's runs, or "" if the recipe does not tell.
+std::string recorded_device(const nlohmann::json& recipe) {
+    const std::string device = recorded_text(recipe, "device");
+    return device.empty() && !recorded_instructions(recipe).empty() ? "cpu" : device;
+}
+
+/// Completes the rows of a table that an earlier version wrote.
+void add_experiment(std::vector<ResultRow>& rows, const ModelAttributes& model, const nlohmann::json& recipe) {
+    const nlohmann::json::json_pointer seen("/prompts/0/query_aware");
+    for (ResultRow& row : rows) {
+        row.model = model.name;
+        row.dtype = model.dtype;
+        row.device = recorded_device(recipe);
+        row.instructions = recorded_instructions(recipe);
+        if (recipe.is_object() && recipe.contains("seed") && recipe["seed"].is_number_unsigned())
+            row.seed = recipe["seed"].get<std::uint64_t>();
+        if (recipe.is_object() && recipe.contains(seen) && recipe[seen].is_boolean())
+            row.question_seen = recipe[seen] ? 1 : 0;
+    }
+}
+
 }  // namespace
 
 std::string place_name(const GroupPlace& place) { return fmt::format("{}: {}", place.file.string(), place.group); }
@@ -109,7 +138,11 @@ OpenTraceFiles::OpenTraceFiles(const std::filesystem::path& path, const std::sto
         prompt.attributes = load(place, stop, load_prompt);
         for (const GroupPlace& run : place.runs) {
             prompt.runs.push_back(load(run, stop, load_run));
-            prompt.runs.back().requested_budget = find_requested_budget(recipe, run.number);
+            RunAttributes& attributes = prompt.runs.back();
+            attributes.requested_budget = find_requested_budget(recipe, run.number);
+            if (attributes.device) continue;
+            if (auto device = recorded_device(recipe); !device.empty()) attributes.device = std::move(device);
+            if (auto level = recorded_instructions(recipe); !level.empty()) attributes.instructions = std::move(level);
         }
     }
     if (!source_.is_folder && source_.root.complete && !model_) {
@@ -320,6 +353,10 @@ std::vector<ResultRow> OpenTraceFiles::results(std::string_view task, const std:
         });
         out.insert(out.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
     }
+    const auto lacks_experiment = [](const ResultRow& row) { return row.model.empty(); };
+    if (model_ && std::ranges::any_of(out, lacks_experiment))
+        add_experiment(out, *model_, bounded_json::parse_or_discard(source_.root.recipe_json));
+    if (!out.empty() && (source_.is_folder || out.front().data_hash.empty())) set_data_hash(out);
     return out;
 }
 

@@ -301,7 +301,8 @@ RunRecord Reader::run_record(int prompt, int run) const {
 
 std::vector<std::string> Reader::result_tasks() const {
     std::vector<std::string> out;
-    for (const auto& [task, tables] : impl_->files->source().results) out.push_back(task);
+    for (const auto& [task, tables] : impl_->files->source().results)
+        if (task != schema::root::prompt_results) out.push_back(task);
     return out;
 }
 

@@ -101,7 +101,10 @@ class Reader {
     [[nodiscard]] PromptRecord prompt_record(int prompt) const;
     [[nodiscard]] RunRecord run_record(int prompt, int run) const;
 
+    /// Returns the benchmark tasks with results.
     [[nodiscard]] std::vector<std::string> result_tasks() const;
+    /// Returns the rows of /results/<task>, also of `prompts`. If an earlier version wrote the table, the model and the
+    /// recipe give the columns about the experiment, and measures are NaN. Throws std::out_of_range without the table.
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
 
  private:

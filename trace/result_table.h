@@ -1,52 +1,20 @@
-// One row of /results/<task> in the memory layout that HDF5 reads and writes.
+// The tables /results/<task>. Functions throw DamagedTrace or h5::Failure.
 #pragma once
 
-#include <cstdint>
+#include <hdf5.h>
 
-#include "trace/hdf5/hdf5.h"
+#include <string>
+#include <vector>
+
+#include "trace/records/records.h"
 
 namespace kvscope::trace {
 
-struct PackedResultRow {
-    const char* sample_id;
-    const char* prompt_hash;
-    const char* policy;
-    const char* parameters_json;
-    std::int64_t budget;
-    double budget_fraction;
-    std::int64_t length;
-    double depth;
-    const char* prediction;
-    const char* answers_json;
-    const char* metric;
-    const char* scored_as;
-    double score;
-    double seconds;
-    double kept_share;
-    const char* status;
-};
-static_assert(sizeof(PackedResultRow) == 16 * 8, "columns must follow one another without padding");
+/// Reads a table. Members of missing columns keep their defaults. `where` names the file and table in messages.
+[[nodiscard]] std::vector<ResultRow> load_results(hid_t table, const std::string& where);
+void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows);
 
-template <class Row, class Visit>
-void for_each_result_column(Row& row, Visit visit) {
-    visit("sample_id", row.sample_id);
-    visit("prompt_hash", row.prompt_hash);
-    visit("policy", row.policy);
-    visit("parameters_json", row.parameters_json);
-    visit("budget", row.budget);
-    visit("budget_fraction", row.budget_fraction);
-    visit("length", row.length);
-    visit("depth", row.depth);
-    visit("prediction", row.prediction);
-    visit("answers_json", row.answers_json);
-    visit("metric", row.metric);
-    visit("scored_as", row.scored_as);
-    visit("score", row.score);
-    visit("seconds", row.seconds);
-    visit("kept_share", row.kept_share);
-    visit("status", row.status);
-}
-
-[[nodiscard]] h5::Handle result_table_type();
+/// Sets `data_hash` of the rows of a whole table: the SHA-256 of one line "prompt_hash answers_json" per sample.
+void set_data_hash(std::vector<ResultRow>& rows);
 
 }  // namespace kvscope::trace

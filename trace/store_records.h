@@ -31,6 +31,5 @@ void store_run(hid_t file, const std::string& group, const RunRecord& record, co
 /// Checks a record without writing it. `name` is the run's name in messages.
 void require_storable_run(const std::string& name, const RunRecord& record, const ModelAttributes& model,
                           const PromptAttributes& prompt, bool shares = false);
-void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows);
 
 }  // namespace kvscope::trace

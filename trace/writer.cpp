@@ -27,6 +27,7 @@
 #include "trace/load_records.h"
 #include "trace/part_folder.h"
 #include "trace/records/storable_text.h"
+#include "trace/result_table.h"
 #include "trace/shared_scores.h"
 #include "trace/store_records.h"
 

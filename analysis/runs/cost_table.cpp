@@ -9,8 +9,7 @@
 
 #include "analysis/measures/bytes_share.h"
 #include "analysis/measures/logit_divergence.h"
-#include "analysis/measures/recall.h"
-#include "analysis/measures/token_coverage.h"
+#include "analysis/measures/result_row.h"
 #include "analysis/runs/run_choice.h"
 #include "analysis/runs/run_style.h"
 
@@ -20,44 +19,22 @@ namespace {
 using trace::Place;
 namespace schema = trace::schema;
 
-struct Source {
-    const trace::Reader& reader;
-    int prompt;
-    int run;
+/// Returns nullopt if the divergence was not recorded or its data sets differ in length (reported by trace::check).
+std::optional<LogitDivergence> divergence_of(const trace::Reader& reader, const Place& place) {
+    if (!reader.has(place, schema::run::step_kl) || !reader.has(place, schema::run::step_agreement)) return {};
+    const auto kl = reader.read<float>(place, schema::run::step_kl);
+    const auto agreement = reader.read<uint8_t>(place, schema::run::step_agreement);
+    if (kl.size() != agreement.size()) return {};
+    return logit_divergence(kl, agreement);
+}
 
-    Place place() const { return Place::of_run(prompt, run); }
+Cell predicted_bytes(const trace::Reader& reader, const Place& place) {
+    if (!reader.has(place, schema::run::cache_bytes_predicted)) return {};
+    const auto values = reader.read<uint64_t>(place, schema::run::cache_bytes_predicted);
+    return static_cast<int64_t>(std::accumulate(values.begin(), values.end(), uint64_t{0}));
+}
 
-    Cell mean(const schema::DataSet& data_set) const {
-        if (!reader.has(place(), data_set)) return {};
-        const auto values = reader.read<float>(place(), data_set);
-        double sum = 0;
-        size_t n = 0;
-        for (const float value : values) {
-            if (std::isnan(value)) continue;
-            sum += static_cast<double>(value);
-            ++n;
-        }
-        if (n == 0) return {};
-        return sum / static_cast<double>(n);
-    }
-
-    /// Returns nullopt if the divergence was not recorded or its data sets differ in length (reported by trace::check).
-    std::optional<LogitDivergence> divergence() const {
-        if (!reader.has(place(), schema::run::step_kl) || !reader.has(place(), schema::run::step_agreement)) return {};
-        const auto kl = reader.read<float>(place(), schema::run::step_kl);
-        const auto agreement = reader.read<uint8_t>(place(), schema::run::step_agreement);
-        if (kl.size() != agreement.size()) return {};
-        return logit_divergence(kl, agreement);
-    }
-
-    Cell total(const schema::DataSet& data_set) const {
-        if (!reader.has(place(), data_set)) return {};
-        const auto values = reader.read<uint64_t>(place(), data_set);
-        return static_cast<int64_t>(std::accumulate(values.begin(), values.end(), uint64_t{0}));
-    }
-};
-
-Cell optional_real(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
+Cell cell_of_bytes(double bytes) { return std::isnan(bytes) ? Cell() : Cell(static_cast<int64_t>(bytes)); }
 
 std::vector<Column> columns() {
     return {{"run", "Run", "", ColumnType::integer},
@@ -97,9 +74,9 @@ std::string merging_note(const trace::Reader& reader, const trace::Place& place)
     return fmt::format("{} of {} merged keys have weights outside [0, 1]", outside, sum(schema::run::merged_keys));
 }
 
-Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
+Row row_of(const trace::Reader& reader, int prompt, int run, const trace::ResultRow& measured) {
     const trace::RunAttributes& attributes = reader.run(prompt, run);
-    const Source source{reader, prompt, run};
+    const Place place = Place::of_run(prompt, run);
     Row row;
     row.control = attributes.is_full();
     row.group = fmt::format("{} {}", has_budget_of_bytes(attributes) ? "bytes" : "entries", attributes.budget);
@@ -111,49 +88,28 @@ Row row_of(const trace::Reader& reader, int prompt, int run, Cell recall) {
         row.cells.back() = attributes.message;
         return row;
     }
-    const auto kept = reader.kept(prompt, run);
-    const KeptSets sets = kept_sets(*kept, static_cast<size_t>(reader.prompt(prompt).visible_tokens()));
-    const auto slots = static_cast<double>(sets.n_layers * sets.n_rows * sets.n_tokens);
-    const double kept_share = slots > 0 ? static_cast<double>(kept->indices.size()) / slots : 0.0;
-    row.cells.insert(row.cells.end(), {kept_share, 1 - kept_share, model_coverage(sets).share});
-    if (const auto d = source.divergence()) {
+    row.cells.insert(row.cells.end(), {measured.kept_share, 1 - measured.kept_share, measured.coverage});
+    if (const auto d = divergence_of(reader, place)) {
         row.cells.insert(row.cells.end(), {d->kl_mean, d->kl_stderr, static_cast<int64_t>(d->n_steps), d->agreement});
     } else {
         row.cells.insert(row.cells.end(), 4, Cell());
     }
-    row.cells.push_back(can_measure_kept_tokens(attributes, sets) ? source.mean(schema::run::attention_kept) : Cell());
-    row.cells.push_back(std::move(recall));
-    row.cells.push_back(source.mean(schema::run::output_error));
-    row.cells.push_back(source.total(schema::run::cache_bytes));
-    row.cells.push_back(source.total(schema::run::cache_bytes_predicted));
+    row.cells.push_back(known_cell(measured.attention_kept));
+    row.cells.push_back(known_cell(measured.recall));
+    row.cells.push_back(known_cell(measured.output_error));
+    row.cells.push_back(cell_of_bytes(measured.bytes));
+    row.cells.push_back(predicted_bytes(reader, place));
     const double bytes_share = share_of_full_bytes(reader, prompt, run);
     row.cells.push_back(known_cell(bytes_share));
     row.cells.push_back(bytes_share > 0 ? Cell(1 / bytes_share) : Cell());
     row.control = row.control || bytes_share > 1;
     row.cells.emplace_back(attributes.select_s);
-    row.cells.push_back(optional_real(attributes.first_token_s));
-    row.cells.push_back(optional_real(attributes.decode_tokens_per_s));
-    row.cells.push_back(attributes.peak_bytes ? Cell(static_cast<int64_t>(*attributes.peak_bytes)) : Cell());
+    row.cells.push_back(known_cell(measured.first_token_s));
+    row.cells.push_back(known_cell(measured.tokens_per_s));
+    row.cells.push_back(cell_of_bytes(measured.peak_bytes));
     row.cells.emplace_back(attributes.status);
-    row.cells.emplace_back(attributes.message.empty() ? merging_note(reader, trace::Place::of_run(prompt, run))
-                                                      : attributes.message);
+    row.cells.emplace_back(attributes.message.empty() ? merging_note(reader, place) : attributes.message);
     return row;
-}
-
-std::vector<Cell> recalls(const trace::Reader& reader, int prompt) {
-    std::vector<Cell> cells(static_cast<size_t>(reader.n_runs(prompt)));
-    if (!full_run_with_answer_attention(reader, prompt)) return cells;
-    const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    std::vector<int> measured;
-    for (int run = 0; run < reader.n_runs(prompt); ++run) {
-        const trace::RunAttributes& attributes = reader.run(prompt, run);
-        if (attributes.status == schema::run::status_complete &&
-            can_measure_kept_tokens(attributes, kept_sets(*reader.kept(prompt, run), n_tokens)))
-            measured.push_back(run);
-    }
-    const std::vector<Recall> of_measured = recall_of_runs(reader, prompt, measured);
-    for (size_t i = 0; i < measured.size(); ++i) cells[static_cast<size_t>(measured[i])] = of_measured[i].model;
-    return cells;
 }
 
 }  // namespace
@@ -164,10 +120,9 @@ Table cost_table(const trace::Reader& reader, int prompt) {
     table.name = "cost";
     table.title = "Kept entries, cost and divergence from the full run, by run";
     table.columns = columns();
-    std::vector<Cell> recall = recalls(reader, prompt);
-    for (int run = 0; run < reader.n_runs(prompt); ++run) {
-        table.rows.push_back(row_of(reader, prompt, run, std::move(recall[static_cast<size_t>(run)])));
-    }
+    const std::vector<trace::ResultRow> rows = result_rows_of_prompt(reader, prompt);
+    for (int run = 0; run < reader.n_runs(prompt); ++run)
+        table.rows.push_back(row_of(reader, prompt, run, rows[static_cast<size_t>(run)]));
     return table;
 }
 

@@ -179,7 +179,7 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
     std::string text = fmt::format(
         "\nscores of {}\n{}", one_line(task),
         analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
-    if (const auto what = describe_what_policies_saw(reader, rows); !what.empty()) text += what + "\n";
+    if (const auto what = describe_what_policies_saw(rows); !what.empty()) text += what + "\n";
     for (const auto& failure : analysis::describe_failed_runs(rows)) text += one_line(failure) + "\n";
     if (const auto untouched = analysis::describe_uncompressed_samples(rows); !untouched.empty())
         text += untouched + "\n";
@@ -337,12 +337,10 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryC
 
 }  // namespace
 
-std::string describe_what_policies_saw(const trace::Reader& reader, std::span<const trace::ResultRow> rows) {
+std::string describe_what_policies_saw(std::span<const trace::ResultRow> rows) {
     std::string text = analysis::describe_policy_windows(rows);
-    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
-    const auto prompt = nlohmann::json::json_pointer("/prompts/0/query_aware");
-    if (!recipe.is_object() || !recipe.contains(prompt) || !recipe[prompt].is_boolean()) return text;
-    return fmt::format("policies {}{}{}", recipe[prompt] ? "saw the question" : "did not see the question",
+    if (rows.empty() || rows.front().question_seen < 0) return text;
+    return fmt::format("policies {}{}{}", rows.front().question_seen ? "saw the question" : "did not see the question",
                        text.empty() ? "" : "; ", text);
 }
 

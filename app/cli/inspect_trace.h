@@ -22,8 +22,7 @@ struct MemoryColumns {
                                 const MemoryColumns& memory = {});
 
 /// Returns a line about the policies of a task: "policies saw the question; windows: 32 of h2o, snapkv".
-[[nodiscard]] std::string describe_what_policies_saw(const trace::Reader& reader,
-                                                     std::span<const trace::ResultRow> rows);
+[[nodiscard]] std::string describe_what_policies_saw(std::span<const trace::ResultRow> rows);
 
 /// Returns the questions, tables of runs and answers of the first eight prompts.
 [[nodiscard]] std::string tables_of_runs_and_answers(const trace::Reader& reader);

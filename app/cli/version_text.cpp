@@ -29,7 +29,7 @@ std::string version_text() {
     H5get_libversion(&major, &minor, &release);
     const std::string libraries =
         fmt::format("{}, HDF5 {}.{}.{}, cairo {}", KVSCOPE_LIBRARIES, major, minor, release, cairo_version_string());
-    return fmt::format("kvscope {} ({})\n{}\n{}: {} kernels", program::version(), program::commit(), libraries,
+    return fmt::format("kvscope {} (commit {})\n{}\n{}: {} kernels", program::version(), program::commit(), libraries,
                        processor_name(), kernels::name_of(kernels::simd_level()));
 }
 

@@ -79,7 +79,7 @@ USES = {
     "engine_decode": ["engine_prefill"],
     "engine_echo": ["engine_prefill"],
     "engine_tasks": ["engine_common", "checkpoint", "policies"],
-    "engine": ["engine_decode", "engine_tasks"],
+    "engine": ["engine_decode", "engine_tasks", "analysis_measures"],
     "figures": ["analysis"],
     "program": ["engine", "engine_echo"],
     "gui_session": ["program", "figures"],

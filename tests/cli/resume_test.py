@@ -24,13 +24,15 @@ SMALL_FILE = 8 * 1024  # bytes; less than a prompt's part
 
 def snapshot(path):
     """Returns every name and value of a trace except times."""
+    def is_time(name):
+        return name.endswith("_s") or name == "peak_bytes"
     found = {}
     with h5py.File(path, "r") as trace:
         def visit(name, item):
-            found[name] = {k: str(v) for k, v in item.attrs.items() if not k.endswith("_s") and k not in
-                           ("peak_bytes", "decode_tokens_per_s")}
+            found[name] = {k: str(v) for k, v in item.attrs.items() if not is_time(k)}
             if isinstance(item, h5py.Dataset):
-                found[f"{name} values"] = item[:].tolist()
+                columns = [column for column in item.dtype.names or () if not is_time(column)]
+                found[f"{name} values"] = (item[:][columns] if columns else item[:]).tolist()
         trace.visititems(visit)
     return repr(found)
 

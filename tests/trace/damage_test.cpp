@@ -153,7 +153,7 @@ TEST_CASE("a newer version's folder", "[trace]") {
     { Writer writer(folder / "t.h5", sample::recipe); }
     const fs::path record = folder.path() / "t.h5.part" / "trace.json";
     std::string text = contents(record);
-    text.replace(text.find("\"1.1\""), 5, "\"3.1\"");
+    text.replace(text.find("\"1.2\""), 5, "\"3.1\"");
     write_bytes(record, text);
     CHECK_THROWS_AS(Reader(folder / "t.h5.part"), TraceTooNew);
     CHECK_THROWS_AS(Writer(folder / "t.h5", sample::recipe), OutputExists);

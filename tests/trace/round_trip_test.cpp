@@ -90,7 +90,7 @@ TEST_CASE("a finished trace contains the written data", "[trace]") {
 
     const Reader reader(folder / "t.h5");
     CHECK(reader.complete());
-    CHECK(reader.version() == "1.1");
+    CHECK(reader.version() == "1.2");
     CHECK(reader.generator() == "sample");
     CHECK(reader.recipe_json() == sample::recipe);
     CHECK(reader.created_utc().size() == 20);

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "trace/records/record_fields.h"
-#include "trace/result_table.h"
 
 using namespace kvscope::trace;
 
@@ -46,12 +45,10 @@ TEST_CASE("writer and reader know exactly the names of the schema", "[trace]") {
     ModelRecord model;
     PromptRecord prompt;
     RunRecord run;
-    ResultRow row;
     CHECK(walked([&](auto v) { for_each_model_attribute(model, v); }) == names_of(schema::model::attributes));
     CHECK(walked([&](auto v) { for_each_model_data_set(model, v); }) == paths_of(schema::model::data_sets));
     CHECK(walked([&](auto v) { for_each_prompt_attribute(prompt, v); }) == names_of(schema::prompt::attributes));
     CHECK(walked([&](auto v) { for_each_prompt_data_set(prompt, v); }) == paths_of(schema::prompt::data_sets));
     CHECK(walked([&](auto v) { for_each_run_attribute(run, v); }) == names_of(schema::run::attributes));
     CHECK(walked([&](auto v) { for_each_run_data_set(run, v); }) == paths_of(schema::run::data_sets));
-    CHECK(walked([&](auto v) { for_each_result_column(row, v); }) == names_of(schema::result::columns));
 }

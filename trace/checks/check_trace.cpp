@@ -12,7 +12,9 @@
 #include "trace/group_locations.h"
 #include "trace/hdf5/hdf5.h"
 #include "trace/load_records.h"
+#include "trace/records/result_columns.h"
 #include "trace/records/storable_text.h"
+#include "trace/result_table.h"
 
 namespace kvscope::trace {
 
@@ -37,14 +39,19 @@ class TraceCheck {
                 guarded(place.group, [&] { check_prompt(place, *model); });
             }
             check_recipe();
-            if (source_.prompts.empty() && source_.results.empty() && source_.root.complete && !is_of_model_alone())
+            const bool has_task = std::ranges::any_of(
+                source_.results, [](const auto& table) { return table.first != schema::root::prompt_results; });
+            if (source_.prompts.empty() && !has_task && source_.root.complete && !is_of_model_alone())
                 problems_.error("/prompts", "a prompt, or results of a task", "none");
         }
         for (const auto& [task, tables] : source_.results) {
             for (const GroupPlace& table : tables) {
                 guarded(table.group, [&] {
                     const h5::Handle open = h5::open_data_set(file(table), table.group);
-                    check_results(load_results(open.get(), table.group), table.group);
+                    const auto rows = load_results(open.get(), table.group);
+                    const bool of_prompts = task == schema::root::prompt_results;
+                    check_results(rows, table.group, of_prompts);
+                    if (of_prompts) check_number_of_rows(rows, table.group);
                 });
             }
         }
@@ -169,21 +176,37 @@ class TraceCheck {
         require(share >= 0 && share <= 1, path, "a number from 0 to 1", share);
     }
 
-    void check_results(const std::vector<ResultRow>& rows, const std::string& table) {
+    void check_results(const std::vector<ResultRow>& rows, const std::string& table, bool of_prompts) {
         for (std::size_t i = 0; i < rows.size(); ++i) {
-            const ResultRow& row = rows[i];
-            const auto at = [&](const char* column) { return fmt::format("{}[{}].{}", table, i, column); };
-            require(row.length >= 0, at("length"), "0 or more", static_cast<double>(row.length));
-            if (!std::isnan(row.depth)) require_share(at("depth"), row.depth);
-            require_seconds(at("seconds"), row.seconds);
-            if (row.status != schema::run::status_complete) continue;
-            require(row.budget >= 0, at("budget"), "0 or more", static_cast<double>(row.budget));
-            // The fraction may exceed 1, because a budget can be larger than the prompt.
-            require(std::isfinite(row.budget_fraction) && row.budget_fraction >= 0, at("budget_fraction"),
-                    "a finite number, 0 or more", row.budget_fraction);
-            require_share(at("score"), row.score);
-            require_share(at("kept_share"), row.kept_share);
+            const bool complete = rows[i].status == schema::run::status_complete;
+            for (const ResultColumn& column : result_columns) {
+                const auto [low, high, or_nan, of_complete] = column.range;
+                if (std::isinf(low) || (of_complete && !complete)) continue;
+                const double found = std::visit(
+                    [&](auto member) -> double {
+                        if constexpr (std::is_same_v<decltype(member), std::string ResultRow::*>)
+                            return low;
+                        else
+                            return static_cast<double>(rows[i].*member);
+                    },
+                    column.member);
+                if (std::isnan(found) ? or_nan || of_prompts : std::isfinite(found) && found >= low && found <= high)
+                    continue;
+                problems_.error(fmt::format("{}[{}].{}", table, i, column.name),
+                                std::isinf(high) ? fmt::format("a finite number, {:g} or more", low)
+                                                 : fmt::format("a number from {:g} to {:g}", low, high),
+                                fmt::format("{:g}", found));
+            }
         }
+    }
+
+    /// In a complete trace, the table of prompts has one row per run.
+    void check_number_of_rows(const std::vector<ResultRow>& rows, const std::string& table) {
+        std::size_t n_runs = 0;
+        for (const PromptPlace& prompt : source_.prompts) n_runs += prompt.runs.size();
+        if (!source_.is_folder && rows.size() != n_runs)
+            problems_.error(table, fmt::format("{} rows, one per run of a prompt", n_runs),
+                            std::to_string(rows.size()));
     }
 
     void check_run_attributes(const std::string& group, const RunAttributes& run, const PromptAttributes& prompt) {

@@ -86,6 +86,9 @@ void for_each_run_attribute(Attributes& a, Visit visit) {
     visit("prefill_s", a.prefill_s);
     visit("select_s", a.select_s);
     visit("output_text", a.output_text);
+    visit("device", a.device);
+    visit("instructions", a.instructions);
+    visit("commit", a.commit);
     visit("first_token_s", a.first_token_s);
     visit("decode_s", a.decode_s);
     visit("decode_tokens_per_s", a.decode_tokens_per_s);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -85,6 +86,8 @@ struct RunAttributes {
     double prefill_s = 0;
     double select_s = 0;
     std::string output_text;
+    /// Device, processor instructions and commit of kvscope that computed the run; nullopt if not recorded.
+    std::optional<std::string> device, instructions, commit;
     // The next four values are recorded only in isolated mode.
     std::optional<double> first_token_s;
     std::optional<double> decode_s;
@@ -130,7 +133,10 @@ struct RunRecord : RunAttributes {
     std::vector<float> kl_attention_lost;              ///< shape (L, N), nats
 };
 
+/// One run of a sample or prompt; result_columns.h describes the members. NaN means that the number is not recorded.
 struct ResultRow {
+    static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
     std::string sample_id;
     std::string prompt_hash;
     std::string policy;
@@ -138,7 +144,7 @@ struct ResultRow {
     std::int64_t budget = 0;
     double budget_fraction = 0;
     std::int64_t length = 0;
-    double depth = 0;  ///< NaN if the task has no needle
+    double depth = 0;
     std::string prediction;
     std::string answers_json;
     std::string metric;
@@ -147,6 +153,27 @@ struct ResultRow {
     double seconds = 0;
     double kept_share = 0;
     std::string status = "complete";
+    std::string model;
+    std::string dtype;
+    std::string device;
+    std::string instructions;
+    std::string commit;
+    std::string data_hash;
+    std::uint64_t seed = 0;
+    std::int64_t question_seen = -1;
+    std::int64_t repeat = 0;
+    double kl = unknown;
+    double agreement = unknown;
+    double coverage = unknown;
+    double attention_kept = unknown;
+    double recall = unknown;
+    double output_error = unknown;
+    double bytes = unknown;
+    double prefill_s = unknown;
+    double first_token_s = unknown;
+    double decode_s = unknown;
+    double tokens_per_s = unknown;
+    double peak_bytes = unknown;
 };
 
 }  // namespace kvscope::trace

@@ -1,4 +1,4 @@
-// Names, shapes, types and units of trace format 1.1. A test compares docs/trace-format.md with this file.
+// Names, shapes, types and units of trace format 1.2. A test compares docs/trace-format.md with this file.
 #pragma once
 
 #include <array>
@@ -8,10 +8,10 @@
 namespace kvscope::trace::schema {
 
 inline constexpr std::string_view format = "kvscope-trace";
-inline constexpr std::string_view version = "1.1";
+inline constexpr std::string_view version = "1.2";
 /// Readers refuse a higher major version. They read any minor version and ignore unknown names.
 inline constexpr int version_major = 1;
-inline constexpr int version_minor = 1;
+inline constexpr int version_minor = 2;
 
 /// Smallest number of window queries for the measures of `full`. A policy can request more queries.
 inline constexpr int default_window = 32;
@@ -83,6 +83,8 @@ inline constexpr std::string_view model_group = "model";
 inline constexpr std::string_view prompts_group = "prompts";
 inline constexpr std::string_view runs_group = "runs";
 inline constexpr std::string_view results_group = "results";
+/// Table of /results with the runs of the trace's prompts. All other tables belong to benchmark tasks.
+inline constexpr std::string_view prompt_results = "prompts";
 inline constexpr std::string_view full_group = "full";
 /// Key of a recipe whose trace contains the model's spectra and no prompts.
 inline constexpr const char* recipe_spectra = "spectra";
@@ -258,6 +260,9 @@ inline constexpr Attribute attributes[] = {
     {"prefill_s", AttributeType::real, Need::always, "seconds for the prefill"},
     {"select_s", AttributeType::real, Need::always, "seconds for the policy's decisions"},
     {"output_text", AttributeType::text, Need::always, "text that the run generated"},
+    {"device", AttributeType::text, Need::sometimes, "cpu, or the name of the device that computed the run"},
+    {"instructions", AttributeType::text, Need::sometimes, "instructions of the processor, e.g. avx2"},
+    {"commit", AttributeType::text, Need::sometimes, "commit of the kvscope that computed the run"},
     {"first_token_s", AttributeType::real, Need::sometimes, "isolated mode: seconds to the first token"},
     {"decode_s", AttributeType::real, Need::sometimes, "isolated mode: seconds for decoding"},
     {"decode_tokens_per_s", AttributeType::real, Need::sometimes, "isolated mode: tokens per second while decoding"},
@@ -395,27 +400,5 @@ inline constexpr std::string_view scores_of_attribute = "scores_of";
 /// Data sets that a prompt's run shares with the equally numbered run of the prompt `context_of`.
 inline constexpr const DataSet* shared_data_sets[] = {&kept_offsets, &kept_indices, &scores};
 }  // namespace run
-
-namespace result {
-/// Columns of /results/<task>, a one-dimensional table (compound type) with one row per sample.
-inline constexpr Attribute columns[] = {
-    {"sample_id", AttributeType::text, Need::always, "name of the sample in its data set"},
-    {"prompt_hash", AttributeType::text, Need::always, "hash of the exact prompt"},
-    {"policy", AttributeType::text, Need::always, "as in the run"},
-    {"parameters_json", AttributeType::text, Need::always, "as in the run"},
-    {"budget", AttributeType::integer, Need::always, "as in the run"},
-    {"budget_fraction", AttributeType::real, Need::always, "as in the run"},
-    {"length", AttributeType::integer, Need::always, "tokens of the prompt"},
-    {"depth", AttributeType::real, Need::always, "position of the needle, 0 to 1; NaN without a needle"},
-    {"prediction", AttributeType::text, Need::always, "the model's answer"},
-    {"answers_json", AttributeType::text, Need::always, "accepted answers as a JSON list"},
-    {"metric", AttributeType::text, Need::always, "name of the metric"},
-    {"scored_as", AttributeType::text, Need::always, "the part of the prediction that was scored"},
-    {"score", AttributeType::real, Need::always, "0 to 1"},
-    {"seconds", AttributeType::real, Need::always, "seconds for the sample"},
-    {"kept_share", AttributeType::real, Need::always, "share of the prompt's entries that were kept"},
-    {"status", AttributeType::text, Need::always, "complete, or \"failed: \" and the reason"},
-};
-}  // namespace result
 
 }  // namespace kvscope::trace::schema

@@ -113,7 +113,7 @@ void install_crash_log() {
     std::error_code error;
     std::filesystem::create_directories(state_folder(), error);
     copy(log_path, (state_folder() / "crash.log").string());
-    copy(program_version, std::string(program::version()) + " (" + program::commit() + ")");
+    copy(program_version, std::string(program::version()) + " (commit " + program::commit() + ")");
     std::array<void*, 1> frame{};
     backtrace(frame.data(), 1);  // loads the library of backtrace() before the signal handler needs it
     symbols.open();

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "analysis/measures/result_row.h"
 #include "app/program/version.h"
 #include "common/json.h"
 #include "engine/projection_spectra.h"
@@ -116,6 +117,7 @@ namespace {
 
 PreparedJob begin_preparing(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans) {
     PreparedJob prepared{.job = job, .plans = std::move(plans)};
+    prepared.job.experiment.commit = commit();
     prepared.options = {.force = job.force, .generator = fmt::format("kvscope {}", version()), .created = now};
     return prepared;
 }
@@ -413,6 +415,17 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
     return experiment.timings();
 }
 
+/// Writes /results/prompts from the recorded data of all runs, so that resumed runs keep what they recorded.
+void write_rows_of_prompts(trace::Writer& writer, const std::filesystem::path& output) {
+    std::vector<trace::ResultRow> rows;
+    try {
+        rows = analysis::result_rows_of_prompts(trace::Reader(trace::part_folder_of(output)));
+    } catch (const trace::TraceError&) {
+        return;  // Writer::finish() sets damaged parts aside
+    }
+    writer.write_results(trace::schema::root::prompt_results, 0, rows);
+}
+
 }  // namespace
 
 RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engine::Progress& progress,
@@ -442,6 +455,7 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
             answer_samples(prepared, model, writer, progress, events, failures);
         else
             timings = answer_prompts(prepared, model, writer, progress, events, failures);
+        if (!job.task) write_rows_of_prompts(writer, job.output);
         writer.finish();
         progress.message(fmt::format("{} written", job.output.string()));
         return {false, failures.tell_all(trace::Reader(job.output)), timings};

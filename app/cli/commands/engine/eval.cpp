@@ -37,7 +37,7 @@ void show(const Arguments& arguments, const trace::Reader& reader) {
     }
     std::string text;
     for (const std::string& said :
-         {describe_what_policies_saw(reader, rows), failures, analysis::describe_uncompressed_samples(rows),
+         {describe_what_policies_saw(rows), failures, analysis::describe_uncompressed_samples(rows),
           analysis::assess_task_validity(rows)})
         if (!said.empty()) text += "\n" + said + (said.ends_with('\n') ? "" : "\n");
     print(text);

@@ -1,0 +1,132 @@
+// The tables /results/<task>: all columns, tables of earlier versions, and the table of prompts.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "tests/trace/sample_trace.h"
+#include "trace/checks/check_trace.h"
+#include "trace/reader.h"
+#include "trace/records/result_columns.h"
+
+using namespace kvscope::trace;
+
+TEST_CASE("every column is stored and read", "[trace]") {
+    const sample::TemporaryFolder folder;
+    ResultRow row;
+    std::set<std::string_view> names;
+    int value = 0;
+    for (const ResultColumn& column : result_columns) {
+        CHECK(names.insert(column.name).second);
+        ++value;
+        std::visit(
+            [&](auto member) {
+                if constexpr (std::is_same_v<decltype(member), std::string ResultRow::*>)
+                    row.*member = std::to_string(value);
+                else
+                    row.*member = static_cast<std::remove_reference_t<decltype(row.*member)>>(value);
+            },
+            column.member);
+    }
+    row.seed = UINT64_MAX;
+    Writer writer(folder / "t.h5", sample::recipe);
+    sample::write_parts(writer);
+    writer.write_results("niah", 0, {row, row});
+    writer.finish();
+    const auto rows = Reader(folder / "t.h5").results("niah");
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[1].data_hash.size() == 64);
+    CHECK(rows[1].seed == UINT64_MAX);
+    for (const ResultColumn& column : result_columns) {
+        if (column.name == "data_hash") continue;
+        INFO(column.name);
+        std::visit([&](auto member) { CHECK(rows[1].*member == row.*member); }, column.member);
+    }
+}
+
+TEST_CASE("a table without model, as of version 1.0, gets the columns about the experiment", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const auto path = folder / "t.h5";
+    sample::write(path);
+    const auto rows = Reader(path).results("niah");
+    REQUIRE(rows.size() == sample::results().size());
+    for (const ResultRow& row : rows) {
+        CHECK(row.model == "sample");
+        CHECK(row.dtype == Reader(path).model().dtype);
+        CHECK(row.device.empty());
+        CHECK(row.question_seen == -1);
+        CHECK(row.data_hash == rows[0].data_hash);
+        CHECK(std::isnan(row.kl));
+    }
+    CHECK(rows[0].data_hash.size() == 64);
+}
+
+TEST_CASE("the recipe tells device, instructions, seed and question of earlier versions", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const auto first_row = [&](const std::string& recipe) {
+        Writer writer(folder / "t.h5", recipe, {.force = true});
+        sample::write_parts(writer);
+        writer.write_results("niah", 0, sample::results());
+        writer.finish();
+        return Reader(folder / "t.h5").results("niah").at(0);
+    };
+    const ResultRow on_processor =
+        first_row(R"({"instructions": "avx2", "seed": 7, "prompts": [{"query_aware": false}]})");
+    CHECK(on_processor.device == "cpu");
+    CHECK(on_processor.instructions == "avx2");
+    CHECK(on_processor.seed == 7);
+    CHECK(on_processor.question_seen == 0);
+    CHECK(Reader(folder / "t.h5").run(0, 1).instructions == "avx2");
+    const ResultRow on_card = first_row(R"({"device": "cuda:0", "prompts": [{"query_aware": true}]})");
+    CHECK(on_card.device == "cuda:0");
+    CHECK(on_card.instructions.empty());
+    CHECK(on_card.question_seen == 1);
+    CHECK_FALSE(Reader(folder / "t.h5").run(0, 1).instructions);
+}
+
+TEST_CASE("the hash of the data depends on all samples and not on the runs", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const auto hash_of = [&](const std::vector<ResultRow>& rows) {
+        Writer writer(folder / "t.h5", sample::recipe, {.force = true});
+        sample::write_parts(writer);
+        writer.write_results("niah", 0, rows);
+        writer.finish();
+        return Reader(folder / "t.h5").results("niah").at(0).data_hash;
+    };
+    const auto row = [](const std::string& sample, const std::string& policy, const std::string& answers) {
+        ResultRow one;
+        one.sample_id = one.prompt_hash = sample;
+        one.policy = policy;
+        one.answers_json = answers;
+        return one;
+    };
+    const std::string hash = hash_of({row("a", "full", "[]"), row("b", "full", "[]")});
+    CHECK(hash_of({row("a", "full", "[]"), row("a", "h2o", "[]"), row("b", "full", "[]")}) == hash);
+    CHECK(hash_of({row("a", "full", "[]")}) != hash);
+    CHECK(hash_of({row("b", "full", "[]"), row("a", "full", "[]")}) != hash);
+    CHECK(hash_of({row("a", "full", "[]"), row("b", "full", "[1]")}) != hash);
+}
+
+TEST_CASE("the table of prompts is not a task", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const auto n_errors = [&](bool with_prompt, std::vector<ResultRow> rows) {
+        Writer writer(folder / "t.h5", sample::recipe, {.force = true});
+        with_prompt ? sample::write_parts(writer) : writer.write_model(sample::model());
+        writer.write_results("prompts", 0, rows);
+        writer.finish();
+        CHECK(Reader(folder / "t.h5").result_tasks().empty());
+        CHECK(Reader(folder / "t.h5").results("prompts").size() == rows.size());
+        int n = 0;
+        for (const Problem& problem : find_problems(folder / "t.h5"))
+            n += problem.severity == Problem::Severity::error ? 1 : 0;
+        return n;
+    };
+    std::vector<ResultRow> rows(sample::runs({}, sample::prompt({})).size());
+    rows[1].score = rows[1].seconds = std::nan("");
+    CHECK(n_errors(true, rows) == 0);
+    rows[1].agreement = 1.5;
+    CHECK(n_errors(true, rows) == 1);
+    rows.pop_back();
+    CHECK(n_errors(true, rows) == 2);
+    CHECK(n_errors(false, {}) == 1);
+}

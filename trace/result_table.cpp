@@ -1,0 +1,178 @@
+#include "trace/result_table.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <type_traits>
+
+#include "common/sha256.h"
+#include "trace/hdf5/hdf5.h"
+#include "trace/records/result_columns.h"
+#include "trace/records/storable_text.h"
+#include "trace/records/trace_errors.h"
+
+namespace kvscope::trace {
+
+namespace {
+
+/// One value of a table in the memory layout that HDF5 reads and writes.
+union Slot {
+    const char* text;
+    std::int64_t integer;
+    std::uint64_t natural;
+    double real;
+};
+static_assert(sizeof(Slot) == 8, "columns must follow one another without padding");
+
+constexpr std::size_t n_columns = std::size(result_columns);
+
+/// Calls `visit` with the place of the column's value in `slot`.
+template <class Value, class Visit>
+void visit_slot(Value ResultRow::*, Slot& slot, Visit visit) {
+    if constexpr (std::is_same_v<Value, std::string>)
+        visit(slot.text);
+    else if constexpr (std::is_same_v<Value, std::int64_t>)
+        visit(slot.integer);
+    else if constexpr (std::is_same_v<Value, std::uint64_t>)
+        visit(slot.natural);
+    else
+        visit(slot.real);
+}
+
+h5::Handle type_of(const ResultColumn& column) {
+    const auto copied = [](hid_t type) { return h5::Handle(H5Tcopy(type), H5Tclose); };
+    if (std::holds_alternative<std::string ResultRow::*>(column.member)) return h5::text_type(0);
+    if (std::holds_alternative<std::int64_t ResultRow::*>(column.member)) return copied(H5T_NATIVE_INT64);
+    if (std::holds_alternative<std::uint64_t ResultRow::*>(column.member)) return copied(H5T_NATIVE_UINT64);
+    return copied(H5T_NATIVE_DOUBLE);
+}
+
+bool same_kind(hid_t stored, H5T_class_t wanted) {
+    const H5T_class_t found = H5Tget_class(stored);
+    return found == wanted || (wanted == H5T_FLOAT && found == H5T_INTEGER);
+}
+
+/// Whether a stored table has the column. Throws DamagedTrace if the column has another type or must exist.
+bool has_column(hid_t stored, const ResultColumn& column, const std::string& where) {
+    const std::string name(column.name);
+    const int at = H5Tget_member_index(stored, name.c_str());
+    if (at < 0) {
+        if (column.need != schema::Need::always) return false;
+        throw DamagedTrace(fmt::format("{}: the column {} is missing", where, name));
+    }
+    const h5::Handle type(h5::checked(H5Tget_member_type(stored, static_cast<unsigned>(at)), "read the table"),
+                          H5Tclose);
+    const h5::Handle ours = type_of(column);
+    const H5T_class_t kind = H5Tget_class(ours.get());
+    if (!same_kind(type.get(), kind) || (kind == H5T_STRING && H5Tis_variable_str(type.get()) <= 0)) {
+        throw DamagedTrace(fmt::format("{}: column {}: expected {}, found {}", where, name,
+                                       kind == H5T_STRING ? "text of variable length" : h5::type_name(ours.get()),
+                                       h5::type_name(type.get())));
+    }
+    return true;
+}
+
+/// Returns the type of the rows in memory, with the columns for which `has` is true.
+template <class Has>
+h5::Handle table_type(Has has) {
+    const std::string action = "describe a table of results";
+    h5::Handle table(h5::checked(H5Tcreate(H5T_COMPOUND, n_columns * sizeof(Slot)), action), H5Tclose);
+    for (std::size_t i = 0; i < n_columns; ++i) {
+        const ResultColumn& column = result_columns[i];
+        if (!has(column)) continue;
+        const h5::Handle type = type_of(column);
+        h5::checked(H5Tinsert(table.get(), std::string(column.name).c_str(), i * sizeof(Slot), type.get()), action);
+    }
+    return table;
+}
+
+}  // namespace
+
+std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
+    const std::string action = "read the table";
+    const h5::DataSetInfo found = h5::data_set_info(table);
+    const h5::Handle stored(h5::checked(H5Dget_type(table), action), H5Tclose);
+    if (found.shape.size() != 1 || H5Tget_class(stored.get()) != H5T_COMPOUND) {
+        throw DamagedTrace(fmt::format("{}: expected a table with one row per sample, found {} of rank {}", where,
+                                       found.type, found.shape.size()));
+    }
+    const h5::Handle wanted =
+        table_type([&](const ResultColumn& column) { return has_column(stored.get(), column, where); });
+    if (!h5::is_plausible_size(found.bytes, found.stored_bytes)) {
+        throw DamagedTrace(
+            fmt::format("{}: {} rows are too many for {} stored bytes", where, found.shape[0], found.stored_bytes));
+    }
+
+    std::vector<Slot> slots(found.shape[0] * n_columns);
+    std::vector<ResultRow> out(found.shape[0]);
+    if (out.empty()) return out;
+    h5::checked(H5Dread(table, wanted.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, slots.data()), action);
+    for (std::size_t i = 0; i < n_columns; ++i) {
+        if (H5Tget_member_index(wanted.get(), std::string(result_columns[i].name).c_str()) < 0) continue;
+        for (std::size_t row = 0; row < out.size(); ++row) {
+            const auto move = [&](auto member) {
+                visit_slot(member, slots[row * n_columns + i], [&](auto value) {
+                    if constexpr (std::is_pointer_v<decltype(value)>)
+                        out[row].*member = value == nullptr ? "" : value;
+                    else
+                        out[row].*member = value;
+                });
+            };
+            std::visit(move, result_columns[i].member);
+        }
+    }
+    const h5::Handle space(h5::checked(H5Dget_space(table), action), H5Sclose);
+    H5Dvlen_reclaim(wanted.get(), space.get(), H5P_DEFAULT, slots.data());
+    return out;
+}
+
+void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows) {
+    std::deque<std::string> texts;
+    std::vector<Slot> slots(rows.size() * n_columns);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        for (std::size_t i = 0; i < n_columns; ++i) {
+            const auto store = [&](auto member) {
+                visit_slot(member, slots[row * n_columns + i], [&](auto& value) {
+                    if constexpr (std::is_pointer_v<std::remove_reference_t<decltype(value)>>)
+                        value = texts.emplace_back(storable_text(rows[row].*member)).c_str();
+                    else
+                        value = rows[row].*member;
+                });
+            };
+            std::visit(store, result_columns[i].member);
+        }
+    }
+
+    const std::string action = fmt::format("write {}", path);
+    const h5::Handle type = table_type([](const ResultColumn&) { return true; });
+    const std::size_t shape[] = {rows.size()};
+    const hsize_t length = rows.size();
+    const h5::Handle space(h5::checked(H5Screate_simple(1, &length, nullptr), action), H5Sclose);
+    const h5::Handle creation = h5::creation_properties(shape, n_columns * sizeof(Slot));
+    const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
+    h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
+    h5::Handle table(
+        h5::checked(H5Dcreate2(file, path.c_str(), type.get(), space.get(), links.get(), creation.get(), H5P_DEFAULT),
+                    action),
+        H5Dclose);
+    if (!rows.empty()) {
+        h5::checked(H5Dwrite(table.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, slots.data()), action);
+    }
+    table.close(action);
+}
+
+void set_data_hash(std::vector<ResultRow>& rows) {
+    Sha256 hash;
+    const ResultRow* before = nullptr;
+    for (const ResultRow& row : rows) {
+        if (before && before->sample_id == row.sample_id && before->prompt_hash == row.prompt_hash) continue;
+        hash.update(fmt::format("{} {}\n", row.prompt_hash, row.answers_json));
+        before = &row;
+    }
+    const std::string digest = hash.hex_digest();
+    for (ResultRow& row : rows) row.data_hash = digest;
+}
+
+}  // namespace kvscope::trace
