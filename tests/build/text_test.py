@@ -10,7 +10,7 @@ SOURCE = pathlib.Path(os.environ["KVSCOPE_SOURCE"])
 GENERATED = {"docs/policies.md"}
 README_WORDS = 900
 PAGE_WORDS = 2500
-ALL_PAGES_WORDS = 24000
+ALL_PAGES_WORDS = 21500
 STYLE_WORDS = 700
 LINE = 130  # characters, of a page's paragraphs
 BANNED = {  # pattern: what to write
@@ -63,7 +63,8 @@ def texts(name):
 
 class Text(unittest.TestCase):
     def test_pages_are_short(self):
-        words = {name: len((SOURCE / name).read_text(encoding="utf-8").split()) for name in pages()}
+        # The bars of tables are not words.
+        words = {name: len(re.findall(r"\S*\w\S*", (SOURCE / name).read_text(encoding="utf-8"))) for name in pages()}
         limits = {"README.md": README_WORDS, "docs/style.md": STYLE_WORDS}
         for name, count in words.items():
             with self.subTest(name):
