@@ -16,7 +16,7 @@ using namespace kvscope::checkpoint::testing;
 namespace {
 
 std::string sha(const std::string& text, size_t piece) {
-    Sha256 hash;
+    kvscope::Sha256 hash;
     for (size_t at = 0; at < text.size(); at += piece) hash.update(std::string_view(text).substr(at, piece));
     return hash.hex_digest();
 }
