@@ -44,7 +44,7 @@ struct TrainingEvents {
 };
 
 /// Trains the maps, writes them and reports their errors. @throws UsageError for texts that are too short or not UTF-8;
-/// Cancelled, after which the state files remain
+/// Stopped, after which the state files remain
 void train_echo_maps(const engine::Model& model, TrainingJob job, engine::Progress& progress,
                      const TrainingEvents& events);
 
