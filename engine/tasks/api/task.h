@@ -18,12 +18,13 @@ namespace kvscope::engine {
 /// A question about a context, with the accepted answers.
 struct TaskSample {
     std::string id{};  ///< unique, as in "niah-1000-0.5-0"
-    int number = 0;    ///< unique; does not change if samples are added
+    int number = 0;    ///< unique; does not change if samples are added (CONTRIBUTING.md, adding a task)
     std::string context{};
     std::string question{};
     std::vector<std::string> answers{};
-    std::vector<std::pair<size_t, size_t>> spans{};  ///< begin and end of the bytes of `context` with the answer
-    int64_t length = 0;                              ///< requested tokens of the context; 0 for the prompt's tokens
+    /// Begin and end of the bytes of `context` that contain the answer; `profile-heads` measures attention to them.
+    std::vector<std::pair<size_t, size_t>> spans{};
+    int64_t length = 0;  ///< requested tokens of the context; 0 for the prompt's tokens
     double depth = std::numeric_limits<double>::quiet_NaN();  ///< NaN if the task has no needle
 };
 
@@ -62,7 +63,8 @@ struct Task {
     int64_t n_new = 0;             ///< default of the largest number of answer tokens
     bool applies_template = true;  ///< whether the model's chat template is applied, unless the user disables it
     Scorer scorer;
-    bool text_determines_answers = false;  ///< whether equal prompts have equal answers; otherwise recipes contain them
+    /// Whether samples with equal prompts have equal answers. If not, recipes of traces also contain the answers.
+    bool text_determines_answers = false;
     /// @throws UsageError for options that give no samples
     std::vector<TaskSample> (*make_samples)(const SampleRequest&) = nullptr;
 };
