@@ -167,7 +167,8 @@ void set_data_hash(std::vector<ResultRow>& rows) {
     Sha256 hash;
     const ResultRow* before = nullptr;
     for (const ResultRow& row : rows) {
-        if (before && before->sample_id == row.sample_id && before->prompt_hash == row.prompt_hash) continue;
+        const bool is_same = before && before->sample_id == row.sample_id && before->prompt_hash == row.prompt_hash;
+        if (is_same && row.policy != full_policy) continue;  // the rows of each sample begin with the full run
         hash.update(fmt::format("{} {}\n", row.prompt_hash, row.answers_json));
         before = &row;
     }

@@ -32,12 +32,6 @@ double mean(std::span<const float> values) {
     return n == 0 ? unknown : sum / static_cast<double>(n);
 }
 
-std::string hash_of(const std::string& text) {
-    Sha256 hash;
-    hash.update(text);
-    return hash.hex_digest();
-}
-
 void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const KeptSets& tokens, double recall) {
     row.coverage = model_coverage(tokens).share;
     // trace::find_problems reports data sets that differ in length.
@@ -99,11 +93,16 @@ std::vector<double> recall_by_run(const trace::Reader& reader, int prompt) {
 
 }  // namespace
 
+std::string prompt_hash(const std::string& text) {
+    Sha256 hash;
+    hash.update(text);
+    return hash.hex_digest();
+}
+
 trace::ResultRow result_row(const trace::ModelAttributes& model, const trace::PromptAttributes& prompt,
                             const trace::RunRecord& run, double recall) {
     trace::ResultRow row;
     row.sample_id = prompt.name;
-    row.prompt_hash = hash_of(prompt.text);
     row.policy = run.policy;
     row.parameters_json = run.parameters_json;
     row.budget = run.budget;
@@ -130,20 +129,17 @@ trace::ResultRow result_row(const trace::ModelAttributes& model, const trace::Pr
     return row;
 }
 
-std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt) {
-    const std::vector<double> recalls = recall_by_run(reader, prompt);
+std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt, bool with_measures) {
+    const std::string hash = prompt_hash(reader.prompt(prompt).text);
+    const std::vector<double> recalls = with_measures ? recall_by_run(reader, prompt) : std::vector<double>();
     std::vector<trace::ResultRow> rows;
-    for (int run = 0; run < reader.n_runs(prompt); ++run)
-        rows.push_back(result_row(reader.model(), reader.prompt(prompt), read_measured_data(reader, prompt, run),
-                                  recalls[static_cast<size_t>(run)]));
-    return rows;
-}
-
-std::vector<trace::ResultRow> result_rows_of_prompts(const trace::Reader& reader) {
-    std::vector<trace::ResultRow> rows;
-    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
-        auto of_prompt = result_rows_of_prompt(reader, prompt);
-        std::move(of_prompt.begin(), of_prompt.end(), std::back_inserter(rows));
+    for (int run = 0; run < reader.n_runs(prompt); ++run) {
+        trace::RunRecord attributes;
+        static_cast<trace::RunAttributes&>(attributes) = reader.run(prompt, run);
+        rows.push_back(result_row(reader.model(), reader.prompt(prompt),
+                                  with_measures ? read_measured_data(reader, prompt, run) : attributes,
+                                  with_measures ? recalls[static_cast<size_t>(run)] : unknown));
+        rows.back().prompt_hash = hash;
     }
     return rows;
 }

@@ -36,8 +36,8 @@ TEST_CASE("rows of a trace of version 1.0 equal those of the same data in the cu
     trace::sample::write(folder / "t.h5");
     const trace::Reader now(folder / "t.h5");
     const trace::Reader before(std::filesystem::path(KVSCOPE_TEST_DATA) / "trace" / "v1.0.h5");
-    const auto rows = result_rows_of_prompts(before);
-    auto same = result_rows_of_prompts(now);
+    const auto rows = result_rows_of_prompt(before, 0);
+    auto same = result_rows_of_prompt(now, 0);
     REQUIRE(rows.size() == static_cast<size_t>(before.n_runs(0)));
     REQUIRE(same.size() == rows.size());
     for (size_t run = 0; run < rows.size(); ++run) {

@@ -186,6 +186,25 @@ class Prompts(Rows):
             row["commit"] = once[0]["commit"]
         self.assertEqual(without_times(rows), without_times(once))
 
+    def test_runs_with_damaged_data_have_rows_without_measures(self):
+        self.make_trace("damaged.h5", "--policy", "snapkv", "--budget", 40)
+        with h5py.File(self.path("damaged.h5"), "r+") as trace:
+            kept = trace["prompts/0/runs/1/kept_indices"]
+            indices = kept[:]
+            indices[:2] = indices[1::-1]
+            kept[...] = indices
+        extend = ("run", "-m", HF_MODEL, "-n", 8, "--dtype", "f32", "-t", 1, "-p", TEXT, "--policy", "snapkv,h2o", "--budget", 40)
+        done = self.run_program(*extend, "-o", "damaged.h5")
+        self.assertIn("the rows of prompt 0 in /results/prompts lack measures", done.stderr)
+        rows = rows_of(self.path("damaged.h5"))
+        self.assertEqual([row["policy"] for row in rows], ["full", "snapkv", "h2o"])
+        self.assertTrue(numpy.isnan([row["coverage"] for row in rows]).all())
+
+    def test_equal_prompts_count_separately_in_the_hash(self):
+        self.make_trace("equal.h5", "--policy", "snapkv", "--budget", 40, "--question", "Who?", "--question", "Who?")
+        rows = rows_of(self.path("equal.h5"))
+        self.assertEqual(rows[0]["data_hash"], sha256(2 * f"{rows[0]['prompt_hash']} []\n"))
+
     def test_problems_in_the_table_are_reported(self):
         self.make_trace("sound.h5", "--policy", "snapkv", "--budget", 40)
         for column, value, expected in (("coverage", 1.5, "from 0 to 1"), ("kl", -1, "or more"), ("question_seen", 2, "from -1 to 1"),

@@ -200,13 +200,13 @@ class TraceCheck {
         }
     }
 
-    /// In a complete trace, the table of prompts has one row per run.
+    /// In a complete trace, the table of prompts has one row per run. Other programs may add runs without rows.
     void check_number_of_rows(const std::vector<ResultRow>& rows, const std::string& table) {
         std::size_t n_runs = 0;
         for (const PromptPlace& prompt : source_.prompts) n_runs += prompt.runs.size();
         if (!source_.is_folder && rows.size() != n_runs)
-            problems_.error(table, fmt::format("{} rows, one per run of a prompt", n_runs),
-                            std::to_string(rows.size()));
+            problems_.warning(table, fmt::format("{} rows, one per run of a prompt", n_runs),
+                              std::to_string(rows.size()));
     }
 
     void check_run_attributes(const std::string& group, const RunAttributes& run, const PromptAttributes& prompt) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -416,12 +418,21 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
 }
 
 /// Writes /results/prompts from the recorded data of all runs, so that resumed runs keep what they recorded.
-void write_rows_of_prompts(trace::Writer& writer, const std::filesystem::path& output) {
+void write_rows_of_prompts(trace::Writer& writer, const std::filesystem::path& output, engine::Progress& progress,
+                           const std::function<void(const std::string&)>& warn) {
+    const trace::Reader reader(trace::part_folder_of(output), progress.stop_token());
+    progress.begin("computing the rows of results", reader.n_prompts(), "prompts");
     std::vector<trace::ResultRow> rows;
-    try {
-        rows = analysis::result_rows_of_prompts(trace::Reader(trace::part_folder_of(output)));
-    } catch (const trace::TraceError&) {
-        return;  // Writer::finish() sets damaged parts aside
+    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
+        std::vector<trace::ResultRow> of_prompt;
+        try {
+            of_prompt = analysis::result_rows_of_prompt(reader, prompt);
+        } catch (const trace::TraceError& error) {  // of another session or an earlier trace
+            warn(fmt::format("the rows of prompt {} in /results/prompts lack measures: {}", prompt, error.what()));
+            of_prompt = analysis::result_rows_of_prompt(reader, prompt, false);
+        }
+        std::ranges::move(of_prompt, std::back_inserter(rows));
+        progress.advance(prompt + 1);
     }
     writer.write_results(trace::schema::root::prompt_results, 0, rows);
 }
@@ -455,7 +466,7 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
             answer_samples(prepared, model, writer, progress, events, failures);
         else
             timings = answer_prompts(prepared, model, writer, progress, events, failures);
-        if (!job.task) write_rows_of_prompts(writer, job.output);
+        if (!job.task) write_rows_of_prompts(writer, job.output, progress, warn);
         writer.finish();
         progress.message(fmt::format("{} written", job.output.string()));
         return {false, failures.tell_all(trace::Reader(job.output)), timings};
