@@ -130,16 +130,17 @@ std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
 
 void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows) {
     std::deque<std::string> texts;
+    const auto stored = [&texts](const auto& value) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>)
+            return texts.emplace_back(storable_text(value)).c_str();
+        else
+            return value;
+    };
     std::vector<Slot> slots(rows.size() * n_columns);
     for (std::size_t row = 0; row < rows.size(); ++row) {
         for (std::size_t i = 0; i < n_columns; ++i) {
             const auto store = [&](auto member) {
-                visit_slot(member, slots[row * n_columns + i], [&](auto& value) {
-                    if constexpr (std::is_pointer_v<std::remove_reference_t<decltype(value)>>)
-                        value = texts.emplace_back(storable_text(rows[row].*member)).c_str();
-                    else
-                        value = rows[row].*member;
-                });
+                visit_slot(member, slots[row * n_columns + i], [&](auto& value) { value = stored(rows[row].*member); });
             };
             std::visit(store, result_columns[i].member);
         }
