@@ -45,11 +45,11 @@ class TraceCheck {
                 problems_.error("/prompts", "a prompt, or results of a task", "none");
         }
         for (const auto& [task, tables] : source_.results) {
+            const bool of_prompts = task == schema::root::prompt_results;
             for (const GroupPlace& table : tables) {
                 guarded(table.group, [&] {
                     const h5::Handle open = h5::open_data_set(file(table), table.group);
                     const auto rows = load_results(open.get(), table.group);
-                    const bool of_prompts = task == schema::root::prompt_results;
                     check_results(rows, table.group, of_prompts);
                     if (of_prompts) check_number_of_rows(rows, table.group);
                 });
@@ -180,21 +180,22 @@ class TraceCheck {
         for (std::size_t i = 0; i < rows.size(); ++i) {
             const bool complete = rows[i].status == schema::run::status_complete;
             for (const ResultColumn& column : result_columns) {
-                const auto [low, high, or_nan, of_complete] = column.range;
-                if (std::isinf(low) || (of_complete && !complete)) continue;
+                const ResultColumn::Range& range = column.range;
+                if (std::isinf(range.low) || (range.of_complete && !complete)) continue;
                 const double found = std::visit(
                     [&](auto member) -> double {
                         if constexpr (std::is_same_v<decltype(member), std::string ResultRow::*>)
-                            return low;
+                            return range.low;
                         else
                             return static_cast<double>(rows[i].*member);
                     },
                     column.member);
-                if (std::isnan(found) ? or_nan || of_prompts : std::isfinite(found) && found >= low && found <= high)
-                    continue;
+                const bool is_in_range = std::isfinite(found) && found >= range.low && found <= range.high;
+                if (std::isnan(found) ? range.or_nan || of_prompts : is_in_range) continue;
                 problems_.error(fmt::format("{}[{}].{}", table, i, column.name),
-                                std::isinf(high) ? fmt::format("a finite number, {:g} or more", low)
-                                                 : fmt::format("a number from {:g} to {:g}", low, high),
+                                std::isinf(range.high)
+                                    ? fmt::format("a finite number, {:g} or more", range.low)
+                                    : fmt::format("a number from {:g} to {:g}", range.low, range.high),
                                 fmt::format("{:g}", found));
             }
         }
