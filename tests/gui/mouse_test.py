@@ -177,7 +177,7 @@ class Mouse(unittest.TestCase):
         self.start("--layout", "explore")
         self.key("ctrl+r")
         time.sleep(2)
-        self.xdotool("mousemove", "250", "300", "click", "1")
+        self.xdotool("mousemove", "250", "500", "click", "1")
         time.sleep(1)
         self.type("once upon a time")
         time.sleep(1)
