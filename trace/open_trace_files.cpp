@@ -102,18 +102,24 @@ std::string recorded_device(const nlohmann::json& recipe) {
     return device.empty() && !recorded_instructions(recipe).empty() ? "cpu" : device;
 }
 
-/// Completes the rows of a table that an earlier version wrote.
+/// Completes the rows that an earlier version wrote, which have no model.
 void add_experiment(std::vector<ResultRow>& rows, const ModelAttributes& model, const nlohmann::json& recipe) {
+    ResultRow known;
+    known.device = recorded_device(recipe);
+    known.instructions = recorded_instructions(recipe);
+    if (recipe.is_object() && recipe.contains("seed") && recipe["seed"].is_number_unsigned())
+        known.seed = recipe["seed"].get<std::uint64_t>();
     const nlohmann::json::json_pointer seen("/prompts/0/query_aware");
+    if (recipe.is_object() && recipe.contains(seen) && recipe[seen].is_boolean())
+        known.question_seen = recipe[seen] ? 1 : 0;
     for (ResultRow& row : rows) {
+        if (!row.model.empty()) continue;
         row.model = model.name;
         row.dtype = model.dtype;
-        row.device = recorded_device(recipe);
-        row.instructions = recorded_instructions(recipe);
-        if (recipe.is_object() && recipe.contains("seed") && recipe["seed"].is_number_unsigned())
-            row.seed = recipe["seed"].get<std::uint64_t>();
-        if (recipe.is_object() && recipe.contains(seen) && recipe[seen].is_boolean())
-            row.question_seen = recipe[seen] ? 1 : 0;
+        row.device = known.device;
+        row.instructions = known.instructions;
+        row.seed = known.seed;
+        row.question_seen = known.question_seen;
     }
 }
 
