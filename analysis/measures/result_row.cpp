@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <iterator>
 #include <numeric>
-#include <span>
 
 #include "analysis/measures/kept_sets.h"
 #include "analysis/measures/logit_divergence.h"
+#include "analysis/measures/mean_of_known.h"
 #include "analysis/measures/recall.h"
 #include "analysis/measures/token_coverage.h"
 #include "common/sha256.h"
@@ -20,18 +18,6 @@ namespace schema = trace::schema;
 
 constexpr double unknown = trace::ResultRow::unknown;
 
-/// Returns the mean of the values that are not NaN, or NaN if there are none.
-double mean(std::span<const float> values) {
-    double sum = 0;
-    size_t n = 0;
-    for (const float value : values) {
-        if (std::isnan(value)) continue;
-        sum += static_cast<double>(value);
-        ++n;
-    }
-    return n == 0 ? unknown : sum / static_cast<double>(n);
-}
-
 void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const KeptSets& tokens, double recall) {
     row.coverage = model_coverage(tokens).share;
     // trace::find_problems reports data sets that differ in length.
@@ -41,10 +27,10 @@ void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const Kept
         row.agreement = divergence.agreement;
     }
     if (can_measure_kept_tokens(run, tokens)) {
-        row.attention_kept = mean(run.attention_kept);
+        row.attention_kept = mean_of_known(run.attention_kept);
         row.recall = recall;
     }
-    row.output_error = mean(run.output_error);
+    row.output_error = mean_of_known(run.output_error);
     if (!run.cache_bytes.empty())
         row.bytes = static_cast<double>(std::accumulate(run.cache_bytes.begin(), run.cache_bytes.end(), uint64_t{0}));
     row.prefill_s = run.prefill_s;
@@ -54,7 +40,7 @@ void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const Kept
     if (run.peak_bytes) row.peak_bytes = static_cast<double>(*run.peak_bytes);
 }
 
-/// Reads the data sets from which result_row() computes measures.
+/// Returns the attributes of a run with the data sets from which result_row() computes measures.
 trace::RunRecord read_measured_data(const trace::Reader& reader, int prompt, int run) {
     trace::RunRecord record;
     static_cast<trace::RunAttributes&>(record) = reader.run(prompt, run);
@@ -129,17 +115,21 @@ trace::ResultRow result_row(const trace::ModelAttributes& model, const trace::Pr
     return row;
 }
 
-std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt, bool with_measures) {
-    const std::string hash = prompt_hash(reader.prompt(prompt).text);
-    const std::vector<double> recalls = with_measures ? recall_by_run(reader, prompt) : std::vector<double>();
+std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt) {
+    const std::vector<double> recalls = recall_by_run(reader, prompt);
     std::vector<trace::ResultRow> rows;
-    for (int run = 0; run < reader.n_runs(prompt); ++run) {
-        trace::RunRecord attributes;
-        static_cast<trace::RunAttributes&>(attributes) = reader.run(prompt, run);
-        rows.push_back(result_row(reader.model(), reader.prompt(prompt),
-                                  with_measures ? read_measured_data(reader, prompt, run) : attributes,
-                                  with_measures ? recalls[static_cast<size_t>(run)] : unknown));
-        rows.back().prompt_hash = hash;
+    for (int run = 0; run < reader.n_runs(prompt); ++run)
+        rows.push_back(result_row(reader.model(), reader.prompt(prompt), read_measured_data(reader, prompt, run),
+                                  recalls[static_cast<size_t>(run)]));
+    return rows;
+}
+
+std::vector<trace::ResultRow> result_rows_without_measures(const trace::Reader& reader, int prompt) {
+    std::vector<trace::ResultRow> rows;
+    for (const trace::RunAttributes& attributes : reader.runs(prompt)) {
+        trace::RunRecord run;
+        static_cast<trace::RunAttributes&>(run) = attributes;
+        rows.push_back(result_row(reader.model(), reader.prompt(prompt), run, unknown));
     }
     return rows;
 }

@@ -16,11 +16,11 @@ namespace kvscope::analysis {
 [[nodiscard]] trace::ResultRow result_row(const trace::ModelAttributes& model, const trace::PromptAttributes& prompt,
                                           const trace::RunRecord& run, double recall);
 
-/// Computes one row per run of a prompt from the recorded data, also for traces without /results/prompts. `data_hash`
-/// is empty until the table is stored.
-/// @param with_measures whether to read data sets; otherwise the measures are NaN
-/// @throws trace::TraceError for damaged data sets
-[[nodiscard]] std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt,
-                                                                  bool with_measures = true);
+/// Computes one row per run of a prompt from the recorded data, also for traces without /results/prompts. The rows have
+/// no `prompt_hash` and no `data_hash`. @throws trace::TraceError for damaged data sets
+[[nodiscard]] std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt);
+
+/// Like result_rows_of_prompt(), but reads only attributes, so that all measures are NaN.
+[[nodiscard]] std::vector<trace::ResultRow> result_rows_without_measures(const trace::Reader& reader, int prompt);
 
 }  // namespace kvscope::analysis

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <numeric>
 
 #include "analysis/head_divergence.h"
 #include "analysis/measures/attention_lost.h"
+#include "analysis/measures/mean_of_known.h"
 #include "analysis/measures/token_coverage.h"
 #include "analysis/ranking.h"
 #include "analysis/runs/run_style.h"
@@ -19,18 +18,6 @@ struct Run {
     std::vector<Coverage> coverage;  ///< one per layer
     bool is_measured = false;        ///< result of can_measure_kept_tokens()
 };
-
-/// Returns the mean of the values that are not NaN; NaN if all are.
-double mean_of_known(const std::vector<double>& values) {
-    double sum = 0;
-    size_t n = 0;
-    for (const double value : values) {
-        if (std::isnan(value)) continue;
-        sum += value;
-        ++n;
-    }
-    return n > 0 ? sum / static_cast<double>(n) : std::numeric_limits<double>::quiet_NaN();
-}
 
 SubjectTable table_of(const trace::Reader& reader, int prompt, const std::vector<int>& runs) {
     std::vector<std::variant<SubjectKey, Column>> columns = {

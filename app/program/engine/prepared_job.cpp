@@ -6,7 +6,6 @@
 #include <charconv>
 #include <ctime>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -427,11 +426,16 @@ void write_rows_of_prompts(trace::Writer& writer, const std::filesystem::path& o
         std::vector<trace::ResultRow> of_prompt;
         try {
             of_prompt = analysis::result_rows_of_prompt(reader, prompt);
-        } catch (const trace::TraceError& error) {  // of another session or an earlier trace
+        } catch (const trace::TraceError& error) {
+            // The runs of an earlier command may be damaged.
             warn(fmt::format("the rows of prompt {} in /results/prompts lack measures: {}", prompt, error.what()));
-            of_prompt = analysis::result_rows_of_prompt(reader, prompt, false);
+            of_prompt = analysis::result_rows_without_measures(reader, prompt);
         }
-        std::ranges::move(of_prompt, std::back_inserter(rows));
+        const std::string hash = analysis::prompt_hash(reader.prompt(prompt).text);
+        for (trace::ResultRow& row : of_prompt) {
+            row.prompt_hash = hash;
+            rows.push_back(std::move(row));
+        }
         progress.advance(prompt + 1);
     }
     writer.write_results(trace::schema::root::prompt_results, 0, rows);
