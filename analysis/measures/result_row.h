@@ -11,7 +11,7 @@ namespace kvscope::analysis {
 [[nodiscard]] std::string prompt_hash(const std::string& text);
 
 /// Returns the row of /results that describes a run, without `prompt_hash`. The columns of a task are empty or NaN.
-/// Numbers that are not recorded are NaN, and all measures and times of a failed run.
+/// Numbers that are not recorded are NaN; so are all measures and times of a failed run.
 /// @param recall mean recall of the run; NaN if unknown
 [[nodiscard]] trace::ResultRow result_row(const trace::ModelAttributes& model, const trace::PromptAttributes& prompt,
                                           const trace::RunRecord& run, double recall);

@@ -53,7 +53,7 @@ inline constexpr ResultColumn result_columns[] = {
     {"prediction", &ResultRow::prediction, schema::Need::always, "the model's answer"},
     {"answers_json", &ResultRow::answers_json, schema::Need::always, "accepted answers as a JSON list"},
     {"metric", &ResultRow::metric, schema::Need::always, "name of the metric"},
-    {"scored_as", &ResultRow::scored_as, schema::Need::always, "the part of the prediction that was scored"},
+    {"scored_as", &ResultRow::scored_as, schema::Need::always, "rules by which the prediction was scored"},
     {"score", &ResultRow::score, schema::Need::always, "0 to 1", result_range::share_if_complete},
     {"seconds", &ResultRow::seconds, schema::Need::always, "seconds for the sample", result_range::amount},
     {"kept_share", &ResultRow::kept_share, schema::Need::always, "share of the prompt's entries that were kept",
