@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "trace/load_records.h"
 #include "trace/part_folder.h"
+#include "trace/records/result_columns.h"
 #include "trace/result_table.h"
 
 namespace kvscope::trace {
@@ -364,6 +365,43 @@ std::vector<ResultRow> OpenTraceFiles::results(std::string_view task, const std:
         add_experiment(out, *model_, bounded_json::parse_or_discard(source_.root.recipe_json));
     if (!out.empty() && (source_.is_folder || out.front().data_hash.empty())) set_data_hash(out);
     return out;
+}
+
+const ResultRow* OpenTraceFiles::stored_row(int prompt, int run, const std::stop_token& stop) const {
+    const h5::Guard guard;
+    if (!rows_) rows_ = read_rows_of_runs(stop);
+    const auto found = rows_->find({prompt, run});
+    return found == rows_->end() ? nullptr : &found->second;
+}
+
+OpenTraceFiles::RowsOfRuns OpenTraceFiles::read_rows_of_runs(const std::stop_token& stop) const {
+    const auto tables = source_.results.find(std::string(schema::root::prompt_results));
+    if (tables == source_.results.end()) return {};
+    std::vector<ResultRow> stored;
+    try {
+        for (const GroupPlace& place : tables->second)
+            if (!with_place_in_errors(place, [&] {
+                    return has_all_columns(h5::open_data_set(source_.open(place.file).get(), place.group).get());
+                }))
+                return {};
+        stored = results(tables->first, stop);
+    } catch (const DamagedTrace&) {
+        return {};  // find_problems() reports the table, and the rows are computed
+    }
+    RowsOfRuns rows;
+    auto next = stored.begin();
+    for (int i = 0; i < n_prompts(); ++i) {
+        const ResultRow of_prompt = row_of_prompt(model(), prompt(i).attributes);
+        for (int run = 0; run < static_cast<int>(prompt(i).runs.size()) && next != stored.end(); ++run) {
+            ResultRow expected = of_prompt;
+            add_run_attributes(expected, prompt(i).runs[static_cast<std::size_t>(run)]);
+            const bool is_of_run = std::ranges::all_of(result_columns, [&](const ResultColumn& column) {
+                return column.source != ValueFrom::attributes || have_same_value(column, *next, expected);
+            });
+            if (is_of_run) rows[{i, run}] = std::move(*next++);
+        }
+    }
+    return rows;
 }
 
 }  // namespace kvscope::trace

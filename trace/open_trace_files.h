@@ -74,6 +74,8 @@ class OpenTraceFiles {
     [[nodiscard]] std::shared_ptr<const Kept> kept(int prompt, int run, const std::stop_token& stop) const;
     /// Throws std::out_of_range if the task has no results.
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task, const std::stop_token& stop) const;
+    /// Returns the run's row of /results/prompts, or nullptr as Reader::stored_row().
+    [[nodiscard]] const ResultRow* stored_row(int prompt, int run, const std::stop_token& stop) const;
 
  private:
     OpenTraceFiles(const std::filesystem::path& path, const std::stop_token& stop);
@@ -90,6 +92,8 @@ class OpenTraceFiles {
     [[nodiscard]] std::shared_ptr<const Kept> read_kept(int prompt, int run, const std::stop_token& stop) const;
     void read_storage(Place place, Kept& kept, const std::stop_token& stop) const;
     [[nodiscard]] std::shared_ptr<const Kept> cached_kept(int prompt, int run) const;
+    using RowsOfRuns = std::map<std::pair<int, int>, ResultRow>;
+    [[nodiscard]] RowsOfRuns read_rows_of_runs(const std::stop_token& stop) const;
 
     mutable Source source_;
     std::optional<ModelAttributes> model_;
@@ -97,6 +101,7 @@ class OpenTraceFiles {
     /// Separate from the HDF5 lock, so that cached entries can be returned while another thread reads.
     mutable std::mutex kept_mutex_;
     mutable std::map<std::pair<int, int>, std::shared_ptr<const Kept>> kept_;
+    mutable std::optional<RowsOfRuns> rows_;  ///< protected by the HDF5 lock
 };
 
 }  // namespace kvscope::trace

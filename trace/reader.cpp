@@ -308,4 +308,9 @@ std::vector<std::string> Reader::result_tasks() const {
 
 std::vector<ResultRow> Reader::results(std::string_view task) const { return impl_->files->results(task, impl_->stop); }
 
+std::optional<ResultRow> Reader::stored_row(int prompt, int run) const {
+    const ResultRow* row = is_in_file(prompt, run) ? impl_->files->stored_row(prompt, run, impl_->stop) : nullptr;
+    return row ? std::optional(*row) : std::nullopt;
+}
+
 }  // namespace kvscope::trace

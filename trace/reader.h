@@ -106,6 +106,9 @@ class Reader {
     /// Returns the rows of /results/<task>, also of `prompts`. If an earlier version wrote the table, the model and the
     /// recipe give the columns about the experiment, and measures are NaN. Throws std::out_of_range without the table.
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
+    /// Returns the run's row of /results/prompts. Returns nullopt if the table is missing, damaged or of an earlier
+    /// version, or if no row has the run's attributes. analysis::result_rows_of_prompt() then computes the row.
+    [[nodiscard]] std::optional<ResultRow> stored_row(int prompt, int run) const;
 
  private:
     struct Impl;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -126,6 +127,14 @@ std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
     const h5::Handle space(h5::checked(H5Dget_space(table), action), H5Sclose);
     H5Dvlen_reclaim(wanted.get(), space.get(), H5P_DEFAULT, slots.data());
     return out;
+}
+
+bool has_all_columns(hid_t table) {
+    const h5::Handle stored(h5::checked(H5Dget_type(table), "read the table"), H5Tclose);
+    return H5Tget_class(stored.get()) == H5T_COMPOUND &&
+           std::ranges::all_of(result_columns, [&](const ResultColumn& column) {
+               return H5Tget_member_index(stored.get(), std::string(column.name).c_str()) >= 0;
+           });
 }
 
 void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows) {

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/drawing/subject_columns.h"
@@ -15,39 +17,39 @@ namespace {
 struct Run {
     ShownRun shown;
     std::vector<Coverage> layers;  ///< one per layer of the model
-    Coverage model;
+    double model = 0;              ///< share of the tokens that at least one layer keeps
 };
 
 const ShareMeasure measure{"Coverage", "tokens"};
 
-Run read_run(const ShownRun& shown) {
-    const auto kept = shown.part->reader->kept(shown.part->options.prompt, shown.index);
-    const KeptSets sets = kept_sets(*kept, shown.n_tokens());
-    return {shown, layer_coverage(sets), model_coverage(sets)};
-}
-
-std::vector<Run> read_runs(std::span<const TracePart> parts) {
+std::vector<Run> read_runs(std::span<const ShownRun> shown) {
+    const std::vector<trace::ResultRow> rows = rows_of_shown_runs(shown);
     std::vector<Run> runs;
-    for (const ShownRun& shown : shown_runs(parts)) runs.push_back(read_run(shown));
+    for (size_t i = 0; i < shown.size(); ++i) {
+        const auto kept = shown[i].part->reader->kept(shown[i].part->options.prompt, shown[i].index);
+        runs.push_back({shown[i], layer_coverage(kept_sets(*kept, shown[i].n_tokens())), rows[i].coverage});
+    }
     return runs;
 }
 
 RunShares shares_of(const Run& run) {
-    RunShares shares{run.shown, {}, run.model.share};
+    RunShares shares{run.shown, {}, run.model};
     for (const Coverage& layer : run.layers) shares.layers.push_back(layer.share);
     return shares;
 }
 
 std::vector<SharePair> read_pairs(std::span<const TracePart, 2> sides) {
     std::vector<SharePair> pairs;
-    for (const ShownPair& pair : shown_pairs(sides))
-        pairs.push_back({pair, shares_of(read_run(pair.a)), shares_of(read_run(pair.b))});
+    for (const ShownPair& pair : shown_pairs(sides)) {
+        const std::vector<Run> runs = read_runs(std::array{pair.a, pair.b});
+        pairs.push_back({pair, shares_of(runs[0]), shares_of(runs[1])});
+    }
     return pairs;
 }
 
 Figure make(std::span<const TracePart> parts) {
     std::vector<RunShares> runs;
-    for (const Run& run : read_runs(parts)) runs.push_back(shares_of(run));
+    for (const Run& run : read_runs(shown_runs(parts))) runs.push_back(shares_of(run));
     Figure figure = share_figure(parts, runs, measure);
     figure.name = "coverage";
     figure.title = "Prompt tokens that at least one head keeps";
@@ -70,15 +72,15 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
          Column{"share", "Share of prompt", "", ColumnType::real, 4}});
     const std::vector<int> layers = chosen_layers(reader, options);
     const TracePart part{&reader, options};
-    for (const Run& run : read_runs({&part, 1})) {
+    for (const Run& run : read_runs(shown_runs({&part, 1}))) {
         const trace::RunAttributes& attributes = run.shown.attributes();
-        const auto add = [&](int layer, const Coverage& coverage) {
+        const auto add = [&](int layer, double share) {
             table.add(Subject{.run = run.shown.index, .layer = layer},
                       {run.shown.label, attributes.policy, budget_cell(attributes),
-                       static_cast<int64_t>(coverage.count), coverage.share});
+                       std::llround(share * static_cast<double>(run.shown.n_tokens())), share});
         };
         add(-1, run.model);
-        for (const int layer : layers) add(layer, run.layers[static_cast<size_t>(layer)]);
+        for (const int layer : layers) add(layer, run.layers[static_cast<size_t>(layer)].share);
     }
     return table.take();
 }

@@ -18,6 +18,7 @@ namespace {
 struct Run {
     ShownRun shown;
     Recall recall;
+    double model = 0;  ///< recall of the whole model
 };
 
 void require_answer_attention(const TracePart& part) {
@@ -58,7 +59,9 @@ Runs read_runs(std::span<const TracePart> parts) {
         }
         if (indices.empty()) continue;
         std::vector<Recall> recalls = recall_of_runs(*part.reader, part.options.prompt, indices);
-        for (size_t i = 0; i < of_part.size(); ++i) runs.measured.push_back({of_part[i], std::move(recalls[i])});
+        const std::vector<trace::ResultRow> rows = rows_of_shown_runs(of_part);
+        for (size_t i = 0; i < of_part.size(); ++i)
+            runs.measured.push_back({of_part[i], std::move(recalls[i]), rows[i].recall});
     }
     if (!runs.measured.empty()) return runs;
     for (const TracePart& part : parts) require_answer_attention(part);
@@ -70,7 +73,7 @@ const ShareMeasure measure{"Recall", "best tokens"};
 
 std::vector<RunShares> shares_of(std::vector<Run> measured) {
     std::vector<RunShares> runs;
-    for (Run& run : measured) runs.push_back({run.shown, std::move(run.recall.layers), run.recall.model});
+    for (Run& run : measured) runs.push_back({run.shown, std::move(run.recall.layers), run.model});
     return runs;
 }
 
@@ -131,7 +134,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
             table.add(Subject{.run = run.shown.index, .layer = layer, .head = head},
                       {run.shown.label, attributes.policy, budget_cell(attributes), recall});
         };
-        add(-1, -1, run.recall.model);
+        add(-1, -1, run.model);
         const size_t n_rows = run.recall.heads.size() / run.recall.layers.size();
         for (const int layer : layers) {
             add(layer, -1, run.recall.layers[static_cast<size_t>(layer)]);

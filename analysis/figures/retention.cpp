@@ -8,7 +8,7 @@
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/drawing/subject_columns.h"
 #include "analysis/measures/heads_keeping_token.h"
-#include "analysis/measures/token_coverage.h"
+#include "analysis/measures/result_row.h"
 #include "analysis/runs/run_choice.h"
 #include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
@@ -27,6 +27,7 @@ struct Run {
     std::shared_ptr<const trace::Kept> kept;
     size_t n_tokens = 0;
     KeptSets sets() const { return kept_sets(*kept, n_tokens); }
+    double coverage = 0;
     std::vector<double> counts{};  ///< count_heads_keeping_per_layer(sets())
 };
 
@@ -34,8 +35,11 @@ std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& opt
     check_prompt(reader, options.prompt);
     std::vector<Run> runs;
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
-    for (const int j : chosen_runs(reader, options)) {
-        Run& run = runs.emplace_back(Run{j, reader.run(options.prompt, j), reader.kept(options.prompt, j), n_tokens});
+    const std::vector<int> chosen = chosen_runs(reader, options);
+    const std::vector<trace::ResultRow> rows = result_rows(reader, options.prompt, chosen);
+    for (size_t i = 0; i < chosen.size(); ++i) {
+        Run& run = runs.emplace_back(Run{chosen[i], reader.run(options.prompt, chosen[i]),
+                                         reader.kept(options.prompt, chosen[i]), n_tokens, rows[i].coverage});
         run.counts = count_heads_keeping_per_layer(run.sets());
     }
     return runs;
@@ -111,7 +115,7 @@ Panel map_panel(const Run& run, const std::vector<int>& layers, bool is_share, s
     Panel panel = make_layer_token_panel(layers, run.n_tokens);
     panel.subject.run = run.index;
     panel.title = run_label(run.attributes);
-    panel.note = fmt::format("coverage {:.1f} %", 100 * model_coverage(run.sets()).share);
+    panel.note = fmt::format("coverage {:.1f} %", 100 * run.coverage);
     if (run.kept->merges())
         panel.note += fmt::format(", {:.1f} tokens per entry", static_cast<double>(run.kept->held_tokens.size()) /
                                                                    static_cast<double>(run.kept->indices.size()));

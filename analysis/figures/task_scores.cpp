@@ -200,6 +200,8 @@ Axis axis_of(std::string title, const std::vector<std::string>& names, bool reve
     return axis;
 }
 
+std::string score_of(const Scores& scores) { return "Score of " + scores.task; }
+
 HeatMap empty_map(size_t rows, size_t columns) {
     HeatMap map;
     set_map_extent(map, rows, columns);
@@ -208,9 +210,9 @@ HeatMap empty_map(size_t rows, size_t columns) {
     return map;
 }
 
-ColorScale per_cent() {
+ColorScale per_cent(const Scores& scores) {
     ColorScale scale;
-    scale.title = "Score";
+    scale.title = score_of(scores);
     scale.unit = "%";
     scale.max = 100;
     return scale;
@@ -249,7 +251,7 @@ void make_table(Figure& figure, const Scores& scores) {
     panel.shapes.emplace_back(std::move(map));
     for (auto& label : labels) panel.shapes.emplace_back(std::move(label));
     figure.panels.push_back(std::move(panel));
-    figure.color_scales.push_back(per_cent());
+    figure.color_scales.push_back(per_cent(scores));
     figure.panel_height_mm = row_mm * static_cast<double>(scores.settings.size());
     figure.width_mm = std::clamp(name_mm + column_mm * static_cast<double>(scores.budgets.size()), 84.0, 174.0);
 }
@@ -302,7 +304,7 @@ void make_curves(Figure& figure, const Scores& scores) {
     });
     panel.x.unit = as_shares ? "% of the full cache" : "entries";
     panel.x.scale = Scale::logarithmic;
-    panel.y.title = "Score";
+    panel.y.title = score_of(scores);
     panel.y.unit = "%";
     panel.y.min = -4;   // keeps a marker at 0 visible
     panel.y.max = 106;  // leaves space for the label of `full`
@@ -394,7 +396,7 @@ void make_depths(Figure& figure, const Scores& scores) {
         panel.shapes.emplace_back(std::move(map));
         figure.panels.push_back(std::move(panel));
     }
-    figure.color_scales.push_back(per_cent());
+    figure.color_scales.push_back(per_cent(scores));
     figure.panel_height_mm = depth_cell_mm * static_cast<double>(depths.size());
     figure.width_mm = figure.columns < 3 ? 84 : 174;
 }
@@ -441,6 +443,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
         choose_maps(scores, options);
     } else {
         Table table = task_scores(scores.rows);
+        table.title = fmt::format("Scores of {} by policy and budget", scores.task);
         std::erase_if(table.rows, [&](const Row& row) {
             return std::none_of(scores.groups.begin(), scores.groups.end(), [&](const TaskGroup& group) {
                 return group.setting == std::get<std::string>(row.cells[0]) &&
@@ -455,7 +458,7 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     }
     Table table;
     table.name = "task-scores";
-    table.title = "Score of each sample";
+    table.title = fmt::format("Score of {} for each sample", scores.task);
     table.columns = {{"policy", "Policy", ""},
                      {"budget", "Budget", ""},
                      {"sample", "Sample", ""},

@@ -90,7 +90,6 @@ std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std:
             recalls[i].heads.insert(recalls[i].heads.end(), heads.begin(), heads.end());
         }
     }
-    for (Recall& recall : recalls) recall.model = mean(recall.layers);
     return recalls;
 }
 

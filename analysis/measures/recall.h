@@ -11,11 +11,10 @@
 
 namespace kvscope::analysis {
 
-/// Kept share of the tokens to which the full run's answer attends most.
+/// Kept share of the tokens to which the full run's answer attends most. A run's recall is the mean over the layers.
 struct Recall {
     std::vector<double> heads;   ///< recall of each row (L, R)
     std::vector<double> layers;  ///< mean over the layer's rows (L)
-    double model = 0;            ///< mean over the layers
 };
 
 /// Returns, for each KV head, the B positions with the most attention (G, B), ascending: M_gold in Eq. 1 of DapQ.

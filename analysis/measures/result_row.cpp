@@ -1,7 +1,6 @@
 #include "analysis/measures/result_row.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <numeric>
 
 #include "analysis/measures/kept_sets.h"
@@ -9,7 +8,7 @@
 #include "analysis/measures/mean_of_known.h"
 #include "analysis/measures/recall.h"
 #include "analysis/measures/token_coverage.h"
-#include "common/sha256.h"
+#include "trace/records/result_columns.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -18,12 +17,22 @@ namespace schema = trace::schema;
 
 constexpr double unknown = trace::ResultRow::unknown;
 
-void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const KeptSets& tokens, double recall) {
+double sum_of(const std::vector<uint64_t>& layers) {
+    return layers.empty() ? unknown : static_cast<double>(std::accumulate(layers.begin(), layers.end(), uint64_t{0}));
+}
+
+/// Sets the columns that data sets determine. @param tokens tokens that the run's `n_entries` entries hold
+void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const KeptSets& tokens, size_t n_entries,
+                  double recall) {
+    const auto n_places = static_cast<double>(tokens.n_layers * tokens.n_rows * tokens.n_tokens);
+    if (n_places > 0) row.kept_share = static_cast<double>(n_entries) / n_places;
     row.coverage = model_coverage(tokens).share;
     // trace::find_problems reports data sets that differ in length.
-    if (run.step_kl.size() == run.step_agreement.size()) {
+    if (!run.step_kl.empty() && run.step_kl.size() == run.step_agreement.size()) {
         const LogitDivergence divergence = logit_divergence(run.step_kl, run.step_agreement);
         row.kl = divergence.kl_mean;
+        row.kl_stderr = divergence.kl_stderr;
+        row.kl_steps = static_cast<double>(divergence.n_steps);
         row.agreement = divergence.agreement;
     }
     if (can_measure_kept_tokens(run, tokens)) {
@@ -31,24 +40,15 @@ void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const Kept
         row.recall = recall;
     }
     row.output_error = mean_of_known(run.output_error);
-    if (!run.cache_bytes.empty())
-        row.bytes = static_cast<double>(std::accumulate(run.cache_bytes.begin(), run.cache_bytes.end(), uint64_t{0}));
-    row.prefill_s = run.prefill_s;
-    row.first_token_s = run.first_token_s.value_or(unknown);
-    row.decode_s = run.decode_s.value_or(unknown);
-    row.tokens_per_s = run.decode_tokens_per_s.value_or(unknown);
-    if (run.peak_bytes) row.peak_bytes = static_cast<double>(*run.peak_bytes);
+    row.bytes = sum_of(run.cache_bytes);
+    row.bytes_predicted = sum_of(run.cache_bytes_predicted);
+    row.merged_keys = sum_of(run.merged_keys);
+    row.merged_keys_outside = sum_of(run.merged_keys_outside);
 }
 
-/// Returns the attributes of a run with the data sets from which result_row() computes measures.
-trace::RunRecord read_measured_data(const trace::Reader& reader, int prompt, int run) {
+void read_and_add_measures(trace::ResultRow& row, const trace::Reader& reader, int prompt, int run, double recall) {
     trace::RunRecord record;
     static_cast<trace::RunAttributes&>(record) = reader.run(prompt, run);
-    if (record.status != schema::run::status_complete) return record;
-    const auto kept = reader.kept(prompt, run);
-    record.kept_offsets = kept->offsets;
-    record.kept_indices = kept->indices;
-    record.merged_token_entry = kept->token_entry;
     const auto place = trace::Place::of_run(prompt, run);
     const auto read = [&]<class T>(const schema::DataSet& data_set, std::vector<T>& values) {
         if (reader.has(place, data_set)) values = reader.read<T>(place, data_set);
@@ -58,80 +58,90 @@ trace::RunRecord read_measured_data(const trace::Reader& reader, int prompt, int
     read(schema::run::attention_kept, record.attention_kept);
     read(schema::run::output_error, record.output_error);
     read(schema::run::cache_bytes, record.cache_bytes);
-    return record;
+    read(schema::run::cache_bytes_predicted, record.cache_bytes_predicted);
+    read(schema::run::merged_keys, record.merged_keys);
+    read(schema::run::merged_keys_outside, record.merged_keys_outside);
+    const auto kept = reader.kept(prompt, run);
+    const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    add_measures(row, record, kept_sets(*kept, n_tokens), kept->indices.size(), recall);
 }
 
-std::vector<double> recall_by_run(const trace::Reader& reader, int prompt) {
-    std::vector<double> recalls(static_cast<size_t>(reader.n_runs(prompt)), unknown);
-    if (!full_run_with_answer_attention(reader, prompt)) return recalls;
+bool is_complete(const trace::RunAttributes& run) { return run.status == schema::run::status_complete; }
+
+/// Returns the mean recall of each run; NaN if the run is not complete or recall is not defined.
+std::vector<double> mean_recalls(const trace::Reader& reader, int prompt, std::span<const int> runs) {
+    std::vector<double> means(runs.size(), unknown);
+    if (!full_run_with_answer_attention(reader, prompt)) return means;
     const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
     std::vector<int> measured;
-    for (int run = 0; run < reader.n_runs(prompt); ++run) {
-        const trace::RunAttributes& attributes = reader.run(prompt, run);
-        if (attributes.status == schema::run::status_complete &&
-            can_measure_kept_tokens(attributes, kept_sets(*reader.kept(prompt, run), n_tokens)))
-            measured.push_back(run);
+    std::vector<size_t> places;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        const trace::RunAttributes& run = reader.run(prompt, runs[i]);
+        if (!is_complete(run) || !can_measure_kept_tokens(run, kept_sets(*reader.kept(prompt, runs[i]), n_tokens)))
+            continue;
+        measured.push_back(runs[i]);
+        places.push_back(i);
     }
-    const std::vector<Recall> of_measured = recall_of_runs(reader, prompt, measured);
-    for (size_t i = 0; i < measured.size(); ++i) recalls[static_cast<size_t>(measured[i])] = of_measured[i].model;
-    return recalls;
+    const std::vector<Recall> recalls = recall_of_runs(reader, prompt, measured);
+    for (size_t i = 0; i < recalls.size(); ++i) means[places[i]] = mean_of_known(recalls[i].layers);
+    return means;
 }
 
 }  // namespace
 
-std::string prompt_hash(const std::string& text) {
-    Sha256 hash;
-    hash.update(text);
-    return hash.hex_digest();
-}
-
 trace::ResultRow result_row(const trace::ModelAttributes& model, const trace::PromptAttributes& prompt,
                             const trace::RunRecord& run, double recall) {
-    trace::ResultRow row;
-    row.sample_id = prompt.name;
-    row.policy = run.policy;
-    row.parameters_json = run.parameters_json;
-    row.budget = run.budget;
-    row.budget_fraction = run.budget_fraction;
-    row.length = prompt.n_tokens;
-    row.depth = row.score = row.seconds = unknown;
-    row.prediction = run.output_text;
-    row.answers_json = "[]";
-    row.status =
-        run.status == schema::run::status_complete ? run.status : fmt::format("{}: {}", run.status, run.message);
-    row.model = model.name;
-    row.dtype = model.dtype;
-    row.device = run.device.value_or("");
-    row.instructions = run.instructions.value_or("");
-    row.commit = run.commit.value_or("");
-    row.seed = run.seed;
-    row.question_seen = prompt.query_aware ? 1 : 0;
-    if (run.status == schema::run::status_complete && run.kept_offsets.size() > 1) {
+    trace::ResultRow row = trace::row_of_prompt(model, prompt);
+    trace::add_run_attributes(row, run);
+    if (is_complete(run) && run.kept_offsets.size() > 1) {
         const HeldTokens held(run, static_cast<size_t>(model.n_layers), static_cast<size_t>(prompt.visible_tokens()));
-        const auto n_places = static_cast<double>((run.kept_offsets.size() - 1) * held.sets().n_tokens);
-        if (n_places > 0) row.kept_share = static_cast<double>(run.kept_indices.size()) / n_places;
-        add_measures(row, run, held.sets(), recall);
+        add_measures(row, run, held.sets(), run.kept_indices.size(), recall);
     }
     return row;
 }
 
-std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt) {
-    const std::vector<double> recalls = recall_by_run(reader, prompt);
-    std::vector<trace::ResultRow> rows;
-    for (int run = 0; run < reader.n_runs(prompt); ++run)
-        rows.push_back(result_row(reader.model(), reader.prompt(prompt), read_measured_data(reader, prompt, run),
-                                  recalls[static_cast<size_t>(run)]));
+std::vector<trace::ResultRow> result_rows(const trace::Reader& reader, int prompt, std::span<const int> runs) {
+    std::vector<trace::ResultRow> rows(runs.size());
+    std::vector<int> computed;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        if (auto stored = reader.stored_row(prompt, runs[i])) {
+            rows[i] = *std::move(stored);
+        } else {
+            computed.push_back(runs[i]);
+            places.push_back(i);
+        }
+    }
+    if (computed.empty()) return rows;
+    const trace::ResultRow of_prompt = trace::row_of_prompt(reader.model(), reader.prompt(prompt));
+    const std::vector<double> recalls = mean_recalls(reader, prompt, computed);
+    for (size_t i = 0; i < computed.size(); ++i) {
+        trace::ResultRow& row = rows[places[i]] = of_prompt;
+        const trace::RunAttributes& run = reader.run(prompt, computed[i]);
+        trace::add_run_attributes(row, run);
+        if (is_complete(run)) read_and_add_measures(row, reader, prompt, computed[i], recalls[i]);
+    }
     return rows;
 }
 
+std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt) {
+    std::vector<int> runs(static_cast<size_t>(reader.n_runs(prompt)));
+    std::iota(runs.begin(), runs.end(), 0);
+    return result_rows(reader, prompt, runs);
+}
+
 std::vector<trace::ResultRow> result_rows_without_measures(const trace::Reader& reader, int prompt) {
-    std::vector<trace::ResultRow> rows;
-    for (const trace::RunAttributes& attributes : reader.runs(prompt)) {
-        trace::RunRecord run;
-        static_cast<trace::RunAttributes&>(run) = attributes;
-        rows.push_back(result_row(reader.model(), reader.prompt(prompt), run, unknown));
-    }
+    const auto n_runs = static_cast<size_t>(reader.n_runs(prompt));
+    std::vector<trace::ResultRow> rows(n_runs, trace::row_of_prompt(reader.model(), reader.prompt(prompt)));
+    for (size_t run = 0; run < n_runs; ++run) trace::add_run_attributes(rows[run], reader.runs(prompt)[run]);
     return rows;
+}
+
+double share_of_full_bytes(std::span<const trace::ResultRow> rows, const trace::ResultRow& run) {
+    const auto full = std::ranges::find(rows, full_policy, &trace::ResultRow::policy);
+    if (full == rows.end()) return unknown;
+    if (full->bytes > 0 && run.bytes >= 0) return run.bytes / full->bytes;
+    return full->bytes_predicted > 0 ? run.bytes_predicted / full->bytes_predicted : unknown;
 }
 
 }  // namespace kvscope::analysis

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "analysis/measures/result_row.h"
 #include "analysis/ranking.h"
 #include "analysis/runs/answer_byte_ranges.h"
 #include "analysis/runs/run_style.h"
@@ -55,19 +56,15 @@ int first_difference(const std::vector<int32_t>& a, const std::vector<int32_t>& 
     return static_cast<int>(at - a.begin());
 }
 
-std::vector<Cell> kl_cells(const trace::Reader& reader, Place place, double threshold) {
+std::vector<Cell> kl_cells(const trace::Reader& reader, Place place, const trace::ResultRow& row, double threshold) {
     if (!reader.has(place, schema::run::step_kl)) return {Cell(), Cell(), Cell()};
     const auto kl = reader.read<float>(place, schema::run::step_kl);
     if (kl.empty()) return {Cell(), Cell(), Cell()};
     const auto above =
         std::find_if(kl.begin(), kl.end(), [&](float value) { return value > static_cast<float>(threshold); });
-    double sum = 0, largest = 0;
-    for (const float value : kl) {
-        sum += static_cast<double>(value);
-        largest = std::max(largest, static_cast<double>(value));
-    }
-    return {above == kl.end() ? Cell() : Cell(static_cast<int64_t>(above - kl.begin())),
-            sum / static_cast<double>(kl.size()), largest};
+    double largest = 0;
+    for (const float value : kl) largest = std::max(largest, static_cast<double>(value));
+    return {above == kl.end() ? Cell() : Cell(static_cast<int64_t>(above - kl.begin())), known_cell(row.kl), largest};
 }
 
 Ranking make(const trace::Reader& reader, const FigureOptions& options) {
@@ -83,7 +80,9 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
          Column{"first_step_above", fmt::format("First KL > {}", threshold), "", ColumnType::integer},
          Column{"kl_mean", "Mean KL", "nats", ColumnType::real, 4},
          Column{"kl_max", "Largest KL", "nats", ColumnType::real, 4}}));
-    for (const int run : runs) {
+    const std::vector<trace::ResultRow> measured = result_rows(reader, options.prompt, runs);
+    for (size_t i = 0; i < runs.size(); ++i) {
+        const int run = runs[i];
         const Answer answer = read_answer(reader, options.prompt, run);
         const bool has_answer = !answer.ids.empty();
         const int step = has_answer ? first_difference(answer.ids, full.ids) : -1;
@@ -95,7 +94,7 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
                                                            : "never"),
                                    differs ? Cell(int64_t{step}) : Cell(), differs ? Cell(answer.at(at)) : Cell(),
                                    differs ? Cell(full.at(at)) : Cell()};
-        for (Cell& cell : kl_cells(reader, Place::of_run(options.prompt, run), threshold))
+        for (Cell& cell : kl_cells(reader, Place::of_run(options.prompt, run), measured[i], threshold))
             cells.push_back(std::move(cell));
         rows.add({{.run = run, .step = step}}, differs ? -static_cast<double>(step) : unknown, std::move(cells));
     }

@@ -13,11 +13,7 @@ KeptSummary summary_of(const KeptSets& kept, size_t n_entries, const std::vector
                        const std::vector<uint64_t>& bytes) {
     KeptSummary summary;
     summary.n_entries = static_cast<int64_t>(n_entries);
-    const auto all = static_cast<double>(kept.n_layers * kept.n_rows * kept.n_tokens);
-    summary.entries_share = all > 0 ? static_cast<double>(summary.n_entries) / all : 0;
-    const Coverage coverage = model_coverage(kept);
-    summary.n_covered = static_cast<int64_t>(coverage.count);
-    summary.coverage = coverage.share;
+    summary.coverage = model_coverage(kept).share;
     summary.attention_kept = attention.empty() ? std::numeric_limits<double>::quiet_NaN()
                                                : std::accumulate(attention.begin(), attention.end(), 0.0) /
                                                      static_cast<double>(attention.size());

@@ -12,9 +12,7 @@ namespace kvscope::analysis {
 
 struct KeptSummary {
     int64_t n_entries = 0;      ///< number of entries in all layers and heads
-    double entries_share = 0;   ///< n_entries as a share of the prompt's entries in all layers and heads
-    int64_t n_covered = 0;      ///< prompt tokens that at least one head keeps
-    double coverage = 0;        ///< n_covered as a share of N
+    double coverage = 0;        ///< share of the N tokens that at least one head keeps
     double attention_kept = 0;  ///< mean over layers and query heads; NaN if unknown
     uint64_t bytes = 0;         ///< size of the kept entries
 };

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/measures/bytes_share.h"
 #include "analysis/runs/model_in_words.h"
 #include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"

@@ -431,11 +431,7 @@ void write_rows_of_prompts(trace::Writer& writer, const std::filesystem::path& o
             warn(fmt::format("the rows of prompt {} in /results/prompts lack measures: {}", prompt, error.what()));
             of_prompt = analysis::result_rows_without_measures(reader, prompt);
         }
-        const std::string hash = analysis::prompt_hash(reader.prompt(prompt).text);
-        for (trace::ResultRow& row : of_prompt) {
-            row.prompt_hash = hash;
-            rows.push_back(std::move(row));
-        }
+        std::ranges::move(of_prompt, std::back_inserter(rows));
         progress.advance(prompt + 1);
     }
     writer.write_results(trace::schema::root::prompt_results, 0, rows);
