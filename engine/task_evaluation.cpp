@@ -19,6 +19,7 @@ trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSamp
     prompt.query_aware = sample.prompt.query_aware;
     // Evaluations do not record the attention of the full run's answer, so recall is unknown.
     trace::ResultRow row = analysis::result_row(model.attributes(), prompt, record, trace::ResultRow::unknown);
+    row.sample_hash = sample.hash();
     row.length = sample.length;
     row.depth = sample.depth;
     row.answers_json = nlohmann::json(sample.answers).dump();

@@ -16,6 +16,7 @@ namespace kvscope::engine {
 
 struct PreparedSample : TaskSample {
     Prompt prompt;
+    [[nodiscard]] std::string hash() const { return hash_of_sample(context, question, answers); }
 };
 
 /// Returns the task's samples with their prompts. @param prompt options of all prompts except their names

@@ -174,15 +174,19 @@ void store_results(hid_t file, const std::string& path, const std::vector<Result
 }
 
 void set_data_hash(std::vector<ResultRow>& rows) {
-    Sha256 hash;
+    std::vector<std::string> samples;
     const ResultRow* before = nullptr;
     for (const ResultRow& row : rows) {
-        const bool is_same = before && before->sample_id == row.sample_id && before->prompt_hash == row.prompt_hash;
+        const bool is_same = before && before->sample_id == row.sample_id && before->sample_hash == row.sample_hash;
         if (is_same && row.policy != full_policy) continue;  // the rows of each sample begin with the full run
-        hash.update(fmt::format("{} {}\n", row.prompt_hash, row.answers_json));
+        samples.push_back(row.sample_hash);
         before = &row;
     }
-    const std::string digest = hash.hex_digest();
+    std::ranges::sort(samples);  // an extended trace can have another order
+    const bool is_known = !samples.empty() && !samples.front().empty();
+    Sha256 hash;
+    for (const std::string& sample : samples) hash.update(sample + "\n");
+    const std::string digest = is_known ? hash.hex_digest() : "";
     for (ResultRow& row : rows) row.data_hash = digest;
 }
 

@@ -16,7 +16,8 @@ namespace kvscope::trace {
 [[nodiscard]] bool has_all_columns(hid_t table);
 void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows);
 
-/// Sets `data_hash` of the rows of a whole table: the SHA-256 of one line "prompt_hash answers_json" per sample.
+/// Sets `data_hash` of the rows of a whole table: the SHA-256 of the sorted lines `sample_hash`, one per sample. The
+/// hash is empty if a sample's hash is unknown.
 void set_data_hash(std::vector<ResultRow>& rows);
 
 }  // namespace kvscope::trace

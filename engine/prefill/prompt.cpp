@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "common/bounded_json.h"
+#include "common/json.h"
+#include "common/sha256.h"
 #include "common/utf8.h"
 #include "engine/common/engine_error.h"
 #include "engine/files/checkpoint_error.h"
@@ -192,6 +194,12 @@ void require_utf8(std::string_view text, const std::string& origin) {
         origin, static_cast<unsigned char>(text[at]), line, at, is_utf16 ? ", which looks like UTF-16" : ""));
 }
 
+std::string hash_of_sample(std::string_view context, std::string_view question, std::span<const std::string> answers) {
+    Sha256 hash;
+    hash.update(nlohmann::json::array({context, question, nlohmann::json(answers)}).dump());
+    return hash.hex_digest();
+}
+
 Prompt tokenize_prompt(const Model& model, std::string_view context, std::string_view question,
                        const PromptOptions& options) {
     const std::string origin = origin_of(options);
@@ -211,6 +219,7 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
     prompt.context = std::string(context);
     prompt.text = rendered.text;
     prompt.question = std::string(question);
+    prompt.sample_hash = hash_of_sample(context, question);
     if (templated) prompt.chat_template = model.chat_template()->source();
     prompt.query_aware = options.query_aware || question.empty();
     prompt.parses_special = templated || options.parse_special;
@@ -257,6 +266,10 @@ Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, i
     stored.parses_special = !stored.chat_template.empty() || parsed_special(entry);
     stored.rendered_at = rendered_at(reader, entry);
     stored.context = context_of(model, stored, stop);
+    if (const auto row = reader.n_runs(prompt) > 0 ? reader.stored_row(prompt, 0) : std::nullopt)
+        stored.sample_hash = row->sample_hash;
+    if (stored.sample_hash.empty() && !stored.context.empty())
+        stored.sample_hash = hash_of_sample(stored.context, stored.question);
     const std::string origin = fmt::format("{}, prompt {}", file, prompt);
     require_token_embeddings(model, stored.ids, origin);
     require_room(model, stored, n_new, origin);

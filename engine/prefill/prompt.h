@@ -19,6 +19,7 @@ struct Prompt {
     std::string context;                  ///< text before the question, without the template; empty if unknown
     std::string text;                     ///< the exact text that is tokenized, with the chat template applied
     std::string question;                 ///< empty if there is none
+    std::string sample_hash;              ///< hash_of_sample(); empty if the context is unknown
     std::string chat_template;            ///< source of the applied chat template; empty if none
     std::vector<int32_t> ids;             ///< (N) tokens of the whole text
     std::vector<std::string> token_text;  ///< (N) readable text of each token
@@ -51,6 +52,11 @@ void require_utf8(std::string_view text, const std::string& origin);
 
 /// @throws UsageError if the model has no embedding for a token
 void require_token_embeddings(const Model& model, std::span<const int32_t> ids, const std::string& origin);
+
+/// Returns the SHA-256 of the JSON text ["context","question",["answer",…]], which identifies a sample independently of
+/// model, template and tokenizer. The texts must be UTF-8.
+[[nodiscard]] std::string hash_of_sample(std::string_view context, std::string_view question,
+                                         std::span<const std::string> answers = {});
 
 /// Applies the template and tokenizes the whole text. The question begins with its first token, even if the context
 /// ends in the same token. @throws UsageError, naming the origin, for a prompt that cannot be used

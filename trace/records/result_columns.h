@@ -10,8 +10,9 @@
 
 namespace kvscope::trace {
 
-/// What determines a value in the table of prompts: attributes of the model, the prompt and the run, or data sets.
-enum class ValueFrom { attributes, data_sets };
+/// What determines a value in the table of prompts: attributes of the model, the prompt and the run; their data sets; or
+/// the job that wrote the trace.
+enum class ValueFrom { attributes, data_sets, job };
 
 struct ResultColumn {
     using Member = std::variant<std::string ResultRow::*, std::int64_t ResultRow::*, std::uint64_t ResultRow::*,
@@ -77,8 +78,10 @@ inline constexpr ResultColumn result_columns[] = {
     {"device", &ResultRow::device, schema::Need::sometimes, ValueFrom::attributes, "as in the run"},
     {"instructions", &ResultRow::instructions, schema::Need::sometimes, ValueFrom::attributes, "as in the run"},
     {"commit", &ResultRow::commit, schema::Need::sometimes, ValueFrom::attributes, "as in the run"},
-    {"data_hash", &ResultRow::data_hash, schema::Need::sometimes, ValueFrom::data_sets,
-     "hash of the table's prompts and accepted answers"},
+    {"sample_hash", &ResultRow::sample_hash, schema::Need::sometimes, ValueFrom::job,
+     "SHA-256 of context, question and accepted answers, without the template; empty if unknown"},
+    {"data_hash", &ResultRow::data_hash, schema::Need::sometimes, ValueFrom::job,
+     "SHA-256 of the sample_hash of all samples of the table; empty if one is unknown"},
     {"seed", &ResultRow::seed, schema::Need::sometimes, ValueFrom::attributes, "as in the run"},
     {"question_seen",
      &ResultRow::question_seen,

@@ -368,8 +368,10 @@ void copy_finished_samples(const PreparedJob& prepared, trace::Writer& writer) {
         finished[row.sample_id].push_back(std::move(row));
     for (const auto& sample : prepared.samples) {
         const auto rows = finished.find(sample.id);
-        if (rows != finished.end() && !writer.has_results(task, sample.number))
-            writer.write_results(task, sample.number, rows->second);
+        if (rows == finished.end() || writer.has_results(task, sample.number)) continue;
+        // Earlier versions did not write the hash.
+        for (trace::ResultRow& row : rows->second) row.sample_hash = sample.hash();
+        writer.write_results(task, sample.number, rows->second);
     }
 }
 
@@ -417,9 +419,9 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
 }
 
 /// Writes /results/prompts from the recorded data of all runs, so that resumed runs keep what they recorded.
-void write_rows_of_prompts(trace::Writer& writer, const std::filesystem::path& output, engine::Progress& progress,
+void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, engine::Progress& progress,
                            const std::function<void(const std::string&)>& warn) {
-    const trace::Reader reader(trace::part_folder_of(output), progress.stop_token());
+    const trace::Reader reader(trace::part_folder_of(prepared.job.output), progress.stop_token());
     progress.begin("computing the rows of results", reader.n_prompts(), "prompts");
     std::vector<trace::ResultRow> rows;
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
@@ -431,7 +433,11 @@ void write_rows_of_prompts(trace::Writer& writer, const std::filesystem::path& o
             warn(fmt::format("the rows of prompt {} in /results/prompts lack measures: {}", prompt, error.what()));
             of_prompt = analysis::result_rows_without_measures(reader, prompt);
         }
-        std::ranges::move(of_prompt, std::back_inserter(rows));
+        const auto number = static_cast<size_t>(reader.prompt_number(prompt));
+        for (trace::ResultRow& row : of_prompt) {
+            row.sample_hash = prepared.prompts.at(number).sample_hash;
+            rows.push_back(std::move(row));
+        }
         progress.advance(prompt + 1);
     }
     writer.write_results(trace::schema::root::prompt_results, 0, rows);
@@ -466,7 +472,7 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
             answer_samples(prepared, model, writer, progress, events, failures);
         else
             timings = answer_prompts(prepared, model, writer, progress, events, failures);
-        if (!job.task) write_rows_of_prompts(writer, job.output, progress, warn);
+        if (!job.task) write_rows_of_prompts(prepared, writer, progress, warn);
         writer.finish();
         progress.message(fmt::format("{} written", job.output.string()));
         return {false, failures.tell_all(trace::Reader(job.output)), timings};
