@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "trace/load_records.h"
 #include "trace/part_folder.h"
+#include "trace/recipe.h"
 #include "trace/records/result_columns.h"
 #include "trace/result_table.h"
 
@@ -90,24 +91,13 @@ std::string find_requested_budget(const nlohmann::json& recipe, int run) {
     return recipe.contains(budget) && recipe[budget].is_string() ? recipe[budget].get<std::string>() : "";
 }
 
-std::string recorded_text(const nlohmann::json& recipe, const char* key) {
-    const auto found = recipe.is_object() ? recipe.find(key) : recipe.end();
-    return found != recipe.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-std::string recorded_instructions(const nlohmann::json& recipe) { return recorded_text(recipe, "instructions"); }
-
-/// Returns the device of a recipe's runs, or "" if the recipe does not tell.
-std::string recorded_device(const nlohmann::json& recipe) {
-    const std::string device = recorded_text(recipe, "device");
-    return device.empty() && !recorded_instructions(recipe).empty() ? "cpu" : device;
-}
-
 /// Completes the rows that an earlier version wrote, which have no model.
 void add_experiment(std::vector<ResultRow>& rows, const ModelAttributes& model, const nlohmann::json& recipe) {
+    RunAttributes of_recipe;
+    add_origin_of_recipe(of_recipe, recipe);
     ResultRow known;
-    known.device = recorded_device(recipe);
-    known.instructions = recorded_instructions(recipe);
+    known.device = of_recipe.device.value_or("");
+    known.instructions = of_recipe.instructions.value_or("");
     if (recipe.is_object() && recipe.contains("seed") && recipe["seed"].is_number_unsigned())
         known.seed = recipe["seed"].get<std::uint64_t>();
     const nlohmann::json::json_pointer seen("/prompts/0/query_aware");
@@ -147,9 +137,7 @@ OpenTraceFiles::OpenTraceFiles(const std::filesystem::path& path, const std::sto
             prompt.runs.push_back(load(run, stop, load_run));
             RunAttributes& attributes = prompt.runs.back();
             attributes.requested_budget = find_requested_budget(recipe, run.number);
-            if (attributes.device) continue;
-            if (auto device = recorded_device(recipe); !device.empty()) attributes.device = std::move(device);
-            if (auto level = recorded_instructions(recipe); !level.empty()) attributes.instructions = std::move(level);
+            add_origin_of_recipe(attributes, recipe);
         }
     }
     if (!source_.is_folder && source_.root.complete && !model_) {
@@ -379,11 +367,12 @@ OpenTraceFiles::RowsOfRuns OpenTraceFiles::read_rows_of_runs(const std::stop_tok
     if (tables == source_.results.end()) return {};
     std::vector<ResultRow> stored;
     try {
-        for (const GroupPlace& place : tables->second)
-            if (!with_place_in_errors(place, [&] {
-                    return has_all_columns(h5::open_data_set(source_.open(place.file).get(), place.group).get());
-                }))
-                return {};
+        for (const GroupPlace& place : tables->second) {
+            const auto columns = with_place_in_errors(place, [&] {
+                return columns_of_table(h5::open_data_set(source_.open(place.file).get(), place.group).get());
+            });
+            if (columns.size() < std::size(result_columns)) return {};
+        }
         stored = results(tables->first, stop);
     } catch (const DamagedTrace&) {
         return {};  // find_problems() reports the table, and the rows are computed

@@ -21,6 +21,11 @@ bool has_lists(const nlohmann::json& recipe) {
            });
 }
 
+std::string recorded_text(const nlohmann::json& recipe, const char* key) {
+    const auto found = recipe.is_object() ? recipe.find(key) : recipe.end();
+    return found != recipe.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 }  // namespace
 
 bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whole) {
@@ -54,6 +59,16 @@ std::string read_recipe_of_trace(const std::filesystem::path& path) {
     } catch (const std::runtime_error&) {
         return {};
     }
+}
+
+void add_origin_of_recipe(RunAttributes& run, const nlohmann::json& recipe) {
+    if (run.device) return;
+    const std::string device = recorded_text(recipe, "device"), instructions = recorded_text(recipe, "instructions");
+    if (!instructions.empty()) run.instructions = instructions;
+    if (!device.empty())
+        run.device = device;
+    else if (!instructions.empty())
+        run.device = "cpu";
 }
 
 }  // namespace kvscope::trace

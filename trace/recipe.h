@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/json.h"
+#include "trace/records/records.h"
 
 namespace kvscope::trace {
 
@@ -15,5 +16,8 @@ namespace kvscope::trace {
 
 /// Returns the recipe of a complete trace or of a folder `<output>.part`, or "" if no recipe can be read.
 [[nodiscard]] std::string read_recipe_of_trace(const std::filesystem::path& path);
+
+/// Sets device and instructions of a run of an earlier version, which recorded them in the recipe only.
+void add_origin_of_recipe(RunAttributes& run, const nlohmann::json& recipe);
 
 }  // namespace kvscope::trace

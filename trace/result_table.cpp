@@ -129,12 +129,13 @@ std::vector<ResultRow> load_results(hid_t table, const std::string& where) {
     return out;
 }
 
-bool has_all_columns(hid_t table) {
+std::set<std::string_view> columns_of_table(hid_t table) {
     const h5::Handle stored(h5::checked(H5Dget_type(table), "read the table"), H5Tclose);
-    return H5Tget_class(stored.get()) == H5T_COMPOUND &&
-           std::ranges::all_of(result_columns, [&](const ResultColumn& column) {
-               return H5Tget_member_index(stored.get(), std::string(column.name).c_str()) >= 0;
-           });
+    std::set<std::string_view> names;
+    if (H5Tget_class(stored.get()) != H5T_COMPOUND) return names;
+    for (const ResultColumn& column : result_columns)
+        if (H5Tget_member_index(stored.get(), std::string(column.name).c_str()) >= 0) names.insert(column.name);
+    return names;
 }
 
 void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows) {

@@ -3,7 +3,9 @@
 
 #include <hdf5.h>
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/records/records.h"
@@ -12,8 +14,8 @@ namespace kvscope::trace {
 
 /// Reads a table. Members of missing columns keep their defaults. `where` names the file and table in messages.
 [[nodiscard]] std::vector<ResultRow> load_results(hid_t table, const std::string& where);
-/// Whether a table has all columns of result_columns.h. Tables of earlier and of other programs may lack some.
-[[nodiscard]] bool has_all_columns(hid_t table);
+/// Returns the columns of result_columns.h that a table has. Tables of earlier versions and other programs lack some.
+[[nodiscard]] std::set<std::string_view> columns_of_table(hid_t table);
 void store_results(hid_t file, const std::string& path, const std::vector<ResultRow>& rows);
 
 /// Sets `data_hash` of the rows of a whole table: the SHA-256 of the sorted lines `sample_hash`, one per sample. The

@@ -12,6 +12,7 @@
 #include "trace/group_locations.h"
 #include "trace/hdf5/hdf5.h"
 #include "trace/load_records.h"
+#include "trace/recipe.h"
 #include "trace/records/result_columns.h"
 #include "trace/records/storable_text.h"
 #include "trace/result_table.h"
@@ -36,7 +37,9 @@ class TraceCheck {
                         std::to_string(place.number));
                     expected = place.number + 1;
                 }
+                const std::size_t n_before = rows_of_runs_.size();
                 guarded(place.group, [&] { check_prompt(place, *model); });
+                rows_of_runs_.resize(n_before + place.runs.size());
             }
             check_recipe();
             const bool has_task = std::ranges::any_of(
@@ -51,7 +54,7 @@ class TraceCheck {
                     const h5::Handle open = h5::open_data_set(file(table), table.group);
                     const auto rows = load_results(open.get(), table.group);
                     check_results(rows, table.group, of_prompts);
-                    if (of_prompts) check_number_of_rows(rows, table.group);
+                    if (of_prompts) check_rows_of_runs(rows, columns_of_table(open.get()), table.group);
                 });
             }
         }
@@ -201,13 +204,39 @@ class TraceCheck {
         }
     }
 
-    /// In a complete trace, the table of prompts has one row per run. Other programs may add runs without rows.
-    void check_number_of_rows(const std::vector<ResultRow>& rows, const std::string& table) {
+    /// In a complete trace, the table of prompts has one row per run with the attributes of the run. Other programs may
+    /// add runs without rows.
+    void check_rows_of_runs(const std::vector<ResultRow>& rows, const std::set<std::string_view>& columns,
+                            const std::string& table) {
         std::size_t n_runs = 0;
         for (const PromptPlace& prompt : source_.prompts) n_runs += prompt.runs.size();
-        if (!source_.is_folder && rows.size() != n_runs)
-            problems_.warning(table, fmt::format("{} rows, one per run of a prompt", n_runs),
-                              std::to_string(rows.size()));
+        if (rows.size() != n_runs) {
+            if (!source_.is_folder)
+                problems_.warning(table, fmt::format("{} rows, one per run of a prompt", n_runs),
+                                  std::to_string(rows.size()));
+            return;
+        }
+        for (std::size_t i = 0; i < rows_of_runs_.size(); ++i) {
+            if (!rows_of_runs_[i]) continue;
+            for (const ResultColumn& column : result_columns) {
+                if (column.source != ValueFrom::attributes || !columns.contains(column.name) ||
+                    have_same_value(column, rows[i], *rows_of_runs_[i]))
+                    continue;
+                problems_.error(fmt::format("{}[{}].{}", table, i, column.name), text_of(column, *rows_of_runs_[i]),
+                                text_of(column, rows[i]));
+            }
+        }
+    }
+
+    static std::string text_of(const ResultColumn& column, const ResultRow& row) {
+        return std::visit(
+            [&](auto member) {
+                if constexpr (std::is_same_v<decltype(member), std::string ResultRow::*>)
+                    return quoted_text(row.*member);
+                else
+                    return fmt::format("{}", row.*member);
+            },
+            column.member);
     }
 
     void check_run_attributes(const std::string& group, const RunAttributes& run, const PromptAttributes& prompt) {
@@ -246,8 +275,10 @@ class TraceCheck {
 
         const auto steps = full_run_steps(place);
         bool full_seen = false;
+        const ResultRow row = row_of_prompt(model, prompt);
         for (const GroupPlace& run : place.runs) {
-            guarded(run.group, [&] { full_seen = check_run(run, model, prompt, steps) || full_seen; });
+            rows_of_runs_.emplace_back();
+            guarded(run.group, [&] { full_seen = check_run(run, model, prompt, steps, row) || full_seen; });
         }
         if (!full_seen) {
             const bool expected_yet = !source_.is_folder && source_.root.complete;
@@ -308,10 +339,13 @@ class TraceCheck {
 
     /// Returns whether the run's policy is full.
     bool check_run(const GroupPlace& place, const ModelAttributes& model, const PromptAttributes& prompt,
-                   std::optional<std::size_t> steps) {
+                   std::optional<std::size_t> steps, ResultRow row) {
         const h5::Handle group = h5::open_group(file(place), place.group);
         check_attributes(group.get(), place.group, schema::run::attributes, problems_);
-        const RunAttributes run = load_run(group.get(), place.group);
+        RunAttributes run = load_run(group.get(), place.group);
+        add_origin_of_recipe(run, recipe_);
+        add_run_attributes(row, run);
+        rows_of_runs_.back() = std::move(row);
         check_json(place.group + "@parameters_json", run.parameters_json);
         check_run_attributes(place.group, run, prompt);
         const bool full = run.is_full();
@@ -342,7 +376,9 @@ class TraceCheck {
     }
 
     Source source_;
+    nlohmann::json recipe_ = bounded_json::parse_or_discard(source_.root.recipe_json);
     Problems problems_;
+    std::vector<std::optional<ResultRow>> rows_of_runs_;  ///< expected rows of the table of prompts; none if unreadable
 };
 
 }  // namespace
