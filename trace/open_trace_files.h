@@ -72,6 +72,8 @@ class OpenTraceFiles {
     }
 
     [[nodiscard]] std::shared_ptr<const Kept> kept(int prompt, int run, const std::stop_token& stop) const;
+    [[nodiscard]] std::shared_ptr<const Kept> read_kept(int prompt, int run, const std::stop_token& stop) const;
+    [[nodiscard]] std::shared_ptr<const Kept> cached_kept(int prompt, int run) const;
     /// Throws std::out_of_range if the task has no results.
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task, const std::stop_token& stop) const;
     /// Returns the run's row of /results/prompts, or nullptr as Reader::stored_row().
@@ -89,9 +91,7 @@ class OpenTraceFiles {
     [[nodiscard]] Extents extents(Place place) const;
     void require_shape(Place place, const schema::DataSet& data_set, const std::vector<std::size_t>& found,
                        const std::string& where) const;
-    [[nodiscard]] std::shared_ptr<const Kept> read_kept(int prompt, int run, const std::stop_token& stop) const;
     void read_storage(Place place, Kept& kept, const std::stop_token& stop) const;
-    [[nodiscard]] std::shared_ptr<const Kept> cached_kept(int prompt, int run) const;
     using RowsOfRuns = std::map<std::pair<int, int>, ResultRow>;
     [[nodiscard]] RowsOfRuns read_rows_of_runs(const std::stop_token& stop) const;
 

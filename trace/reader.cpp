@@ -245,6 +245,12 @@ std::shared_ptr<const Kept> Reader::kept(int prompt, int run) const {
     return impl_->files->kept(prompt, run, impl_->stop);
 }
 
+std::shared_ptr<const Kept> Reader::kept_for_now(int prompt, int run) const {
+    if (!is_in_file(prompt, run)) return kept(prompt, run);
+    const auto known = impl_->files->cached_kept(prompt, run);
+    return known ? known : impl_->files->read_kept(prompt, run, impl_->stop);
+}
+
 std::size_t Reader::n_rows(int prompt, int run) const {
     return Extents(model(), this->prompt(prompt), this->run(prompt, run)).rows();
 }

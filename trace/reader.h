@@ -90,8 +90,10 @@ class Reader {
     [[nodiscard]] std::vector<float> window_attention(int prompt, std::size_t layer) const;
     /// Returns the (R, N) scores of one layer, exact for f32 and f64, or an empty vector if the run has no scores.
     [[nodiscard]] std::vector<double> scores(int prompt, int run, std::size_t layer) const;
-    /// Returns all kept entries. They are read once and then shared.
+    /// Returns all kept entries. They are read once and then shared by all readers of the files.
     [[nodiscard]] std::shared_ptr<const Kept> kept(int prompt, int run) const;
+    /// Like kept(), but the caller alone holds entries that have not been read before.
+    [[nodiscard]] std::shared_ptr<const Kept> kept_for_now(int prompt, int run) const;
     /// Returns R, the run's number of rows per layer: G or H, depending on the run's granularity.
     [[nodiscard]] std::size_t n_rows(int prompt, int run) const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "analysis/drawing/figure_definition.h"
@@ -47,18 +48,20 @@ Runs read_runs(std::span<const TracePart> parts) {
         if (!full_run_with_answer_attention(*part.reader, part.options.prompt)) continue;
         std::vector<ShownRun> of_part;
         std::vector<int> indices;
+        std::vector<std::shared_ptr<const trace::Kept>> kept;
         for (const ShownRun& run : shown) {
             if (run.part != &part) continue;
-            const auto kept = part.reader->kept(part.options.prompt, run.index);
-            if (!can_measure_kept_tokens(run.attributes(), kept_sets(*kept, run.n_tokens()))) {
+            auto of_run = part.reader->kept(part.options.prompt, run.index);
+            if (!can_measure_kept_tokens(run.attributes(), kept_sets(*of_run, run.n_tokens()))) {
                 runs.left_out.push_back(run);
                 continue;
             }
+            kept.push_back(std::move(of_run));
             of_part.push_back(run);
             indices.push_back(run.index);
         }
         if (indices.empty()) continue;
-        std::vector<Recall> recalls = recall_of_runs(*part.reader, part.options.prompt, indices);
+        std::vector<Recall> recalls = recall_of_runs(*part.reader, part.options.prompt, indices, kept);
         const std::vector<trace::ResultRow> rows = rows_of_shown_runs(of_part);
         for (size_t i = 0; i < of_part.size(); ++i)
             runs.measured.push_back({of_part[i], std::move(recalls[i]), rows[i].recall});

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <stdexcept>
 
@@ -70,12 +69,11 @@ std::optional<int> full_run_with_answer_attention(const trace::Reader& reader, i
     return full;
 }
 
-std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs) {
+std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs,
+                                   std::span<const std::shared_ptr<const trace::Kept>> kept) {
     const auto full = trace::Place::of_run(prompt, full_run_with_answer_attention(reader, prompt).value());
     const auto n_kv_heads = static_cast<size_t>(reader.model().n_kv_heads);
     const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    std::vector<std::shared_ptr<const trace::Kept>> kept;
-    for (const int run : runs) kept.push_back(reader.kept(prompt, run));
     std::vector<Recall> recalls(runs.size());
     for (size_t layer = 0; layer < static_cast<size_t>(reader.model().n_layers); ++layer) {
         const auto attention = reader.read_layer<float>(full, schema::run::answer_attention, layer);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -33,6 +34,8 @@ struct Recall {
 [[nodiscard]] std::optional<int> full_run_with_answer_attention(const trace::Reader& reader, int prompt);
 
 /// Returns each run's recall at its own budget. @param runs finished runs of a prompt with `answer_attention`
-[[nodiscard]] std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs);
+/// @param kept entries of each run
+[[nodiscard]] std::vector<Recall> recall_of_runs(const trace::Reader& reader, int prompt, std::span<const int> runs,
+                                                 std::span<const std::shared_ptr<const trace::Kept>> kept);
 
 }  // namespace kvscope::analysis

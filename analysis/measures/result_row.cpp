@@ -1,7 +1,9 @@
 #include "analysis/measures/result_row.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
+#include <optional>
 
 #include "analysis/measures/kept_sets.h"
 #include "analysis/measures/logit_divergence.h"
@@ -46,45 +48,48 @@ void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const Kept
     row.merged_keys_outside = sum_of(run.merged_keys_outside);
 }
 
-void read_and_add_measures(trace::ResultRow& row, const trace::Reader& reader, int prompt, int run, double recall) {
-    trace::RunRecord record;
-    static_cast<trace::RunAttributes&>(record) = reader.run(prompt, run);
-    const auto place = trace::Place::of_run(prompt, run);
+bool is_complete(const trace::RunAttributes& run) { return run.status == schema::run::status_complete; }
+
+/// A run whose row is computed.
+struct ComputedRow {
+    int run = 0;
+    trace::ResultRow& row;
+    trace::RunRecord record = {};                  ///< attributes, and the data sets that add_measures() reads
+    std::shared_ptr<const trace::Kept> kept = {};  ///< nullptr for a run without measures
+    double recall = unknown;
+};
+
+void read_measured_data(const trace::Reader& reader, int prompt, ComputedRow& of) {
+    const auto place = trace::Place::of_run(prompt, of.run);
     const auto read = [&]<class T>(const schema::DataSet& data_set, std::vector<T>& values) {
         if (reader.has(place, data_set)) values = reader.read<T>(place, data_set);
     };
-    read(schema::run::step_kl, record.step_kl);
-    read(schema::run::step_agreement, record.step_agreement);
-    read(schema::run::attention_kept, record.attention_kept);
-    read(schema::run::output_error, record.output_error);
-    read(schema::run::cache_bytes, record.cache_bytes);
-    read(schema::run::cache_bytes_predicted, record.cache_bytes_predicted);
-    read(schema::run::merged_keys, record.merged_keys);
-    read(schema::run::merged_keys_outside, record.merged_keys_outside);
-    const auto kept = reader.kept(prompt, run);
-    const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    add_measures(row, record, kept_sets(*kept, n_tokens), kept->indices.size(), recall);
+    read(schema::run::step_kl, of.record.step_kl);
+    read(schema::run::step_agreement, of.record.step_agreement);
+    read(schema::run::attention_kept, of.record.attention_kept);
+    read(schema::run::output_error, of.record.output_error);
+    read(schema::run::cache_bytes, of.record.cache_bytes);
+    read(schema::run::cache_bytes_predicted, of.record.cache_bytes_predicted);
+    read(schema::run::merged_keys, of.record.merged_keys);
+    read(schema::run::merged_keys_outside, of.record.merged_keys_outside);
+    of.kept = reader.kept_for_now(prompt, of.run);
 }
 
-bool is_complete(const trace::RunAttributes& run) { return run.status == schema::run::status_complete; }
-
-/// Returns the mean recall of each run; NaN if the run is not complete or recall is not defined.
-std::vector<double> mean_recalls(const trace::Reader& reader, int prompt, std::span<const int> runs) {
-    std::vector<double> means(runs.size(), unknown);
-    if (!full_run_with_answer_attention(reader, prompt)) return means;
+/// Sets the recall of all runs for which it is defined.
+void add_recalls(const trace::Reader& reader, int prompt, std::span<ComputedRow> all) {
+    if (!full_run_with_answer_attention(reader, prompt)) return;
     const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
-    std::vector<int> measured;
-    std::vector<size_t> places;
-    for (size_t i = 0; i < runs.size(); ++i) {
-        const trace::RunAttributes& run = reader.run(prompt, runs[i]);
-        if (!is_complete(run) || !can_measure_kept_tokens(run, kept_sets(*reader.kept(prompt, runs[i]), n_tokens)))
-            continue;
-        measured.push_back(runs[i]);
-        places.push_back(i);
+    std::vector<int> runs;
+    std::vector<std::shared_ptr<const trace::Kept>> kept;
+    std::vector<ComputedRow*> measured;
+    for (ComputedRow& one : all) {
+        if (!one.kept || !can_measure_kept_tokens(one.record, kept_sets(*one.kept, n_tokens))) continue;
+        runs.push_back(one.run);
+        kept.push_back(one.kept);
+        measured.push_back(&one);
     }
-    const std::vector<Recall> recalls = recall_of_runs(reader, prompt, measured);
-    for (size_t i = 0; i < recalls.size(); ++i) means[places[i]] = mean_of_known(recalls[i].layers);
-    return means;
+    const std::vector<Recall> recalls = recall_of_runs(reader, prompt, runs, kept);
+    for (size_t i = 0; i < recalls.size(); ++i) measured[i]->recall = mean_of_known(recalls[i].layers);
 }
 
 }  // namespace
@@ -100,41 +105,44 @@ trace::ResultRow result_row(const trace::ModelAttributes& model, const trace::Pr
     return row;
 }
 
-std::vector<trace::ResultRow> result_rows(const trace::Reader& reader, int prompt, std::span<const int> runs) {
+std::vector<trace::ResultRow> result_rows(const trace::Reader& reader, int prompt, std::span<const int> runs,
+                                          const OnDamage& on_damage) {
+    const auto attempt = [&](const auto& action) {
+        try {
+            action();
+        } catch (const trace::TraceError& error) {
+            if (!on_damage) throw;
+            on_damage(error);
+        }
+    };
     std::vector<trace::ResultRow> rows(runs.size());
-    std::vector<int> computed;
-    std::vector<size_t> places;
+    std::vector<ComputedRow> computed;
+    std::optional<trace::ResultRow> of_prompt;
     for (size_t i = 0; i < runs.size(); ++i) {
         if (auto stored = reader.stored_row(prompt, runs[i])) {
             rows[i] = *std::move(stored);
-        } else {
-            computed.push_back(runs[i]);
-            places.push_back(i);
+            continue;
         }
+        if (!of_prompt) of_prompt = trace::row_of_prompt(reader.model(), reader.prompt(prompt));
+        rows[i] = *of_prompt;
+        ComputedRow& one = computed.emplace_back(ComputedRow{runs[i], rows[i]});
+        static_cast<trace::RunAttributes&>(one.record) = reader.run(prompt, runs[i]);
+        trace::add_run_attributes(rows[i], one.record);
+        if (is_complete(one.record)) attempt([&] { read_measured_data(reader, prompt, one); });
     }
-    if (computed.empty()) return rows;
-    const trace::ResultRow of_prompt = trace::row_of_prompt(reader.model(), reader.prompt(prompt));
-    const std::vector<double> recalls = mean_recalls(reader, prompt, computed);
-    for (size_t i = 0; i < computed.size(); ++i) {
-        trace::ResultRow& row = rows[places[i]] = of_prompt;
-        const trace::RunAttributes& run = reader.run(prompt, computed[i]);
-        trace::add_run_attributes(row, run);
-        if (is_complete(run)) read_and_add_measures(row, reader, prompt, computed[i], recalls[i]);
-    }
+    if (!computed.empty()) attempt([&] { add_recalls(reader, prompt, computed); });
+    const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());
+    for (const ComputedRow& one : computed)
+        if (one.kept)
+            add_measures(one.row, one.record, kept_sets(*one.kept, n_tokens), one.kept->indices.size(), one.recall);
     return rows;
 }
 
-std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt) {
+std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt,
+                                                    const OnDamage& on_damage) {
     std::vector<int> runs(static_cast<size_t>(reader.n_runs(prompt)));
     std::iota(runs.begin(), runs.end(), 0);
-    return result_rows(reader, prompt, runs);
-}
-
-std::vector<trace::ResultRow> result_rows_without_measures(const trace::Reader& reader, int prompt) {
-    const auto n_runs = static_cast<size_t>(reader.n_runs(prompt));
-    std::vector<trace::ResultRow> rows(n_runs, trace::row_of_prompt(reader.model(), reader.prompt(prompt)));
-    for (size_t run = 0; run < n_runs; ++run) trace::add_run_attributes(rows[run], reader.runs(prompt)[run]);
-    return rows;
+    return result_rows(reader, prompt, runs, on_damage);
 }
 
 double share_of_full_bytes(std::span<const trace::ResultRow> rows, const trace::ResultRow& run) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -13,16 +14,17 @@ namespace kvscope::analysis {
 [[nodiscard]] trace::ResultRow result_row(const trace::ModelAttributes& model, const trace::PromptAttributes& prompt,
                                           const trace::RunRecord& run, double recall);
 
+using OnDamage = std::function<void(const trace::TraceError&)>;
+
 /// Returns the rows of these runs: stored rows (trace::Reader::stored_row), or rows that are computed from the recorded
-/// data. Computed rows have no `data_hash`. @throws trace::TraceError for damaged data sets
+/// data. Computed rows have no `sample_hash` and no `data_hash`. Frees the kept entries that it reads.
+/// @param on_damage called for damaged data sets; the run then has no measures. If empty, the error is thrown
 [[nodiscard]] std::vector<trace::ResultRow> result_rows(const trace::Reader& reader, int prompt,
-                                                        std::span<const int> runs);
+                                                        std::span<const int> runs, const OnDamage& on_damage = nullptr);
 
-/// Returns the rows of all runs of a prompt. @throws as result_rows()
-[[nodiscard]] std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt);
-
-/// Like result_rows_of_prompt(), but reads only attributes, so that all measures are NaN.
-[[nodiscard]] std::vector<trace::ResultRow> result_rows_without_measures(const trace::Reader& reader, int prompt);
+/// Returns the rows of all runs of a prompt, like result_rows().
+[[nodiscard]] std::vector<trace::ResultRow> result_rows_of_prompt(const trace::Reader& reader, int prompt,
+                                                                  const OnDamage& on_damage = nullptr);
 
 /// Returns the size of a run's cache as a share of the full cache, or NaN if it is unknown. Uses predicted sizes if the
 /// full run has no `bytes`. @param rows one per run of a prompt

@@ -10,8 +10,8 @@
 
 namespace kvscope::trace {
 
-/// What determines a value in the table of prompts: attributes of the model, the prompt and the run; their data sets; or
-/// the job that wrote the trace.
+/// What determines a value in the table of prompts: attributes of the model, the prompt and the run; their data sets;
+/// or the job that wrote the trace.
 enum class ValueFrom { attributes, data_sets, job };
 
 struct ResultColumn {

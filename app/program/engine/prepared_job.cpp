@@ -425,14 +425,10 @@ void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, e
     progress.begin("computing the rows of results", reader.n_prompts(), "prompts");
     std::vector<trace::ResultRow> rows;
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
-        std::vector<trace::ResultRow> of_prompt;
-        try {
-            of_prompt = analysis::result_rows_of_prompt(reader, prompt);
-        } catch (const trace::TraceError& error) {
-            // The runs of an earlier command may be damaged.
-            warn(fmt::format("the rows of prompt {} in /results/prompts lack measures: {}", prompt, error.what()));
-            of_prompt = analysis::result_rows_without_measures(reader, prompt);
-        }
+        // The runs of an earlier command may be damaged.
+        auto of_prompt = analysis::result_rows_of_prompt(reader, prompt, [&](const trace::TraceError& error) {
+            warn(fmt::format("a row of prompt {} in /results/prompts lacks measures: {}", prompt, error.what()));
+        });
         const auto number = static_cast<size_t>(reader.prompt_number(prompt));
         for (trace::ResultRow& row : of_prompt) {
             row.sample_hash = prepared.prompts.at(number).sample_hash;
