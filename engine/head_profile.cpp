@@ -4,16 +4,16 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
-#include <sstream>
 
 #include "common/json.h"
 #include "common/lower_case.h"
 #include "engine/common/engine_error.h"
+#include "engine/common/stopwatch.h"
 #include "engine/decode/decode.h"
 #include "engine/decode/sampler.h"
 #include "engine/prefill/prefill.h"
-#include "engine/task_evaluation.h"
 
 namespace kvscope::engine {
 namespace {
@@ -102,7 +102,7 @@ std::pair<int64_t, int64_t> needle_tokens(const Model& model, const PreparedSamp
             static_cast<int64_t>(encoding.first_token_from(first + size - 1)) + 1};
 }
 
-std::optional<std::vector<double>> measure_sample(const Model& model, const HeadProfileOptions& options,
+std::optional<std::vector<double>> measure_sample(const Model& model, HeadMeasure measure, int64_t n_new,
                                                   const PreparedSample& sample, Progress& progress) {
     const auto [needle_begin, needle_end] = needle_tokens(model, sample, progress.stop_token());
     const auto& transformer = model.transformer();
@@ -111,12 +111,12 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
     // The first decode step reads the prompt's last token, so that its attention is observed, too.
     PrefillRequest request;
     request.ids = std::span<const int32_t>(sample.prompt.ids).first(static_cast<size_t>(n - 1));
-    request.room = options.n_new;
+    request.room = n_new;
     auto prefilled = prefill(transformer, request, nullptr, progress);
     RunCache cache(transformer, policies::Granularity::kv_head, policies::Positions::prompt, false);
     for (size_t layer = 0; layer < prefilled.cache.size(); ++layer)
         cache.adopt(static_cast<int>(layer), prefilled.cache[layer], n - 1);
-    cache.reserve(options.n_new);
+    cache.reserve(n_new);
     Watcher watcher(shape, needle_begin, needle_end);
     Sequence sequence{&cache, n - 1, 0, [&watcher](const policies::StepObservations& step) { watcher.observe(step); }};
     std::vector<double> gains(static_cast<size_t>(shape.n_layers * shape.n_heads), 0.0);
@@ -124,14 +124,14 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
     const auto end_ids = model.stop_ids(false);
     std::vector<int32_t> answer;
     int32_t token = sample.prompt.ids.back();
-    while (static_cast<int64_t>(answer.size()) < options.n_new) {
+    while (static_cast<int64_t>(answer.size()) < n_new) {
         progress.throw_if_stopped();
         const std::span<const int32_t> tokens(&token, 1);
         const at::Tensor logits = transformer.logits(feed_tokens(transformer, {&sequence, 1}, {&tokens, 1}));
         if (sequence.failed()) throw RunError(sequence.error);
         const int32_t next = greedy_token({logits.const_data_ptr<float>(), static_cast<size_t>(logits.size(1))});
         for (size_t head = 0; head < gains.size(); ++head) {
-            if (options.measure == HeadMeasure::reasoning) {
+            if (measure == HeadMeasure::reasoning) {
                 gains[head] += watcher.needle_attention(head) * share;
                 continue;
             }
@@ -142,64 +142,67 @@ std::optional<std::vector<double>> measure_sample(const Model& model, const Head
         answer.push_back(token = next);
         if (std::binary_search(end_ids.begin(), end_ids.end(), next)) break;
     }
-    if (!is_right(model.answer_text(answer, progress.stop_token()), sample, options.measure)) return std::nullopt;
+    if (!is_right(model.answer_text(answer, progress.stop_token()), sample, measure)) return std::nullopt;
     return gains;
 }
 
 }  // namespace
 
-Task head_profile_task() {
-    Task task = niah();
-    for (auto& parameter : task.parameters) {
-        if (parameter.name == "lengths") parameter.fallback = "500,1000,2000";
-        if (parameter.name == "samples") parameter.fallback = int64_t{2};
-    }
-    task.n_new = 50;
+const Task& head_profile_task() {
+    static const Task task = [] {
+        Task with_defaults = niah();
+        for (auto& parameter : with_defaults.parameters) {
+            if (parameter.name == "lengths") parameter.fallback = "500,1000,2000";
+            if (parameter.name == "samples") parameter.fallback = int64_t{2};
+        }
+        with_defaults.n_new = 50;
+        return with_defaults;
+    }();
     return task;
 }
 
-HeadProfile profile_heads(const Model& model, const HeadProfileOptions& options, Progress& progress) {
-    const auto shape = model.transformer().shape();
-    HeadProfile profile;
-    profile.scores.resize(static_cast<size_t>(shape.n_layers * shape.n_heads));
-    TaskOptions needles = options.needles;
-    needles.values.set("needle", options.measure == HeadMeasure::retrieval ? "retrieval" : "reasoning");
-    needles.values.set("samples", "1");
-    const auto lengths = options.needles.values.integers("lengths");
-    const auto depths = options.needles.values.reals("depths");
-    const int64_t n_samples = options.needles.values.integer("samples");
-    const size_t n_asked = lengths.size() * depths.size() * static_cast<size_t>(n_samples);
-    const auto make_one = [&](int64_t length, double depth, uint64_t seed) {
-        needles.values.set_value("lengths", std::to_string(length));
-        needles.values.set_value("depths", policies::to_text(depth));
-        needles.values.set_value("seed", std::to_string(seed));
-        return std::move(prepare_samples(model, niah(), needles,
-                                         {.use_template = options.use_template,
-                                          .n_new = options.n_new,
-                                          .parse_special = options.parse_special,
-                                          .stop = progress.stop_token()})[0]);
-    };
-    make_one(std::ranges::max(lengths), depths[0], 0);  // refuses a length before the first prompt is measured
-    uint64_t seed = options.needles.values.seed("seed");
+std::vector<PreparedSample> prepare_head_profile(const Model& model, HeadMeasure measure, TaskOptions needles,
+                                                 const PromptOptions& prompt) {
+    policies::ParameterValues& values = needles.values;
+    const auto lengths = values.integers("lengths");
+    const auto depths = values.reals("depths");
+    const int64_t n_samples = values.integer("samples");
+    uint64_t seed = values.seed("seed");
+    values.set("needle", measure == HeadMeasure::retrieval ? "retrieval" : "reasoning");
+    values.set("samples", "1");
+    std::vector<PreparedSample> samples;
     for (const int64_t length : lengths) {
         for (const double depth : depths) {
             for (int64_t i = 0; i < n_samples; ++i) {
-                const auto sample = make_one(length, depth, seed++);
-                const auto gains = measure_sample(model, options, sample, progress);
-                ++profile.n_prompts;
-                progress.message(fmt::format("{}/{}: {} tokens, depth {:.2f}: {}", profile.n_prompts, n_asked,
-                                             sample.prompt.ids.size(), depth, gains ? "right" : "wrong, not counted"));
-                if (!gains) continue;
-                ++profile.n_right;
-                for (size_t head = 0; head < gains->size(); ++head) profile.scores[head].push_back((*gains)[head]);
+                values.set_value("lengths", std::to_string(length));
+                values.set_value("depths", policies::to_text(depth));
+                values.set_value("seed", std::to_string(seed++));
+                samples.push_back(std::move(prepare_samples(model, niah(), needles, prompt)[0]));
             }
         }
+    }
+    return samples;
+}
+
+HeadProfile profile_heads(const Model& model, HeadMeasure measure, std::span<const PreparedSample> samples,
+                          int64_t n_new, Progress& progress,
+                          const std::function<void(size_t sample, bool is_right, double seconds)>& on_sample) {
+    const auto shape = model.transformer().shape();
+    HeadProfile profile;
+    profile.scores.resize(static_cast<size_t>(shape.n_layers * shape.n_heads));
+    for (size_t i = 0; i < samples.size(); ++i) {
+        const Stopwatch watch;
+        const auto gains = measure_sample(model, measure, n_new, samples[i], progress);
+        if (on_sample) on_sample(i, gains.has_value(), watch.seconds());
+        if (!gains) continue;
+        ++profile.n_right;
+        for (size_t head = 0; head < gains->size(); ++head) profile.scores[head].push_back((*gains)[head]);
     }
     if (profile.n_right == 0)
         throw RunError(fmt::format(
             "none of the {} needle prompts was answered correctly, so the heads cannot be measured: use shorter "
             "--lengths, or a model that can answer them",
-            profile.n_prompts));
+            samples.size()));
     return profile;
 }
 

@@ -251,7 +251,7 @@ class Stopped(ProgramTest):
         self.assertEqual(list(self.folder.glob("early.h5*")), [])
 
     def test_profile_heads(self):
-        self.stops(signal.SIGTERM, "profile-heads", HF_MODEL, "--lengths", 300, "--samples", 5000, "-o", "heads.json",
+        self.stops(signal.SIGTERM, "profile-heads", HF_MODEL, "--lengths", 300, "--samples", 200, "-o", "heads.json",
                    begun=":")
         self.assertEqual(list(self.folder.glob("*heads.json*")), [])
 

@@ -127,16 +127,16 @@ TEST_CASE("scorers count answers in a prediction") {
 
 TEST_CASE("headkv can read the profile of heads, and only few are retrieval heads",
           "[needle][model][arithmetic][default_model]") {
-    engine::HeadProfileOptions options;
-    options.needles = options_of_task("niah", {{"lengths", "200"}, {"depths", "0.3,0.7"}, {"samples", "1"}});
-    options.n_new = 24;
+    const auto needles = options_of_task("niah", {{"lengths", "200"}, {"depths", "0.3,0.7"}, {"samples", "1"}});
+    constexpr int64_t n_new = 24;
     engine::SilentProgress progress;
     const auto shape = default_model_f32().transformer().shape();
     for (const auto measure : {engine::HeadMeasure::retrieval, engine::HeadMeasure::reasoning}) {
-        options.measure = measure;
+        const auto samples = engine::prepare_head_profile(default_model_f32(), measure, needles, {.n_new = n_new});
+        CHECK(samples.size() == 2);
         engine::HeadProfile profile;
         try {
-            profile = engine::profile_heads(default_model_f32(), options, progress);
+            profile = engine::profile_heads(default_model_f32(), measure, samples, n_new, progress);
         } catch (const engine::RunError& error) {
             CHECK(measure == engine::HeadMeasure::reasoning);  // the model may fail at a step of reasoning
             CHECK_THAT(error.what(), Contains("none of the 2 needle prompts"));
@@ -157,13 +157,12 @@ TEST_CASE("headkv can read the profile of heads, and only few are retrieval head
 }
 
 TEST_CASE("heads are measured on the model's device, and an error says if no answer is correct", "[needle]") {
-    engine::HeadProfileOptions options;
-    options.needles = options_of_task("niah", {{"lengths", "250"}, {"depths", "0.5"}, {"samples", "1"}});
-    options.n_new = 4;
+    const auto needles = options_of_task("niah", {{"lengths", "250"}, {"depths", "0.5"}, {"samples", "1"}});
+    constexpr int64_t n_new = 4;
     engine::SilentProgress progress;
     for (const auto measure : {engine::HeadMeasure::retrieval, engine::HeadMeasure::reasoning}) {
-        options.measure = measure;
-        CHECK_THROWS_WITH(engine::profile_heads(tiny_model(), options, progress),
+        const auto samples = engine::prepare_head_profile(tiny_model(), measure, needles, {.n_new = n_new});
+        CHECK_THROWS_WITH(engine::profile_heads(tiny_model(), measure, samples, n_new, progress),
                           Contains("none of the 1 needle prompts was answered correctly"));
     }
 }

@@ -158,10 +158,12 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
     events.on_end = [&](engine::Experiment&) { progress.set_part(""); };
     events.on_sample = [&](size_t i, std::span<const trace::ResultRow> rows, double seconds, double seconds_left) {
         const auto right = std::count_if(rows.begin() + 1, rows.end(), [](const auto& row) { return row.score > 0.5; });
-        progress.message(fmt::format(
-            "{}/{} {}: full {}, {} of {} other runs correct, {:.1f} s{}", i + 1, prepared.samples.size(),
-            prepared.samples[i].id, rows[0].score > 0.5 ? "correct" : "wrong", right, rows.size() - 1, seconds,
-            seconds_left > 0 ? fmt::format("; about {} remaining", clock_text(seconds_left)) : ""));
+        const std::string others =
+            rows.size() > 1 ? fmt::format(", {} of {} other runs correct", right, rows.size() - 1) : "";
+        progress.message(
+            fmt::format("{}/{} {}: full {}{}, {:.1f} s{}", i + 1, prepared.samples.size(), prepared.samples[i].id,
+                        rows[0].score > 0.5 ? "correct" : "wrong", others, seconds,
+                        seconds_left > 0 ? fmt::format("; about {} remaining", clock_text(seconds_left)) : ""));
     };
     return run_unless_stopped(job.output, [&] {
         auto outcome = program::run_job(prepared, model, progress, events);

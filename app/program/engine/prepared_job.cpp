@@ -15,6 +15,7 @@
 #include "analysis/measures/result_row.h"
 #include "app/program/version.h"
 #include "common/json.h"
+#include "common/whole_file.h"
 #include "engine/projection_spectra.h"
 #include "engine/run_requirements.h"
 #include "engine/trace_extension.h"
@@ -253,6 +254,16 @@ PreparedJob prepare_samples_of_task(const RunJob& job, std::vector<engine::RunPl
     return prepared;
 }
 
+PreparedJob prepare_profile(const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model,
+                            const std::stop_token& stop) {
+    const std::time_t now = std::time(nullptr);
+    PreparedJob prepared = begin_preparing(now, job, std::move(plans));
+    prepared.samples = engine::prepare_head_profile(model, *job.profile, read_task_files(job.task_values),
+                                                    prompt_options(job, now, stop));
+    for (const auto& sample : prepared.samples) prepared.prompts.push_back(sample.prompt);
+    return prepared;
+}
+
 /// Returns the full run and the runs that the trace does not yet contain for this prompt.
 std::vector<engine::RunPlan> plans_left(const PreparedJob& whole, size_t prompt) {
     std::vector<engine::RunPlan> left = whole.plans;
@@ -265,6 +276,7 @@ std::vector<engine::RunPlan> plans_left(const PreparedJob& whole, size_t prompt)
 
 PreparedJob prepare_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
                         const std::stop_token& stop) {
+    if (job.profile) return prepare_profile(job, plans, model, stop);
     return job.task ? prepare_samples_of_task(job, plans, model, stop) : prepare_prompts(job, plans, model, stop);
 }
 
@@ -276,16 +288,19 @@ void check_job(const PreparedJob& prepared, const engine::Model& model) {
                                          plans_left(prepared, 0));
     for (size_t i = 0; !prepared.job.task && i < prompts.size(); ++i)
         engine::require_any_possible_run(model, prompts[i], plans_left(prepared, i));
-    std::error_code error;
-    const auto& output = prepared.job.output;
-    const bool is_begun = std::filesystem::exists(trace::part_folder_of(output), error);
-    const auto found = trace::check_output_state(output, prepared.recipe, prepared.options);
-    const bool is_extension = found == trace::OutputState::resumable && !is_begun;
-    if (found != trace::OutputState::absent && !is_extension)
-        return;  // an existing trace shows that the memory suffices
+    if (!prepared.job.profile) {
+        std::error_code error;
+        const auto& output = prepared.job.output;
+        const bool is_begun = std::filesystem::exists(trace::part_folder_of(output), error);
+        const auto found = trace::check_output_state(output, prepared.recipe, prepared.options);
+        const bool is_extension = found == trace::OutputState::resumable && !is_begun;
+        if (found != trace::OutputState::absent && !is_extension)
+            return;  // an existing trace shows that the memory suffices
+    }
     const size_t longest_list = prepared.n_prompts_there < prompts.size() ? prepared.n_prompts_there : 0;
     engine::require_memory(model, prompts, plans_left(prepared, longest_list), prepared.job.experiment,
-                           !prepared.job.task ? "use a shorter prompt, fewer policies and budgets, or --isolated"
+                           !prepared.job.task     ? "use a shorter prompt, fewer policies and budgets, or --isolated"
+                           : prepared.job.profile ? "use shorter --lengths"
                            : prepared.job.task_values.has("lengths")
                                ? "use shorter --lengths, fewer policies and budgets"
                                : "use shorter samples, fewer policies and budgets");
@@ -375,27 +390,60 @@ void copy_finished_samples(const PreparedJob& prepared, trace::Writer& writer) {
     }
 }
 
+/// Estimates the remaining time of a list of samples from the tokens and seconds of finished samples.
+class SampleClock {
+ public:
+    SampleClock(std::span<const engine::PreparedSample> samples,
+                std::function<bool(const engine::PreparedSample&)> is_done)
+        : samples_(samples), is_done_(std::move(is_done)) {}
+
+    /// Returns the remaining seconds after sample i, which took `seconds`.
+    double seconds_left(size_t i, double seconds) {
+        tokens_done_ += static_cast<double>(samples_[i].prompt.ids.size());
+        seconds_done_ += seconds;
+        double tokens_left = 0;
+        for (const auto& sample : samples_.subspan(i + 1))
+            if (!is_done_(sample)) tokens_left += static_cast<double>(sample.prompt.ids.size());
+        return seconds_done_ / tokens_done_ * tokens_left;
+    }
+
+ private:
+    std::span<const engine::PreparedSample> samples_;
+    std::function<bool(const engine::PreparedSample&)> is_done_;
+    double tokens_done_ = 0, seconds_done_ = 0;
+};
+
 void answer_samples(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,
                     engine::Progress& progress, const RunEvents& events, Failures& failures) {
     const engine::Task& task = *prepared.job.task;
     const auto& samples = prepared.samples;
     copy_finished_samples(prepared, writer);
-    const auto is_done = [&](const engine::PreparedSample& sample) {
+    SampleClock clock(samples, [&](const engine::PreparedSample& sample) {
         return writer.has_results(task.name, sample.number) &&
                writer.results(task.name, sample.number).size() >= prepared.plans.size();
-    };
-    double tokens_done = 0, seconds_done = 0;
+    });
     const auto on_sample = [&](size_t i, std::span<const trace::ResultRow> rows, double seconds) {
         failures.tell(samples[i].id, rows);
-        tokens_done += static_cast<double>(samples[i].prompt.ids.size());
-        seconds_done += seconds;
-        double tokens_left = 0;
-        for (size_t j = i + 1; j < samples.size(); ++j)
-            if (!is_done(samples[j])) tokens_left += static_cast<double>(samples[j].prompt.ids.size());
-        if (events.on_sample) events.on_sample(i, rows, seconds, seconds_done / tokens_done * tokens_left);
+        if (events.on_sample) events.on_sample(i, rows, seconds, clock.seconds_left(i, seconds));
     };
     engine::evaluate_task(model, task, samples, prepared.plans, prepared.job.experiment, writer, progress, on_sample,
                           events.on_sample_begun);
+}
+
+/// A profile takes minutes, so a stopped profile has no state from which it could resume.
+void write_profile(const PreparedJob& prepared, const engine::Model& model, engine::Progress& progress,
+                   const RunEvents& events) {
+    const auto& [job, prompts, samples, plans, n_prompts_there, n_plans_there, recipe, options] = prepared;
+    SampleClock clock(samples, [](const engine::PreparedSample&) { return false; });
+    const auto on_sample = [&](size_t i, bool is_right, double seconds) {
+        trace::ResultRow row;
+        row.score = is_right ? 1 : 0;
+        if (events.on_sample) events.on_sample(i, {&row, 1}, seconds, clock.seconds_left(i, seconds));
+    };
+    const auto profile = engine::profile_heads(model, *job.profile, samples, job.experiment.n_new, progress, on_sample);
+    write_whole_file(job.output, engine::to_headkv_json(profile, model.transformer().shape()), job.force);
+    progress.message(fmt::format("{} written: {} of {} prompts had correct answers and were counted",
+                                 job.output.string(), profile.n_right, samples.size()));
 }
 
 engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,
@@ -451,6 +499,10 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
     for (const auto& remark :
          engine::remarks_on_tokens(model, prompts, job.experiment.parse_special, progress.stop_token()))
         warn(remark);
+    if (job.profile) {
+        write_profile(prepared, model, progress, events);
+        return {};
+    }
     bool is_begun = false;  // whether the trace is new
     Failures failures(prepared, warn);
     try {

@@ -60,8 +60,9 @@ void remove_part_folder_without_prompts(const std::filesystem::path& output);
 /// the output is writable. @throws as run_job
 void check_job(const PreparedJob& prepared, const engine::Model& model);
 
-/// Runs the job and writes its trace. Adds missing prompts and runs to an existing trace of the same recipe. The job
-/// must also name the prompts that this trace already contains. Callbacks get the trace's prompt numbers.
+/// Runs the job and writes its trace, or its head-importance file. Adds missing prompts and runs to an existing trace
+/// of the same recipe. The job must also name the prompts that this trace already contains. Callbacks get the trace's
+/// prompt numbers.
 /// @throws std::invalid_argument for wrong usage; Stopped, after which finished runs remain in the trace
 [[nodiscard]] RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engine::Progress& progress,
                                  const RunEvents& events = {});

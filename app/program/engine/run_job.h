@@ -2,12 +2,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/experiment.h"
-#include "engine/tasks/api/task.h"
+#include "engine/head_profile.h"
 
 namespace kvscope::program {
 
@@ -19,12 +20,14 @@ struct PromptText {
     std::string origin = {};  ///< file or option that messages name; may be empty
 };
 
-/// Settings of `kvscope run` and `kvscope eval`, or of a run started in the app.
+/// Settings of `kvscope run`, `eval` and `profile-heads`, or of a run started in the app.
 struct RunJob {
     std::filesystem::path model;  ///< empty for the default model
     std::vector<PromptText> prompts;
     const engine::Task* task = nullptr;  ///< its samples instead of `prompts`
     policies::ParameterValues task_values;
+    /// Measures heads with the samples of head_profile_task(). The output is a head-importance file, not a trace.
+    std::optional<engine::HeadMeasure> profile;
     std::string prompt_from;  ///< prompts of a trace instead of `prompts`: "trace.h5", or "trace.h5:0,2" for some
     std::vector<std::string> policies;
     std::vector<std::string> budgets;

@@ -1,64 +1,35 @@
-#include <fmt/format.h>
-
 #include <memory>
-#include <stdexcept>
-#include <utility>
+#include <string>
 
 #include "app/cli/command.h"
-#include "app/cli/engine/model_options.h"
+#include "app/cli/engine/run_in_terminal.h"
 #include "app/cli/engine/task_flags.h"
-#include "app/cli/engine/terminal_progress.h"
 #include "app/cli/option_validators.h"
-#include "app/program/engine/run_job.h"
-#include "common/stopped.h"
 #include "common/whole_file.h"
-#include "engine/head_profile.h"
 
 namespace kvscope::cli::profile_heads_file {
 namespace {
 
 struct Arguments {
-    ModelOptions model;
-    std::filesystem::path output;
+    program::RunJob job;
+    TerminalOptions terminal;
     std::string measure = "r2";
     TaskFlags needles;
-    engine::HeadProfileOptions options;
-    bool force = false;
-    bool quiet = false;
 };
 
-engine::HeadProfile measured(const engine::Model& model, const engine::HeadProfileOptions& options,
-                             engine::Progress& progress) {
-    try {
-        return engine::profile_heads(model, options, progress);
-    } catch (const Stopped&) {
-        throw std::runtime_error("stopped; nothing was written");
-    }
-}
-
 int act(Arguments& arguments) {
-    if (std::filesystem::exists(arguments.output) && !arguments.force)
-        throw std::invalid_argument(arguments.output.string() +
-                                    " already exists; give another name, or --force to replace it");
-    auto& options = arguments.options;
-    options.measure = arguments.measure == "r" ? engine::HeadMeasure::retrieval : engine::HeadMeasure::reasoning;
-    options.needles = program::read_task_files(std::move(options.needles.values));
-    options.n_new = arguments.needles.n_new(engine::head_profile_task());
-    options.use_template = arguments.model.use_template();
-    options.parse_special = arguments.model.parse_special();
-    TerminalProgress progress(arguments.quiet);
-    const auto model = arguments.model.open(progress);
-    const auto profile = measured(model, options, progress);
-    write_whole_file(arguments.output, engine::to_headkv_json(profile, model.transformer().shape()), arguments.force);
-    progress.message(fmt::format("{} written: {} of {} prompts had correct answers and were counted",
-                                 arguments.output.string(), profile.n_right, profile.n_prompts));
-    return 0;
+    auto& job = arguments.job;
+    if (!job.force) refuse_existing(job.output);
+    job.profile = arguments.measure == "r" ? engine::HeadMeasure::retrieval : engine::HeadMeasure::reasoning;
+    arguments.terminal.model.copy_to(job.experiment);
+    job.experiment.n_new = arguments.needles.n_new(*job.task);
+    return run_with_progress(job, arguments.terminal).n_failed;
 }
 
 std::function<int()> declare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
-    arguments->model.declare(app, ModelOptions::As::both);
-    app.add_option("-o,--output", arguments->output, "Head-importance file to write")
+    arguments->terminal.model.declare(app, ModelOptions::As::both);
+    app.add_option("-o,--output", arguments->job.output, "Head-importance file to write")
         ->required()
         ->check(NewFile())
         ->type_name("FILE.json");
@@ -71,11 +42,12 @@ std::function<int()> declare(CLI::App& app) {
     std::erase_if(task.parameters, [](const auto& one) { return one.name == "needle"; });  // --measure sets this option
     arguments->needles.declare(app, {&task, 1});
     app.parse_complete_callback([arguments] {
-        auto& values = arguments->options.needles.values;
-        values = arguments->needles.read(engine::head_profile_task(), values);
+        const engine::Task& of_profile = engine::head_profile_task();
+        program::set_task(arguments->job, of_profile,
+                          arguments->needles.read(of_profile, policies::ParameterValues(of_profile.parameters)));
     });
-    app.add_flag("--force", arguments->force, "Replace an existing output");
-    app.add_flag("-q,--quiet", arguments->quiet, "Hide progress");
+    app.add_flag("--force", arguments->job.force, "Replace an existing output");
+    app.add_flag("-q,--quiet", arguments->terminal.quiet, "Hide progress");
     return [arguments] { return act(*arguments); };
 }
 
