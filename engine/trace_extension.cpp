@@ -137,11 +137,20 @@ void require_recorded_files(const std::filesystem::path& output, std::span<const
     }
 }
 
+std::vector<RunPlan> in_order_of_unfinished_trace(const std::string& begun_json, std::vector<RunPlan> plans) {
+    const nlohmann::json runs = list_of(begun_json, "runs");
+    const bool names_all = std::ranges::all_of(plans, [&](const RunPlan& plan) {
+        return std::ranges::find(runs, nlohmann::json(recipe_of_run(plan))) != runs.end();
+    });
+    return in_order_of_recipe(begun_json, std::move(plans), names_all);
+}
+
 std::vector<RunPlan> in_order_of_recipe(const std::string& complete_json, const std::string& begun_json,
                                         std::vector<RunPlan> plans) {
     plans = in_order_of_recipe(complete_json, std::move(plans), true);
-    std::vector<RunPlan> continued = in_order_of_recipe(begun_json, plans, false);
+    std::vector<RunPlan> continued = in_order_of_unfinished_trace(begun_json, plans);
     const nlohmann::json held = list_of(complete_json, "runs");
+    if (!held.empty() && plans.size() == held.size()) return plans;  // an unfinished extension is not needed
     const bool extends = std::equal(
         held.begin(), held.end(), continued.begin(),
         continued.begin() + static_cast<std::ptrdiff_t>(std::min(held.size(), continued.size())),

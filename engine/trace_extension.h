@@ -20,6 +20,11 @@ namespace kvscope::engine {
 [[nodiscard]] std::vector<RunPlan> in_order_of_recipe(const std::string& recipe_json, std::vector<RunPlan> plans,
                                                       bool keeps_others);
 
+/// Returns the runs in the order of an unfinished trace's recipe. If the recipe contains all of them, adds its other
+/// runs, so that a command can continue a trace that a longer command began.
+[[nodiscard]] std::vector<RunPlan> in_order_of_unfinished_trace(const std::string& begun_json,
+                                                                std::vector<RunPlan> plans);
+
 /// Returns first the runs of a complete trace, then the runs of its unfinished extension, then all other runs.
 [[nodiscard]] std::vector<RunPlan> in_order_of_recipe(const std::string& complete_json, const std::string& begun_json,
                                                       std::vector<RunPlan> plans);

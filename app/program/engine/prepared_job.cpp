@@ -177,7 +177,8 @@ PreparedJob prepare_at(std::time_t now, const RunJob& job, std::vector<engine::R
         if (!trace::can_extend_recipe_to(recipe_of(whole), complete)) {
             PreparedJob continued = whole;
             continued.prompts = engine::in_order_of_recipe(begun, std::move(continued.prompts));
-            continued.plans = engine::in_order_of_recipe(begun, std::move(continued.plans), false);
+            continued.plans = engine::in_order_of_unfinished_trace(begun, std::move(continued.plans));
+            continued.n_continued = continued.plans.size() - whole.plans.size();
             if (trace::can_extend_recipe_to(begun, recipe_of(continued))) whole = std::move(continued);
         }
         whole.recipe = recipe_of(whole);
@@ -218,12 +219,17 @@ PreparedJob prepare_prompts(const RunJob& job, const std::vector<engine::RunPlan
 PreparedJob prepare_samples_of_task(const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model,
                                     const std::stop_token& stop) {
     const std::string complete = trace::read_recipe_of_trace(job.output);
-    if (!job.force)
+    size_t n_continued = 0;
+    if (!job.force) {
+        n_continued = engine::in_order_of_recipe(complete, plans, true).size();
         plans = engine::in_order_of_recipe(complete, trace::read_recipe_of_trace(trace::part_folder_of(job.output)),
                                            std::move(plans));
+        n_continued = plans.size() - n_continued;
+    }
     // The date in a chat template must not change when a trace is resumed.
     const std::time_t now = (job.force ? std::nullopt : trace::creation_time(job.output)).value_or(std::time(nullptr));
     PreparedJob prepared = begin_preparing(now, job, std::move(plans));
+    prepared.n_continued = n_continued;
     prepared.samples =
         engine::prepare_samples(model, *job.task, read_task_files(job.task_values), prompt_options(job, now, stop));
     for (const auto& sample : prepared.samples) prepared.prompts.push_back(sample.prompt);
@@ -433,7 +439,8 @@ void answer_samples(const PreparedJob& prepared, const engine::Model& model, tra
 /// A profile takes minutes, so a stopped profile has no state from which it could resume.
 void write_profile(const PreparedJob& prepared, const engine::Model& model, engine::Progress& progress,
                    const RunEvents& events) {
-    const auto& [job, prompts, samples, plans, n_prompts_there, n_plans_there, recipe, options] = prepared;
+    const RunJob& job = prepared.job;
+    const auto& samples = prepared.samples;
     SampleClock clock(samples, [](const engine::PreparedSample&) { return false; });
     const auto on_sample = [&](size_t i, bool is_right, double seconds) {
         trace::ResultRow row;
@@ -491,7 +498,8 @@ void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, e
 
 RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engine::Progress& progress,
                    const RunEvents& events) {
-    const auto& [job, prompts, samples, plans, n_prompts_there, n_plans_there, recipe, options] = prepared;
+    const auto& [job, prompts, samples, plans, n_prompts_there, n_plans_there, n_continued, recipe, options] =
+        prepared;
     const auto warn = [&](const std::string& text) {
         events.on_warning ? events.on_warning(text) : progress.message(text);
     };
@@ -512,7 +520,11 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
             progress.message(fmt::format("extending {}: it already contains {} of {} {}, with {} of {} runs each",
                                          job.output.string(), n_prompts_there, prompts.size(),
                                          job.task ? "samples" : "prompts", n_plans_there, plans.size()));
-        if (writer.resumed()) progress.message(fmt::format("resuming {}", job.output.string()));
+        if (writer.resumed())
+            progress.message(fmt::format("resuming {}{}", job.output.string(),
+                                         n_continued > 0
+                                             ? fmt::format(", with {} runs that an earlier command began", n_continued)
+                                             : ""));
         for (const auto& damaged : writer.set_aside()) warn(damaged);
         if (!writer.has_model()) write_model(writer, model, false, progress);
         engine::Timings timings;
