@@ -498,8 +498,7 @@ void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, e
 
 RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engine::Progress& progress,
                    const RunEvents& events) {
-    const auto& [job, prompts, samples, plans, n_prompts_there, n_plans_there, n_continued, recipe, options] =
-        prepared;
+    const auto& [job, prompts, samples, plans, n_prompts_there, n_plans_there, n_continued, recipe, options] = prepared;
     const auto warn = [&](const std::string& text) {
         events.on_warning ? events.on_warning(text) : progress.message(text);
     };
@@ -521,10 +520,9 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
                                          job.output.string(), n_prompts_there, prompts.size(),
                                          job.task ? "samples" : "prompts", n_plans_there, plans.size()));
         if (writer.resumed())
-            progress.message(fmt::format("resuming {}{}", job.output.string(),
-                                         n_continued > 0
-                                             ? fmt::format(", with {} runs that an earlier command began", n_continued)
-                                             : ""));
+            progress.message(fmt::format(
+                "resuming {}{}", job.output.string(),
+                n_continued > 0 ? fmt::format(", with {} runs that an earlier command began", n_continued) : ""));
         for (const auto& damaged : writer.set_aside()) warn(damaged);
         if (!writer.has_model()) write_model(writer, model, false, progress);
         engine::Timings timings;

@@ -19,7 +19,7 @@ struct PreparedJob {
     std::vector<engine::PreparedSample> samples{};  ///< of the job's task
     std::vector<engine::RunPlan> plans;
     size_t n_prompts_there = 0, n_plans_there = 0;  ///< first prompts and plans that a complete trace already contains
-    size_t n_continued = 0;  ///< runs of an unfinished trace that the job does not name
+    size_t n_continued = 0;                         ///< runs of an unfinished trace that the job does not name
     std::string recipe{};
     trace::WriterOptions options{};
 };
