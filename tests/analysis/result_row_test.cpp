@@ -1,11 +1,14 @@
 // Rows of /results/prompts. tests/cli/result_rows_test.py compares all numbers with an independent implementation.
 #include "analysis/measures/result_row.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
 #include <set>
 
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/runs/cost_table.h"
 #include "tests/trace/sample_trace.h"
 #include "trace/records/result_columns.h"
 
@@ -44,6 +47,8 @@ TEST_CASE("rows of a trace of version 1.0 equal those of the same data in the cu
         INFO("run " << run);
         CHECK(std::isnan(rows[run].recall));  // version 1.0 has no attention of the answer
         same[run].recall = rows[run].recall;
+        CHECK(std::isnan(rows[run].merged_keys));  // version 1.1
+        same[run].merged_keys = same[run].merged_keys_outside = rows[run].merged_keys;
         if (rows[run].policy == "think") same[run].budget_fraction = 1;  // then a share of entries, not of bytes
         CHECK(contents_of(rows[run]) == contents_of(same[run]));
     }
@@ -54,6 +59,53 @@ TEST_CASE("rows of a trace of version 1.0 equal those of the same data in the cu
     CHECK(std::isnan(rows[6].prefill_s));
     CHECK(rows[4].peak_bytes == 1 << 20);
     CHECK(rows[0].commit.empty());
+}
+
+TEST_CASE("figures, tables and rankings of runs read stored rows") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    auto rows = result_rows_of_prompt(trace::Reader(folder / "t.h5"), 0);
+    rows[2].coverage = 0.125;
+    rows[2].recall = 0.25;
+    rows[2].kl = 0.5;
+    rows[2].bytes = rows[0].bytes / 8;
+    const auto store = [&] {
+        trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true});
+        trace::sample::write_parts(writer);
+        writer.write_results("prompts", 0, rows);
+        writer.finish();
+        return trace::Reader(folder / "t.h5");
+    };
+    const trace::Reader reader = store();
+    const auto number = [](const Table& table, size_t row, const std::string& name) {
+        const auto column = std::ranges::find(table.columns, name, &Column::name);
+        return std::get<double>(table.rows.at(row).cells.at(static_cast<size_t>(column - table.columns.begin())));
+    };
+    const Table runs = cost_table(reader, 0);
+    CHECK(number(runs, 2, "coverage") == 0.125);
+    CHECK(number(runs, 2, "recall") == 0.25);
+    CHECK(number(runs, 2, "kl_mean") == 0.5);
+    CHECK(number(runs, 2, "bytes_share") == 0.125);
+    FigureOptions options;
+    options.runs = {"2"};
+    CHECK(number(figure_definition("coverage").numbers(reader, options), 0, "share") == 0.125);
+    CHECK(number(figure_definition("recall").numbers(reader, options), 0, "recall") == 0.25);
+    CHECK(number(figure_definition("answers").numbers(reader, options), 0, "kl_mean") == 0.5);
+    CHECK(figure_definition("retention").make(reader, options).panels.at(0).note == "coverage 12.5 %");
+
+    rows[2].budget += 1;  // no longer the row of the run
+    CHECK(result_rows_of_prompt(store(), 0)[2].coverage > 0.125);
+    CHECK(result_rows_of_prompt(store(), 0)[1].coverage == rows[1].coverage);
+}
+
+TEST_CASE("rows do not keep the entries that they read") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    const trace::Reader reader(folder / "t.h5");
+    REQUIRE_FALSE(result_rows_of_prompt(reader, 0).empty());
+    CHECK(reader.kept_for_now(0, 2).use_count() == 1);
+    const auto kept = reader.kept(0, 2);
+    CHECK(reader.kept_for_now(0, 2) == kept);
 }
 
 TEST_CASE("a run that exists only in memory has a row") {

@@ -8,16 +8,26 @@ import unittest
 import h5py
 import numpy
 
-from program import HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest
+from program import GGUF_MODEL, HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest
 
-MEASURES = ["kl", "agreement", "coverage", "attention_kept", "recall", "output_error", "bytes"]
-TIMES = ["prefill_s", "first_token_s", "decode_s", "tokens_per_s", "peak_bytes"]
+MEASURES = ["kl", "kl_stderr", "agreement", "coverage", "attention_kept", "recall", "output_error", "bytes", "bytes_predicted"]
+COUNTS = ["kl_steps", "merged_keys", "merged_keys_outside"]
+TIMES = ["prefill_s", "select_s", "first_token_s", "decode_s", "tokens_per_s", "peak_bytes"]
 RUNS = ("--policy", "snapkv:window=16", "--policy", "think", "--policy", "asymkv", "--policy", "minicache", "--budget", "40,12,0.75")
 QUESTIONS = ("--question", "Who?", "--question", "When?", "--query-aware", "off")
 
 
 def sha256(text):
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sample_hash(context, question="", answers=()):
+    """Identifies a sample as docs/trace-format.md defines it."""
+    return sha256(json.dumps([context, question, list(answers)], ensure_ascii=False, separators=(",", ":")))
+
+
+def data_hash(samples):
+    return sha256("".join(f"{sample}\n" for sample in sorted(samples)))
 
 
 def text(value):
@@ -53,8 +63,13 @@ def expected_measures(model, n, run, full):
     held = held_rows(run, n_layers, n_rows)
     found = {"kl": numpy.mean(run["step_kl"][:], dtype="f8"), "agreement": run["step_agreement"][:].mean(),
              "coverage": len(set().union(*held)) / n, "output_error": mean(run["output_error"][:]),
+             "kl_stderr": numpy.std(run["step_kl"][:], dtype="f8", ddof=1) / len(run["step_kl"]) ** 0.5,
+             "kl_steps": len(run["step_kl"]), "bytes_predicted": float(run["cache_bytes_predicted"][:].sum()),
+             "merged_keys": numpy.nan, "merged_keys_outside": numpy.nan,
              "bytes": float(run["cache_bytes"][:].sum()), "attention_kept": numpy.nan, "recall": numpy.nan,
              "kept_share": len(run["kept_indices"]) / (n_layers * n_rows * n)}
+    if "merged/keys" in run:
+        found |= {"merged_keys": run["merged/keys"][:].sum(), "merged_keys_outside": run["merged/keys_outside"][:].sum()}
     if run.attrs["policy"] == "full" or sum(map(len, held)) < n_layers * n_rows * n:
         found["attention_kept"] = mean(run["attention_kept"][:])
         shares = []
@@ -76,21 +91,22 @@ class Rows(ProgramTest):
             self.assertEqual(trace.attrs["version"], "1.2")
             model = trace["model"].attrs
             prompts = [trace["prompts"][str(i)] for i in range(len(trace["prompts"]))]
-            data_hash = sha256("".join(f"{sha256(prompt.attrs['text'])} []\n" for prompt in prompts))
+            of_data = data_hash(sample_hash(TEXT, prompt.attrs["question"]) for prompt in prompts)
             for prompt in prompts:
                 runs = [prompt["runs"][str(j)] for j in range(len(prompt["runs"]))]
                 n = int(prompt.attrs["n_tokens" if prompt.attrs["query_aware"] else "n_context"])
                 for run in runs:
                     self.check_row(next(left), model, prompt, n, run, runs[0])
         self.assertEqual(next(left, None), None)
-        self.assertEqual({row["data_hash"] for row in rows}, {data_hash})
+        self.assertEqual({row["data_hash"] for row in rows}, {of_data})
         self.assertIn("no errors", self.made("inspect", name).stdout)
         return rows
 
     def check_row(self, row, model, prompt, n, run, full):
         a = run.attrs
         failed = a["status"] == "failed"
-        expected = {"sample_id": prompt.attrs["name"], "prompt_hash": sha256(prompt.attrs["text"]), "policy": a["policy"],
+        expected = {"sample_id": prompt.attrs["name"], "prompt_hash": sha256(prompt.attrs["text"]),
+                    "sample_hash": sample_hash(TEXT, prompt.attrs["question"]), "policy": a["policy"],
                     "parameters_json": a["parameters_json"], "budget": a["budget"], "budget_fraction": a["budget_fraction"],
                     "length": prompt.attrs["n_tokens"], "prediction": a["output_text"], "answers_json": "[]", "metric": "",
                     "scored_as": "", "status": f"failed: {a['message']}" if failed else "complete", "model": model["name"],
@@ -98,7 +114,7 @@ class Rows(ProgramTest):
                     "seed": a["seed"], "question_seen": prompt.attrs["query_aware"], "repeat": 0}
         for column, value in expected.items():
             self.assertEqual(row[column], value, f"{column} of {a['label']}")
-        numbers = {column: numpy.nan for column in ("depth", "score", "seconds", *MEASURES, *TIMES)}
+        numbers = {column: numpy.nan for column in ("depth", "score", "seconds", *MEASURES, *COUNTS, *TIMES)}
         if failed:
             numbers["kept_share"] = 0
         else:
@@ -186,24 +202,42 @@ class Prompts(Rows):
             row["commit"] = once[0]["commit"]
         self.assertEqual(without_times(rows), without_times(once))
 
-    def test_runs_with_damaged_data_have_rows_without_measures(self):
+    def test_only_runs_with_damaged_data_have_rows_without_measures(self):
         self.make_trace("damaged.h5", "--policy", "snapkv", "--budget", 40)
+        sound = rows_of(self.path("damaged.h5"))
         with h5py.File(self.path("damaged.h5"), "r+") as trace:
+            del trace["results"]
             kept = trace["prompts/0/runs/1/kept_indices"]
             indices = kept[:]
             indices[:2] = indices[1::-1]
             kept[...] = indices
         extend = ("run", "-m", HF_MODEL, "-n", 8, "--dtype", "f32", "-t", 1, "-p", TEXT, "--policy", "snapkv,h2o", "--budget", 40)
         done = self.run_program(*extend, "-o", "damaged.h5")
-        self.assertIn("the rows of prompt 0 in /results/prompts lack measures", done.stderr)
+        self.assertIn("a row of prompt 0 in /results/prompts lacks measures", done.stderr)
         rows = rows_of(self.path("damaged.h5"))
         self.assertEqual([row["policy"] for row in rows], ["full", "snapkv", "h2o"])
-        self.assertTrue(numpy.isnan([row["coverage"] for row in rows]).all())
+        self.assertEqual([bool(numpy.isnan(row["coverage"])) for row in rows], [False, True, False])
+        self.assertEqual(without_times(rows[:1]), without_times(sound[:1]))
+        self.assertEqual(rows[1]["prefill_s"], sound[1]["prefill_s"])
 
     def test_equal_prompts_count_separately_in_the_hash(self):
         self.make_trace("equal.h5", "--policy", "snapkv", "--budget", 40, "--question", "Who?", "--question", "Who?")
         rows = rows_of(self.path("equal.h5"))
-        self.assertEqual(rows[0]["data_hash"], sha256(2 * f"{rows[0]['prompt_hash']} []\n"))
+        self.assertEqual(rows[0]["data_hash"], data_hash(2 * [sample_hash(TEXT, "Who?")]))
+
+    def test_the_hash_of_the_data_depends_on_the_texts_alone(self):
+        self.path("a.txt").write_text(TEXT)
+        self.path("b.txt").write_text(TEXT + ' "Ä"\n')
+        expected = data_hash([sample_hash(TEXT, "Who?"), sample_hash(TEXT + ' "Ä"\n', "Who?")])
+        for i, how in enumerate((("-f", "a.txt", "-f", "b.txt"), ("-f", "b.txt", "-f", "a.txt"),
+                                 ("-f", "a.txt", "-f", "b.txt", "--no-template"),
+                                 ("-m", GGUF_MODEL, "-f", "a.txt", "-f", "b.txt", "--query-aware", "off"))):
+            with self.subTest(how):
+                name = f"data-{i}.h5"
+                self.make_trace(name, *how, "--question", "Who?", prompt=None)
+                self.assertEqual({row["data_hash"] for row in rows_of(self.path(name))}, {expected})
+        self.make_trace("again.h5", "--prompt-from", f"{self.path('data-0.h5')}:1", prompt=None)
+        self.assertEqual(rows_of(self.path("again.h5"))[0]["data_hash"], data_hash([sample_hash(TEXT + ' "Ä"\n', "Who?")]))
 
     def test_problems_in_the_table_are_reported(self):
         self.make_trace("sound.h5", "--policy", "snapkv", "--budget", 40)
@@ -220,6 +254,16 @@ class Prompts(Rows):
             self.assertIn(expected, done.stdout)
             with h5py.File(self.path("sound.h5"), "r+") as trace:
                 trace["results/prompts"][...] = before
+        for column, value, expected in (("status", "banana", "complete"), ("policy", "h2o", "snapkv"), ("dtype", "f16", "f32"),
+                                        ("model", "other", text(before[1]["model"])), ("parameters_json", "{}", "window"), ("seed", 3, "0")):
+            with h5py.File(self.path("sound.h5"), "r+") as trace:
+                changed = before.copy()
+                changed[1][column] = value
+                trace["results/prompts"][...] = changed
+            done = self.run_program("inspect", "sound.h5")
+            self.assertEqual(done.returncode, 1, column)
+            self.assertIn(f"/results/prompts[1].{column}", done.stdout)
+            self.assertIn(expected, done.stdout)
         with h5py.File(self.path("sound.h5"), "r+") as trace:
             del trace["results/prompts"]
             trace["results"].create_dataset("prompts", data=before[:1], dtype=before.dtype)
@@ -243,13 +287,14 @@ class Tasks(Rows):
                 del row["seconds"]
         self.assertEqual(without_times(rows), without_times(at_once))
         self.assertNotEqual(few[0]["data_hash"], rows[0]["data_hash"])
-        lines = dict.fromkeys(f"{row['prompt_hash']} {row['answers_json']}\n" for row in rows)
+        samples = {row["sample_hash"] for row in rows}
+        self.assertEqual(len(samples), 4)
         version = self.made("--version").stdout
         with h5py.File(self.path("few.h5"), "r") as trace:
             recipe = json.loads(trace.attrs["recipe_json"])
             for row, prompt in zip(rows, [prompt for prompt in recipe["prompts"] for _ in range(2)]):
                 self.assertEqual(row["prompt_hash"], sha256(prompt["text"]))
-                self.assertEqual(row["data_hash"], sha256("".join(lines)))
+                self.assertEqual(row["data_hash"], data_hash(samples))
                 self.assertEqual((row["model"], row["dtype"]), (trace["model"].attrs["name"], "f32"))
                 self.assertEqual((row["device"], row["seed"], row["question_seen"], row["repeat"]), ("cpu", 0, 1, 0))
                 self.assertIn(f"(commit {row['commit']})", version)
@@ -257,6 +302,10 @@ class Tasks(Rows):
                 self.assertGreater(row["prefill_s"], 0)
                 self.assertTrue(numpy.isnan([row[name] for name in ("kl", "agreement", "recall", "output_error")]).all())
         self.assertEqual({row["coverage"] for row in rows if row["policy"] == "full"}, {1})
+        self.path("mine.jsonl").write_text(json.dumps({"context": TEXT, "question": "Who?", "answers": ["Ä", "fox"]}))
+        self.made("eval", "--task", "jsonl", "--file", "mine.jsonl", "-m", HF_MODEL, "-n", 4, "-q", "-o", "mine.h5")
+        self.assertEqual(rows_of(self.path("mine.h5"), "jsonl")[0]["data_hash"],
+                         data_hash([sample_hash(TEXT, "Who?", ["Ä", "fox"])]))
         self.assertTrue(all(row["coverage"] < 1 for row in rows if row["policy"] == "h2o"))
 
     def test_tables_with_fewer_and_with_other_columns(self):
@@ -277,6 +326,7 @@ class Tasks(Rows):
         rows = rows_of(self.path("old.h5"), "niah")
         same = ("model", "dtype", "device", "instructions", "data_hash", "seed", "question_seen", "repeat")
         self.assertEqual(len({tuple(row[name] for name in same) for row in rows}), 1)
+        self.assertEqual(rows[0]["data_hash"], data_hash({row["sample_hash"] for row in rows}))
         for row in rows[:2]:
             self.assertEqual(row["commit"], "")
             self.assertTrue(numpy.isnan(row["coverage"]))

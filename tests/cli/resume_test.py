@@ -251,8 +251,9 @@ class Stopped(ProgramTest):
         self.assertEqual(list(self.folder.glob("early.h5*")), [])
 
     def test_profile_heads(self):
-        self.stops(signal.SIGTERM, "profile-heads", HF_MODEL, "--lengths", 300, "--samples", 200, "-o", "heads.json",
-                   begun=":")
+        said = self.stops(signal.SIGTERM, "profile-heads", HF_MODEL, "--lengths", 300, "--samples", 200, "-o", "heads.json",
+                          begun="remaining")
+        self.assertIn("starts from the beginning", said)
         self.assertEqual(list(self.folder.glob("*heads.json*")), [])
 
 
@@ -602,6 +603,21 @@ class Extended(ProgramTest):
         process.communicate()
         self.refuses(1, ["half.h5.part ", *named], *self.command("half.h5", *more, "--isolated", **begun))
         self.assertIn("resuming", self.made(*self.command("half.h5", *asked, "--isolated", **begun)).stderr)
+
+    def test_a_command_that_names_a_part_of_an_unfinished_trace(self):
+        """The command finishes the trace that a longer command began."""
+        few = self.command("part.h5", "--isolated", policies=("h2o",), budgets="20-90+1")
+        process = self.start_until("part.h5.part/run-0-1.h5", *few)
+        process.kill()
+        process.communicate()
+        process = self.start_until("part.h5.part/run-0-4.h5", *self.command(
+            "part.h5", "--isolated", policies=("h2o", "random"), budgets="20-90+1"))
+        process.kill()
+        process.communicate()
+        said = self.made(*few).stderr
+        self.assertIn("resuming part.h5, with 71 runs that an earlier command began", said)
+        self.assertEqual(len(self.labels("part.h5")), 1 + 2 * 71)
+        self.assertIn("nothing to do", self.made(*few).stderr)
 
     def test_what_is_in_the_way_of_a_complete_trace(self):
         """An unfinished extension or replacement does not damage the existing trace."""
