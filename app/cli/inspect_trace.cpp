@@ -8,7 +8,6 @@
 #include <new>
 #include <optional>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "analysis/runs/cost_table.h"
@@ -20,7 +19,6 @@
 #include "engine/options/run_options.h"
 #include "trace/checks/check_trace.h"
 #include "trace/part_folder.h"
-#include "trace/reader.h"
 #include "trace/tree.h"
 
 namespace kvscope::cli {

@@ -8,7 +8,6 @@
 #include <memory>
 #include <new>
 #include <string>
-#include <vector>
 
 #include "app/cli/arguments.h"
 #include "app/cli/command.h"

@@ -3,7 +3,6 @@
 #include <imgui.h>
 
 #include <cstddef>
-#include <memory>
 #include <vector>
 
 #include "analysis/drawing/color_map.h"

@@ -1,7 +1,5 @@
 #include "app/gui/drawing/run_marks.h"
 
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "analysis/drawing/line_and_marker_shapes.h"

@@ -35,7 +35,6 @@
 #include "common/whole_file.h"
 #include "engine/common/memory.h"
 #include "engine/decode/conversation.h"
-#include "engine/model/device_selection.h"
 #include "engine/projection_spectra.h"
 #include "engine/rerun_recorded_runs.h"
 #include "kernels/types.h"

@@ -11,7 +11,6 @@
 #include "engine/common/memory.h"
 #include "engine/model/device_selection.h"
 #include "engine/options/device_name.h"
-#include "engine/options/run_options.h"
 #include "engine/projection_spectra.h"
 
 namespace kvscope::gui {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
 
 #include "analysis/tables/table_format.h"
 #include "common/stopped.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "analysis/drawing/figure_definition.h"
-#include "analysis/runs/run_style.h"
 #include "app/gui/session/trace_names.h"
 
 namespace kvscope::gui {

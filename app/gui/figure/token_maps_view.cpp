@@ -50,10 +50,7 @@ void TokenMapsView::draw(Context& context) {
     Session& session = context.session;
     if (std::exchange(fit_, false)) session.token_axis.show_everything();
     const std::vector<RunKey> runs = shown_runs(session);
-    if (runs.empty()) {
-        draw_nothing(context, why_no_runs(session));
-        return;
-    }
+    if (runs.empty()) return draw_nothing(context, why_no_runs(session));
     std::vector<RunTokenMap> maps;
     for (const RunKey& run : runs) maps.push_back(map_of(session, run));
     const float em = ImGui::GetFontSize();

@@ -7,7 +7,6 @@
 
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
-#include "analysis/token_report.h"
 #include "app/gui/drawing/shaped_text.h"
 
 namespace kvscope::gui {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <string>
 
 #include "analysis/tables/table.h"
 #include "analysis/token_report.h"

@@ -13,7 +13,6 @@
 #include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/trace_badge.h"
-#include "app/gui/view_data/span_reports.h"
 
 namespace kvscope::gui {
 namespace {

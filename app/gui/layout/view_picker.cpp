@@ -9,7 +9,6 @@
 #include <sstream>
 #include <utility>
 
-#include "app/gui/drawing/theme_adapted_colors.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 #include "common/lower_case.h"

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <stdexcept>
 #include <tuple>
-#include <utility>
 
 #include "analysis/runs/run_style.h"
 #include "analysis/runs/token_texts.h"
 #include "common/json.h"
-#include "common/unique_id.h"
 #include "trace/part_folder.h"
 #include "trace/recipe.h"
 

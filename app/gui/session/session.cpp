@@ -11,7 +11,6 @@
 #include "app/gui/session/trace_names.h"
 #include "app/gui/session/whole_path.h"
 #include "common/json.h"
-#include "common/unique_id.h"
 #include "trace/part_folder.h"
 #include "trace/records/schema.h"
 

@@ -7,8 +7,6 @@
 #include <map>
 #include <mutex>
 #include <thread>
-#include <utility>
-#include <vector>
 
 namespace kvscope::gui {
 namespace {

@@ -9,14 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <clocale>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "app/gui/session/whole_path.h"
 #include "common/bounded_json.h"

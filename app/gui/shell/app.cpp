@@ -13,7 +13,6 @@
 #include "app/gui/session/saved_what_ifs.h"
 #include "app/gui/shell/menu_actions.h"
 #include "app/gui/shell/menu_file_dialogs.h"
-#include "app/gui/shell/start_cards.h"
 #include "app/gui/shell/status_bar.h"
 #include "app/gui/view/describe_click.h"
 #include "app/gui/window/crash_log.h"

@@ -5,9 +5,6 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
-#include <map>
-#include <utility>
-#include <vector>
 
 #include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "app/gui/drawing/pyramid.h"
-#include "app/gui/session/session.h"
 
 namespace kvscope::gui {
 

@@ -11,7 +11,6 @@
 #include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/view_data/prompt_text.h"
-#include "app/gui/view_data/span_reports.h"
 
 namespace kvscope::gui {
 namespace {

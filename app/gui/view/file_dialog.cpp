@@ -6,9 +6,7 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <cstring>
 #include <system_error>
 #include <utility>
 

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "app/gui/session/trace_names.h"
 #include "app/gui/view/view.h"
 
 namespace kvscope::gui {

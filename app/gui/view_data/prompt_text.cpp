@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
 
 #include "app/gui/session/session.h"
 #include "common/unique_id.h"

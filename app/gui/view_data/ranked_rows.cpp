@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 
 #include "app/gui/view_data/cell_text.h"
 #include "app/gui/view_data/prompt_text.h"

@@ -36,21 +36,12 @@ class AnswersView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         const Document* focus = session.focus();
-        if (!focus) {
-            draw_nothing(context, open_trace_or_demo() + " to read the answers of its runs.");
-            return;
-        }
-        if (focus->prompt >= focus->reader()->n_prompts()) {
-            draw_nothing(context, why_no_prompt(*focus));
-            return;
-        }
+        if (!focus) return draw_nothing(context, open_trace_or_demo() + " to read the answers of its runs.");
+        if (focus->prompt >= focus->reader()->n_prompts()) return draw_nothing(context, why_no_prompt(*focus));
         draw_header(context, *focus);
         if (prompt_open_) draw_prompt(context, *focus);
         const auto shown = outputs(session);
-        if (shown.empty() && stopped_in(*focus).empty()) {
-            draw_nothing(context, "No run is visible. Select a run in Runs, or press 0 to show all.");
-            return;
-        }
+        if (shown.empty() && stopped_in(*focus).empty()) return draw_nothing(context, "No run is visible. Select a run in Runs, or press 0 to show all.");
         const float em = ImGui::GetFontSize();
         const auto request = request_for(session, shown);
         const float ask = further_.height(context, ImGui::GetContentRegionAvail().y);
@@ -543,7 +534,7 @@ ViewKind answers_view() {
             "Answers side by side with their differences from a reference, and KL per decode step",
             Dock::bottom,
             Topic::results,
-            []() -> std::unique_ptr<View> { return std::make_unique<AnswersView>(); },
+            make_view<AnswersView>,
             R"(
 ---.----.---.---
 ----.--..----.--

@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 #include <imgui.h>
 
-#include <algorithm>
 
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/view/tooltip_beside.h"
@@ -87,7 +86,7 @@ class ChannelsView : public FigureView {
 
 ViewKind channels_view() {
     return {"channels",   "Key channels", "Key channels kept by the heads of each layer, for runs that drop some",
-            Dock::bottom, Topic::heads,   []() -> std::unique_ptr<View> { return std::make_unique<ChannelsView>(); },
+            Dock::bottom, Topic::heads,   make_view<ChannelsView>,
             R"(
 9099009909990090
 9090009909900990

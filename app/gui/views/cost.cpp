@@ -47,10 +47,7 @@ class CostView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         shown_.rows.clear();
-        if (session.documents().empty()) {
-            draw_nothing(context, open_trace_or_demo() + " to compare the costs of runs.");
-            return;
-        }
+        if (session.documents().empty()) return draw_nothing(context, open_trace_or_demo() + " to compare the costs of runs.");
         std::vector<std::shared_ptr<const Table>> tables;  // owners of the rows' data
         std::vector<RunsTable::Row> rows;
         std::string error;
@@ -417,7 +414,7 @@ ViewKind cost_view() {
             "Table of runs: what they keep, what they cost, and how far they diverge from the full cache",
             Dock::bottom,
             Topic::results,
-            []() -> std::unique_ptr<View> { return std::make_unique<CostView>(); },
+            make_view<CostView>,
             R"(
 -----.----.-----
 ................

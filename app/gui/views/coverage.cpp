@@ -71,7 +71,7 @@ ViewKind coverage_view() {
             "Share of the prompt that at least one head keeps, by layer and for the whole model",
             Dock::bottom,
             Topic::tokens,
-            []() -> std::unique_ptr<View> { return std::make_unique<CoverageView>(); },
+            make_view<CoverageView>,
             R"(
 .............***
 ........*****...

@@ -10,7 +10,6 @@
 #include "analysis/token_report.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/figure/figure_shapes.h"
 #include "app/gui/figure/pair_choice.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/overlap_bars.h"
@@ -32,10 +31,7 @@ class DifferenceView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (session.documents().empty()) {
-            draw_nothing(context, open_trace_or_demo() + ", then choose two runs to compare.");
-            return;
-        }
+        if (session.documents().empty()) return draw_nothing(context, open_trace_or_demo() + ", then choose two runs to compare.");
         std::tie(a_, b_) = session.compared();
         if (fit_) session.token_axis.show_everything();
         fit_ = false;
@@ -43,14 +39,8 @@ class DifferenceView : public View {
             ImGui::IsKeyPressed(ImGuiKey_Backspace) && context.actions.takes_single_keys())
             layer_ = -1;
         draw_choice(context);
-        if (!a_.valid() || !b_.valid()) {
-            draw_nothing(context, "A difference needs two finished runs. Choose A and B here or in Runs.");
-            return;
-        }
-        if (a_ == b_) {
-            draw_nothing(context, "A and B are the same run. Choose another run for one of them.");
-            return;
-        }
+        if (!a_.valid() || !b_.valid()) return draw_nothing(context, "A difference needs two finished runs. Choose A and B here or in Runs.");
+        if (a_ == b_) return draw_nothing(context, "A and B are the same run. Choose another run for one of them.");
         draw_difference(context);
         maps_.drop_unused();
         draw_figure_menu(context, *this, "difference", figure(session));
@@ -150,14 +140,8 @@ class DifferenceView : public View {
             [a = session.at(a_), b = session.at(b_), layer = layer_, classes = classes_](const std::stop_token& stop) {
                 return compare_kept_tokens(a.with_stop(stop), b.with_stop(stop), layer, classes);
             });
-        if (!answer.error.empty()) {
-            draw_nothing(context, answer.error);
-            return;
-        }
-        if (!answer.value) {
-            draw_nothing(context, "comparing …");
-            return;
-        }
+        if (!answer.error.empty()) return draw_nothing(context, answer.error);
+        if (!answer.value) return draw_nothing(context, "comparing …");
         const RunDifference& shown = *answer.value;
         layer_ = std::min(layer_, static_cast<int>(shown.pair.n_layers) - 1);
         const int most = layer_ >= 0 ? 1 : static_cast<int>(shown.pair.n_rows);
@@ -275,7 +259,7 @@ class DifferenceView : public View {
 
 ViewKind difference_view() {
     return {"difference", "Difference",  "Where run A keeps more entries than run B, and where it keeps fewer",
-            Dock::center, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<DifferenceView>(); },
+            Dock::center, Topic::tokens, make_view<DifferenceView>,
             R"(
 .a...b..a.a...b.
 .a......aa...bb.

@@ -45,10 +45,7 @@ class HeadDivergenceView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (!session.focus() || !session.focus()->reader()->has_model()) {
-            draw_nothing(context, open_trace_or_demo() + " to see how the attention of heads differs.");
-            return;
-        }
+        if (!session.focus() || !session.focus()->reader()->has_model()) return draw_nothing(context, open_trace_or_demo() + " to see how the attention of heads differs.");
         if (draw_traces_choice("head_divergence", session, traces_)) ImGui::SameLine();
         static const analysis::FigureDefinition definition = plain_sources();
         draw_source_choice("divergence", definition, source_);
@@ -273,7 +270,7 @@ ViewKind head_divergence_view() {
             "Jensen-Shannon divergence between the heads of each layer, of their attention or of a run's scores",
             Dock::bottom,
             Topic::heads,
-            []() -> std::unique_ptr<View> { return std::make_unique<HeadDivergenceView>(); },
+            make_view<HeadDivergenceView>,
             R"(
 04.06...06284675
 40.60...60538264

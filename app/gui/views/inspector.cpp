@@ -98,10 +98,7 @@ class InspectorView : public View {
         const InspectedToken& shown = shown_ ? shown_->asked : asked;
         draw_token_heading(context, *prompt, shown);
         notes_.draw(context, document, shown);
-        if (!shown_) {
-            ImGui::TextDisabled("reading its scores …");
-            return;
-        }
+        if (!shown_) return ImGui::TextDisabled("reading its scores …");
         tables_[0] = draw_runs_of_token(context, shown_->runs, *prompt, shown);
         draw_report(context, document, *prompt, *shown_);
         if (const auto shown_table = table()) draw_table_menu(context, *this, "inspector", *shown_table);
@@ -170,10 +167,7 @@ class InspectorView : public View {
         const float indent = ImGui::GetStyle().SeparatorTextPadding.x;  // indentation of the label
         const float text_top = line.y + (ImGui::GetItemRectSize().y - ImGui::GetFontSize()) / 2;
         draw_badges_over_text(context, label, {line.x + indent, text_top});
-        if (!shown.report) {
-            draw_nothing(context, shown.error);
-            return;
-        }
+        if (!shown.report) return draw_nothing(context, shown.error);
         const TokenReport& report = *shown.report;
         const ImU32 color = packed(adapt_line_color_to_theme(look.style.color, context.theme));
         const std::string measure = score_definition(session.attributes(asked.run).policy);
@@ -239,7 +233,7 @@ class InspectorView : public View {
 
 ViewKind inspector_view() {
     return {"inspector", "Inspector",   "Why a token was kept or dropped: its score, rank and cut-off in each head",
-            Dock::right, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<InspectorView>(); },
+            Dock::right, Topic::tokens, make_view<InspectorView>,
             R"(
 9999999999#9999.
 ................

@@ -20,10 +20,7 @@ class LogView : public View {
         for (LogLine& line : log_lines_since(version_)) lines_.push_back(std::move(line));
         if (lines_.size() > most_lines) lines_.erase(lines_.begin(), lines_.end() - most_lines);
         const bool is_new = lines_.size() != before;
-        if (lines_.empty()) {
-            draw_nothing(context, "Nothing has happened yet. Opened files, runs and errors are listed here.");
-            return;
-        }
+        if (lines_.empty()) return draw_nothing(context, "Nothing has happened yet. Opened files, runs and errors are listed here.");
         draw_header();
         const auto shown = filtered();
         if (shown.empty()) {
@@ -112,7 +109,7 @@ class LogView : public View {
 ViewKind log_view() {
     start_keeping_log_lines();
     return {"log",        "Log",        "Opened files, runs and errors",
-            Dock::bottom, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<LogView>(); },
+            Dock::bottom, Topic::files, make_view<LogView>,
             R"(
 --..########.###
 --..#####.......

@@ -120,7 +120,7 @@ class MergingView : public TokenMapsView {
 
 ViewKind merging_view() {
     return {"merging",    "Merged entries", "Tokens that share an entry in a layer, for each run that merges tokens",
-            Dock::center, Topic::tokens,    []() -> std::unique_ptr<View> { return std::make_unique<MergingView>(); },
+            Dock::center, Topic::tokens,    make_view<MergingView>,
             R"(
 ...###....####..
 ..#...#..#....#.

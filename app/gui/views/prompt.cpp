@@ -37,14 +37,8 @@ class PromptView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         const Document* focus = session.focus();
-        if (!focus) {
-            draw_nothing(context, open_trace_or_demo() + " to read its prompt.");
-            return;
-        }
-        if (focus->prompt >= focus->reader()->n_prompts()) {
-            draw_nothing(context, why_no_prompt(*focus));
-            return;
-        }
+        if (!focus) return draw_nothing(context, open_trace_or_demo() + " to read its prompt.");
+        if (focus->prompt >= focus->reader()->n_prompts()) return draw_nothing(context, why_no_prompt(*focus));
         if (color_ == Color::difference && !subtracted(session)) {
             choose_color();
             draw_nothing(context, session.pair.is_complete()
@@ -611,7 +605,7 @@ class PromptView : public View {
 
 ViewKind prompt_view() {
     return {"prompt",     "Prompt",      "The prompt's text, each token colored by how many layers or heads keep it",
-            Dock::center, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<PromptView>(); },
+            Dock::center, Topic::tokens, make_view<PromptView>,
             R"(
 55.9999.222.7777
 ................

@@ -29,30 +29,15 @@ class RankingsView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         shown_ = nullptr;
-        if (session.documents().empty()) {
-            draw_nothing(context, open_trace_or_demo() + " to rank its sentences, heads, layers and answers.");
-            return;
-        }
+        if (session.documents().empty()) return draw_nothing(context, open_trace_or_demo() + " to rank its sentences, heads, layers and answers.");
         const FigureDefinition& definition = chosen();
         const RankingRequest request = ranking_request(session, definition, threshold_);
         draw_choice(context, definition, request);
-        if (!request.document) {
-            draw_nothing(context, request.why_not);
-            return;
-        }
+        if (!request.document) return draw_nothing(context, request.why_not);
         const auto answer = ask_ranked_rows(session, ranked_, ordered_, request, order_);
-        if (!answer.error.empty()) {
-            draw_error(context, answer.error);
-            return;
-        }
-        if (!answer.value) {
-            draw_nothing(context, "ranking …");
-            return;
-        }
-        if (!answer.value->of->nothing.empty()) {
-            draw_nothing(context, answer.value->of->nothing);
-            return;
-        }
+        if (!answer.error.empty()) return draw_error(context, answer.error);
+        if (!answer.value) return draw_nothing(context, "ranking …");
+        if (!answer.value->of->nothing.empty()) return draw_nothing(context, answer.value->of->nothing);
         shown_ = answer.value;
         draw_table(context, *shown_);
     }
@@ -285,7 +270,7 @@ ViewKind rankings_view() {
             "disagree, steps that diverge, answers that differ",
             Dock::bottom,
             Topic::results,
-            []() -> std::unique_ptr<View> { return std::make_unique<RankingsView>(); },
+            make_view<RankingsView>,
             R"(
 #.99999999999999
 ................

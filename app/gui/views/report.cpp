@@ -31,10 +31,7 @@ class ReportView : public View {
         Session& session = context.session;
         const Document* focus = session.focus();
         const bool has_prompt = focus && focus->prompt < focus->reader()->n_prompts();
-        if (!has_prompt && (!focus || focus->reader()->result_tasks().empty())) {
-            draw_nothing(context, open_trace_or_demo() + " to make figures.");
-            return;
-        }
+        if (!has_prompt && (!focus || focus->reader()->result_tasks().empty())) return draw_nothing(context, open_trace_or_demo() + " to make figures.");
         const float em = ImGui::GetFontSize();
         const float height = ImGui::GetContentRegionAvail().y;
         ImGui::BeginChild("figures", {14 * em, height});
@@ -165,10 +162,7 @@ class ReportView : public View {
     void draw_preview(Context& context) {
         Session& session = context.session;
         const std::string no_difference = why_no_difference(session, heeds_runs(analysis::figure_definition(chosen_)));
-        if (traces_ == Traces::difference && chosen_ != "difference" && !no_difference.empty()) {
-            draw_nothing(context, no_difference);
-            return;
-        }
+        if (traces_ == Traces::difference && chosen_ != "difference" && !no_difference.empty()) return draw_nothing(context, no_difference);
         const auto request = figure(session);
         if (!request) return;
         const ImVec2 room = ImGui::GetContentRegionAvail();
@@ -184,14 +178,8 @@ class ReportView : public View {
             [job = FigureJob(session, *request), width, height, page = page_](const std::stop_token& stop) {
                 return render_preview_page(job.with_stop(stop), width, height, page);
             });
-        if (!answer.error.empty()) {
-            draw_error(context, answer.error);
-            return;
-        }
-        if (!answer.value || !answer.value->nothing.empty()) {
-            draw_nothing(context, answer.value ? answer.value->nothing : "drawing …");
-            return;
-        }
+        if (!answer.error.empty()) return draw_error(context, answer.error);
+        if (!answer.value || !answer.value->nothing.empty()) return draw_nothing(context, answer.value ? answer.value->nothing : "drawing …");
         const FigurePicture& picture = *answer.value;
         const ImVec2 size{static_cast<float>(picture.width), static_cast<float>(picture.height)};
         const ImVec2 start = ImGui::GetCursorScreenPos();
@@ -339,7 +327,7 @@ class ReportView : public View {
 
 ViewKind report_view() {
     return {"report",     "Report",     "All figures with exact previews, exported one by one or all together",
-            Dock::center, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<ReportView>(); },
+            Dock::center, Topic::files, make_view<ReportView>,
             R"(
 ----------------
 -.#####..#####.-

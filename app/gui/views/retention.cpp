@@ -145,7 +145,7 @@ class RetentionView : public TokenMapsView {
 
 ViewKind retention_view() {
     return {"retention",  "Retention",   "Tokens that each layer or head keeps, for all runs on a common token axis",
-            Dock::center, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<RetentionView>(); },
+            Dock::center, Topic::tokens, make_view<RetentionView>,
             R"(
 9300100300010099
 9200200410020099

@@ -26,10 +26,7 @@ class RunsView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (session.documents().empty()) {
-            draw_nothing(context, open_trace_or_demo() + " to list its runs.");
-            return;
-        }
+        if (session.documents().empty()) return draw_nothing(context, open_trace_or_demo() + " to list its runs.");
         const auto all = session.all_runs();
         const auto n_shown =
             std::count_if(all.begin(), all.end(), [&](const RunKey& key) { return session.is_visible(key); });
@@ -231,7 +228,7 @@ class RunsView : public View {
 
 ViewKind runs_view() {
     return {"runs",     "Runs",      "The open traces and their runs: which are visible, selected and compared",
-            Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<RunsView>(); },
+            Dock::left, Topic::runs, make_view<RunsView>,
             R"(
 -------.........
 ................

@@ -271,7 +271,7 @@ class ScatterView : public FigureView {
 ViewKind scatter_view() {
     return {
         "scatter",    "Scatter",      "Two columns of the table of runs plotted against each other, one point per run",
-        Dock::bottom, Topic::results, []() -> std::unique_ptr<View> { return std::make_unique<ScatterView>(); },
+        Dock::bottom, Topic::results, make_view<ScatterView>,
         R"(
 #...............
 #..........**...

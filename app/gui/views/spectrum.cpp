@@ -304,7 +304,7 @@ ViewKind spectrum_view() {
             "alignment of the loss's gradient with c11, c12 and c22",
             Dock::bottom,
             Topic::heads,
-            []() -> std::unique_ptr<View> { return std::make_unique<SpectrumView>(); },
+            make_view<SpectrumView>,
             R"(
 9...............
 98..............

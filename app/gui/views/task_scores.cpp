@@ -108,7 +108,7 @@ ViewKind task_scores_view() {
             "Scores from `kvscope eval` by policy and budget, or by a needle's depth",
             Dock::center,
             Topic::results,
-            []() -> std::unique_ptr<View> { return std::make_unique<TaskScoresView>(); },
+            make_view<TaskScoresView>,
             R"(
 99.98.97.86.54.2
 99.99.86.75.43.1

@@ -67,24 +67,15 @@ class TraceView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (session.documents().empty()) {
-            draw_nothing(context, open_trace_or_demo() + " to see what its file contains.");
-            return;
-        }
+        if (session.documents().empty()) return draw_nothing(context, open_trace_or_demo() + " to see what its file contains.");
         const Document* document = session.document(document_);
         if (!document || !chosen_) document = session.focus();
         document_ = document->id();
         if (session.documents().size() > 1) draw_documents(context);
         const auto answer = session.tasks.ask(contents_, std::to_string(document_), document->stamp(),
                                               [path = document->file()->path()] { return read_contents(path); });
-        if (!answer.error.empty()) {
-            draw_error(context, answer.error);
-            return;
-        }
-        if (!answer.value || !answer.current) {
-            draw_nothing(context, "reading the file's contents …");
-            return;
-        }
+        if (!answer.error.empty()) return draw_error(context, answer.error);
+        if (!answer.value || !answer.current) return draw_nothing(context, "reading the file's contents …");
         const Contents& contents = *answer.value;
         const float em = ImGui::GetFontSize();
         const ImVec2 room = ImGui::GetContentRegionAvail();
@@ -230,10 +221,7 @@ class TraceView : public View {
 
     static void draw_text_value(const trace::TreeAttribute& attribute) {
         const std::string& value = attribute.value;
-        if (value.size() <= long_text && value.find('\n') == std::string::npos) {
-            text_item(value);
-            return;
-        }
+        if (value.size() <= long_text && value.find('\n') == std::string::npos) return text_item(value);
         ImGui::PushID(attribute.name.c_str());
         if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(value.c_str());
         ImGui::SameLine();
@@ -273,10 +261,7 @@ class TraceView : public View {
             ImGui::PopTextWrapPos();
             return;
         }
-        if (!answer.value) {
-            ImGui::TextDisabled("reading …");
-            return;
-        }
+        if (!answer.value) return ImGui::TextDisabled("reading …");
         if (shown_of_ != place && !answer.current) {
             ImGui::TextDisabled("reading …");  // the values belong to another data set or another part of it
             return;
@@ -347,10 +332,7 @@ class TraceView : public View {
     }
 
     void draw_values(Context& context, const DataSetBlock& peek, size_t n_rows) {
-        if (peek.n_columns == 0 || n_rows == 0) {
-            ImGui::TextDisabled("empty");
-            return;
-        }
+        if (peek.n_columns == 0 || n_rows == 0) return ImGui::TextDisabled("empty");
         constexpr ImGuiTableFlags flags = ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
                                           ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_Resizable |
                                           ImGuiTableFlags_BordersInnerV;
@@ -422,7 +404,7 @@ class TraceView : public View {
 
 ViewKind trace_view() {
     return {"trace",      "Trace",      "The file as a tree, with attributes and the values of any data set",
-            Dock::bottom, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<TraceView>(); },
+            Dock::bottom, Topic::files, make_view<TraceView>,
             R"(
 ####............
 #.-----.........

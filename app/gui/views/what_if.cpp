@@ -32,12 +32,9 @@ class WhatIfView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         what_if_.update(session, context.engine);
-        if (!what_if_.has_source()) {
-            draw_nothing(context, session.documents().empty()
+        if (!what_if_.has_source()) return draw_nothing(context, session.documents().empty()
                                       ? open_trace_or_demo() + ", then select a run to change its budget."
                                       : what_if_.refusal());
-            return;
-        }
         draw_source(context);
         if (!what_if_.refusal().empty()) {
             ImGui::TextWrapped("%s", what_if_.refusal().c_str());
@@ -389,7 +386,7 @@ class WhatIfView : public View {
 
 ViewKind what_if_view() {
     return {"what_if",  "What-if",   "Repeats a selection with other budgets and parameters while a slider moves",
-            Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<WhatIfView>(); },
+            Dock::left, Topic::runs, make_view<WhatIfView>,
             R"(
 ------***-------
 ......***.......

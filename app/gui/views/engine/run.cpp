@@ -613,7 +613,7 @@ class RunView : public View {
 
 ViewKind run_view() {
     return {"run",      "Run",       "Runs policies and budgets on your own prompt or a task",
-            Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<RunView>(); },
+            Dock::left, Topic::runs, make_view<RunView>,
             R"(
 ----------------
 -.######..####.-

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "analysis/shell_command.h"
-#include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/session.h"
@@ -278,7 +277,7 @@ class TrainingView : public View {
 ViewKind training_view() {
     return {
         "training",  "Training",  "Trains the maps with which EchoKV reconstructs keys and values, and shows the loss",
-        Dock::right, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<TrainingView>(); },
+        Dock::right, Topic::runs, make_view<TrainingView>,
         R"(
 #*..............
 #.*.............
