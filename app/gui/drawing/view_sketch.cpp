@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "app/gui/drawing/theme_adapted_colors.h"
+#include "app/gui/drawing/theme.h"
 
 namespace kvscope::gui {
 namespace {

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,7 +13,6 @@
 #include <vector>
 
 #include "app/gui/engine/job_progress.h"
-#include "app/gui/engine/pausable_work.h"
 
 namespace kvscope::gui {
 
@@ -91,6 +91,35 @@ class JobQueue {
     bool stopping_ = false;
     int n_threads_;
     std::thread thread_;  ///< starts and joins the threads of jobs; last member because it uses the others
+};
+
+/// Work on its own thread that can be paused. A paused thread blocks and keeps its data.
+class PausableWork {
+ public:
+    /// @param work throws Stopped after pause() has returned false
+    explicit PausableWork(std::function<void()> work);
+    ~PausableWork();
+    PausableWork(const PausableWork&) = delete;
+    PausableWork& operator=(const PausableWork&) = delete;
+
+    /// Starts or continues the work and blocks until the work ends or pauses. Returns whether the work has ended.
+    [[nodiscard]] bool advance();
+
+    /// Called by the work. Blocks until advance() is called. Returns false if the work should end instead.
+    [[nodiscard]] bool pause();
+
+ private:
+    enum class State { waiting, working, ended };
+
+    void run();
+
+    std::function<void()> work_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    State state_ = State::waiting;
+    bool is_to_end_ = false;
+    std::exception_ptr failure_;  ///< exception thrown by the work
+    std::thread thread_;          ///< started by the first advance()
 };
 
 }  // namespace kvscope::gui

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "analysis/tables/table_format.h"
 #include "common/stopped.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "app/gui/view/trace_badge.h"
+#include "app/gui/view/run_label.h"
 
 namespace kvscope::gui {
 

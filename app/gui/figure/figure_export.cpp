@@ -8,7 +8,7 @@
 #include <cfloat>
 
 #include "app/figures/export_figure.h"
-#include "app/gui/figure/exported_files.h"
+#include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/figure_job.h"
 #include "common/stopped.h"
 #include "common/whole_file.h"

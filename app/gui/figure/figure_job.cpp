@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "analysis/drawing/figure_definition.h"
-#include "app/gui/session/trace_names.h"
+#include "app/gui/session/session.h"
 
 namespace kvscope::gui {
 

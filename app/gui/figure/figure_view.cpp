@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "app/gui/figure/comparison_choice.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/figure/figure_option_choice.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/figure/figure_option_choice.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/view/text_field.h"
 
 namespace kvscope::gui {

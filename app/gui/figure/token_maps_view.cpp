@@ -11,7 +11,7 @@
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_shapes.h"
-#include "app/gui/view/trace_badge.h"
+#include "app/gui/view/run_label.h"
 
 namespace kvscope::gui {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
-#include "app/gui/drawing/theme_adapted_colors.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/drawing/theme.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "common/json.h"
 

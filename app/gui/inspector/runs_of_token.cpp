@@ -10,9 +10,8 @@
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
-#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/view/run_label.h"
-#include "app/gui/view/trace_badge.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/layout/dock_places.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <imgui.h>
 
-#include "app/gui/drawing/theme_adapted_colors.h"
+#include "app/gui/drawing/theme.h"
 
 namespace kvscope::gui {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "app/gui/drawing/run_marks.h"
-#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/drawing/shaped_text.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {

@@ -8,7 +8,7 @@
 
 #include "analysis/drawing/ticks.h"
 #include "app/gui/drawing/pan_limits.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "analysis/tables/table_format.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

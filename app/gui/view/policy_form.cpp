@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
+#include "app/gui/view/widgets.h"
 #include "policies/api/budget.h"
 #include "policies/registry/feasibility.h"
 

@@ -12,7 +12,7 @@
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_options_form.h"
 #include "app/gui/view/text_field.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "engine/tasks/api/task.h"
 
 namespace kvscope::gui {

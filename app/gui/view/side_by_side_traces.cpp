@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "app/gui/view/run_label.h"
-#include "app/gui/view/trace_badge.h"
 
 namespace kvscope::gui {
 

@@ -4,7 +4,6 @@
 #include <imgui.h>
 #include <imgui_internal.h>
 
-
 #include "app/gui/session/engine_session.h"
 
 namespace kvscope::gui {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
+#include "analysis/measures/bytes_share.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::gui {
@@ -43,6 +45,15 @@ std::string cell_difference_text(const Column& column, const Cell& cell) {
                              : column.type == ColumnType::integer ? analysis::format_count(std::llround(size))
                                                                   : fmt::format("{:.{}f}", size, column.decimals);
     return size == 0 ? text : (*value > 0 ? "+" : "−") + text;
+}
+
+double share_of_full_bytes(Session& session, const RunKey& run) {
+    static const TaskSlot<double> slot;
+    const auto share =
+        session.tasks.ask(slot, run.text(), session.stamp(run), [at = session.at(run)](const std::stop_token& stop) {
+            return analysis::share_of_full_bytes(at.reader->with_stop(stop), at.prompt, at.run);
+        });
+    return share.value ? *share.value : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace kvscope::gui

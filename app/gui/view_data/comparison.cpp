@@ -6,7 +6,7 @@
 #include <array>
 
 #include "analysis/runs/run_pairs.h"
-#include "app/gui/session/trace_names.h"
+#include "app/gui/session/session.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

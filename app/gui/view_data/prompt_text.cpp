@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "app/gui/session/session.h"
 #include "common/unique_id.h"
 

@@ -2,7 +2,6 @@
 
 #include <utf8proc.h>
 
-
 #include "common/utf8.h"
 
 namespace kvscope::gui {

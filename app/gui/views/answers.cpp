@@ -9,18 +9,16 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
-#include "app/gui/figure/comparison_choice.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/trace_names.h"
+#include "app/gui/session/session.h"
 #include "app/gui/tokens/answer_diff.h"
 #include "app/gui/tokens/further_questions.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
-#include "app/gui/view/tooltip_beside.h"
-#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/answer_comparison.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "app/gui/view_data/prompt_text.h"
@@ -41,7 +39,8 @@ class AnswersView : public View {
         draw_header(context, *focus);
         if (prompt_open_) draw_prompt(context, *focus);
         const auto shown = outputs(session);
-        if (shown.empty() && stopped_in(*focus).empty()) return draw_nothing(context, "No run is visible. Select a run in Runs, or press 0 to show all.");
+        if (shown.empty() && stopped_in(*focus).empty())
+            return draw_nothing(context, "No run is visible. Select a run in Runs, or press 0 to show all.");
         const float em = ImGui::GetFontSize();
         const auto request = request_for(session, shown);
         const float ask = further_.height(context, ImGui::GetContentRegionAvail().y);

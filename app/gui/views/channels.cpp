@@ -2,9 +2,8 @@
 #include <fmt/ranges.h>
 #include <imgui.h>
 
-
 #include "app/gui/figure/figure_view.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {

@@ -12,8 +12,8 @@
 #include "analysis/runs/extrapolated_memory.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
-#include "app/gui/drawing/theme_adapted_colors.h"
-#include "app/gui/figure/comparison_choice.h"
+#include "app/gui/drawing/theme.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/view/memory_estimate_form.h"
 #include "app/gui/view/run_label.h"
@@ -47,7 +47,8 @@ class CostView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         shown_.rows.clear();
-        if (session.documents().empty()) return draw_nothing(context, open_trace_or_demo() + " to compare the costs of runs.");
+        if (session.documents().empty())
+            return draw_nothing(context, open_trace_or_demo() + " to compare the costs of runs.");
         std::vector<std::shared_ptr<const Table>> tables;  // owners of the rows' data
         std::vector<RunsTable::Row> rows;
         std::string error;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "app/gui/figure/figure_view.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {

@@ -6,13 +6,13 @@
 #include <map>
 
 #include "analysis/tables/number_text.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/view/side_by_side_traces.h"
-#include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "common/json.h"
 
@@ -45,7 +45,8 @@ class HeadDivergenceView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (!session.focus() || !session.focus()->reader()->has_model()) return draw_nothing(context, open_trace_or_demo() + " to see how the attention of heads differs.");
+        if (!session.focus() || !session.focus()->reader()->has_model())
+            return draw_nothing(context, open_trace_or_demo() + " to see how the attention of heads differs.");
         if (draw_traces_choice("head_divergence", session, traces_)) ImGui::SameLine();
         static const analysis::FigureDefinition definition = plain_sources();
         draw_source_choice("divergence", definition, source_);

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <map>
 
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/view/side_by_side_traces.h"
-#include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "app/gui/view_data/prompt_text.h"
 #include "common/json.h"
@@ -27,7 +27,8 @@ class QuerySimilarityView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (!session.focus() || !session.focus()->reader()->has_model()) return draw_nothing(context, open_trace_or_demo() + " to see how similar the last queries are.");
+        if (!session.focus() || !session.focus()->reader()->has_model())
+            return draw_nothing(context, open_trace_or_demo() + " to see how similar the last queries are.");
         draw_traces_choice("query_similarity", session, traces_);
         const std::string no_difference = why_no_difference(session, false);
         const auto request = figure(session);

@@ -7,11 +7,11 @@
 
 #include "analysis/tables/column_layout.h"
 #include "app/gui/drawing/shaped_text.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/figure/pair_choice.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/ranked_rows.h"
 #include "common/json.h"
 
@@ -29,7 +29,8 @@ class RankingsView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         shown_ = nullptr;
-        if (session.documents().empty()) return draw_nothing(context, open_trace_or_demo() + " to rank its sentences, heads, layers and answers.");
+        if (session.documents().empty())
+            return draw_nothing(context, open_trace_or_demo() + " to rank its sentences, heads, layers and answers.");
         const FigureDefinition& definition = chosen();
         const RankingRequest request = ranking_request(session, definition, threshold_);
         draw_choice(context, definition, request);

@@ -7,10 +7,10 @@
 
 #include "app/figures/figure_format.h"
 #include "app/gui/figure/export_dialog.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_export.h"
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_preview.h"
 #include "app/gui/figure/report_choices.h"
 #include "app/gui/view/file_dialog.h"
@@ -31,7 +31,8 @@ class ReportView : public View {
         Session& session = context.session;
         const Document* focus = session.focus();
         const bool has_prompt = focus && focus->prompt < focus->reader()->n_prompts();
-        if (!has_prompt && (!focus || focus->reader()->result_tasks().empty())) return draw_nothing(context, open_trace_or_demo() + " to make figures.");
+        if (!has_prompt && (!focus || focus->reader()->result_tasks().empty()))
+            return draw_nothing(context, open_trace_or_demo() + " to make figures.");
         const float em = ImGui::GetFontSize();
         const float height = ImGui::GetContentRegionAvail().y;
         ImGui::BeginChild("figures", {14 * em, height});
@@ -162,7 +163,8 @@ class ReportView : public View {
     void draw_preview(Context& context) {
         Session& session = context.session;
         const std::string no_difference = why_no_difference(session, heeds_runs(analysis::figure_definition(chosen_)));
-        if (traces_ == Traces::difference && chosen_ != "difference" && !no_difference.empty()) return draw_nothing(context, no_difference);
+        if (traces_ == Traces::difference && chosen_ != "difference" && !no_difference.empty())
+            return draw_nothing(context, no_difference);
         const auto request = figure(session);
         if (!request) return;
         const ImVec2 room = ImGui::GetContentRegionAvail();
@@ -179,7 +181,8 @@ class ReportView : public View {
                 return render_preview_page(job.with_stop(stop), width, height, page);
             });
         if (!answer.error.empty()) return draw_error(context, answer.error);
-        if (!answer.value || !answer.value->nothing.empty()) return draw_nothing(context, answer.value ? answer.value->nothing : "drawing …");
+        if (!answer.value || !answer.value->nothing.empty())
+            return draw_nothing(context, answer.value ? answer.value->nothing : "drawing …");
         const FigurePicture& picture = *answer.value;
         const ImVec2 size{static_cast<float>(picture.width), static_cast<float>(picture.height)};
         const ImVec2 start = ImGui::GetCursorScreenPos();

@@ -12,9 +12,9 @@
 #include "app/gui/figure/token_maps_view.h"
 #include "app/gui/tokens/token_retention_counts.h"
 #include "app/gui/view/action_registry.h"
+#include "app/gui/view_data/cell_text.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "app/gui/view_data/prompt_text.h"
-#include "app/gui/view_data/share_of_bytes.h"
 #include "common/json.h"
 
 namespace kvscope::gui {

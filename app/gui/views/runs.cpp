@@ -14,10 +14,9 @@
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
-#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view_data/cell_text.h"
 #include "app/gui/view_data/runs_alone.h"
-#include "app/gui/view_data/share_of_bytes.h"
 
 namespace kvscope::gui {
 namespace {

@@ -7,7 +7,7 @@
 #include "analysis/runs/cost_table.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/figure/figure_view.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "common/json.h"
 

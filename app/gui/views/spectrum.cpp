@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "analysis/runs/run_choice.h"
-#include "app/gui/figure/figure_option_choice.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "common/json.h"
 #include "trace/spectra_cache.h"

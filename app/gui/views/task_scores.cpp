@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "app/gui/figure/figure_option_choice.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_view.h"
 #include "common/json.h"
 

@@ -9,7 +9,6 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/view/run_label.h"
-#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 #include "common/json.h"
 #include "trace/read_block.h"
@@ -67,7 +66,8 @@ class TraceView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (session.documents().empty()) return draw_nothing(context, open_trace_or_demo() + " to see what its file contains.");
+        if (session.documents().empty())
+            return draw_nothing(context, open_trace_or_demo() + " to see what its file contains.");
         const Document* document = session.document(document_);
         if (!document || !chosen_) document = session.focus();
         document_ = document->id();

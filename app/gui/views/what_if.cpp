@@ -12,7 +12,6 @@
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
-#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view_data/live_what_if.h"
 #include "app/gui/view_data/measure_definitions.h"
@@ -32,9 +31,10 @@ class WhatIfView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         what_if_.update(session, context.engine);
-        if (!what_if_.has_source()) return draw_nothing(context, session.documents().empty()
-                                      ? open_trace_or_demo() + ", then select a run to change its budget."
-                                      : what_if_.refusal());
+        if (!what_if_.has_source())
+            return draw_nothing(context, session.documents().empty()
+                                             ? open_trace_or_demo() + ", then select a run to change its budget."
+                                             : what_if_.refusal());
         draw_source(context);
         if (!what_if_.refusal().empty()) {
             ImGui::TextWrapped("%s", what_if_.refusal().c_str());

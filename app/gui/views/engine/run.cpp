@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/copy_command.h"
@@ -16,7 +15,7 @@
 #include "app/gui/view/run_options_form.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/run_form.h"
 #include "app/gui/view_data/runs_refused_by_policies.h"
 #include "app/program/input_files.h"

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "app/gui/session/engine_session.h"
 #include "app/program/engine/run_job.h"
 #include "trace/records/records.h"
 
@@ -16,5 +17,9 @@ struct UnfinishedRun {
 
 /// Reads the folder `<output>.part`. Throws std::runtime_error or std::invalid_argument if the run cannot be continued.
 [[nodiscard]] UnfinishedRun read_unfinished_run(const std::filesystem::path& output);
+
+/// Converts a request to a job of `kvscope run` or `kvscope eval`, without spectra. If the request names no output, the
+/// caller must set it.
+[[nodiscard]] program::RunJob make_run_job(const RunRequest& request);
 
 }  // namespace kvscope::gui

@@ -1,10 +1,12 @@
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 
+#include <imgui.h>
 #include <imgui_internal.h>
 
 #include <algorithm>
 
 namespace kvscope::gui {
+
 namespace {
 
 // Keys under which a window stores the size of its last tooltip.
@@ -75,6 +77,25 @@ void draw_tooltip_beside(const std::string& text) {
     begin_tooltip_beside();
     ImGui::TextUnformatted(text.c_str());
     end_tooltip_beside();
+}
+
+bool same_line_if_fits(float width) {
+    const float right = ImGui::GetWindowPos().x + ImGui::GetContentRegionAvail().x + ImGui::GetCursorPosX();
+    const float gap = ImGui::GetStyle().ItemSpacing.x;
+    if (ImGui::GetItemRectMax().x + gap + width > right) return false;
+    ImGui::SameLine();
+    return true;
+}
+
+void draw_scroll_fade(const Theme& theme) {
+    if (ImGui::GetScrollY() >= ImGui::GetScrollMaxY() - 1) return;
+    const ImRect inner = ImGui::GetCurrentWindow()->InnerRect;
+    const float height = std::min(2 * ImGui::GetTextLineHeightWithSpacing(), inner.GetHeight() / 3);
+    const ImU32 clear = packed(theme.panel, 0), full = packed(theme.panel);
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    list->PushClipRect(inner.Min, inner.Max);
+    list->AddRectFilledMultiColor({inner.Min.x, inner.Max.y - height}, inner.Max, clear, clear, full, full);
+    list->PopClipRect();
 }
 
 }  // namespace kvscope::gui

@@ -1,12 +1,20 @@
-#include "app/gui/layout/view_guard.h"
+#include "app/gui/layout/open_view.h"
 
 #include <fmt/format.h>
 #include <imgui.h>
 #include <spdlog/spdlog.h>
 
-#include "app/gui/window/imgui_error_recovery.h"
+#include "app/gui/window/frame_guard.h"
 
 namespace kvscope::gui {
+
+std::string OpenView::id() const { return fmt::format("{}-{}", kind->name, number); }
+
+std::string OpenView::title() const {
+    return number == 1 ? fmt::format("{}###{}", kind->title, id())
+                       : fmt::format("{} {}###{}", kind->title, number, id());
+}
+
 namespace {
 
 void draw_failure(OpenView& open, const Theme& theme) {

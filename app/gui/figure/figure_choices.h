@@ -5,6 +5,9 @@
 
 #include "analysis/drawing/figure_definition.h"
 #include "app/gui/figure/figure_job.h"
+#include "app/gui/view/view.h"
+#include "app/gui/view_data/answer_comparison.h"
+#include "app/gui/view_data/comparison.h"
 
 namespace kvscope::gui {
 
@@ -22,5 +25,15 @@ void load_traces_choice(const nlohmann::json& state, Traces& traces);
 
 /// Returns the label of a source, such as "attention, KV heads" for "kv-heads".
 [[nodiscard]] std::string source_option_label(const std::string& source);
+
+/// Draws the combo "##compare <view>" if a pair or a second trace exists. @returns whether it was drawn
+[[nodiscard]] bool draw_comparison_choice(const char* view, const Context& context, AutomaticComparison automatic,
+                                          Comparison& comparison);
+
+/// Draws the combo "##answers against" for the reference run of answers, and finds the chosen run in the session.
+void draw_reference_choice(const Session& session, AnswerReference& reference);
+
+/// Draws the choice of A and B on one line, as the view Runs does: "##<view> A", "swap##<view>", "##<view> B".
+void draw_pair_choice(const Context& context, const char* view);
 
 }  // namespace kvscope::gui

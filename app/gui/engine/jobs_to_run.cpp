@@ -1,4 +1,4 @@
-#include "app/gui/engine/unfinished_run.h"
+#include "app/gui/engine/jobs_to_run.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -46,6 +46,22 @@ UnfinishedRun read_unfinished_run(const std::filesystem::path& output) {
     } catch (const nlohmann::json::exception&) {
         throw cannot("its recipe is invalid");
     }
+}
+
+program::RunJob make_run_job(const RunRequest& request) {
+    program::RunJob job;
+    job.model = request.model;
+    job.policies = request.policies;
+    job.budgets = {request.budgets};
+    static_cast<RunOptions&>(job.experiment) = request.options;
+    if (request.task)
+        program::set_task(job, *request.task->task, request.task->values);
+    else
+        job.prompts.push_back({request.name, request.context, request.asked_questions()});
+    job.output = request.output;
+    job.force = request.force;
+    job.requires_files = false;  // the form has already said which runs will fail
+    return job;
 }
 
 }  // namespace kvscope::gui
