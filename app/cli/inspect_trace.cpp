@@ -278,9 +278,8 @@ analysis::Table runs_of_all_prompts(const trace::Reader& reader, bool with_answe
 }
 
 int n_errors(const Problems& problems) {
-    return static_cast<int>(std::count_if(problems.begin(), problems.end(), [](const trace::Problem& problem) {
-        return problem.severity == trace::Problem::Severity::error;
-    }));
+    return static_cast<int>(std::ranges::count_if(
+        problems, [](const trace::Problem& problem) { return problem.severity == trace::Problem::Severity::error; }));
 }
 
 std::optional<trace::Reader> open_trace(const fs::path& path, Problems& problems) {

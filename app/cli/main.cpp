@@ -1,16 +1,14 @@
-#include <cairo.h>
 #include <fmt/format.h>
-#include <hdf5.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "app/cli/arguments.h"
 #include "app/cli/command.h"
@@ -20,35 +18,13 @@
 #include "app/cli/option_validators.h"
 #include "app/cli/stop_signal.h"
 #include "app/cli/terminal.h"
+#include "app/cli/version_text.h"
 #include "app/program/packaged_fonts.h"
-#include "app/program/version.h"
 #include "common/whole_file.h"
-#include "kernels/cpu_features.h"
 #include "trace/records/trace_errors.h"
 
 namespace kvscope::cli {
-
 namespace {
-
-std::string processor_name() {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);) {
-        if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-    }
-    return "unknown processor";
-}
-
-/// Returns the text of `--version`: version and commit, the libraries, the CPU and the vector instructions in use.
-std::string version_text() {
-    unsigned major = 0;
-    unsigned minor = 0;
-    unsigned release = 0;
-    H5get_libversion(&major, &minor, &release);
-    const std::string libraries =
-        fmt::format("{}, HDF5 {}.{}.{}, cairo {}", KVSCOPE_LIBRARIES, major, minor, release, cairo_version_string());
-    return fmt::format("kvscope {} (commit {})\n{}\n{}: {} kernels", program::version(), program::commit(), libraries,
-                       processor_name(), kernels::name_of(kernels::simd_level()));
-}
 
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
@@ -158,7 +134,6 @@ int run_program(int argc, char** argv) {
 }
 
 }  // namespace
-
 }  // namespace kvscope::cli
 
 int main(int argc, char** argv) {

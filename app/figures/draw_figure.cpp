@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/drawing/figure.h"
 #include "analysis/drawing/line_and_marker_shapes.h"
 #include "analysis/drawing/panel_titles.h"
 #include "app/figures/draw_axes.h"
@@ -283,7 +282,7 @@ void draw_panel_title(const Canvas& canvas, const std::string& title, const std:
 /// Returns the largest number of rectangles per map. A rectangle takes 250 bytes in an SVG, so all maps share a limit.
 size_t most_rectangles(const analysis::Figure& figure) {
     constexpr size_t most_of_figure = 16384;
-    const auto n_maps = std::count_if(figure.panels.begin(), figure.panels.end(), has_map);
+    const auto n_maps = std::ranges::count_if(figure.panels, has_map);
     return std::min(Canvas().most_rectangles, most_of_figure / static_cast<size_t>(std::max<ptrdiff_t>(n_maps, 1)));
 }
 

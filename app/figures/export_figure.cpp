@@ -54,7 +54,7 @@ std::vector<fs::path> write_figure(const Exported& what, const fs::path& path, c
 
 bool has_file_per_page(const fs::path& path) {
     try {
-        return figure_format_for(path.filename().string()).has_file_per_page();
+        return figure_format_for(path.filename().string()).has_file_per_page;
     } catch (const FormatError&) {
         return false;
     }
@@ -93,9 +93,8 @@ std::vector<fs::path> export_figure(const Exported& what, const fs::path& path, 
 
 std::vector<fs::path> export_figure(const Exported& what, const fs::path& path, const ExportOptions& options,
                                     const std::vector<fs::path>& confirmed) {
-    return write_figure(what, path, options, [&](const fs::path& file) {
-        return std::find(confirmed.begin(), confirmed.end(), file) != confirmed.end();
-    });
+    return write_figure(what, path, options,
+                        [&](const fs::path& file) { return std::ranges::find(confirmed, file) != confirmed.end(); });
 }
 
 std::vector<fs::path> files_to_replace(const fs::path& path, bool may_have_pages) {

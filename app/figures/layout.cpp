@@ -222,7 +222,7 @@ class Placement {
                              std::accumulate(d.right.begin(), d.right.end(), 0.0) +
                              column_gap() * static_cast<double>(figure_.columns - 1);
         const double room = layout_.width - 2 * theme::margin_pt - around.left - sides;
-        require_room(room * *std::min_element(column_share_.begin(), column_share_.end()), "width", figure_.width_mm);
+        require_room(room * *std::ranges::min_element(column_share_), "width", figure_.width_mm);
         return room;
     }
 
@@ -253,7 +253,7 @@ class Placement {
                 height = natural;
             }
         }
-        require_room(height * *std::min_element(row_share_.begin(), row_share_.end()), "height", figure_.height_mm);
+        require_room(height * *std::ranges::min_element(row_share_), "height", figure_.height_mm);
         for (double& width : widths) width *= squeeze;
         const double left = theme::margin_pt + around.left + room * (1 - squeeze) / 2;
         const double bottom = place_data(around, left, widths, height);
@@ -305,8 +305,7 @@ class Placement {
     }
 
     const Panel* first_square() const {
-        const auto found = std::find_if(figure_.panels.begin(), figure_.panels.end(),
-                                        [](const Panel& panel) { return panel.square_cells; });
+        const auto found = std::ranges::find_if(figure_.panels, [](const Panel& panel) { return panel.square_cells; });
         return found == figure_.panels.end() ? nullptr : &*found;
     }
 

@@ -1,5 +1,3 @@
-#include "app/figures/png.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -7,6 +5,7 @@
 #include <cstdint>
 
 #include "app/figures/cairo_surface.h"
+#include "app/figures/figure_format.h"
 #include "app/figures/figure_text.h"
 #include "app/figures/layout.h"
 

@@ -1,5 +1,3 @@
-#include "app/figures/svg.h"
-
 #include <cairo-svg.h>
 #include <fmt/format.h>
 
@@ -7,6 +5,7 @@
 #include <string_view>
 
 #include "app/figures/cairo_surface.h"
+#include "app/figures/figure_format.h"
 #include "app/figures/figure_text.h"
 #include "app/figures/layout.h"
 

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "analysis/drawing/line_and_marker_shapes.h"
-#include "app/gui/drawing/theme.h"
 
 namespace kvscope::gui {
 namespace {

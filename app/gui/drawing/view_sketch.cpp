@@ -4,8 +4,6 @@
 #include <cmath>
 #include <optional>
 
-#include "app/gui/drawing/theme.h"
-
 namespace kvscope::gui {
 namespace {
 

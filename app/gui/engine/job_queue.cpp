@@ -20,8 +20,7 @@ constexpr int niceness = 5;
 
 }  // namespace
 
-JobQueue::JobQueue(JobProgress& progress, std::function<void(const std::string&, bool)> notice,
-                   std::function<void()> wake, int n_threads)
+JobQueue::JobQueue(JobProgress& progress, Notice notice, std::function<void()> wake, int n_threads)
     : progress_(progress), notice_(std::move(notice)), wake_(std::move(wake)), n_threads_(n_threads), thread_([this] {
           work();
       }) {}
@@ -113,7 +112,7 @@ void JobQueue::end_paused() {
 }
 
 JobQueue::Job JobQueue::take(std::deque<Job>& jobs, uint64_t number) {
-    const auto found = std::find_if(jobs.begin(), jobs.end(), [&](const Job& job) { return job.number == number; });
+    const auto found = std::ranges::find_if(jobs, [&](const Job& job) { return job.number == number; });
     if (found == jobs.end()) return {};
     Job job = std::move(*found);
     jobs.erase(found);
@@ -123,7 +122,7 @@ JobQueue::Job JobQueue::take(std::deque<Job>& jobs, uint64_t number) {
 bool JobQueue::has(uint64_t number) const {
     const std::lock_guard lock(mutex_);
     return (number != 0 && number == under_way_) ||
-           std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.number == number; });
+           std::ranges::any_of(jobs_, [&](const Job& job) { return job.number == number; });
 }
 
 std::vector<WaitingJob> JobQueue::waiting() const {
@@ -160,14 +159,16 @@ void JobQueue::deliver() {
     for (const auto& act : posted) attempt(act);
 }
 
-void JobQueue::attempt(const std::function<void()>& act) const {
+bool JobQueue::attempt(const std::function<void()>& act) const {
     try {
         act();
+        return true;
     } catch (const std::exception& error) {
         notice_(error.what(), true);
     } catch (...) {
         notice_("a result of the engine cannot be shown, for an unknown reason", true);
     }
+    return false;
 }
 
 void JobQueue::post(std::function<void()> act) {

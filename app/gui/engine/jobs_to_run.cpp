@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "analysis/tables/table_format.h"
 #include "common/bounded_json.h"
 #include "common/json.h"
 #include "engine/rerun_recorded_runs.h"
@@ -46,6 +47,40 @@ UnfinishedRun read_unfinished_run(const std::filesystem::path& output) {
     } catch (const nlohmann::json::exception&) {
         throw cannot("its recipe is invalid");
     }
+}
+
+std::string describe_kept_parts(const std::filesystem::path& output) {
+    size_t n_runs = 0, n_samples = 0;
+    bool has_prompt = false;
+    try {
+        const trace::Parts parts = trace::list_parts(trace::part_folder_of(output));
+        has_prompt = !parts.prompts.empty();
+        for (const auto& [prompt, runs] : parts.runs) n_runs += runs.size();
+        for (const auto& [task, samples] : parts.results) n_samples += samples.size();
+    } catch (const std::exception&) {  // there is no such folder
+    }
+    if (n_samples > 0)
+        return fmt::format("Finished samples are kept ({}); the sample in progress is repeated.",
+                           analysis::format_count(static_cast<int64_t>(n_samples)));
+    if (n_runs > 0)
+        return fmt::format("Finished runs are kept ({}); the prompt is read again for the others.",
+                           analysis::format_count(static_cast<int64_t>(n_runs)));
+    return has_prompt ? "No run was finished: the prompt is read again, and all runs are repeated."
+                      : "Nothing was finished: the run starts again.";
+}
+
+std::optional<bool> recorded_choice_of_spectra(const std::filesystem::path& output, bool replaced) {
+    std::vector<std::filesystem::path> places = {output.string() + ".part"};
+    if (!replaced) places.push_back(output);
+    for (const std::filesystem::path& path : places) {
+        try {
+            const auto recipe = nlohmann::json::parse(trace::Reader(path).recipe_json());
+            return recipe.value("analyze", false);
+        } catch (const std::exception&) {
+            continue;  // no trace here; the writer reports errors
+        }
+    }
+    return std::nullopt;
 }
 
 program::RunJob make_run_job(const RunRequest& request) {

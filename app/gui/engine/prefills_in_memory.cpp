@@ -17,9 +17,7 @@ constexpr size_t most_prefills = 2;
 
 }  // namespace
 
-bool KeptPrefills::Kept::is_of(int prompt) const {
-    return std::find(prompts.begin(), prompts.end(), prompt) != prompts.end();
-}
+bool KeptPrefills::Kept::is_of(int prompt) const { return std::ranges::find(prompts, prompt) != prompts.end(); }
 
 std::shared_ptr<const PrefillInMemory> KeptPrefills::find(int document, int prompt) const {
     for (const Kept& kept : kept_) {

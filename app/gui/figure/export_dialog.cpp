@@ -20,7 +20,7 @@ namespace kvscope::gui {
 namespace {
 
 void ask_for(Session& session, const std::string& suggestion, const std::string& title, const figures::Exported& what,
-             bool may_have_pages, FileDialog& files, const ExportDialog::Notice& notice) {
+             bool may_have_pages, FileDialog& files, const Notice& notice) {
     FileDialog::Question question;
     question.kind = FileDialog::Kind::save;
     question.title = title;
@@ -139,7 +139,7 @@ std::string overwrite_question(const std::vector<fs::path>& there) {
 std::string problem_with_ending(const fs::path& path, bool is_picture) {
     if (path.extension() == ".tsv") return "";
     try {
-        const bool makes_picture = figures::figure_format_for(path.filename().string()).is_picture();
+        const bool makes_picture = figures::figure_format_for(path.filename().string()).is_picture;
         if (is_picture || !makes_picture) return "";
         return fmt::format("{} has an image extension, but the output is a table: use .csv, .tsv, .md, .tex or .json",
                            path.filename().string());
@@ -152,7 +152,7 @@ std::vector<fs::path> write_exported(const figures::Exported& what, const fs::pa
                                      const figures::ExportOptions& options, const std::vector<fs::path>& confirmed) {
     try {
         if (path.extension() != ".tsv") return figures::export_figure(what, path, options, confirmed);
-        const bool replace = std::find(confirmed.begin(), confirmed.end(), path) != confirmed.end();
+        const bool replace = std::ranges::find(confirmed, path) != confirmed.end();
         analysis::Table table = what.numbers();
         if (options.csv_safe) table = analysis::safe_for_spreadsheets(std::move(table));
         write_whole_file(path, tab_separated(table), replace);

@@ -17,8 +17,6 @@ inline constexpr const char* csv_safe_words =
 /// Exports a view's figure or copies its numbers, with the same results as `kvscope export`.
 class ExportDialog {
  public:
-    using Notice = std::function<void(const std::string&, bool is_error)>;
-
     /// Asks for a file, then writes the figure or table in a job.
     static void ask(Session& session, const FigureRequest& request, FileDialog& files, const Notice& notice);
     static void ask(Session& session, const analysis::Table& table, FileDialog& files, const Notice& notice);

@@ -42,8 +42,8 @@ std::string source_option_label(const std::string& source) {
 }
 
 bool draw_source_choice(const char* view, const analysis::FigureDefinition& definition, std::string& source) {
-    const auto option = std::find_if(definition.options.begin(), definition.options.end(),
-                                     [](const auto& each) { return each.name == "source"; });
+    const auto option =
+        std::ranges::find_if(definition.options, [](const auto& each) { return each.name == "source"; });
     if (option == definition.options.end() || option->choices.empty()) return false;
     if (source.empty()) source = option->choices.front();
     bool changed = false;
@@ -57,7 +57,7 @@ bool draw_source_choice(const char* view, const analysis::FigureDefinition& defi
         }
         ImGui::EndCombo();
     }
-    ImGui::SetItemTooltip("%s", option->help.c_str());
+    item_tooltip(option->help);
     return changed;
 }
 
@@ -78,7 +78,7 @@ bool draw_traces_choice(const char* view, const Session& session, Traces& traces
         for (size_t i = 0; i < names.size(); ++i) {
             if (!can_be(static_cast<Traces>(i))) continue;
             if (ImGui::Selectable(names[i], i == chosen)) traces = static_cast<Traces>(i);
-            ImGui::SetItemTooltip("%s", meanings[i]);
+            item_tooltip(meanings[i]);
         }
         ImGui::EndCombo();
     }
@@ -91,8 +91,7 @@ void save_traces_choice(nlohmann::json& state, Traces traces) {
 }
 
 void load_traces_choice(const nlohmann::json& state, Traces& traces) {
-    const auto* const found =
-        std::find(stored_traces.begin(), stored_traces.end(), state.value("traces", std::string()));
+    const auto* const found = std::ranges::find(stored_traces, state.value("traces", std::string()));
     if (found != stored_traces.end()) traces = static_cast<Traces>(found - stored_traces.begin());
 }
 
@@ -121,9 +120,8 @@ bool draw_comparison_choice(const char* view, const Context& context, AutomaticC
         if (ImGui::Selectable("no differences", now.kind == Kind::none)) comparison = {Kind::none, {}, {}};
         if (has_pair_to_compare(session)) {
             if (ImGui::Selectable("A − B", now.kind == Kind::runs)) comparison = {Kind::runs, {}, {}};
-            ImGui::SetItemTooltip("%s", fmt::format("A: {}\nB: {}", session.look(*session.pair.a).label,
-                                                    session.look(*session.pair.b).label)
-                                            .c_str());
+            item_tooltip(
+                fmt::format("A: {}\nB: {}", session.look(*session.pair.a).label, session.look(*session.pair.b).label));
         }
         for (const auto& less : documents) {
             for (const auto& trace : documents) {
@@ -137,7 +135,7 @@ bool draw_comparison_choice(const char* view, const Context& context, AutomaticC
         }
         ImGui::EndCombo();
     }
-    ImGui::SetItemTooltip("%s", shown.c_str());
+    item_tooltip(shown);
     const ImVec2 text{at.x + ImGui::GetStyle().FramePadding.x, at.y + ImGui::GetStyle().FramePadding.y};
     draw_badges_over_text(context, shown, text);
     return true;
@@ -209,7 +207,7 @@ void choose_run(const Context& context, const char* letter, const char* view, co
         }
         ImGui::EndCombo();
     }
-    if (shown.valid()) ImGui::SetItemTooltip("%s", session.look(shown).label.c_str());
+    if (shown.valid()) item_tooltip(session.look(shown).label);
     const ImVec2 text{at.x + ImGui::GetStyle().FramePadding.x, at.y + ImGui::GetStyle().FramePadding.y};
     draw_badges_over_text(context, preview, text);
 }

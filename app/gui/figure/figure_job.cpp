@@ -320,8 +320,8 @@ FigureRequest figure_request_for_shown_runs(const Session& session, const std::s
 FigureRequest figure_request_for_runs(const std::string& figure, const std::vector<RunKey>& runs) {
     std::vector<TraceRequest> requests;
     for (const RunKey& key : runs) {
-        auto of = std::find_if(requests.begin(), requests.end(),
-                               [&](const TraceRequest& each) { return each.document == key.document; });
+        auto of =
+            std::ranges::find_if(requests, [&](const TraceRequest& each) { return each.document == key.document; });
         if (of == requests.end()) {
             of = requests.insert(of, TraceRequest{key.document, {}});
             of->options.prompt = key.prompt;

@@ -1,7 +1,6 @@
 #include "app/gui/figure/figure_plot.h"
 
 #include <fmt/format.h>
-#include <imgui.h>
 #include <imgui_internal.h>
 #include <implot.h>
 #include <implot_internal.h>
@@ -13,9 +12,7 @@
 #include "analysis/drawing/panel_titles.h"
 #include "app/gui/drawing/pan_limits.h"
 #include "app/gui/figure/figure_axes.h"
-#include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_legend.h"
-#include "app/gui/figure/figure_shapes.h"
 #include "app/gui/figure/panel_layout.h"
 
 namespace kvscope::gui {
@@ -64,7 +61,7 @@ std::optional<double> place_on(const Axis& axis, const Panel& panel, const Prepa
     const int64_t number = number_of(axis.dimension, panel, shown, cursor);
     if (number < 0) return std::nullopt;
     if (axis.numbers.empty()) return static_cast<double>(number);
-    const auto found = std::find(axis.numbers.begin(), axis.numbers.end(), number);
+    const auto found = std::ranges::find(axis.numbers, number);
     if (found == axis.numbers.end()) return std::nullopt;
     return static_cast<double>(found - axis.numbers.begin());
 }
@@ -108,7 +105,7 @@ size_t key_of(const analysis::Figure& figure, size_t panel, const Axis Panel::*a
         return its.title == own.title && its.scale == own.scale && its.min == own.min && its.max == own.max;
     };
     const auto& panels = figure.panels;
-    const auto first = shared ? std::find_if(panels.begin(), panels.end(), is_alike) : panels.begin() + panel;
+    const auto first = shared ? std::ranges::find_if(panels, is_alike) : panels.begin() + panel;
     return static_cast<size_t>(first - panels.begin());
 }
 

@@ -274,7 +274,7 @@ void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 
 }
 
 bool has_map(const analysis::Panel& panel) {
-    return std::any_of(panel.shapes.begin(), panel.shapes.end(), [](const analysis::Shape& shape) {
+    return std::ranges::any_of(panel.shapes, [](const analysis::Shape& shape) {
         return std::holds_alternative<analysis::HeatMap>(shape) || std::holds_alternative<analysis::Categories>(shape);
     });
 }

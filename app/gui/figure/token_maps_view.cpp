@@ -23,8 +23,8 @@ std::vector<ColorScale> common_scales(const std::vector<RunTokenMap>& maps) {
     std::vector<ColorScale> scales;
     for (const RunTokenMap& map : maps) {
         if (!map.pyramid) continue;
-        const auto same = std::find_if(scales.begin(), scales.end(),
-                                       [&](const ColorScale& scale) { return scale.title == map.scale.title; });
+        const auto same =
+            std::ranges::find_if(scales, [&](const ColorScale& scale) { return scale.title == map.scale.title; });
         if (same == scales.end()) {
             scales.push_back(map.scale);
             continue;
@@ -39,8 +39,8 @@ std::vector<ColorScale> common_scales(const std::vector<RunTokenMap>& maps) {
 }
 
 MapColors colors_of(const RunTokenMap& map, const std::vector<ColorScale>& scales, const Theme& theme) {
-    const auto common = std::find_if(scales.begin(), scales.end(),
-                                     [&](const ColorScale& scale) { return scale.title == map.scale.title; });
+    const auto common =
+        std::ranges::find_if(scales, [&](const ColorScale& scale) { return scale.title == map.scale.title; });
     return make_map_colors(common == scales.end() ? map.scale : *common, theme);
 }
 
@@ -81,7 +81,7 @@ void TokenMapsView::draw(Context& context) {
     ImGui::EndChild();
     if (place.is_visible()) {
         const RunKey selected = session.cursor().run;
-        const bool is_shown = std::find(runs.begin(), runs.end(), selected) != runs.end();
+        const bool is_shown = std::ranges::find(runs, selected) != runs.end();
         draw_axis(context, is_shown ? selected : runs.front(), place, overview);
     }
     maps_.drop_unused();
@@ -164,7 +164,7 @@ void TokenMapsView::draw_axis(Context& context, const RunKey& run, const DrawnTo
 void TokenMapsView::scroll_to_selected(const RunKey& selected, const std::vector<RunKey>& runs, float each) {
     if (selected == seen_ || ImGui::IsWindowAppearing()) return;  // its scroll range is not known in its first frame
     seen_ = selected;
-    const auto at = std::find(runs.begin(), runs.end(), selected);
+    const auto at = std::ranges::find(runs, selected);
     if (at == runs.end()) return;
     const float top = static_cast<float>(at - runs.begin()) * each;
     const float room = ImGui::GetWindowHeight();

@@ -9,6 +9,7 @@
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/shaped_text.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
@@ -28,9 +29,7 @@ template <class Value, class Text>
 void sparkline(Context& context, const char* id, const std::string& title, size_t n, ImU32 color, float reference,
                Value value, Text text) {
     Session& session = context.session;
-    ImGui::PushTextWrapPos();
-    ImGui::TextDisabled("%s", title.c_str());
-    ImGui::PopTextWrapPos();
+    quiet_text(title);
     const float width = std::max(ImGui::GetContentRegionAvail().x, 20.0f);
     const float height = 2.6f * ImGui::GetFontSize();
     const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -95,9 +94,7 @@ void draw_layer_charts(Context& context, const TokenReport& report, ImU32 color,
                                measure_definition("retention"));
         });
     if (!report.has_scores) {
-        ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
-        ImGui::TextWrapped("the trace has no scores of this run");
-        ImGui::PopStyleColor();
+        wrapped_text("the trace has no scores of this run", context.theme.ink_quiet);
         return;
     }
     const auto best = [&](size_t layer) {

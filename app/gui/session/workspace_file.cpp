@@ -238,7 +238,7 @@ class Manifest {
         const auto belongs = [&](const std::string& trace) {
             return name == trace || name.starts_with(trace + ".notes.");
         };
-        if (has_files_ || !std::any_of(traces_.begin(), traces_.end(), belongs)) return nullptr;
+        if (has_files_ || !std::ranges::any_of(traces_, belongs)) return nullptr;
         return &files_[name];
     }
 

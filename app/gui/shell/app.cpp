@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <string>
 #include <utility>
 
 #include "app/gui/drawing/missing_fonts.h"
@@ -17,7 +15,6 @@
 #include "app/gui/shell/menu_actions.h"
 #include "app/gui/shell/menu_file_dialogs.h"
 #include "app/gui/shell/status_bar.h"
-#include "app/gui/view/action_registry.h"
 #include "app/gui/view/describe_click.h"
 #include "app/gui/window/crash_log.h"
 
@@ -45,8 +42,8 @@ struct Suggestion {
 
 void start_of_menu(Actions& actions, const std::string& menu, const std::string& name) {
     const auto& all = actions.all();
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const Action& each) { return each.menu == menu && each.name == name; });
+    const auto found =
+        std::ranges::find_if(all, [&](const Action& each) { return each.menu == menu && each.name == name; });
     if (found != all.end()) actions.start(*found);
 }
 
@@ -246,9 +243,8 @@ void App::show_first_answers() {
     if (!engine_ || !engine_->status().busy()) are_answers_shown_ = false;
     if (!engine_ || are_answers_shown_) return;
     const auto& answers = engine_->partial_answers();
-    are_answers_shown_ = std::any_of(answers.begin(), answers.end(), [](const PartialAnswer& answer) {
-        return answer.key.valid() && !answer.question.empty();
-    });
+    are_answers_shown_ = std::ranges::any_of(
+        answers, [](const PartialAnswer& answer) { return answer.key.valid() && !answer.question.empty(); });
     if (!are_answers_shown_) return;
     end_form_alone();
     views_.bring_to_front(*find_view_kind("answers"));

@@ -53,7 +53,7 @@ struct Box {
 float share_out(const JoinedTokens& joined, std::span<Box> boxes, float left, float most, float cell) {
     const float blank = joined.has_space ? cell : 0;
     const std::span<const float> edges = byte_edges(joined.text);
-    const float advance = std::max(*std::max_element(edges.begin(), edges.end()), 1.0f);
+    const float advance = std::max(*std::ranges::max_element(edges), 1.0f);
     const float squeeze = std::min((most - blank) / advance, 1.0f);
     const float text = joined.is_right_to_left ? left : left + blank;
     size_t byte = 0;
@@ -78,8 +78,7 @@ std::vector<Box> boxes_of(const PromptColumn& one, const PromptGrid& grid, size_
     std::vector<size_t> order(pieces.size());
     std::iota(order.begin(), order.end(), size_t{0});
     if (!all_joined.empty())
-        std::stable_sort(order.begin(), order.end(),
-                         [&](size_t a, size_t b) { return pieces[a].cell < pieces[b].cell; });
+        std::ranges::stable_sort(order, [&](size_t a, size_t b) { return pieces[a].cell < pieces[b].cell; });
     const size_t first = one.lines->begins[line];
     float x = one.x;
     for (const size_t i : order) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "app/gui/view/text_field.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 namespace {
@@ -149,9 +150,7 @@ bool edit_parameter(const Parameter& parameter, policies::ParameterValues& value
     ImGui::BeginDisabled(!field.obstacle.empty());
     ImGui::BeginGroup();
     const char* browse = "Browse…";
-    const float button = field.browse ? ImGui::CalcTextSize(browse).x + 2 * ImGui::GetStyle().FramePadding.x +
-                                            ImGui::GetStyle().ItemSpacing.x
-                                      : 0;
+    const float button = field.browse ? button_width(browse) + ImGui::GetStyle().ItemSpacing.x : 0;
     std::optional<ParameterValue> changed = field_of(parameter, value, field.most, undo + button);
     if (field.browse) {
         ImGui::SameLine();

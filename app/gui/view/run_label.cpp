@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "app/gui/view/widgets.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -25,16 +26,15 @@ void draw_menu(const Context& context, const Document& document) {
     Session& session = context.session;
     ImGui::TextDisabled("%s", session.name_of(document).c_str());
     const auto all = session.all_runs();
-    const bool is_shown = std::any_of(all.begin(), all.end(), [&](const RunKey& key) {
-        return key.document == document.id() && session.is_visible(key);
-    });
+    const bool is_shown = std::ranges::any_of(
+        all, [&](const RunKey& key) { return key.document == document.id() && session.is_visible(key); });
     if (ImGui::MenuItem(is_shown ? "Hide" : "Show")) set_visible(session, document, !is_shown);
     ImGui::SetItemTooltip("hides or shows all runs of the trace in every view");
     if (ImGui::MenuItem("Show only this"))
         for (const auto& other : session.documents()) set_visible(session, *other, other->id() == document.id());
     if (ImGui::MenuItem("Show the file"))
         context.host.open_view("trace", {{"path", "/"}, {shown_document, document.id()}});
-    ImGui::SetItemTooltip("%s", document.path().c_str());
+    item_tooltip(document.path());
     ImGui::Separator();
     if (ImGui::MenuItem("Close")) context.host.close_trace(document.id());
     ImGui::EndPopup();
@@ -160,8 +160,7 @@ void draw_run_title(const Context& context, const RunKey& run, float width) {
     const std::string label = label_that_fits(look, width);
     ImGui::TextUnformatted(label.c_str());
     if (ImGui::IsItemClicked()) session.selection.select_run(run);
-    if (label != look.label || !look.recorded.empty())
-        ImGui::SetItemTooltip("%s", full_label_for_tooltip(look).c_str());
+    if (label != look.label || !look.recorded.empty()) item_tooltip(full_label_for_tooltip(look));
     draw_badges_over_text(context, label, ImGui::GetItemRectMin());
     if (is_selected) ImGui::PopFont();
 }

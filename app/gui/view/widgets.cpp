@@ -1,6 +1,5 @@
 #include "app/gui/view/widgets.h"
 
-#include <imgui.h>
 #include <imgui_internal.h>
 
 #include <algorithm>
@@ -85,6 +84,33 @@ bool same_line_if_fits(float width) {
     if (ImGui::GetItemRectMax().x + gap + width > right) return false;
     ImGui::SameLine();
     return true;
+}
+
+float button_width(const char* label) { return ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x; }
+
+void plain_text(const std::string& text) { ImGui::TextUnformatted(text.c_str()); }
+
+void disabled_text(const std::string& text) { ImGui::TextDisabled("%s", text.c_str()); }
+
+void text_in(ImFont* font, const std::string& text) {
+    ImGui::PushFont(font, 0);
+    plain_text(text);
+    ImGui::PopFont();
+}
+
+void wrapped_text(const std::string& text, const ImVec4& color) {
+    ImGui::PushStyleColor(ImGuiCol_Text, color);
+    ImGui::TextWrapped("%s", text.c_str());
+    ImGui::PopStyleColor();
+}
+
+void quiet_text(const std::string& text) { wrapped_text(text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled)); }
+
+void item_tooltip(const std::string& text) { ImGui::SetItemTooltip("%s", text.c_str()); }
+
+void tooltip_of_disabled(const std::string& text) {
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
+        ImGui::SetTooltip("%s", text.c_str());
 }
 
 void draw_scroll_fade(const Theme& theme) {

@@ -61,9 +61,8 @@ std::vector<std::string> AnswerOutput::difference_texts() const {
 bool AnswerOutput::is_marked(size_t step) const {
     if (by_tokens) return step < difference.differs.size() && difference.differs[step];
     if (step >= steps.size()) return false;
-    return std::any_of(marks.begin(), marks.end(), [&](const StepPlace& mark) {
-        return mark.begin < steps[step].end && mark.end > steps[step].begin;
-    });
+    return std::ranges::any_of(
+        marks, [&](const StepPlace& mark) { return mark.begin < steps[step].end && mark.end > steps[step].begin; });
 }
 
 std::vector<StepPlace> join_differing_places(const std::vector<StepPlace>& places, const std::vector<bool>& differs) {
@@ -144,8 +143,7 @@ std::optional<RunKey> AnswerReference::of(const Session& session, const RunKey& 
     } else if (now_ == Kind::a) {
         reference = session.pair.a;
     } else {
-        const auto pair =
-            std::find_if(pairs_.begin(), pairs_.end(), [&](const ComparedRuns& each) { return each.a == run; });
+        const auto pair = std::ranges::find_if(pairs_, [&](const ComparedRuns& each) { return each.a == run; });
         if (pair != pairs_.end()) reference = pair->b;
     }
     if (reference && *reference == run) return std::nullopt;
@@ -173,8 +171,7 @@ void AnswerReference::save(nlohmann::json& state) const {
 }
 
 void AnswerReference::load(const nlohmann::json& state) {
-    const auto* const found =
-        std::find(stored_names.begin(), stored_names.end(), state.value("against", std::string()));
+    const auto* const found = std::ranges::find(stored_names, state.value("against", std::string()));
     chosen_ = found == stored_names.end() ? Kind::full : static_cast<Kind>(found - stored_names.begin());
     trace_ = state.value("against_trace", std::string());
 }

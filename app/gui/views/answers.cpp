@@ -171,9 +171,8 @@ class AnswersView : public View {
                                           ? fmt::format("{:.4g} nats", values[t])
                                           : fmt::format("{:+.4g} nats: {:.4g} − {:.4g}", values[t], one.output->kl[t],
                                                         one.output->reference_kl[t]);
-            ImGui::TextUnformatted(fmt::format("{}  {}{}", one.look.label, value,
-                                               other_token ? "; the most likely token differs from the full run's" : "")
-                                       .c_str());
+            plain_text(fmt::format("{}  {}{}", one.look.label, value,
+                                   other_token ? "; the most likely token differs from the full run's" : ""));
         }
         end_tooltip_beside();
     }
@@ -199,7 +198,7 @@ class AnswersView : public View {
         same_line_if_fits(9 * ImGui::GetFontSize());
         draw_reference_choice(session, reference_);
         const char* as_sent = "Prompt as sent";
-        same_line_if_fits(ImGui::CalcTextSize(as_sent).x + 2 * ImGui::GetStyle().FramePadding.x);
+        same_line_if_fits(button_width(as_sent));
         ImGui::PushStyleColor(ImGuiCol_Text, prompt_open_ ? context.theme.accent : context.theme.ink);
         if (command_button(as_sent)) prompt_open_ = !prompt_open_;
         ImGui::PopStyleColor();
@@ -220,13 +219,13 @@ class AnswersView : public View {
             const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(seen).x - space;
             if (room > 6 * ImGui::GetFontSize()) {
                 text_item(beginning_that_fits(question, room));
-                ImGui::SetItemTooltip("%s", questions_of_traces(session, document).c_str());
+                item_tooltip(questions_of_traces(session, document));
                 draw_badges_over_text(context, question.substr(0, question.find(attributes.question)),
                                       ImGui::GetItemRectMin());
                 ImGui::SameLine();
             }
             ImGui::TextDisabled("%s", seen);
-            ImGui::SetItemTooltip("%s", questions_of_traces(session, document).c_str());
+            item_tooltip(questions_of_traces(session, document));
         }
         if (attributes.truncated) {
             const char* cut = "the prompt was cut";
@@ -320,8 +319,8 @@ class AnswersView : public View {
         const RunKey selected = context.session.cursor().run;
         const RunKey before = std::exchange(seen_, selected);
         if (before.valid() && selected != before) followed_ = selected;
-        const auto first = std::find_if(shown.begin(), shown.end(),
-                                        [&](const Shown& one) { return partial_answer(context, one.run) != nullptr; });
+        const auto first =
+            std::ranges::find_if(shown, [&](const Shown& one) { return partial_answer(context, one.run) != nullptr; });
         const RunKey answering = first == shown.end() ? RunKey{} : first->run;
         const bool is_new = answering.document != answering_.document || answering.prompt != answering_.prompt;
         if (answering.valid() && is_new) followed_ = answering;
@@ -333,7 +332,7 @@ class AnswersView : public View {
         const bool is_moved = ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
                               (io.MouseWheel != 0 || ImGui::IsMouseDown(ImGuiMouseButton_Left));
         const bool is_read =
-            std::all_of(shown.begin(), shown.end(), [](const Shown& one) { return one.output || !one.error.empty(); });
+            std::ranges::all_of(shown, [](const Shown& one) { return one.output || !one.error.empty(); });
         if (is_moved || (is_read && !answering_.valid())) followed_ = {};
     }
 
@@ -350,7 +349,7 @@ class AnswersView : public View {
     static const PartialAnswer* partial_answer(const Context& context, const RunKey& run) {
         if (!context.engine) return nullptr;
         const auto& all = context.engine->partial_answers();
-        const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.key == run; });
+        const auto found = std::ranges::find_if(all, [&](const auto& each) { return each.key == run; });
         return found == all.end() ? nullptr : &*found;
     }
 
@@ -441,8 +440,7 @@ class AnswersView : public View {
         ImGui::SetNextItemAllowOverlap();  // for the badge that is drawn over this item
         if (ImGui::InvisibleButton("run", {width, line})) session.selection.select_run(one.run);
         const bool is_marked = is_compared(session, one);
-        ImGui::SetItemTooltip(
-            "%s", (full_label_for_tooltip(one.look) + (is_marked ? long_difference(*one.output) : "")).c_str());
+        item_tooltip(full_label_for_tooltip(one.look) + (is_marked ? long_difference(*one.output) : ""));
         const float top = at.y + (em - side) / 2;
         draw_run_marker(context.theme, one.look.style, {at.x, top}, side, list);
         const float begin = label_begin();

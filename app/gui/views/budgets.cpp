@@ -2,7 +2,7 @@
 
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
-#include "app/gui/figure/head_maps_view.h"
+#include "app/gui/figure/figure_view.h"
 
 namespace kvscope::gui {
 namespace {

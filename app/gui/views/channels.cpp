@@ -55,10 +55,9 @@ class ChannelsView : public FigureView {
         begin_tooltip_beside();
         ImGui::Text("layer %d, channel %d of the keys", hit.subject.layer, hit.column);
         if (is_difference) {
-            ImGui::TextUnformatted(
-                fmt::format("{} − {}: {:+.0f} heads", session.look(*session.pair.a).label,
-                            session.pair.b ? session.look(*session.pair.b).label : std::string("none"), hit.value)
-                    .c_str());
+            plain_text(fmt::format("{} − {}: {:+.0f} heads", session.look(*session.pair.a).label,
+                                   session.pair.b ? session.look(*session.pair.b).label : std::string("none"),
+                                   hit.value));
         } else {
             ImGui::TextUnformatted(session.look(run).label.c_str());
             ImGui::TextUnformatted(heads_text(session, run, hit).c_str());

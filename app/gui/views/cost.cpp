@@ -18,6 +18,7 @@
 #include "app/gui/view/memory_estimate_form.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/cell_text.h"
 #include "app/gui/view_data/comparison.h"
 #include "app/gui/view_data/measure_definitions.h"
@@ -259,11 +260,10 @@ class CostView : public View {
                 const char* direction = shown.column.best == Best::highest  ? "; higher is better"
                                         : shown.column.best == Best::lowest ? "; lower is better"
                                                                             : "";
-                ImGui::SetItemTooltip("%s",
-                                      fmt::format("{}: {}{}", shown.column.title, compared.title, direction).c_str());
+                item_tooltip(fmt::format("{}: {}{}", shown.column.title, compared.title, direction));
             } else {
                 ImGui::TableHeader(ImGui::TableGetColumnName(i));
-                if (const char* words = measure_definition(shown.column.name)) ImGui::SetItemTooltip("%s", words);
+                if (const char* words = measure_definition(shown.column.name)) item_tooltip(words);
             }
             heading_bottom_ = ImGui::GetItemRectMax().y;
         }

@@ -233,7 +233,7 @@ class DifferenceView : public View {
             return map_value_to_color(
                 colors, scale_difference_to_color(static_cast<float>(difference), static_cast<float>(most)));
         };
-        ImGui::TextDisabled("%s", fmt::format("B keeps more  −{}", most).c_str());
+        disabled_text(fmt::format("B keeps more  −{}", most));
         ImGui::SameLine(0, 0.25f * ImGui::GetFontSize());
         const int step = std::max(1, (most + 3) / 4);
         for (int i = most; i >= 1; i -= step) patch(color(-i), "");
@@ -304,15 +304,15 @@ class DifferenceView : public View {
 
     void draw_overlap_line(const RunDifference& shown) const {
         ImGui::TextUnformatted(("same entries: " + analysis::format_share(shown.overlap_total)).c_str());
-        ImGui::SetItemTooltip("%s", fmt::format("tokens that both runs hold, divided by tokens that at least one run "
-                                                "holds, for each layer and head; the stored form does not matter{}\n{}",
-                                                shown.pair.a->n_rows == shown.pair.b->n_rows
-                                                    ? ""
-                                                    : fmt::format("; one run has {} heads per layer and the other {}, "
-                                                                  "so each KV head stands for its group of query heads",
-                                                                  shown.pair.a->n_rows, shown.pair.b->n_rows),
-                                                measure_definition("overlap"))
-                                        .c_str());
+        item_tooltip(
+            fmt::format("tokens that both runs hold, divided by tokens that at least one run "
+                        "holds, for each layer and head; the stored form does not matter{}\n{}",
+                        shown.pair.a->n_rows == shown.pair.b->n_rows
+                            ? ""
+                            : fmt::format("; one run has {} heads per layer and the other {}, "
+                                          "so each KV head stands for its group of query heads",
+                                          shown.pair.a->n_rows, shown.pair.b->n_rows),
+                        measure_definition("overlap")));
     }
 
     void draw_tooltip(Context& context, const RunDifference& shown, int row, int64_t token) const {

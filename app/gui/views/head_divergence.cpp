@@ -55,10 +55,9 @@ class HeadDivergenceView : public View {
         ImGui::BeginDisabled(!can_order);
         ImGui::Checkbox("order heads by similarity##divergence", &by_similarity_);
         ImGui::EndDisabled();
-        if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
-            ImGui::SetTooltip("%s", can_order ? "places heads with similar distributions next to each other, in a "
-                                                "separate order for each layer (average linkage)"
-                                              : "A − B needs the same order of heads in both traces");
+        tooltip_of_disabled(can_order ? "places heads with similar distributions next to each other, in a "
+                                        "separate order for each layer (average linkage)"
+                                      : "A − B needs the same order of heads in both traces");
 
         const auto request = figure(session);
         const bool of_runs = source_ == "scores";

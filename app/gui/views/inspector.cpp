@@ -24,6 +24,7 @@
 #include "app/gui/tokens/token_tooltip.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "app/gui/view_data/prompt_text.h"
 
@@ -52,7 +53,7 @@ void draw_joined_words(const Context& context, const PromptText& prompt, size_t 
     while (true) {
         joined = join_tokens(prompt, static_cast<uint32_t>(first), static_cast<uint32_t>(last));
         edges = byte_edges(joined.text);
-        advance = *std::max_element(edges.begin(), edges.end());
+        advance = *std::ranges::max_element(edges);
         if (advance <= room || first == last) break;
         if (last > token) --last;
         if (first < token) ++first;
@@ -234,7 +235,7 @@ class InspectorView : public View {
         const RunLook look = session.look(asked.run);
         const std::string label = label_that_fits(look, ImGui::GetContentRegionAvail().x - 3 * ImGui::GetFontSize());
         ImGui::SeparatorText(label.c_str());
-        ImGui::SetItemTooltip("%s", look.label.c_str());
+        item_tooltip(look.label);
         const ImVec2 line = ImGui::GetItemRectMin();
         const float indent = ImGui::GetStyle().SeparatorTextPadding.x;  // indentation of the label
         const float text_top = line.y + (ImGui::GetItemRectSize().y - ImGui::GetFontSize()) / 2;
@@ -256,9 +257,7 @@ class InspectorView : public View {
         ImGui::Text("layer %d", layer);
         ImGui::PopFont();
         ImGui::SameLine();
-        ImGui::PushTextWrapPos(0);
-        ImGui::TextDisabled("%s", is_chosen ? "as selected" : report.has_scores ? "closest to its cut-off" : "");
-        ImGui::PopTextWrapPos();
+        quiet_text(is_chosen ? "as selected" : report.has_scores ? "closest to its cut-off" : "");
         const float heads_top = ImGui::GetCursorScreenPos().y;
         draw_heads_of_layer(context, document, report, layer, place.row, color, measure);
         point_at(1, heads_top);

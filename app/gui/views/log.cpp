@@ -178,7 +178,7 @@ class LogView : public View {
                              : line.level == LogLevel::warning ? context.theme.warning
                                                                : context.theme.ink;
         std::string text = log_line_text(line);
-        std::replace(text.begin(), text.end(), '\n', ' ');
+        std::ranges::replace(text, '\n', ' ');
         ImGui::PushID(number);
         ImGui::PushStyleColor(ImGuiCol_Text, color);
         if (ImGui::Selectable("##line", false, ImGuiSelectableFlags_AllowOverlap))

@@ -77,8 +77,7 @@ class RankingsView : public View {
     const FigureDefinition& chosen() const {
         const auto all = analysis::ranking_definitions();
         const auto find = [&](const std::string& name) {
-            return std::find_if(all.begin(), all.end(),
-                                [&](const auto& definition) { return definition.name == name; });
+            return std::ranges::find_if(all, [&](const auto& definition) { return definition.name == name; });
         };
         const auto found = find(ranking_);
         return found != all.end() ? *found : *find(first_ranking);
@@ -101,18 +100,18 @@ class RankingsView : public View {
                     ranking_ = other.name;
                     threshold_.reset();
                 }
-                ImGui::SetItemTooltip("%s", other.summary.c_str());
+                item_tooltip(other.summary);
             }
             ImGui::EndCombo();
         }
-        ImGui::SetItemTooltip("%s", definition.summary.c_str());
+        item_tooltip(definition.summary);
         if (const auto* threshold = analysis::find_option(definition, "threshold")) draw_threshold(*threshold->number);
         if (analysis::find_option(definition, "tokens")) {
             const auto& tokens = request.options.tokens;
             same_line_if_fits(12 * em);
             ImGui::AlignTextToFramePadding();
-            ImGui::TextDisabled("%s", tokens ? fmt::format("tokens {} to {}", tokens->first, tokens->last).c_str()
-                                             : "all tokens: select some");
+            disabled_text(tokens ? fmt::format("tokens {} to {}", tokens->first, tokens->last).c_str()
+                                 : "all tokens: select some");
         }
         same_line_if_fits(11 * em);
         ImGui::SetNextItemWidth(11 * em);

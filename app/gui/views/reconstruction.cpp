@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "app/gui/figure/head_maps_view.h"
+#include "app/gui/figure/figure_view.h"
 
 namespace kvscope::gui {
 namespace {

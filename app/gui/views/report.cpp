@@ -15,6 +15,7 @@
 #include "app/gui/figure/report_choices.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "app/program/version.h"
 #include "common/json.h"
 
@@ -137,7 +138,7 @@ class ReportView : public View {
                 chosen_ = definition.name;
                 page_ = 0;
             }
-            ImGui::SetItemTooltip("%s", definition.summary.c_str());
+            item_tooltip(definition.summary);
             const size_t comma = definition.paper.find(", ");
             if (comma == std::string::npos) return;
             ImGui::Indent();
@@ -148,15 +149,11 @@ class ReportView : public View {
         };
         for (const auto& [paper, definitions] : papers) {
             if (paper.empty()) continue;
-            ImGui::PushFont(context.fonts.bold, 0);
-            ImGui::TextUnformatted(paper.c_str());
-            ImGui::PopFont();
+            text_in(context.fonts.bold, paper);
             for (const FigureDefinition* definition : definitions) entry(*definition);
             ImGui::Spacing();
         }
-        ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted("Figures of runs");
-        ImGui::PopFont();
+        text_in(context.fonts.bold, "Figures of runs");
         for (const FigureDefinition* definition : papers[""]) entry(*definition);
     }
 
@@ -198,7 +195,7 @@ class ReportView : public View {
         ImGui::BeginGroup();
         ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + line);
         draw_page_choice(picture, answer.current);
-        ImGui::TextDisabled("%s", fmt::format("{:.0f} × {:.0f} mm", picture.width_mm, picture.height_mm).c_str());
+        disabled_text(fmt::format("{:.0f} × {:.0f} mm", picture.width_mm, picture.height_mm));
         ImGui::TextUnformatted(picture.caption.c_str());
         ImGui::PopTextWrapPos();
         ImGui::SetItemTooltip("caption, which is also in the file's metadata");
@@ -212,7 +209,7 @@ class ReportView : public View {
         if (ImGui::ArrowButton("page before##report", ImGuiDir_Left)) --page_;
         ImGui::EndDisabled();
         ImGui::SameLine();
-        ImGui::TextUnformatted(fmt::format("page {} of {}", picture.page + 1, picture.n_pages).c_str());
+        plain_text(fmt::format("page {} of {}", picture.page + 1, picture.n_pages));
         ImGui::SameLine();
         ImGui::BeginDisabled(page_ + 1 >= picture.n_pages);
         if (ImGui::ArrowButton("page after##report", ImGuiDir_Right)) ++page_;
@@ -222,9 +219,7 @@ class ReportView : public View {
 
     void draw_options(Context& context) {
         const FigureDefinition& definition = analysis::figure_definition(chosen_);
-        ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted("Size");
-        ImGui::PopFont();
+        text_in(context.fonts.bold, "Size");
         const auto width = [&](const char* label, float mm) {
             if (ImGui::RadioButton(label, width_mm_ == mm)) width_mm_ = mm;
         };
@@ -246,22 +241,18 @@ class ReportView : public View {
         ImGui::SetItemTooltip("figures in papers have captions instead");
 
         ImGui::Spacing();
-        ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted("Contents of the figure");
-        ImGui::PopFont();
+        text_in(context.fonts.bold, "Contents of the figure");
         if (chosen_ != "difference") draw_traces_choice("report", context.session, traces_);
         draw_report_choices(context, definition, choices_[definition.name]);
 
         ImGui::Spacing();
-        ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted("File");
-        ImGui::PopFont();
+        text_in(context.fonts.bold, "File");
         ImGui::SetNextItemWidth(8 * em);
         if (ImGui::BeginCombo("##format report", format_.c_str())) {
             for (const auto& format : figures::figure_formats()) {
-                const std::string extension(format->extension());
+                const std::string extension(format.extension);
                 if (ImGui::Selectable(extension.c_str(), extension == format_)) format_ = extension;
-                ImGui::SetItemTooltip("%s", std::string(format->description()).c_str());
+                item_tooltip(std::string(format.description));
             }
             ImGui::EndCombo();
         }
@@ -272,7 +263,7 @@ class ReportView : public View {
         }
         if (format_ == "csv") {
             ImGui::Checkbox("safe for spreadsheets##report", &context.session.csv_safe);
-            ImGui::SetItemTooltip("%s", csv_safe_words);
+            item_tooltip(csv_safe_words);
         }
         ImGui::BeginDisabled(export_.is_running());
         if (command_button("Export…##report")) ask_for_file(context);

@@ -5,6 +5,7 @@
 
 #include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_view.h"
+#include "app/gui/view/widgets.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -55,9 +56,7 @@ class TaskScoresView : public FigureView {
     }
     void draw_figure(Context& context, const FigureRequest&,
                      const std::shared_ptr<const PreparedFigure>& shown) override {
-        ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
-        ImGui::TextWrapped("%s", shown->figure.caption.c_str());
-        ImGui::PopStyleColor();
+        quiet_text(shown->figure.caption);
         const float least = least_height(shown->figure) * ImGui::GetFontSize();
         const float height = std::max(ImGui::GetContentRegionAvail().y, least);
         ImGui::BeginChild("task scores", {0, 0}, ImGuiChildFlags_None, ImGuiWindowFlags_NoScrollWithMouse);

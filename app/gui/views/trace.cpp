@@ -10,6 +10,7 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "common/json.h"
 #include "trace/read_block.h"
 #include "trace/tree.h"
@@ -121,7 +122,7 @@ class TraceView : public View {
         ImGui::SetNextItemWidth(width);
         const std::string name = text_that_fits(session.name_of(shown), room);
         const bool is_open = ImGui::BeginCombo("##trace file", name.c_str());
-        if (!is_open) ImGui::SetItemTooltip("%s", shown.path().c_str());
+        if (!is_open) item_tooltip(shown.path());
         if (!is_open) return;
         for (const auto& document : session.documents()) {
             ImGui::PushID(document->id());
@@ -177,14 +178,11 @@ class TraceView : public View {
 
     void draw_details(Context& context, const Document& document, const TreeNode& node) {
         ImGui::PushTextWrapPos();
-        ImGui::PushFont(context.fonts.mono, 0);
-        ImGui::TextUnformatted(node.path.c_str());
-        ImGui::PopFont();
+        text_in(context.fonts.mono, node.path);
         if (!node.is_group)
-            ImGui::TextDisabled("%s", fmt::format("{} · {} · {}, {} in the file", shape_text(node.shape), node.type,
-                                                  analysis::format_bytes(static_cast<double>(node.bytes)),
-                                                  analysis::format_bytes(static_cast<double>(node.stored_bytes)))
-                                          .c_str());
+            disabled_text(fmt::format("{} · {} · {}, {} in the file", shape_text(node.shape), node.type,
+                                      analysis::format_bytes(static_cast<double>(node.bytes)),
+                                      analysis::format_bytes(static_cast<double>(node.stored_bytes))));
         if (!node.link_to.empty()) ImGui::TextDisabled("the same as %s", node.link_to.c_str());
         ImGui::PopTextWrapPos();
         draw_attributes(context, node);
@@ -225,12 +223,8 @@ class TraceView : public View {
         ImGui::PushID(attribute.name.c_str());
         if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(value.c_str());
         ImGui::SameLine();
-        ImGui::PushTextWrapPos();
-        ImGui::TextDisabled("%s",
-                            fmt::format("{} characters{}", analysis::format_count(static_cast<int64_t>(value.size())),
-                                        value.size() > most_text ? ", the first 20,000 are shown" : "")
-                                .c_str());
-        ImGui::PopTextWrapPos();
+        quiet_text(fmt::format("{} characters{}", analysis::format_count(static_cast<int64_t>(value.size())),
+                               value.size() > most_text ? ", the first 20,000 are shown" : ""));
         const float line = ImGui::GetTextLineHeightWithSpacing();
         const auto n_lines = static_cast<float>(std::min<size_t>(value.size() / 60 + 2, 10));
         ImGui::BeginChild("text", {0, n_lines * line}, ImGuiChildFlags_ResizeY);
@@ -256,9 +250,7 @@ class TraceView : public View {
         const std::string place = fmt::format("{} {}", node.path, fmt::join(index_, ","));
         const auto answer = ask_values(context, document, node, n_leading);
         if (!answer.error.empty()) {
-            ImGui::PushTextWrapPos(0);
-            ImGui::TextDisabled("%s", answer.error.c_str());
-            ImGui::PopTextWrapPos();
+            quiet_text(answer.error);
             return;
         }
         if (!answer.value) return ImGui::TextDisabled("reading …");
@@ -322,13 +314,9 @@ class TraceView : public View {
             ++n;
         }
         if (n == 0) return;
-        ImGui::PushTextWrapPos();
-        ImGui::TextDisabled("%s",
-                            fmt::format("{} values read: min {:.6g}, max {:.6g}, mean {:.6g}{}",
-                                        analysis::format_count(static_cast<int64_t>(n + n_nan)), least, most,
-                                        sum / static_cast<double>(n), n_nan > 0 ? fmt::format(", {} NaN", n_nan) : "")
-                                .c_str());
-        ImGui::PopTextWrapPos();
+        quiet_text(fmt::format("{} values read: min {:.6g}, max {:.6g}, mean {:.6g}{}",
+                               analysis::format_count(static_cast<int64_t>(n + n_nan)), least, most,
+                               sum / static_cast<double>(n), n_nan > 0 ? fmt::format(", {} NaN", n_nan) : ""));
     }
 
     void draw_values(Context& context, const DataSetBlock& peek, size_t n_rows) {

@@ -13,6 +13,7 @@
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -123,7 +124,6 @@ class TrainingView : public View {
             context.host.files.ask({.kind = FileDialog::Kind::open,
                                     .title = "Choose a training text",
                                     .extensions = {".txt", ".md"},
-                                    .suggestion = {},
                                     .answer = [this](const std::filesystem::path& path) { text_ = path.string(); },
                                     .asker = lifetime_.watch()});
         label_field("Ratio");
@@ -166,7 +166,7 @@ class TrainingView : public View {
         const int64_t step = 100;
         ImGui::InputScalar(fmt::format("##{}", label).c_str(), ImGuiDataType_S64, &count, &step);
         count = std::max(count, least);
-        ImGui::SetItemTooltip("%s", help);
+        item_tooltip(help);
     }
 
     TrainingRequest filled_in() const {
@@ -237,9 +237,7 @@ class TrainingView : public View {
 
     void draw_result(Context& context, const TrainingStatus& training) {
         if (!training.error.empty()) {
-            ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
-            ImGui::TextWrapped("%s", training.error.c_str());
-            ImGui::PopStyleColor();
+            wrapped_text(training.error, context.theme.error);
         }
         for (const auto& message : training.messages) ImGui::TextWrapped("%s", message.c_str());
         if (training.is_done) {

@@ -1,11 +1,18 @@
-#include "app/gui/engine/question_job.h"
+#include "app/gui/engine/answer_jobs.h"
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
 #include "analysis/tables/table_format.h"
+#include "app/gui/session/session.h"
 #include "common/stopped.h"
 
 namespace kvscope::gui {
+
 namespace {
 
 std::string remark_on(const engine::RepeatedRun& again) {
@@ -87,6 +94,32 @@ void finish_answers_with_error(const QuestionJob& job,
     }
 }
 
+std::vector<QuestionJob> question_jobs(Session& session, const std::vector<RunKey>& runs, const std::string& question,
+                                       const RunCaches& caches) {
+    std::map<std::pair<int, int>, QuestionJob> by_prompt;
+    for (const RunKey& run : runs) {
+        Document& document = *session.document(run);
+        QuestionJob& job = by_prompt[{run.document, run.prompt}];
+        job.document = run.document;
+        job.prompt = run.prompt;
+        job.reader = document.reader();
+        job.question = question;
+        job.runs.push_back({session.at(run).run, document.add_further_answer(run, question),
+                            RunCaches::name_of(document, run), caches.find(session, run)});
+    }
+    std::vector<QuestionJob> jobs;
+    for (auto& [place, job] : by_prompt) jobs.push_back(std::move(job));
+    return jobs;
+}
+
+void change_answer(Session& session, int document, int answer, const std::function<void(FurtherAnswer&)>& change) {
+    Document* of = session.document(document);
+    FurtherAnswer* to = of ? of->further_answer(answer) : nullptr;
+    if (!to) return;
+    change(*to);
+    if (to->finished) of->annotations_changed = true;
+}
+
 void answer_question_job(QuestionJob& job, const std::function<const engine::Model&()>& model,
                          engine::Progress& progress, const QuestionEvents& events) {
     try {
@@ -100,6 +133,45 @@ void answer_question_job(QuestionJob& job, const std::function<const engine::Mod
         finish_answers_with_error(job, events.on_change, error.what());
         throw;
     }
+}
+
+std::vector<DecodingJob> decoding_jobs(const Session& session, const std::vector<RunKey>& runs) {
+    std::map<std::pair<int, int>, DecodingJob> by_prompt;
+    for (const RunKey& run : runs) {
+        if (!session.exists(run) || !session.document(run)->is_what_if(run.run)) continue;
+        const Document& document = *session.document(run);
+        DecodingJob& job = by_prompt[{run.document, run.prompt}];
+        job.prompt = run.prompt;
+        job.reader = document.reader();
+        job.what_ifs.push_back({session.at(run).run, run, RunCaches::name_of(document, run)});
+    }
+    std::vector<DecodingJob> jobs;
+    for (auto& [place, job] : by_prompt) jobs.push_back(std::move(job));
+    return jobs;
+}
+
+void decode_what_ifs(const DecodingJob& job, const engine::Model& model, engine::Progress& progress,
+                     const DecodingEvents& events) {
+    std::vector<int> runs;
+    for (const auto& what_if : job.what_ifs) runs.push_back(what_if.run);
+    std::vector<std::vector<int32_t>> ids(runs.size());
+    const auto repeated =
+        engine::rerun_recorded_runs(model, *job.reader, job.prompt, runs, true, progress, [&](size_t i, int32_t id) {
+            ids[i].push_back(id);
+            events.on_text(job.what_ifs[i], job.reader->run(job.prompt, runs[i]).label,
+                           model.answer_text(ids[i], progress.stop_token()));
+        });
+    std::string failed;
+    for (size_t i = 0; i < runs.size(); ++i) {
+        if (repeated[i].cache) {
+            events.on_decoded(job.what_ifs[i], repeated[i]);
+            continue;
+        }
+        const std::string& why = repeated[i].record.message;
+        failed += fmt::format("{}{}: {}", failed.empty() ? "" : "\n", job.what_ifs[i].name,
+                              why.empty() ? "it failed at another question with the same context" : why);
+    }
+    if (!failed.empty()) throw std::runtime_error(failed);
 }
 
 }  // namespace kvscope::gui
