@@ -197,10 +197,8 @@ class PromptView : public View {
     std::string most_in_words(const Context& context, const std::vector<RunKey>& runs) const {
         const char* what = by_heads() ? "heads" : "layers";
         std::map<size_t, std::set<std::string>> traces;
-        for (const RunKey& key : runs) {
-            const Document& document = *context.session.document(key);
-            traces[most_of(context, key)].insert(badge_in_brackets(document));
-        }
+        for (const RunKey& key : runs)
+            traces[most_of(context, key)].insert(badge_in_brackets(*context.session.document(key)));
         const char* parts = least_ < 1 ? "  (1/n in an entry of n)" : "";
         if (traces.size() == 1) return fmt::format("{} {}{}", traces.begin()->first, what, parts);
         std::string text;

@@ -323,13 +323,11 @@ class RunView : public View {
             text += fmt::format(", on {} prompts{}", n,
                                 share ? " that share one prefill if their contexts have the same tokens" : "");
         quiet_text(text);
-        if (const int refused = is_checked_ ? check_->n_refused() : 0; refused > 0) {
-            wrapped_text(
-                fmt::format(
-                    "{} of these runs will fail. Hover over a mark to see the reason. All other runs will start.",
-                    refused),
-                theme.warning);
-        }
+        if (const int refused = is_checked_ ? check_->n_refused() : 0; refused > 0)
+            wrapped_text(fmt::format("{} of these runs will fail. Hover over a mark to see the reason. All other runs "
+                                     "will start.",
+                                     refused),
+                         theme.warning);
     }
 
     std::string command() const {
@@ -439,17 +437,14 @@ class RunView : public View {
                                         },
                                     .asker = lifetime_.watch()});
         }
-        if (!status.model_error.empty()) {
-            wrapped_text(status.model_error, context.theme.error);
-        }
+        draw_problem(status.model_error, context.theme);
         ImGui::SetNextItemWidth(-FLT_MIN);
         if (!ImGui::BeginCombo("##recent models", "Recent models")) return;
         if (ImGui::Selectable("the default model")) {
             model_path_.clear();
             load_model(context, {});
         }
-        const auto recent = context.host.recent_models;
-        for (const auto& path : recent) {
+        for (const std::string& path : std::vector(context.host.recent_models)) {  // loading a model changes the list
             if (!ImGui::Selectable(path.c_str())) continue;
             model_path_ = path;
             load_model(context, path);
