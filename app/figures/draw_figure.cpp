@@ -274,9 +274,8 @@ void draw_panel_title(const Canvas& canvas, const std::string& title, const std:
     const double y = data.y - theme::gap_pt / 2;
     draw_text(canvas.cr, fit_title(title, data.width), panel_title_style(), data.x, y, HorizontalAlign::left,
               VerticalAlign::bottom);
-    if (!note.empty()) {
+    if (!note.empty())
         draw_text(canvas.cr, note, panel_note_style(), data.right(), y, HorizontalAlign::right, VerticalAlign::bottom);
-    }
 }
 
 /// Returns the largest number of rectangles per map. A rectangle takes 250 bytes in an SVG, so all maps share a limit.
@@ -334,9 +333,8 @@ void draw_figure(const Canvas& on, const analysis::Figure& figure, const FigureL
             y_title_drawn = true;
         }
     }
-    for (size_t i = 0; i < layout.color_bars.size(); ++i) {
+    for (size_t i = 0; i < layout.color_bars.size(); ++i)
         draw_color_bar(canvas, figure.color_scales[i], layout.color_bars[i]);
-    }
     draw_legend(canvas, figure, layout.legend);
 }
 

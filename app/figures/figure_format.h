@@ -53,7 +53,7 @@ const FigureFormat& figure_format_for(std::string_view file_name);
 [[nodiscard]] std::string render_png(const analysis::Figure& figure, const ExportOptions& options);
 
 /// Returns an SVG with texts as outlines, and with caption and recipe in <desc>. @throws as render_pdf()
-[[nodiscard]] std::string render_svg(const analysis::Figure& figure, const ExportOptions& options);
+std::string render_svg(const analysis::Figure& figure, const ExportOptions& options);
 
 /// Returns a PDF with all pages, embedded fonts, the recipe, and the date of SOURCE_DATE_EPOCH (default: of the trace).
 /// @throws LayoutError; std::runtime_error for an error of Cairo

@@ -509,9 +509,8 @@ class ThreadedSession final : public EngineSession {
                 caches.push_back(keep_model_with_cache(std::move(cache), model));
             if (!live) return;
             std::vector<int> prompts;
-            for (size_t i = 0; i < contexts.size(); ++i) {
+            for (size_t i = 0; i < contexts.size(); ++i)
                 if (std::ranges::equal(contexts[i], live->token_ids())) prompts.push_back(static_cast<int>(i));
-            }
             const auto kept = make_prefill_in_memory(live, is_busy());
             jobs_.post([this, run, kept, caches, prompts] {
                 if (run->document() < 0) return;

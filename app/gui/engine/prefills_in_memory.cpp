@@ -20,9 +20,8 @@ constexpr size_t most_prefills = 2;
 bool KeptPrefills::Kept::is_of(int prompt) const { return std::ranges::find(prompts, prompt) != prompts.end(); }
 
 std::shared_ptr<const PrefillInMemory> KeptPrefills::find(int document, int prompt) const {
-    for (const Kept& kept : kept_) {
+    for (const Kept& kept : kept_)
         if (kept.document == document && kept.is_of(prompt)) return kept.prefill;
-    }
     return nullptr;
 }
 

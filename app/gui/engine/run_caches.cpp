@@ -35,9 +35,8 @@ std::string RunCaches::name_of(const Document& document, const RunKey& run) {
 std::shared_ptr<engine::Conversation> RunCaches::find(const Session& session, const RunKey& run) const {
     if (!session.exists(run)) return nullptr;
     const std::string name = name_of(*session.document(run), run);
-    for (const Kept& kept : kept_) {
+    for (const Kept& kept : kept_)
         if (kept.document == run.document && kept.prompt == run.prompt && kept.name == name) return kept.cache;
-    }
     return nullptr;
 }
 

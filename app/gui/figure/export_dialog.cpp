@@ -109,9 +109,8 @@ namespace fs = std::filesystem;
 std::string tab_separated(const analysis::Table& table) {
     std::string text;
     const auto add = [&](std::string field, bool last) {
-        for (char& c : field) {
+        for (char& c : field)
             if (c == '\t' || c == '\n' || c == '\r') c = ' ';
-        }
         text += field + (last ? "\n" : "\t");
     };
     for (size_t i = 0; i < table.columns.size(); ++i) add(table.columns[i].name, i + 1 == table.columns.size());

@@ -200,9 +200,7 @@ void choose_run(const Context& context, const char* letter, const char* view, co
             if (session.attributes(key).status != "complete") continue;
             ImGui::PushID(key.text().c_str());
             chip(key, ImGui::GetTextLineHeight());
-            if (ImGui::Selectable(session.look(key).label.c_str(), key == shown)) {
-                slot = key;
-            }
+            if (ImGui::Selectable(session.look(key).label.c_str(), key == shown)) slot = key;
             ImGui::PopID();
         }
         ImGui::EndCombo();

@@ -67,9 +67,8 @@ TraceRequest shown_trace(const Session& session, const Document& document, bool 
     TraceRequest request{document.id(), {}};
     request.options.prompt = document.prompt;
     if (!with_runs) return request;
-    for (const RunKey& key : session.visible_runs(with_full)) {
+    for (const RunKey& key : session.visible_runs(with_full))
         if (key.document == document.id()) request.runs.push_back(key.run);
-    }
     return request;
 }
 
@@ -99,9 +98,8 @@ void add_traces(FigureRequest& request, const std::vector<TraceRequest>& traces)
 
 std::vector<analysis::RunChoice> places_of(const Document& document, const TraceRequest& request) {
     std::vector<analysis::RunChoice> places;
-    for (const RunId run : request.runs) {
+    for (const RunId run : request.runs)
         if (const auto place = document.place_of(request.options.prompt, run)) places.emplace_back(*place);
-    }
     if (places.empty() && !request.runs.empty()) throw analysis::NothingToShow("the runs no longer exist");
     return places;
 }
@@ -306,9 +304,8 @@ FigureRequest figure_request_for_shown_runs(const Session& session, const std::s
         if (traces == Traces::focused) {
             if (can_show(session.focus())) documents.push_back(session.focus());
         } else {
-            for (const auto& document : session.documents()) {
+            for (const auto& document : session.documents())
                 if (can_show(document.get())) documents.push_back(document.get());
-            }
         }
         requests = shown_traces(session, documents, with_runs);
     }

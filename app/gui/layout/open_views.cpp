@@ -177,9 +177,8 @@ void OpenViews::end_alone(const ViewKind& kind) {
 }
 
 OpenView* OpenViews::focused() const {
-    for (const auto& view : views_) {
+    for (const auto& view : views_)
         if (view->id() == focused_) return view.get();
-    }
     return nullptr;
 }
 
@@ -192,9 +191,8 @@ bool OpenViews::have_keyboard() const {
 }
 
 const OpenView* OpenViews::find(const View& view) const {
-    for (const auto& open : views_) {
+    for (const auto& open : views_)
         if (open->view.get() == &view) return open.get();
-    }
     return nullptr;
 }
 

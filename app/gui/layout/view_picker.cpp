@@ -27,9 +27,8 @@ constexpr std::array<std::pair<Topic, const char*>, 5> topics = {{{Topic::runs, 
 bool fits(const ViewKind& kind, const std::string& search) {
     const std::string text = lower_case(kind.title + " " + kind.summary);
     std::istringstream words(lower_case(search));
-    for (std::string word; words >> word;) {
+    for (std::string word; words >> word;)
         if (text.find(word) == std::string::npos) return false;
-    }
     return true;
 }
 

@@ -77,9 +77,8 @@ bool FileOpener::take_text(const std::filesystem::path& path) {
     else
         to_.views.show(*kind);
     OpenView* open = nullptr;
-    for (const auto& view : to_.views.all()) {
+    for (const auto& view : to_.views.all())
         if (view->kind == kind && (!open || view.get() == to_.views.focused())) open = view.get();
-    }
     return open && open->view->take_file(path);
 }
 

@@ -339,9 +339,8 @@ void Document::give_label(int prompt_index, RunId run, const std::string& label)
 }
 
 const Note* Document::note_on(int of_prompt, int64_t first_token, int64_t last_token) const {
-    for (const Note& note : notes) {
+    for (const Note& note : notes)
         if (note.prompt == of_prompt && note.first_token == first_token && note.last_token == last_token) return &note;
-    }
     return nullptr;
 }
 

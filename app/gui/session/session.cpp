@@ -145,9 +145,8 @@ void Session::forget(int id) {
 }
 
 Document* Session::document(int id) const {
-    for (const auto& document : documents_) {
+    for (const auto& document : documents_)
         if (document->id() == id) return document.get();
-    }
     return nullptr;
 }
 

@@ -41,9 +41,8 @@ void draw_mark_answer(Session& session, const Theme& theme) {
         static const TaskSlot<SpanReports> slot;
         const auto answer = ask_span_reports(session, slot, *document, first, last);
         const bool is_of_it = answer.value && answer.value->first == first && answer.value->last == last;
-        for (const auto& [run, report] : is_of_it ? answer.value->runs : decltype(SpanReports::runs){}) {
+        for (const auto& [run, report] : is_of_it ? answer.value->runs : decltype(SpanReports::runs){})
             if (run == told) line += " · " + report.sentence;
-        }
     }
     line = from_left(line);
     const ImVec2 corner = ImGui::GetCursorScreenPos();
@@ -70,9 +69,8 @@ std::string trace_line(const Session& session, const Document& focus, float room
     const std::string with_model =
         fmt::format("{} · {} · {}", displayed_model_name(session.model_names, model), model.dtype, shape);
     const std::string file = session.name_of(focus) + ": ";
-    for (const std::string& line : {from_left(file + with_model), with_model, shape, tokens}) {
+    for (const std::string& line : {from_left(file + with_model), with_model, shape, tokens})
         if (ImGui::CalcTextSize(line.c_str()).x <= room) return line;
-    }
     return {};
 }
 

@@ -40,9 +40,8 @@ std::string how_it_is_asked(const Context& context, const std::vector<RunKey>& r
 
 std::vector<RunKey> shown_runs(const Context& context, const Document& document) {
     std::vector<RunKey> runs;
-    for (const RunKey& run : context.session.visible_runs(true)) {
+    for (const RunKey& run : context.session.visible_runs(true))
         if (run.document == document.id() && context.engine->obstacle_to_asking(run).empty()) runs.push_back(run);
-    }
     return runs;
 }
 
@@ -159,9 +158,8 @@ void FurtherQuestions::draw_answers(Context& context, Document& document) {
         if (ImGui::BeginPopupContextItem("of the question")) {
             if (ImGui::MenuItem("Copy the answers as Markdown"))
                 ImGui::SetClipboardText(as_markdown(document, question.text).c_str());
-            if (ImGui::MenuItem("Remove the question")) {
+            if (ImGui::MenuItem("Remove the question"))
                 for (const auto& [answer, run] : question.answers) removed.push_back(answer->id);
-            }
             ImGui::EndPopup();
         }
         for (const auto& [answer, run] : question.answers) {

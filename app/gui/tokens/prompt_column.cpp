@@ -168,9 +168,8 @@ std::pair<size_t, size_t> visible_lines(const PromptLines& lines, const PromptGr
 }  // namespace
 
 const Note* note_at_token(const Document& document, int64_t token) {
-    for (const Note& note : document.notes) {
+    for (const Note& note : document.notes)
         if (note.prompt == document.prompt && token >= note.first_token && token <= note.last_token) return &note;
-    }
     return nullptr;
 }
 
@@ -271,9 +270,8 @@ int64_t token_under_mouse(const PromptColumn& one, const PromptGrid& grid) {
     if (line >= one.lines->size()) return -1;
     const auto pieces = one.lines->line(line);
     const std::vector<Box> boxes = boxes_of(one, grid, line);
-    for (size_t i = 0; i < pieces.size(); ++i) {
+    for (size_t i = 0; i < pieces.size(); ++i)
         if (mouse.x >= boxes[i].left && mouse.x < boxes[i].right) return pieces[i].token;
-    }
     return -1;
 }
 

@@ -22,6 +22,16 @@ void draw_shared_character(const PromptText& prompt, size_t token) {
     ImGui::SameLine();
 }
 
+void draw_token_line(Context& context, const Document& document, int64_t token) {
+    const auto prompt = prompt_text(context.session, document);
+    const auto t = static_cast<size_t>(token);
+    ImGui::PushFont(context.fonts.mono, 0);
+    text_item(prompt && t < prompt->shown.size() ? prompt->shown[t] : "…");
+    ImGui::PopFont();
+    ImGui::SameLine();
+    ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
+}
+
 namespace {
 
 constexpr size_t most_runs = 6;

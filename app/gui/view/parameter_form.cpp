@@ -76,9 +76,8 @@ std::optional<ParameterValue> number_or_automatic(const Parameter& parameter, co
 std::optional<ParameterValue> choice_field(const Parameter& parameter, const std::string& value) {
     std::optional<ParameterValue> chosen;
     if (!ImGui::BeginCombo("##value", value.c_str())) return chosen;
-    for (const auto& choice : parameter.choices) {
+    for (const auto& choice : parameter.choices)
         if (ImGui::Selectable(choice.c_str(), choice == value) && choice != value) chosen = choice;
-    }
     ImGui::EndCombo();
     return chosen;
 }

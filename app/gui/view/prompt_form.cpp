@@ -158,9 +158,8 @@ void PromptForm::draw(Context& context, RunForm& form, const std::optional<Token
     if (form.task()) return draw_task(context, form);
     ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
     if (ImGui::BeginCombo("##sample", "Samples", ImGuiComboFlags_HeightLarge)) {
-        for (const auto& [name, title] : sample_prompts()) {
+        for (const auto& [name, title] : sample_prompts())
             if (ImGui::Selectable(title.c_str())) take_sample(context, form, name);
-        }
         ImGui::EndCombo();
     }
     ImGui::SameLine();

@@ -29,9 +29,8 @@ std::vector<Choice> choices_of(const RunOption& option, const std::vector<engine
 
 void choose(const char* label, std::string& value, const std::vector<Choice>& choices) {
     if (!ImGui::BeginCombo(label, value.c_str())) return;
-    for (const auto& choice : choices) {
+    for (const auto& choice : choices)
         if (ImGui::Selectable(choice.text.c_str(), choice.value == value)) value = choice.value;
-    }
     ImGui::EndCombo();
 }
 

@@ -9,9 +9,8 @@
 namespace kvscope::gui {
 
 const ViewKind* find_view_kind(const std::string& name) {
-    for (const ViewKind& kind : view_kinds()) {
+    for (const ViewKind& kind : view_kinds())
         if (kind.name == name) return &kind;
-    }
     return nullptr;
 }
 

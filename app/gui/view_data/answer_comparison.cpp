@@ -101,9 +101,8 @@ AnswerOutput read_and_compare_answer(const RunAt& of, const std::optional<RunAt>
         for (const Word& word : out.words) places.push_back({word.begin, word.end});
     }
     out.marks = join_differing_places(places, out.difference.differs);
-    for (size_t i = 0; i < out.difference.left_out.size(); ++i) {
+    for (size_t i = 0; i < out.difference.left_out.size(); ++i)
         if (out.difference.left_out[i] > 0) out.gaps.push_back(i < places.size() ? places[i].begin : out.text.size());
-    }
     return out;
 }
 

@@ -15,17 +15,15 @@ constexpr std::array<std::string_view, 4> stored_kinds = {"automatic", "none", "
                                                           "traces"};  // in the order of Kind
 
 const Document* find_named(const Session& session, const std::string& name) {
-    for (const auto& document : session.documents()) {
+    for (const auto& document : session.documents())
         if (session.name_of(*document) == name) return document.get();
-    }
     return nullptr;
 }
 
 std::vector<RunKey> finished_runs(const Session& session, const Document& document, bool shown_only) {
     std::vector<RunKey> runs;
-    for (const RunKey& key : session.all_runs()) {
+    for (const RunKey& key : session.all_runs())
         if (key.document == document.id() && (!shown_only || session.is_visible(key))) runs.push_back(key);
-    }
     return runs;
 }
 

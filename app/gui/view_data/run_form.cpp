@@ -61,9 +61,8 @@ void add_task(analysis::ShellCommand& command, const TaskSettings& chosen) {
 
 std::vector<std::string> RunRequest::asked_questions() const {
     std::vector<std::string> asked;
-    for (const auto& question : questions) {
+    for (const auto& question : questions)
         if (!is_blank(question)) asked.push_back(without_last_breaks(question));
-    }
     return asked;
 }
 
@@ -319,9 +318,8 @@ RunRequest RunForm::filled_in() const {
     if (task_) filled.task = *task();
     filled.force = request.force && !request.output.empty();
     filled.policies.clear();
-    for (const PolicyRow& row : rows) {
+    for (const PolicyRow& row : rows)
         if (row.ticked) filled.policies.push_back(row.spec.label());
-    }
     return filled;
 }
 

@@ -353,13 +353,21 @@ class AnswersView : public View {
         return found == all.end() ? nullptr : &*found;
     }
 
-    static float draw_partial_answer(const Context& context, const PartialAnswer& answer, ImVec2 at, float width,
-                                     float line) {
+    /// Draws the part of an answer that is decoded. Returns the lower edge.
+    static float draw_partial_answer(const Context& context, const std::string& text, bool has_ended, ImVec2 at,
+                                     float width, float line) {
         AnswerOutput so_far;
-        so_far.text = answer.text + (answer.has_ended ? "" : " …");
+        so_far.text = text + (has_ended ? "" : " …");
         so_far.words = split_words(so_far.text);
         ImGui::LogText("%s\n", so_far.text.c_str());
         return draw_answer_with_differences(context, so_far, at, width, line, [](int) {});
+    }
+
+    /// Draws a wrapped line and moves `at` below the line.
+    static void draw_note(const std::string& text, const ImVec4& color, ImVec2& at, float width) {
+        ImGui::GetWindowDrawList()->AddText(nullptr, 0, at, packed(color), text.c_str(), nullptr, width);
+        ImGui::LogText("%s\n", text.c_str());
+        at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
     }
 
     std::string short_difference(const AnswerOutput& output, size_t form) const {
@@ -381,23 +389,13 @@ class AnswersView : public View {
 
     /// Draws the incomplete answer of a run in an unfinished trace. Returns the lower edge.
     static float draw_stopped(const Context& context, const UnfinishedAnswer& answer, ImVec2 at, float width) {
-        const float line = std::round(1.45f * ImGui::GetFontSize());
-        ImDrawList* list = ImGui::GetWindowDrawList();
-        const auto note = [&](const std::string& text, const ImVec4& color) {
-            list->AddText(nullptr, 0, at, packed(color), text.c_str(), nullptr, width);
-            ImGui::LogText("%s\n", text.c_str());
-            at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
-        };
-        note(answer.label, context.theme.ink);
-        note(answer.has_ended ? "stopped after its answer"
-                              : fmt::format("stopped: {} tokens of its answer were decoded",
-                                            analysis::format_count(answer.n_tokens)),
-             context.theme.warning);
-        AnswerOutput so_far;
-        so_far.text = answer.text + (answer.has_ended ? "" : " …");
-        so_far.words = split_words(so_far.text);
-        ImGui::LogText("%s\n", so_far.text.c_str());
-        return draw_answer_with_differences(context, so_far, at, width, line, [](int) {});
+        draw_note(answer.label, context.theme.ink, at, width);
+        draw_note(answer.has_ended ? "stopped after its answer"
+                                   : fmt::format("stopped: {} tokens of its answer were decoded",
+                                                 analysis::format_count(answer.n_tokens)),
+                  context.theme.warning, at, width);
+        return draw_partial_answer(context, answer.text, answer.has_ended, at, width,
+                                   std::round(1.45f * ImGui::GetFontSize()));
     }
 
     static float marker_side() { return 0.65f * ImGui::GetFontSize(); }
@@ -463,11 +461,7 @@ class AnswersView : public View {
         ImGui::LogText("%s %s\n", shown_label.c_str(), has_room ? differs.c_str() : "");
         list->PopClipRect();
         at.y += line;
-        const auto note = [&](const std::string& text, const ImVec4& color) {
-            list->AddText(nullptr, 0, at, packed(color), text.c_str(), nullptr, width);
-            ImGui::LogText("%s\n", text.c_str());
-            at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
-        };
+        const auto note = [&](const std::string& text, const ImVec4& color) { draw_note(text, color, at, width); };
         const auto question_of = [](const Document& document, int prompt) {
             return document.reader()->prompt(prompt).question;
         };
@@ -484,7 +478,7 @@ class AnswersView : public View {
         else if (!one.output)
             note("reading …", context.theme.ink_quiet);
         else if (one.output->words.empty() && partial)
-            at.y = draw_partial_answer(context, *partial, at, width, line);
+            at.y = draw_partial_answer(context, partial->text, partial->has_ended, at, width, line);
         else if (one.output->words.empty())
             note(why_empty(context, one.run), context.theme.ink_quiet);
         else

@@ -217,9 +217,8 @@ class CostView : public View {
         table.name = "runs";
         table.title = "What each run keeps and costs, and how far it diverges from the full cache";
         std::vector<size_t> order;
-        for (size_t i = 0; i < columns.size(); ++i) {
+        for (size_t i = 0; i < columns.size(); ++i)
             if (ImGui::TableGetColumnFlags(static_cast<int>(i)) & ImGuiTableColumnFlags_IsEnabled) order.push_back(i);
-        }
         if (with_pinned) table.columns.push_back({"compared", "Compared", "", ColumnType::text});
         if (several) table.columns.push_back({"trace", "Trace", "", ColumnType::text});
         for (const size_t i : order) {

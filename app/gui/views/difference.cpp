@@ -12,17 +12,16 @@
 #include "analysis/tables/table_format.h"
 #include "analysis/token_report.h"
 #include "app/gui/drawing/pan_limits.h"
-#include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/tokens/map_key.h"
 #include "app/gui/tokens/run_difference.h"
 #include "app/gui/tokens/token_map.h"
+#include "app/gui/tokens/token_tooltip.h"
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/view.h"
 #include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
-#include "app/gui/view_data/prompt_text.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -316,13 +315,7 @@ class DifferenceView : public View {
     }
 
     void draw_tooltip(Context& context, const RunDifference& shown, int row, int64_t token) const {
-        const auto prompt = prompt_text(context.session, *context.session.document(a_));
-        const auto t = static_cast<size_t>(token);
-        ImGui::PushFont(context.fonts.mono, 0);
-        text_item(prompt && t < prompt->shown.size() ? prompt->shown[t] : "…");
-        ImGui::PopFont();
-        ImGui::SameLine();
-        ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
+        draw_token_line(context, *context.session.document(a_), token);
         const RunPair& pair = shown.pair;
         const auto position = static_cast<uint32_t>(token);
         const std::string of_a = session_label(context, a_);

@@ -72,9 +72,8 @@ class ReportView : public View {
 
     void load(const nlohmann::json& state) override {
         const std::string figure_name = state.value("figure", chosen_);
-        for (const FigureDefinition& definition : analysis::figure_definitions()) {
+        for (const FigureDefinition& definition : analysis::figure_definitions())
             if (definition.name == figure_name) chosen_ = figure_name;
-        }
         width_mm_ = state.value("width_mm", width_mm_);
         height_mm_ = state.value("height_mm", height_mm_);
         format_ = state.value("format", format_);

@@ -210,9 +210,7 @@ class RunsView : public View {
             const bool is_set = slot == key;
             ImGui::BeginDisabled(failed);
             ImGui::PushStyleColor(ImGuiCol_Text, is_set ? context.theme.accent : context.theme.ink_quiet);
-            if (ImGui::SmallButton(name)) {
-                session.pair.choose(slot, is_set ? std::nullopt : std::optional(key));
-            }
+            if (ImGui::SmallButton(name)) session.pair.choose(slot, is_set ? std::nullopt : std::optional(key));
             ImGui::PopStyleColor();
             ImGui::EndDisabled();
         };

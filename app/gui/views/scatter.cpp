@@ -110,9 +110,8 @@ class ScatterView : public FigureView {
         if (!ImGui::BeginCombo(fmt::format("##{}", label).c_str(),
                                now == columns.end() ? chosen.c_str() : name_of(*now).c_str()))
             return;
-        for (const Column& column : columns) {
+        for (const Column& column : columns)
             if (ImGui::Selectable(name_of(column).c_str(), column.name == chosen)) chosen = column.name;
-        }
         ImGui::EndCombo();
     }
 

@@ -161,9 +161,8 @@ class TraceView : public View {
 
     static std::string label_of(const TreeNode& node) {
         for (const char* wanted : {"label", "name"}) {
-            for (const auto& attribute : node.attributes) {
+            for (const auto& attribute : node.attributes)
                 if (attribute.name == wanted) return attribute.value;
-            }
         }
         return "";
     }

@@ -486,9 +486,7 @@ class RunView : public View {
         ImGui::Checkbox("replace existing file", &form_.request.force);
         ImGui::EndDisabled();
         const std::string problem = form_.output_problem();
-        if (problem.empty()) {
-            quiet_text(output_note());
-        }
+        if (problem.empty()) quiet_text(output_note());
         draw_problem(problem, context.theme);
     }
 

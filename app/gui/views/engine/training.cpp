@@ -236,9 +236,7 @@ class TrainingView : public View {
     }
 
     void draw_result(Context& context, const TrainingStatus& training) {
-        if (!training.error.empty()) {
-            wrapped_text(training.error, context.theme.error);
-        }
+        if (!training.error.empty()) wrapped_text(training.error, context.theme.error);
         for (const auto& message : training.messages) ImGui::TextWrapped("%s", message.c_str());
         if (training.is_done) {
             ImGui::TextWrapped("The maps are in %s.", training.output.c_str());
