@@ -24,7 +24,7 @@ void draw_color_patch(const Theme& theme, ImU32 color, const std::string& label)
 
 void draw_color_gradient(const MapColors& colors, ImVec2 from, ImVec2 size) {
     for (float x = 0; x < std::floor(size.x); ++x) {
-        const float share = (x + 0.5f) / size.x;
+        const float share = x / size.x;
         const float value = colors.logarithmic ? colors.min * std::pow(colors.max / colors.min, share)
                                                : colors.min + (colors.max - colors.min) * share;
         ImGui::GetWindowDrawList()->AddRectFilled({from.x + x, from.y}, {from.x + x + 1, from.y + size.y},
