@@ -14,6 +14,7 @@
 #include "app/gui/figure/figure_axes.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/panel_layout.h"
+#include "app/gui/view/run_label.h"
 
 namespace kvscope::gui {
 
