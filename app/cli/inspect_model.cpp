@@ -69,9 +69,9 @@ std::string memory_text(const checkpoint::Checkpoint& checkpoint) {
 /// Returns "sliding window: 4096 in 18 of 36 layers", or an empty text if no layer has a sliding window.
 std::string window_text(const checkpoint::ModelConfig& config) {
     const auto& windows = config.sliding_window;
-    const auto n = windows.size() - static_cast<size_t>(std::count(windows.begin(), windows.end(), 0));
+    const auto n = windows.size() - static_cast<size_t>(std::ranges::count(windows, 0));
     if (n == 0) return {};
-    return fmt::format("sliding window: {} in {} of {} layers\n", *std::max_element(windows.begin(), windows.end()), n,
+    return fmt::format("sliding window: {} in {} of {} layers\n", *std::ranges::max_element(windows), n,
                        windows.size());
 }
 

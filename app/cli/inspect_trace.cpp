@@ -8,7 +8,6 @@
 #include <new>
 #include <optional>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "analysis/runs/cost_table.h"
@@ -20,7 +19,6 @@
 #include "engine/options/run_options.h"
 #include "trace/checks/check_trace.h"
 #include "trace/part_folder.h"
-#include "trace/reader.h"
 #include "trace/tree.h"
 
 namespace kvscope::cli {
@@ -280,9 +278,8 @@ analysis::Table runs_of_all_prompts(const trace::Reader& reader, bool with_answe
 }
 
 int n_errors(const Problems& problems) {
-    return static_cast<int>(std::count_if(problems.begin(), problems.end(), [](const trace::Problem& problem) {
-        return problem.severity == trace::Problem::Severity::error;
-    }));
+    return static_cast<int>(std::ranges::count_if(
+        problems, [](const trace::Problem& problem) { return problem.severity == trace::Problem::Severity::error; }));
 }
 
 std::optional<trace::Reader> open_trace(const fs::path& path, Problems& problems) {

@@ -175,8 +175,8 @@ void check_repeated_options(const CLI::App& command) {
     for (const CLI::Option* option : command.get_options()) {
         if (option->get_items_expected_max() != 1) continue;
         const auto& values = option->results();
-        const auto other = std::find_if(values.begin(), values.end(),
-                                        [&](const std::string& value) { return value != values.front(); });
+        const auto other =
+            std::ranges::find_if(values, [&](const std::string& value) { return value != values.front(); });
         if (other == values.end()) continue;
         throw std::invalid_argument(fmt::format("{} takes one value, but was given '{}' and '{}': keep one of them",
                                                 option->get_name(), values.front(), *other));

@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
 namespace kvscope::cli {
 namespace {
@@ -43,9 +42,8 @@ void on_stop(int signal) {
     int none = 0;
     noted.compare_exchange_strong(none, signal);
     sem_post(&changed);
-    for (size_t i = 0; i < signals.size(); ++i) {
+    for (size_t i = 0; i < signals.size(); ++i)
         if (before[i].sa_handler != SIG_IGN) by_default(signals[i]);
-    }
     set_timer(seconds_to_end);
 }
 

@@ -15,8 +15,6 @@ class StopSignals {
     /// Sets the message for stderr if the program does not end in time, such as "stopped; nothing was written".
     void set_last_words(std::string_view words);
     [[nodiscard]] std::stop_token stop_token() const { return stop_.get_token(); }
-    StopSignals(const StopSignals&) = delete;
-    StopSignals& operator=(const StopSignals&) = delete;
 
  private:
     std::stop_source stop_;

@@ -45,16 +45,15 @@ std::vector<fs::path> write_figure(const Exported& what, const fs::path& path, c
     if (!may_replace(path)) refuse_existing(path);
     const std::vector<std::string> files = format.render(what, options);
     std::vector<fs::path> paths = page_paths(path, files.size());
-    for (const fs::path& page : paths) {
+    for (const fs::path& page : paths)
         if (!may_replace(page)) refuse_existing(page);
-    }
     for (size_t i = 0; i < files.size(); ++i) write_whole_file(paths[i], files[i], may_replace(paths[i]));
     return paths;
 }
 
 bool has_file_per_page(const fs::path& path) {
     try {
-        return figure_format_for(path.filename().string()).has_file_per_page();
+        return figure_format_for(path.filename().string()).has_file_per_page;
     } catch (const FormatError&) {
         return false;
     }
@@ -93,9 +92,8 @@ std::vector<fs::path> export_figure(const Exported& what, const fs::path& path, 
 
 std::vector<fs::path> export_figure(const Exported& what, const fs::path& path, const ExportOptions& options,
                                     const std::vector<fs::path>& confirmed) {
-    return write_figure(what, path, options, [&](const fs::path& file) {
-        return std::find(confirmed.begin(), confirmed.end(), file) != confirmed.end();
-    });
+    return write_figure(what, path, options,
+                        [&](const fs::path& file) { return std::ranges::find(confirmed, file) != confirmed.end(); });
 }
 
 std::vector<fs::path> files_to_replace(const fs::path& path, bool may_have_pages) {
@@ -120,9 +118,8 @@ ExportedFigures export_figures(const std::vector<const analysis::FigureDefinitio
                                const std::vector<fs::path>& paths, const ExportOptions& options, bool force) {
     for (const fs::path& path : paths) {
         figure_format_for(path.filename().string());
-        for (const auto* definition : definitions) {
+        for (const auto* definition : definitions)
             if (!force) refuse_existing(path_of_figure(path, definition->name));
-        }
     }
     ExportedFigures exported;
     for (const auto* definition : definitions) {

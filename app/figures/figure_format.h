@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,26 +33,30 @@ struct Exported {
                                         const analysis::FigureOptions& options);
 
 /// A file format for figures. The same figure and options give the same bytes.
-class FigureFormat {
- public:
-    virtual ~FigureFormat() = default;
-
-    [[nodiscard]] virtual std::string_view extension() const = 0;  ///< such as "pdf"
-    [[nodiscard]] virtual std::string_view description() const = 0;
-
-    /// Whether the format is an image, for which size and resolution matter.
-    [[nodiscard]] virtual bool is_picture() const = 0;
-
-    [[nodiscard]] virtual bool has_file_per_page() const { return false; }
-
+struct FigureFormat {
+    std::string_view extension;  ///< such as "pdf"
+    std::string_view description;
+    bool is_picture = false;  ///< whether the format is an image, for which size and resolution matter
+    bool has_file_per_page = false;
     /// Returns the bytes of the file, or of one file per page. @throws FormatError for an image of a table; LayoutError
     /// if the figure does not fit its size; std::runtime_error for an error of Cairo; as the functions of `what`
-    [[nodiscard]] virtual std::vector<std::string> render(const Exported& what, const ExportOptions& options) const = 0;
+    std::function<std::vector<std::string>(const Exported& what, const ExportOptions& options)> render;
 };
 
-[[nodiscard]] const std::vector<std::unique_ptr<const FigureFormat>>& figure_formats();
+[[nodiscard]] const std::vector<FigureFormat>& figure_formats();
 
 /// Returns the format for a file name's extension. @throws FormatError that lists the known extensions
 const FigureFormat& figure_format_for(std::string_view file_name);
+
+/// Returns a PNG with resolution, title, caption and recipe as metadata. @throws LayoutError; FormatError for a
+/// resolution outside 10 to 2,400 or a side above 32,767 pixels; std::runtime_error for an error of Cairo
+[[nodiscard]] std::string render_png(const analysis::Figure& figure, const ExportOptions& options);
+
+/// Returns an SVG with texts as outlines, and with caption and recipe in <desc>. @throws as render_pdf()
+std::string render_svg(const analysis::Figure& figure, const ExportOptions& options);
+
+/// Returns a PDF with all pages, embedded fonts, the recipe, and the date of SOURCE_DATE_EPOCH (default: of the trace).
+/// @throws LayoutError; std::runtime_error for an error of Cairo
+[[nodiscard]] std::string render_pdf(const analysis::Figure& figure, const ExportOptions& options);
 
 }  // namespace kvscope::figures

@@ -137,9 +137,8 @@ std::string fit_text(const std::string& text, const TextStyle& style, double wid
     if (measure_text(text, style).width <= width) return text;
     std::string cut = text;
     while (!cut.empty()) {
-        for (bool whole_character = false; !whole_character && !cut.empty(); cut.pop_back()) {
+        for (bool whole_character = false; !whole_character && !cut.empty(); cut.pop_back())
             whole_character = (static_cast<unsigned char>(cut.back()) & 0xC0) != 0x80;
-        }
         if (measure_text(cut + "…", style).width <= width) return cut + "…";
     }
     return "";

@@ -69,9 +69,7 @@ void name_largest(const Axis& axis, Ticks& ticks, double length_pt) {
 
 double position_on_axis(const Axis& axis, double value) {
     double share = (value - axis.min) / (axis.max - axis.min);
-    if (axis.scale == analysis::Scale::logarithmic) {
-        share = std::log(value / axis.min) / std::log(axis.max / axis.min);
-    }
+    if (axis.scale == analysis::Scale::logarithmic) share = std::log(value / axis.min) / std::log(axis.max / axis.min);
     return axis.reversed ? 1 - share : share;
 }
 

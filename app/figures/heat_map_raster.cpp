@@ -92,9 +92,8 @@ Window visible_window(const analysis::Axis& axis, double cells_begin, double cel
     window.end = (axis.max - cells_begin) * per_unit;
     if (axis.reversed != downwards) std::swap(window.begin, window.end);
     const auto is_whole = [](double value) { return std::fabs(value - std::round(value)) < 1e-6; };
-    if (is_whole(window.begin) && is_whole(window.end)) {
+    if (is_whole(window.begin) && is_whole(window.end))
         window.whole_cells = static_cast<size_t>(std::llround(std::fabs(window.end - window.begin)));
-    }
     return window;
 }
 

@@ -78,9 +78,8 @@ class Placement {
             if (figure_.shared_x && below != nullptr && analysis::can_share_labels(below->x, panel.x))
                 layout_.panels[i].x_labels = false;
             for (const Panel& other : figure_.panels) {
-                if (figure_.shared_y && other.row == panel.row && other.column < panel.column) {
+                if (figure_.shared_y && other.row == panel.row && other.column < panel.column)
                     layout_.panels[i].y_labels = false;
-                }
             }
         }
     }
@@ -117,9 +116,8 @@ class Placement {
             double& right = d.right[panel.column];
             double& top = d.top[panel.row];
             double& bottom = d.bottom[panel.row];
-            if (!panel.title.empty() || !panel.note.empty()) {
+            if (!panel.title.empty() || !panel.note.empty())
                 top = std::max(top, line_height(panel_title_style()) + theme::gap_pt / 2);
-            }
             if (place.x_labels) {
                 double height = theme::tick_length_pt + theme::gap_pt / 2 + line_height(tick_text_style());
                 if (!figure_.shared_x && has_title(panel.x, place.x_ticks)) height += line_height(axis_title_style());
@@ -180,9 +178,8 @@ class Placement {
     }
 
     const Panel* first_with_labels(bool of_x) const {
-        for (size_t i = 0; i < figure_.panels.size(); ++i) {
+        for (size_t i = 0; i < figure_.panels.size(); ++i)
             if (of_x ? layout_.panels[i].x_labels : layout_.panels[i].y_labels) return &figure_.panels[i];
-        }
         return nullptr;
     }
 
@@ -222,7 +219,7 @@ class Placement {
                              std::accumulate(d.right.begin(), d.right.end(), 0.0) +
                              column_gap() * static_cast<double>(figure_.columns - 1);
         const double room = layout_.width - 2 * theme::margin_pt - around.left - sides;
-        require_room(room * *std::min_element(column_share_.begin(), column_share_.end()), "width", figure_.width_mm);
+        require_room(room * *std::ranges::min_element(column_share_), "width", figure_.width_mm);
         return room;
     }
 
@@ -253,7 +250,7 @@ class Placement {
                 height = natural;
             }
         }
-        require_room(height * *std::min_element(row_share_.begin(), row_share_.end()), "height", figure_.height_mm);
+        require_room(height * *std::ranges::min_element(row_share_), "height", figure_.height_mm);
         for (double& width : widths) width *= squeeze;
         const double left = theme::margin_pt + around.left + room * (1 - squeeze) / 2;
         const double bottom = place_data(around, left, widths, height);
@@ -305,8 +302,7 @@ class Placement {
     }
 
     const Panel* first_square() const {
-        const auto found = std::find_if(figure_.panels.begin(), figure_.panels.end(),
-                                        [](const Panel& panel) { return panel.square_cells; });
+        const auto found = std::ranges::find_if(figure_.panels, [](const Panel& panel) { return panel.square_cells; });
         return found == figure_.panels.end() ? nullptr : &*found;
     }
 
@@ -406,9 +402,8 @@ class Placement {
     double place_legend(double y) {
         LegendPlace& legend = layout_.legend;
         double widest = 0;
-        for (const analysis::LegendEntry& entry : figure_.legend) {
+        for (const analysis::LegendEntry& entry : figure_.legend)
             widest = std::max(widest, measure_text(entry.label, tick_text_style()).width);
-        }
         const double room = layout_.width - 2 * theme::margin_pt;
         legend.line_height = line_height(tick_text_style()) * 1.15;
         legend.column_width = std::min(room, legend_symbol_pt + theme::gap_pt + widest + 2 * theme::space_pt);

@@ -1,5 +1,3 @@
-#include "app/figures/pdf.h"
-
 #include <cairo-pdf.h>
 #include <fmt/format.h>
 
@@ -9,6 +7,7 @@
 #include <ctime>
 
 #include "app/figures/cairo_surface.h"
+#include "app/figures/figure_format.h"
 #include "app/figures/figure_text.h"
 #include "app/figures/layout.h"
 

@@ -1,5 +1,3 @@
-#include "app/figures/png.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -7,6 +5,7 @@
 #include <cstdint>
 
 #include "app/figures/cairo_surface.h"
+#include "app/figures/figure_format.h"
 #include "app/figures/figure_text.h"
 #include "app/figures/layout.h"
 
@@ -43,9 +42,8 @@ std::string chunk(const std::string& type, const std::string& data) {
 }
 
 std::string text_chunk(const std::string& keyword, const std::string& text) {
-    for (const char c : text) {
+    for (const char c : text)
         if (static_cast<unsigned char>(c) >= 0x80) return chunk("iTXt", keyword + std::string(5, '\0') + text);
-    }
     return chunk("tEXt", keyword + '\0' + text);
 }
 

@@ -1,5 +1,3 @@
-#include "app/figures/svg.h"
-
 #include <cairo-svg.h>
 #include <fmt/format.h>
 
@@ -7,6 +5,7 @@
 #include <string_view>
 
 #include "app/figures/cairo_surface.h"
+#include "app/figures/figure_format.h"
 #include "app/figures/figure_text.h"
 #include "app/figures/layout.h"
 
@@ -56,9 +55,8 @@ void renumber(std::string& svg, std::string_view mark, std::string_view kind, st
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
         text.replace(at, from.size(), to);
-    }
 }
 
 /// Adds title and description, and the style that keeps enlarged maps sharp.
@@ -68,9 +66,8 @@ std::string completed(std::string svg, const analysis::Figure& figure, const Exp
         renumber(svg, "id=\"", kind, numbers);
         renumber(svg, "href=\"#", kind, numbers);
     }
-    if (svg.find("image-rendering") == std::string::npos) {
+    if (svg.find("image-rendering") == std::string::npos)
         replace_all(svg, "<image ", "<image style=\"image-rendering:crisp-edges;image-rendering:pixelated\" ");
-    }
     const size_t root = svg.find("<svg ");
     const size_t root_end = root == std::string::npos ? root : svg.find('>', root);
     if (root_end == std::string::npos)

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "analysis/drawing/figure.h"
+#include "app/figures/figure_format.h"
 #include "app/figures/layout.h"
-#include "app/figures/png.h"
 
 namespace kvscope::figures::test {
 

@@ -1,7 +1,6 @@
-#include "app/figures/png.h"
-
 #include <catch2/catch.hpp>
 
+#include "app/figures/figure_format.h"
 #include "app/figures/heat_map_raster.h"
 #include "tests/figures/picture.h"
 

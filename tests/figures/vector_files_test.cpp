@@ -6,9 +6,8 @@
 #include <memory>
 
 #include "app/figures/export_figure.h"
+#include "app/figures/figure_format.h"
 #include "app/figures/layout.h"
-#include "app/figures/pdf.h"
-#include "app/figures/svg.h"
 #include "common/whole_file.h"
 #include "tests/figures/picture.h"
 #include "tests/trace/sample_trace.h"
@@ -229,7 +228,7 @@ TEST_CASE("export: the extension decides the format of images and numbers, for e
     };
     for (const FigureDefinition& definition : figure_definitions()) {
         for (const auto& format : figure_formats()) {
-            const auto path = folder / (definition.name + "." + std::string(format->extension()));
+            const auto path = folder / (definition.name + "." + std::string(format.extension));
             export_figure(reader, definition, {}, path, {}, false);
             CHECK(std::filesystem::file_size(path) > 0);
         }
@@ -244,7 +243,7 @@ TEST_CASE("export: the extension decides the format of images and numbers, for e
     CHECK_THROWS_WITH(export_figure(reader, jsd, {}, folder / "jsd.docx", {}, false),
                       Contains(".pdf") && Contains(".docx"));
     CHECK_THROWS_WITH(export_figure(reader, jsd, {}, folder / "jsd", {}, false), Contains("no extension"));
-    CHECK(figure_format_for("A.PDF").extension() == "pdf");
+    CHECK(figure_format_for("A.PDF").extension == "pdf");
 }
 
 TEST_CASE("pages: one PDF contains all pages, SVG and PNG have one file per page") {

@@ -4,7 +4,7 @@
 
 #include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/figure_job.h"
-#include "app/gui/view_data/answer_reference.h"
+#include "app/gui/view_data/answer_comparison.h"
 #include "common/json.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/run_places.h"

@@ -7,7 +7,7 @@
 
 #include "analysis/drawing/policy_color.h"
 #include "analysis/runs/run_style.h"
-#include "app/figures/png.h"
+#include "app/figures/figure_format.h"
 #include "app/gui/figure/figure_hit.h"
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_preview.h"

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "app/gui/figure/exported_files.h"
+#include "app/gui/figure/export_dialog.h"
 #ifdef KVSCOPE_WITH_ENGINE
 #include "tests/gui/driven_form.h"
 #endif

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <thread>
 
-#include "app/gui/drawing/pyramid.h"
+#include "app/gui/drawing/heat_map.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/settings.h"
 #include "app/gui/session/workspace_file.h"

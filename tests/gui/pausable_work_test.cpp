@@ -1,8 +1,6 @@
 // Tests of jobs that pause: they leave the queue, keep their results, and continue or end on request.
 #ifdef KVSCOPE_WITH_ENGINE
 
-#include "app/gui/engine/pausable_work.h"
-
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>

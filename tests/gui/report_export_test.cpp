@@ -7,7 +7,6 @@
 
 #include "analysis/drawing/figure_definition.h"
 #include "app/gui/figure/export_dialog.h"
-#include "app/gui/figure/exported_files.h"
 #include "app/gui/figure/figure_job.h"
 #include "common/json.h"
 #include "tests/gui/driven_window.h"

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "app/gui/engine/job_of_request.h"
+#include "app/gui/engine/jobs_to_run.h"
 #include "common/json.h"
 #include "engine/tasks/api/task.h"
 #include "tests/gui/driven_form.h"

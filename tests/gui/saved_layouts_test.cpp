@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "app/gui/session/model_names.h"
+#include "app/gui/session/renaming.h"
 #include "app/gui/session/settings.h"
 #include "tests/gui/driven_window.h"
 #include "tests/gui/sample_trace.h"

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "app/gui/figure/figure_job.h"
+#include "app/gui/session/session.h"
 #include "app/gui/session/session_state.h"
-#include "app/gui/session/trace_names.h"
 #include "app/gui/view/run_label.h"
 #include "common/json.h"
 #include "tests/gui/driven_window.h"

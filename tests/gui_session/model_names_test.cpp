@@ -1,7 +1,6 @@
-#include "app/gui/session/model_names.h"
-
 #include <catch2/catch.hpp>
 
+#include "app/gui/session/renaming.h"
 #include "app/gui/session/settings.h"
 #include "tests/trace/sample_trace.h"
 

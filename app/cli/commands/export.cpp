@@ -150,21 +150,21 @@ bool is_printed(const Arguments& arguments, const std::vector<const analysis::Fi
 void check_format(const Arguments& arguments, const std::vector<const analysis::FigureDefinition*>& definitions) {
     const std::string name = arguments.output.filename().string();
     const auto& format = figures::figure_format_for(name);
-    if (arguments.format.is_csv_safe() && format.extension() != "csv")
+    if (arguments.format.is_csv_safe() && format.extension != "csv")
         throw analysis::FigureError(
             fmt::format("--csv-safe applies to CSV only, but {} is a .{} file: give -o a name that ends in .csv", name,
-                        format.extension()));
-    if (format.is_picture() && is_ranking(definitions.front())) {
+                        format.extension));
+    if (format.is_picture && is_ranking(definitions.front())) {
         std::vector<std::string_view> tables;
         for (const auto& other : figures::figure_formats())
-            if (!other->is_picture()) tables.push_back(other->extension());
+            if (!other.is_picture) tables.push_back(other.extension);
         throw analysis::FigureError(fmt::format("a ranking is a table, but .{} is an image format; use one of {}",
-                                                format.extension(), fmt::join(tables, ", ")));
+                                                format.extension, fmt::join(tables, ", ")));
     }
     for (const CLI::Option* option : arguments.of_pictures) {
-        if (format.is_picture() || option->count() == 0) continue;
+        if (format.is_picture || option->count() == 0) continue;
         throw analysis::FigureError(fmt::format("{} applies to images only, but a .{} file contains numbers",
-                                                option->get_name(), format.extension()));
+                                                option->get_name(), format.extension));
     }
 }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <string>
 #include <type_traits>
 #include <variant>
 #include <vector>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "engine/decode/pseudo_query_similarity.h"
 #include "engine/prefill/pseudo_tokens.h"

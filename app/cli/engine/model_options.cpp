@@ -4,7 +4,6 @@
 #include "app/cli/option_validators.h"
 #include "app/program/find_model.h"
 #include "engine/model/device_selection.h"
-#include "engine/options/run_options.h"
 #include "kernels/threads/team.h"
 
 namespace kvscope::cli {

@@ -84,9 +84,8 @@ class Batch {
     }
 
     void tell_budgets(const std::vector<std::string>& lines) const {
-        const bool is_alone = std::all_of(prompts_.begin(), prompts_.end(), [&](const auto& prompt) {
-            return prompt.n_visible == prompts_.front().n_visible;
-        });
+        const bool is_alone = std::ranges::all_of(
+            prompts_, [&](const auto& prompt) { return prompt.n_visible == prompts_.front().n_visible; });
         for (const auto& line : lines)
             progress_.message(is_alone ? line : fmt::format("{}, {}", prompts_.front().name, line));
         if (!is_alone && !lines.empty())

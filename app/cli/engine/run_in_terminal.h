@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "app/cli/engine/model_options.h"
 #include "app/program/engine/prepared_job.h"

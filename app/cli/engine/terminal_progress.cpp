@@ -11,7 +11,6 @@
 #include "analysis/tables/terminal_text.h"
 #include "app/cli/terminal.h"
 #include "app/program/engine/prepared_job.h"
-#include "common/stopped.h"
 #include "trace/part_folder.h"
 
 namespace kvscope::cli {

@@ -4,7 +4,6 @@
 #include <glib.h>
 #include <utf8proc.h>
 
-#include <algorithm>
 #include <set>
 #include <utility>
 

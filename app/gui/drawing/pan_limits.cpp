@@ -2,7 +2,6 @@
 
 #include <implot_internal.h>
 
-#include <algorithm>
 #include <cmath>
 
 namespace kvscope::gui {

@@ -1,11 +1,8 @@
 #include "app/gui/drawing/run_marks.h"
 
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "analysis/drawing/line_and_marker_shapes.h"
-#include "app/gui/drawing/theme_adapted_colors.h"
 
 namespace kvscope::gui {
 namespace {

@@ -59,7 +59,7 @@ struct Store {
         if (bytes <= most_bytes) return;
         std::vector<std::pair<int, std::string>> by_age;
         for (const auto& [key, text] : texts) by_age.emplace_back(text.used, key);
-        std::sort(by_age.begin(), by_age.end());
+        std::ranges::sort(by_age);
         for (const auto& [used, key] : by_age) {
             if (bytes <= most_bytes / 2 || used >= ImGui::GetFrameCount()) return;
             const auto found = texts.find(key);
@@ -388,7 +388,7 @@ std::pair<float, float> reach_of_bytes(std::span<const float> edges, size_t begi
 
 bool needs_shaping(std::string_view text, ImFont* font) {
     const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
-    if (std::all_of(text.begin(), text.end(), is_ascii)) return false;
+    if (std::ranges::all_of(text, is_ascii)) return false;
     if (!font) font = ImGui::GetFont();
     for (size_t at = 0; at < text.size();) {
         const auto [c, bytes, is_valid] = decode_utf8_character(text, at);

@@ -3,7 +3,6 @@
 #include <imgui.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string_view>
 #include <utility>

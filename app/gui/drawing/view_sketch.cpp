@@ -4,8 +4,6 @@
 #include <cmath>
 #include <optional>
 
-#include "app/gui/drawing/theme_adapted_colors.h"
-
 namespace kvscope::gui {
 namespace {
 

@@ -3,29 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "analysis/runs/run_style.h"
-#include "analysis/tables/table_format.h"
-#include "app/gui/engine/job_of_request.h"
+#include "app/gui/engine/answer_jobs.h"
 #include "app/gui/engine/job_progress.h"
 #include "app/gui/engine/job_queue.h"
-#include "app/gui/engine/kept_prefills.h"
+#include "app/gui/engine/jobs_to_run.h"
 #include "app/gui/engine/loaded_model.h"
 #include "app/gui/engine/pausable_progress.h"
-#include "app/gui/engine/prefill_for_app.h"
-#include "app/gui/engine/question_job.h"
+#include "app/gui/engine/prefills_in_memory.h"
 #include "app/gui/engine/run_caches.h"
 #include "app/gui/engine/run_display.h"
 #include "app/gui/engine/run_output_files.h"
-#include "app/gui/engine/sample_progress.h"
 #include "app/gui/engine/token_counter.h"
 #include "app/gui/engine/training_display.h"
-#include "app/gui/engine/unfinished_run.h"
-#include "app/gui/engine/what_if_decoding.h"
 #include "app/gui/session/session.h"
 #include "app/gui/session/whole_path.h"
 #include "app/program/engine/prepared_job.h"
@@ -35,57 +28,18 @@
 #include "common/whole_file.h"
 #include "engine/common/memory.h"
 #include "engine/decode/conversation.h"
-#include "engine/model/device_selection.h"
-#include "engine/projection_spectra.h"
 #include "engine/rerun_recorded_runs.h"
 #include "kernels/types.h"
 #include "trace/part_folder.h"
-#include "trace/spectra_cache.h"
 
 namespace kvscope::gui {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uintmax_t small_model_bytes = 4'000'000'000;
-
-uintmax_t bytes_of(const fs::path& path) {
-    std::error_code error;
-    if (!fs::is_directory(path, error)) return fs::file_size(path, error);
-    uintmax_t bytes = 0;
-    for (auto at = fs::directory_iterator(path, error); !error && at != fs::directory_iterator(); at.increment(error)) {
-        std::error_code of_entry;
-        if (at->is_regular_file(of_entry)) bytes += at->file_size(of_entry);
-    }
-    return bytes;
-}
-
-std::optional<bool> has_spectra(const fs::path& output, bool replaced) {
-    std::vector<fs::path> places = {output.string() + ".part"};
-    if (!replaced) places.push_back(output);
-    for (const fs::path& path : places) {
-        try {
-            const auto recipe = nlohmann::json::parse(trace::Reader(path).recipe_json());
-            return recipe.value("analyze", false);
-        } catch (const std::exception&) {
-            continue;  // no trace here; the writer reports errors
-        }
-    }
-    return std::nullopt;
-}
-
-bool is_memory_short() {
-    constexpr uint64_t plenty = uint64_t{4} << 30;
-    return engine::available_memory().bytes.value_or(plenty) < plenty;
-}
-
-std::vector<int32_t> visible_ids(const engine::Prompt& prompt) {
-    return {prompt.ids.begin(), prompt.ids.begin() + prompt.n_visible()};
-}
-
 class ThreadedSession final : public EngineSession {
  public:
-    ThreadedSession(Session& session, std::function<void(const std::string&, bool)> notice, std::function<void()> wake,
+    ThreadedSession(Session& session, Notice notice, std::function<void()> wake,
                     std::function<std::vector<fs::path>()> known_models, int n_threads,
                     std::function<void()> before_step)
         : session_(session),
@@ -125,41 +79,32 @@ class ThreadedSession final : public EngineSession {
             return 0;
         }
         if (is_paused_at(output)) return continue_stopped_run();
-        try {
+        uint64_t job = 0;
+        jobs_.attempt([&] {
             const UnfinishedRun unfinished = read_unfinished_run(output);
             auto find_model = [model = unfinished.model, places = known_models_()] {
                 return find_model_path(model, places);
             };
-            return start_run(unfinished.job, std::nullopt, unfinished.plans, std::move(find_model), std::nullopt);
-        } catch (const std::exception& error) {
-            notice_(error.what(), true);
-            return 0;
-        }
+            job = start_run(unfinished.job, std::nullopt, unfinished.plans, std::move(find_model), std::nullopt);
+        });
+        return job;
     }
 
     void run_demo() override {
-        const fs::path output = fs::path("kvscope-demo") / "demo.h5";
-        std::error_code error;
-        if (fs::exists(output, error)) {
-            try {
-                if (trace::Reader(output).complete()) {
-                    session_.open(output);
-                    wake_();
-                    return;
-                }
-            } catch (const std::exception& failure) {
-                return notice_(failure.what(), true);
+        jobs_.attempt([this] {
+            const fs::path output = fs::path("kvscope-demo") / "demo.h5";
+            std::error_code error;
+            if (fs::exists(output, error) && trace::Reader(output).complete()) {
+                session_.open(output);
+                return wake_();
             }
-        }
-        fs::create_directories(output.parent_path(), error);
-        if (error) return notice_(output.parent_path().string() + " cannot be created here: " + error.message(), true);
-        try {
+            fs::create_directories(output.parent_path(), error);
+            if (error)
+                throw std::runtime_error(output.parent_path().string() + " cannot be created here: " + error.message());
             auto job = program::demo_job(output);
             job.model = program::default_model();
             start_run(job, job.experiment.analyze, std::nullopt);
-        } catch (const std::exception& failure) {
-            notice_(failure.what(), true);
-        }
+        });
     }
 
     void load_model(const fs::path& path) override {
@@ -190,23 +135,8 @@ class ThreadedSession final : public EngineSession {
         if (!of || !of->reader()->has_model()) return;
         jobs_.enqueue(fmt::format("{}: spectra of {}", of->name(), of->reader()->model().name),
                       [this, reader = of->file(), places = known_models_()] {
-                          const auto& wanted = reader->model();
-                          trace::ModelRecord record;
-                          if (model_.is(wanted)) {
-                              engine::add_projection_spectra(model_.get()->checkpoint(), wanted.fingerprint, record,
-                                                             progress_);
-                          } else {
-                              const auto checkpoint = checkpoint::open_checkpoint(find_model_path(wanted, places));
-                              progress_.go_on(EngineStatus::State::running, fmt::format("spectra of {}", wanted.name));
-                              engine::add_projection_spectra(*checkpoint, wanted.fingerprint, record, progress_);
-                          }
-                          if (!trace::has_cached_spectra(wanted))
-                              throw std::runtime_error(fmt::format(
-                                  "the spectra of {} cannot be saved in the cache folder (~/.cache/kvscope/spectra or "
-                                  "$XDG_CACHE_HOME/kvscope/spectra): make it writable",
-                                  wanted.name));
-                          model_.tell_spectra();
-                          jobs_.post([this, fingerprint = wanted.fingerprint] { show_spectra(fingerprint); });
+                          model_.compute_spectra(reader->model(), places);
+                          jobs_.post([this, fingerprint = reader->model().fingerprint] { show_spectra(fingerprint); });
                       });
     }
 
@@ -278,12 +208,10 @@ class ThreadedSession final : public EngineSession {
         if (request.context.empty()) return std::nullopt;
         if (!model_for_counts_ && !tried_to_load_ && !status().busy()) {
             tried_to_load_ = true;
-            try {
+            jobs_.attempt([&] {
                 const fs::path path = request.model.empty() ? program::default_model() : request.model;
-                if (bytes_of(path) <= small_model_bytes) load_model(path);
-            } catch (const std::exception& error) {
-                notice_(error.what(), true);
-            }
+                if (is_small_model(path)) load_model(path);
+            });
         }
         return counter_.ask(request, model_for_counts_);
     }
@@ -301,9 +229,8 @@ class ThreadedSession final : public EngineSession {
         if (attributes.status != "complete") return analysis::run_label(attributes) + " failed: it has no cache";
         if (document.is_pending(run.run) && running_ && running_->document() == document.id()) {
             const auto& answers = partial_answers();
-            const bool has_answered = std::any_of(answers.begin(), answers.end(), [&](const PartialAnswer& answer) {
-                return answer.key == run && answer.has_ended;
-            });
+            const bool has_answered = std::ranges::any_of(
+                answers, [&](const PartialAnswer& answer) { return answer.key == run && answer.has_ended; });
             return analysis::run_label(attributes) +
                    (has_answered ? " can be asked once its job has ended" : " is still being decoded");
         }
@@ -313,32 +240,14 @@ class ThreadedSession final : public EngineSession {
     bool has_cache(const RunKey& run) const override { return caches_.find(session_, run) != nullptr; }
 
     void ask(const std::vector<RunKey>& runs, const std::string& question) override {
-        std::map<std::pair<int, int>, QuestionJob> by_prompt;
-        for (const RunKey& run : runs) {
-            if (!obstacle_to_asking(run).empty()) continue;
-            Document& document = *session_.document(run);
-            QuestionJob& job = by_prompt[{run.document, run.prompt}];
-            job.document = run.document;
-            job.prompt = run.prompt;
-            job.reader = document.reader();
-            job.question = question;
-            job.runs.push_back({session_.at(run).run, document.add_further_answer(run, question),
-                                RunCaches::name_of(document, run), caches_.find(session_, run)});
-        }
-        for (auto& [place, job] : by_prompt) enqueue_question(std::move(job));
+        std::vector<RunKey> asked = runs;
+        std::erase_if(asked, [&](const RunKey& run) { return !obstacle_to_asking(run).empty(); });
+        for (QuestionJob& job : question_jobs(session_, asked, question, caches_)) enqueue_question(std::move(job));
     }
 
     void decode(const std::vector<RunKey>& what_ifs) override {
-        std::map<std::pair<int, int>, DecodingJob> by_prompt;
-        for (const RunKey& run : what_ifs) {
-            if (!session_.exists(run) || !session_.document(run)->is_what_if(run.run)) continue;
-            const Document& document = *session_.document(run);
-            DecodingJob& job = by_prompt[{run.document, run.prompt}];
-            job.prompt = run.prompt;
-            job.reader = document.reader();
-            job.what_ifs.push_back({session_.at(run).run, run, RunCaches::name_of(document, run)});
-        }
-        for (const auto& [place, job] : by_prompt) enqueue_decoding(session_.document(place.first)->name(), job);
+        for (const DecodingJob& job : decoding_jobs(session_, what_ifs))
+            enqueue_decoding(session_.document(job.what_ifs.front().key)->name(), job);
     }
 
     void update() override {
@@ -365,12 +274,7 @@ class ThreadedSession final : public EngineSession {
 
     uint64_t start_run(program::RunJob job, std::optional<bool> spectra, const std::optional<RunRequest>& request) {
         std::vector<engine::RunPlan> plans;
-        try {
-            plans = program::run_plans_of_job(job);
-        } catch (const std::exception& error) {
-            notice_(error.what(), true);
-            return 0;
-        }
+        if (!jobs_.attempt([&] { plans = program::run_plans_of_job(job); })) return 0;
         return start_run(std::move(job), spectra, plans, nullptr, request);
     }
 
@@ -396,7 +300,7 @@ class ThreadedSession final : public EngineSession {
                 execute(job, spectra, plans, run, progress);
             } catch (const Stopped&) {
                 if (!progress.has_ended()) {
-                    stopped.run.rest = rest_of(job.output);
+                    stopped.run.rest = describe_kept_parts(job.output);
                     stopped.taken.reset();
                     jobs_.post([this, stopped] { set_stopped(stopped); });
                 }
@@ -455,36 +359,9 @@ class ThreadedSession final : public EngineSession {
     void end_paused_runs() {
         jobs_.end_paused();
         jobs_.post([this] {
-            if (stopped_ && std::exchange(stopped_->paused_job, 0) != 0) stopped_->run.rest = rest_of(stopped_->output);
+            if (stopped_ && std::exchange(stopped_->paused_job, 0) != 0)
+                stopped_->run.rest = describe_kept_parts(stopped_->output);
         });
-    }
-
-    static std::string rest_of(const fs::path& output) {
-        size_t n_runs = 0, n_samples = 0;
-        bool has_prompt = false;
-        try {
-            const trace::Parts parts = trace::list_parts(trace::part_folder_of(output));
-            has_prompt = !parts.prompts.empty();
-            for (const auto& [prompt, runs] : parts.runs) n_runs += runs.size();
-            for (const auto& [task, samples] : parts.results) n_samples += samples.size();
-        } catch (const std::exception&) {  // there is no such folder
-        }
-        if (n_samples > 0)
-            return fmt::format("Finished samples are kept ({}); the sample in progress is repeated.",
-                               analysis::format_count(static_cast<int64_t>(n_samples)));
-        if (n_runs > 0)
-            return fmt::format("Finished runs are kept ({}); the prompt is read again for the others.",
-                               analysis::format_count(static_cast<int64_t>(n_runs)));
-        return has_prompt ? "No run was finished: the prompt is read again, and all runs are repeated."
-                          : "Nothing was finished: the run starts again.";
-    }
-
-    void change_answer(int document, int answer, const std::function<void(FurtherAnswer&)>& change) {
-        Document* of = session_.document(document);
-        FurtherAnswer* to = of ? of->further_answer(answer) : nullptr;
-        if (!to) return;
-        change(*to);
-        if (to->finished) of->annotations_changed = true;
     }
 
     void take_decoded(const DecodingJob::WhatIf& what_if, trace::RunRecord record) {
@@ -493,12 +370,9 @@ class ThreadedSession final : public EngineSession {
         if (RunCaches::name_of(of, what_if.key) != what_if.name) return;
         const auto cache = caches_.find(session_, what_if.key);
         record.label = session_.attributes(what_if.key).label;
-        try {
-            of.replace_run(what_if.key.run, std::move(record));
-        } catch (const std::exception& error) {
-            return notice_(error.what(), true);
-        }
-        if (cache) caches_.keep(what_if.key.document, what_if.key.prompt, RunCaches::name_of(of, what_if.key), cache);
+        const bool is_replaced = jobs_.attempt([&] { of.replace_run(what_if.key.run, std::move(record)); });
+        if (is_replaced && cache)
+            caches_.keep(what_if.key.document, what_if.key.prompt, RunCaches::name_of(of, what_if.key), cache);
     }
 
     void enqueue_question(QuestionJob question) {
@@ -509,7 +383,7 @@ class ThreadedSession final : public EngineSession {
             [this, job, document, places = known_models_()] {
                 QuestionEvents events;
                 events.on_change = [this, document](int id, auto change) {
-                    jobs_.post([this, document, id, change] { change_answer(document, id, change); });
+                    jobs_.post([this, document, id, change] { change_answer(session_, document, id, change); });
                 };
                 events.on_made_again = [this, job](const QuestionJob::Asked& asked, const engine::RepeatedRun& again) {
                     if (!again.cache) return;
@@ -528,7 +402,8 @@ class ThreadedSession final : public EngineSession {
             },
             [this, job, document] {
                 finish_answers_with_error(
-                    *job, [&](int id, const auto& change) { change_answer(document, id, change); }, "stopped");
+                    *job, [&](int id, const auto& change) { change_answer(session_, document, id, change); },
+                    "stopped");
             });
     }
 
@@ -547,8 +422,8 @@ class ThreadedSession final : public EngineSession {
     }
 
     void set_partial(const RunKey& key, const std::string& label, const std::string& text) {
-        const auto found = std::find_if(partial_.begin(), partial_.end(),
-                                        [&](const PartialAnswer& partial) { return partial.key == key; });
+        const auto found =
+            std::ranges::find_if(partial_, [&](const PartialAnswer& partial) { return partial.key == key; });
         if (found != partial_.end())
             found->text = text;
         else
@@ -558,11 +433,7 @@ class ThreadedSession final : public EngineSession {
     void show_spectra(const std::string& fingerprint) {
         for (const auto& document : session_.documents()) {
             if (!document->reader()->has_model() || document->reader()->model().fingerprint != fingerprint) continue;
-            try {
-                session_.open(document->path());
-            } catch (const std::exception& error) {
-                notice_(error.what(), true);
-            }
+            jobs_.attempt([&] { session_.open(document->path()); });
         }
     }
 
@@ -599,8 +470,10 @@ class ThreadedSession final : public EngineSession {
         model_.choose(job.model, &job.experiment);
         const auto model = model_.get();
         progress_.go_on(EngineStatus::State::running, progress.what());
-        if (job.experiment.isolated || is_memory_short()) end_paused_runs();  // isolated runs measure memory
-        if (!spectra) spectra = has_spectra(job.output, job.force);
+        constexpr uint64_t enough_memory = uint64_t{4} << 30;
+        const bool is_memory_short = engine::available_memory().bytes.value_or(enough_memory) < enough_memory;
+        if (job.experiment.isolated || is_memory_short) end_paused_runs();  // isolated runs measure memory
+        if (!spectra) spectra = recorded_choice_of_spectra(job.output, job.force);
         job.experiment.analyze = !job.task && spectra.value_or(model_.spectra_seconds() <= little_for_spectra_seconds);
         SampleProgress of_samples(progress, progress_);
         std::vector<std::vector<int32_t>> contexts;
@@ -610,10 +483,9 @@ class ThreadedSession final : public EngineSession {
                 progress.allow([model] { model->transformer().backend().wait(); });
         };
         events.on_prompts = [&](std::span<const engine::Prompt> prompts) {
-            if (job.task)
-                allow_pauses();
-            else
-                std::transform(prompts.begin(), prompts.end(), std::back_inserter(contexts), visible_ids);
+            if (job.task) allow_pauses();
+            for (const engine::Prompt& prompt : prompts)
+                if (!job.task) contexts.emplace_back(prompt.ids.begin(), prompt.ids.begin() + prompt.n_visible());
             jobs_.post([this, run] {
                 running_ = run;
                 caches_.clear();  // frees memory; caches are rebuilt when needed
@@ -637,9 +509,8 @@ class ThreadedSession final : public EngineSession {
                 caches.push_back(keep_model_with_cache(std::move(cache), model));
             if (!live) return;
             std::vector<int> prompts;
-            for (size_t i = 0; i < contexts.size(); ++i) {
+            for (size_t i = 0; i < contexts.size(); ++i)
                 if (std::ranges::equal(contexts[i], live->token_ids())) prompts.push_back(static_cast<int>(i));
-            }
             const auto kept = make_prefill_in_memory(live, is_busy());
             jobs_.post([this, run, kept, caches, prompts] {
                 if (run->document() < 0) return;
@@ -677,7 +548,7 @@ class ThreadedSession final : public EngineSession {
     }
 
     Session& session_;
-    std::function<void(const std::string&, bool)> notice_;
+    Notice notice_;
     std::function<void()> wake_;
     std::function<std::vector<fs::path>()> known_models_;
     std::function<void()> before_step_;
@@ -706,9 +577,7 @@ class ThreadedSession final : public EngineSession {
 
 }  // namespace
 
-std::unique_ptr<EngineSession> make_engine_session(Session& session,
-                                                   std::function<void(const std::string&, bool is_error)> notice,
-                                                   std::function<void()> wake,
+std::unique_ptr<EngineSession> make_engine_session(Session& session, Notice notice, std::function<void()> wake,
                                                    std::function<std::vector<fs::path>()> known_models, int n_threads,
                                                    std::function<void()> before_step) {
     return std::make_unique<ThreadedSession>(session, std::move(notice), std::move(wake), std::move(known_models),

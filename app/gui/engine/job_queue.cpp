@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "common/stopped.h"
+#include "engine/common/work_clock.h"
 #include "kernels/threads/team.h"
 
 namespace kvscope::gui {
+
 namespace {
 
 /// Priority of the jobs' threads, lower than the priority of the UI thread.
@@ -18,8 +20,7 @@ constexpr int niceness = 5;
 
 }  // namespace
 
-JobQueue::JobQueue(JobProgress& progress, std::function<void(const std::string&, bool)> notice,
-                   std::function<void()> wake, int n_threads)
+JobQueue::JobQueue(JobProgress& progress, Notice notice, std::function<void()> wake, int n_threads)
     : progress_(progress), notice_(std::move(notice)), wake_(std::move(wake)), n_threads_(n_threads), thread_([this] {
           work();
       }) {}
@@ -111,7 +112,7 @@ void JobQueue::end_paused() {
 }
 
 JobQueue::Job JobQueue::take(std::deque<Job>& jobs, uint64_t number) {
-    const auto found = std::find_if(jobs.begin(), jobs.end(), [&](const Job& job) { return job.number == number; });
+    const auto found = std::ranges::find_if(jobs, [&](const Job& job) { return job.number == number; });
     if (found == jobs.end()) return {};
     Job job = std::move(*found);
     jobs.erase(found);
@@ -121,7 +122,7 @@ JobQueue::Job JobQueue::take(std::deque<Job>& jobs, uint64_t number) {
 bool JobQueue::has(uint64_t number) const {
     const std::lock_guard lock(mutex_);
     return (number != 0 && number == under_way_) ||
-           std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.number == number; });
+           std::ranges::any_of(jobs_, [&](const Job& job) { return job.number == number; });
 }
 
 std::vector<WaitingJob> JobQueue::waiting() const {
@@ -158,14 +159,16 @@ void JobQueue::deliver() {
     for (const auto& act : posted) attempt(act);
 }
 
-void JobQueue::attempt(const std::function<void()>& act) const {
+bool JobQueue::attempt(const std::function<void()>& act) const {
     try {
         act();
+        return true;
     } catch (const std::exception& error) {
         notice_(error.what(), true);
     } catch (...) {
         notice_("a result of the engine cannot be shown, for an unknown reason", true);
     }
+    return false;
 }
 
 void JobQueue::post(std::function<void()> act) {
@@ -239,6 +242,53 @@ void JobQueue::work() {
         }
         wake_();
     }
+}
+
+PausableWork::PausableWork(std::function<void()> work) : work_(std::move(work)) {}
+
+PausableWork::~PausableWork() {
+    {
+        const std::lock_guard lock(mutex_);
+        is_to_end_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+}
+
+bool PausableWork::advance() {
+    {
+        std::unique_lock lock(mutex_);
+        state_ = State::working;
+        if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+        changed_.notify_all();
+        changed_.wait(lock, [this] { return state_ != State::working; });
+        if (state_ == State::waiting) return false;
+    }
+    thread_.join();
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    return true;
+}
+
+bool PausableWork::pause() {
+    std::unique_lock lock(mutex_);
+    if (is_to_end_) return false;
+    const engine::WorkPause pause;
+    state_ = State::waiting;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return state_ == State::working || is_to_end_; });
+    return !is_to_end_;
+}
+
+void PausableWork::run() {
+    try {
+        work_();
+    } catch (...) {
+        failure_ = std::current_exception();
+    }
+    work_ = nullptr;  // free the work's data before its end becomes visible
+    const std::lock_guard lock(mutex_);
+    state_ = State::ended;
+    changed_.notify_all();
 }
 
 }  // namespace kvscope::gui

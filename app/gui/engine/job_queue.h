@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,9 +13,35 @@
 #include <vector>
 
 #include "app/gui/engine/job_progress.h"
-#include "app/gui/engine/pausable_work.h"
 
 namespace kvscope::gui {
+
+/// Work on its own thread that can be paused. A paused thread blocks and keeps its data.
+class PausableWork {
+ public:
+    /// @param work throws Stopped after pause() has returned false
+    explicit PausableWork(std::function<void()> work);
+    ~PausableWork();
+
+    /// Starts or continues the work and blocks until the work ends or pauses. Returns whether the work has ended.
+    [[nodiscard]] bool advance();
+
+    /// Called by the work. Blocks until advance() is called. Returns false if the work should end instead.
+    [[nodiscard]] bool pause();
+
+ private:
+    enum class State { waiting, working, ended };
+
+    void run();
+
+    std::function<void()> work_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    State state_ = State::waiting;
+    bool is_to_end_ = false;
+    std::exception_ptr failure_;  ///< exception thrown by the work
+    std::thread thread_;          ///< started by the first advance()
+};
 
 /// Runs jobs one after the other, each on its own thread with lower priority than the UI thread. Exceptions of jobs are
 /// shown as notices. A canceled job can pause: it leaves the queue, keeps its results and can be continued later.
@@ -23,12 +50,9 @@ class JobQueue {
     /// @param notice called on the UI thread
     /// @param wake called on the job's thread after post()
     /// @param n_threads threads per job; 0: one per core
-    JobQueue(JobProgress& progress, std::function<void(const std::string&, bool is_error)> notice,
-             std::function<void()> wake, int n_threads = 0);
+    JobQueue(JobProgress& progress, Notice notice, std::function<void()> wake, int n_threads = 0);
     /// Cancels the current job, waits for its end, and drops waiting and paused jobs.
     ~JobQueue();
-    JobQueue(const JobQueue&) = delete;
-    JobQueue& operator=(const JobQueue&) = delete;
 
     // Called on the UI thread:
     /// Adds a job and returns its number. `on_dropped` is called if the job is dropped before it starts.
@@ -48,6 +72,9 @@ class JobQueue {
     [[nodiscard]] std::string error_of(uint64_t job) const;
     /// Calls the posted functions in order. Reports exceptions as notices and continues.
     void deliver();
+
+    /// Calls a function and reports its exception as a notice. Returns whether the function has ended normally.
+    bool attempt(const std::function<void()>& act) const;
 
     // Called on any thread:
     /// Ends all paused jobs, including those that wait to continue.
@@ -73,10 +100,9 @@ class JobQueue {
     [[nodiscard]] std::unique_ptr<PausableWork> work_of(Job& job);
     /// Removes and returns a job, or a job with number 0 if there is none. The caller must hold the lock.
     [[nodiscard]] static Job take(std::deque<Job>& jobs, uint64_t number);
-    void attempt(const std::function<void()>& act) const;
 
     JobProgress& progress_;
-    std::function<void(const std::string&, bool)> notice_;
+    Notice notice_;
     std::function<void()> wake_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;

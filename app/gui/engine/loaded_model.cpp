@@ -11,8 +11,8 @@
 #include "engine/common/memory.h"
 #include "engine/model/device_selection.h"
 #include "engine/options/device_name.h"
-#include "engine/options/run_options.h"
 #include "engine/projection_spectra.h"
+#include "trace/spectra_cache.h"
 
 namespace kvscope::gui {
 
@@ -35,6 +35,18 @@ fs::path find_model_path(const trace::ModelAttributes& wanted, std::vector<fs::p
         "the trace was made with {}, which is neither loaded, nor the default model, nor a recent model: load "
         "that model first",
         wanted.name));
+}
+
+bool is_small_model(const fs::path& path) {
+    constexpr uintmax_t small_model_bytes = 4'000'000'000;
+    std::error_code error;
+    if (!fs::is_directory(path, error)) return fs::file_size(path, error) <= small_model_bytes;
+    uintmax_t bytes = 0;
+    for (auto at = fs::directory_iterator(path, error); !error && at != fs::directory_iterator(); at.increment(error)) {
+        std::error_code of_entry;
+        if (at->is_regular_file(of_entry)) bytes += at->file_size(of_entry);
+    }
+    return bytes <= small_model_bytes;
 }
 
 void report_devices(JobProgress& progress) { progress.set_devices(engine::devices(), engine::why_no_card()); }
@@ -111,6 +123,23 @@ void LoadedModel::load(const fs::path& path, const std::string& dtype, const std
     if (!on.is_processor()) report_devices(progress_);
     tell_spectra();
     on_loaded_(model_);
+}
+
+void LoadedModel::compute_spectra(const trace::ModelAttributes& wanted, const std::vector<fs::path>& places) {
+    trace::ModelRecord record;
+    if (is(wanted)) {
+        engine::add_projection_spectra(model_->checkpoint(), wanted.fingerprint, record, progress_);
+    } else {
+        const auto checkpoint = checkpoint::open_checkpoint(find_model_path(wanted, places));
+        progress_.go_on(EngineStatus::State::running, fmt::format("spectra of {}", wanted.name));
+        engine::add_projection_spectra(*checkpoint, wanted.fingerprint, record, progress_);
+    }
+    if (!trace::has_cached_spectra(wanted))
+        throw std::runtime_error(
+            fmt::format("the spectra of {} cannot be saved in the cache folder (~/.cache/kvscope/spectra or "
+                        "$XDG_CACHE_HOME/kvscope/spectra): make it writable",
+                        wanted.name));
+    tell_spectra();
 }
 
 double LoadedModel::spectra_seconds() const {

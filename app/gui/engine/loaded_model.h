@@ -19,6 +19,9 @@ namespace kvscope::gui {
 [[nodiscard]] std::filesystem::path find_model_path(const trace::ModelAttributes& wanted,
                                                     std::vector<std::filesystem::path> places);
 
+/// Whether a model is small enough to be loaded without a request, only to count tokens.
+[[nodiscard]] bool is_small_model(const std::filesystem::path& path);
+
 /// Reports the devices of this machine and their free memory. Can be called on any thread.
 void report_devices(JobProgress& progress);
 
@@ -45,6 +48,9 @@ class LoadedModel {
     /// model on the CPU and warns once per trace. Throws the exceptions of find_model_path() and engine::Model::open.
     void need(const trace::Reader& trace, const std::vector<std::filesystem::path>& places);
 
+    /// Computes the spectra of a model's projections and saves them in the cache folder. Searches the model like
+    /// need().
+    void compute_spectra(const trace::ModelAttributes& wanted, const std::vector<std::filesystem::path>& places);
     [[nodiscard]] double spectra_seconds() const;
     void tell_spectra();
 

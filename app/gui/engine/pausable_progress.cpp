@@ -1,7 +1,5 @@
 #include "app/gui/engine/pausable_progress.h"
 
-#include <fmt/format.h>
-
 namespace kvscope::gui {
 
 std::string PausableProgress::place() const {

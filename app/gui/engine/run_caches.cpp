@@ -35,9 +35,8 @@ std::string RunCaches::name_of(const Document& document, const RunKey& run) {
 std::shared_ptr<engine::Conversation> RunCaches::find(const Session& session, const RunKey& run) const {
     if (!session.exists(run)) return nullptr;
     const std::string name = name_of(*session.document(run), run);
-    for (const Kept& kept : kept_) {
+    for (const Kept& kept : kept_)
         if (kept.document == run.document && kept.prompt == run.prompt && kept.name == name) return kept.cache;
-    }
     return nullptr;
 }
 
@@ -57,8 +56,8 @@ void RunCaches::keep(int document, int prompt, const std::string& name, std::sha
     });
     kept_.push_back({document, prompt, name, std::move(cache), false});
     const auto is_made_again = [](const Kept& kept) { return !kept.of_job; };
-    if (std::count_if(kept_.begin(), kept_.end(), is_made_again) > most_made_again)
-        kept_.erase(std::find_if(kept_.begin(), kept_.end(), is_made_again));
+    if (std::ranges::count_if(kept_, is_made_again) > most_made_again)
+        kept_.erase(std::ranges::find_if(kept_, is_made_again));
 }
 
 void RunCaches::drop_closed(const Session& session) {

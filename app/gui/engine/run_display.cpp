@@ -14,8 +14,7 @@
 
 namespace kvscope::gui {
 
-RunDisplay::RunDisplay(std::filesystem::path output, bool of_task, std::function<void(const std::string&, bool)> notice,
-                       std::function<void()> before_step)
+RunDisplay::RunDisplay(std::filesystem::path output, bool of_task, Notice notice, std::function<void()> before_step)
     : output_(std::move(output)), of_task_(of_task), notice_(std::move(notice)), before_step_(std::move(before_step)) {}
 
 void RunDisplay::attach(engine::Experiment& experiment, std::shared_ptr<const engine::Model> model,

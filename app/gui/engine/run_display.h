@@ -23,8 +23,7 @@ class Session;
 class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
  public:
     /// @param of_task whether the job answers a benchmark task, whose scores are shown once the job ends or pauses
-    RunDisplay(std::filesystem::path output, bool of_task,
-               std::function<void(const std::string&, bool is_error)> notice, std::function<void()> before_step);
+    RunDisplay(std::filesystem::path output, bool of_task, Notice notice, std::function<void()> before_step);
 
     /// Connects to an experiment, whose callbacks keep this object alive. Call on the engine's thread.
     /// @param post passes a function to the UI thread
@@ -69,7 +68,7 @@ class RunDisplay : public std::enable_shared_from_this<RunDisplay> {
 
     std::filesystem::path output_;
     bool of_task_;
-    std::function<void(const std::string&, bool)> notice_;
+    Notice notice_;
     std::function<void()> before_step_;
     std::shared_ptr<const engine::Model> model_;
     int document_ = -1;

@@ -19,7 +19,7 @@ std::shared_ptr<RunOutput> RunOutputs::take(const fs::path& path) {
 
 bool RunOutputs::is_taken(const fs::path& path) const {
     const fs::path whole = absolute_path(path).lexically_normal();
-    return std::any_of(taken_.begin(), taken_.end(), [&](const auto& output) {
+    return std::ranges::any_of(taken_, [&](const auto& output) {
         const auto taken = output.lock();
         return taken && !taken->is_paused && taken->path == whole;
     });

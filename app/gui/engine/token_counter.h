@@ -21,8 +21,6 @@ class TokenCounter {
  public:
     explicit TokenCounter(std::function<void()> on_count);
     ~TokenCounter();
-    TokenCounter(const TokenCounter&) = delete;
-    TokenCounter& operator=(const TokenCounter&) = delete;
 
     [[nodiscard]] std::optional<TokenCount> ask(const RunRequest& request,
                                                 const std::shared_ptr<const engine::Model>& model);

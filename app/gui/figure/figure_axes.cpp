@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "app/gui/view/trace_badge.h"
+#include "app/gui/view/run_label.h"
 
 namespace kvscope::gui {
 
@@ -82,8 +82,8 @@ void draw_ticks(const Context& context, const PlotFrame& frame, bool x_labels, b
         for (const auto& tick : ticks.ticks) {
             const float y = frame.y_of(tick.value);
             if (y < frame.min.y - 1 || y > frame.max.y + 1) continue;
-            const bool overlaps = std::any_of(taken.begin(), taken.end(),
-                                              [&](float other) { return std::abs(other - y) < 0.95f * line; });
+            const bool overlaps =
+                std::ranges::any_of(taken, [&](float other) { return std::abs(other - y) < 0.95f * line; });
             if (overlaps) continue;
             taken.push_back(y);
             list->AddLine({frame.min.x - gap, y}, {frame.min.x, y}, ink);

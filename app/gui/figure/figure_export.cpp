@@ -8,7 +8,7 @@
 #include <cfloat>
 
 #include "app/figures/export_figure.h"
-#include "app/gui/figure/exported_files.h"
+#include "app/gui/figure/export_dialog.h"
 #include "app/gui/figure/figure_job.h"
 #include "common/stopped.h"
 #include "common/whole_file.h"
@@ -131,7 +131,7 @@ void FigureExport::ask_for_folder(Tasks& tasks, FileDialog& files, const std::st
     question.title = "Export all figures to a folder";
     question.suggestion = suggestion;
     question.objection = [figures](const fs::path& folder) -> std::string {
-        const auto there = std::count_if(figures.begin(), figures.end(), [&](const FigureForFile& figure) {
+        const auto there = std::ranges::count_if(figures, [&](const FigureForFile& figure) {
             return !figures::files_to_replace(folder / figure.file_name, figure.may_have_pages).empty();
         });
         return there == 0 ? "" : fmt::format("{} of the figures already exist", there);

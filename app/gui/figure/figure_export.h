@@ -28,8 +28,6 @@ struct FigureForFile {
 /// Asks for the destination of figures and writes them in jobs, which may outlive this object.
 class FigureExport {
  public:
-    using Notice = std::function<void(const std::string&, bool is_error)>;
-
     /// @param asker lifetime of the view that owns this object
     void ask_for_file(Tasks& tasks, FileDialog& files, const FigureForFile& figure,
                       const figures::ExportOptions& options, const Notice& notice, const LifetimeWatch& asker);

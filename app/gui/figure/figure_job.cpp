@@ -7,8 +7,7 @@
 #include <cmath>
 
 #include "analysis/drawing/figure_definition.h"
-#include "analysis/runs/run_style.h"
-#include "app/gui/session/trace_names.h"
+#include "app/gui/session/session.h"
 
 namespace kvscope::gui {
 
@@ -68,9 +67,8 @@ TraceRequest shown_trace(const Session& session, const Document& document, bool 
     TraceRequest request{document.id(), {}};
     request.options.prompt = document.prompt;
     if (!with_runs) return request;
-    for (const RunKey& key : session.visible_runs(with_full)) {
+    for (const RunKey& key : session.visible_runs(with_full))
         if (key.document == document.id()) request.runs.push_back(key.run);
-    }
     return request;
 }
 
@@ -100,9 +98,8 @@ void add_traces(FigureRequest& request, const std::vector<TraceRequest>& traces)
 
 std::vector<analysis::RunChoice> places_of(const Document& document, const TraceRequest& request) {
     std::vector<analysis::RunChoice> places;
-    for (const RunId run : request.runs) {
+    for (const RunId run : request.runs)
         if (const auto place = document.place_of(request.options.prompt, run)) places.emplace_back(*place);
-    }
     if (places.empty() && !request.runs.empty()) throw analysis::NothingToShow("the runs no longer exist");
     return places;
 }
@@ -307,9 +304,8 @@ FigureRequest figure_request_for_shown_runs(const Session& session, const std::s
         if (traces == Traces::focused) {
             if (can_show(session.focus())) documents.push_back(session.focus());
         } else {
-            for (const auto& document : session.documents()) {
+            for (const auto& document : session.documents())
                 if (can_show(document.get())) documents.push_back(document.get());
-            }
         }
         requests = shown_traces(session, documents, with_runs);
     }
@@ -321,8 +317,8 @@ FigureRequest figure_request_for_shown_runs(const Session& session, const std::s
 FigureRequest figure_request_for_runs(const std::string& figure, const std::vector<RunKey>& runs) {
     std::vector<TraceRequest> requests;
     for (const RunKey& key : runs) {
-        auto of = std::find_if(requests.begin(), requests.end(),
-                               [&](const TraceRequest& each) { return each.document == key.document; });
+        auto of =
+            std::ranges::find_if(requests, [&](const TraceRequest& each) { return each.document == key.document; });
         if (of == requests.end()) {
             of = requests.insert(of, TraceRequest{key.document, {}});
             of->options.prompt = key.prompt;

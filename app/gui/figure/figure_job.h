@@ -10,7 +10,7 @@
 #include "analysis/drawing/figure.h"
 #include "analysis/figures_of_several_traces.h"
 #include "app/figures/figure_format.h"
-#include "app/gui/drawing/pyramid.h"
+#include "app/gui/drawing/heat_map.h"
 #include "app/gui/view/view.h"
 #include "common/unique_id.h"
 

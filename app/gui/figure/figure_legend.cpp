@@ -11,7 +11,7 @@
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/figure/figure_axes.h"
 #include "app/gui/figure/figure_shapes.h"
-#include "app/gui/view/trace_badge.h"
+#include "app/gui/view/run_label.h"
 
 namespace kvscope::gui {
 namespace {

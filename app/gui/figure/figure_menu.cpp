@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "app/gui/figure/export_dialog.h"
+#include "app/gui/view/widgets.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -42,7 +43,7 @@ void draw_items(Context& context, const View& view, const char* kind,
         ImGui::Separator();
         ImGui::PushItemFlag(ImGuiItemFlags_AutoClosePopups, false);
         ImGui::MenuItem("CSV and TSV safe for spreadsheets", nullptr, &context.session.csv_safe);
-        ImGui::SetItemTooltip("%s", csv_safe_words);
+        item_tooltip(csv_safe_words);
         ImGui::PopItemFlag();
         ImGui::EndMenu();
     }

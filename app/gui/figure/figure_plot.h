@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "app/gui/figure/figure_hit.h"
 #include "app/gui/figure/figure_job.h"

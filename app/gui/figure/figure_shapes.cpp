@@ -37,10 +37,7 @@ analysis::Rgb label_color(analysis::Rgb color, const Theme& theme) {
 
 void add_line(std::span<const ImVec2> points, const std::vector<float>& dashes, float width, ImU32 color,
               ImDrawList* list) {
-    if (dashes.empty()) {
-        list->AddPolyline(points.data(), static_cast<int>(points.size()), color, width);
-        return;
-    }
+    if (dashes.empty()) return list->AddPolyline(points.data(), static_cast<int>(points.size()), color, width);
     size_t at = 0;
     float left = dashes[0];
     for (size_t i = 0; i + 1 < points.size(); ++i) {
@@ -277,7 +274,7 @@ void draw_column_mark(const PlotFrame& frame, ImDrawList* list, double x, ImU32 
 }
 
 bool has_map(const analysis::Panel& panel) {
-    return std::any_of(panel.shapes.begin(), panel.shapes.end(), [](const analysis::Shape& shape) {
+    return std::ranges::any_of(panel.shapes, [](const analysis::Shape& shape) {
         return std::holds_alternative<analysis::HeatMap>(shape) || std::holds_alternative<analysis::Categories>(shape);
     });
 }

@@ -8,7 +8,6 @@
 #include "analysis/drawing/figure.h"
 #include "app/gui/drawing/heat_map.h"
 #include "app/gui/drawing/theme.h"
-#include "app/gui/drawing/theme_adapted_colors.h"
 
 namespace kvscope::gui {
 

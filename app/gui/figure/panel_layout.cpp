@@ -17,7 +17,7 @@ struct Grid {
     std::vector<std::pair<size_t, size_t>> places;  ///< (row, column) of each panel
 
     const Panel* panel_at(const analysis::Figure& figure, size_t row, size_t column) const {
-        const auto found = std::find(places.begin(), places.end(), std::pair{row, column});
+        const auto found = std::ranges::find(places, std::pair{row, column});
         return found == places.end() ? nullptr : &figure.panels[static_cast<size_t>(found - places.begin())];
     }
 };
@@ -64,9 +64,8 @@ bool has_curves(const analysis::Figure& figure) {
     const auto is_curve = [](const analysis::Shape& shape) {
         return std::holds_alternative<analysis::Line>(shape) || std::holds_alternative<analysis::Scatter>(shape);
     };
-    return std::any_of(figure.panels.begin(), figure.panels.end(), [&](const Panel& panel) {
-        return std::any_of(panel.shapes.begin(), panel.shapes.end(), is_curve);
-    });
+    return std::ranges::any_of(figure.panels,
+                               [&](const Panel& panel) { return std::ranges::any_of(panel.shapes, is_curve); });
 }
 
 std::vector<float> column_widths(const analysis::Figure& figure, const FigureLook& look, size_t n_columns, float room) {
@@ -159,8 +158,8 @@ void shrink_to_squares(const analysis::Figure& figure, std::vector<float>& width
         const ImVec2 size = size_with_equal_scales(panel, {widths[0], heights[0]});
         largest = {std::max(largest.x, size.x), std::max(largest.y, size.y)};
     }
-    std::fill(heights.begin(), heights.end(), largest.y);
-    std::fill(widths.begin(), widths.end(), largest.x);
+    std::ranges::fill(heights, largest.y);
+    std::ranges::fill(widths, largest.x);
 }
 
 }  // namespace

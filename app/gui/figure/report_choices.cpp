@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/figure/figure_option_choice.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/view/text_field.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 namespace {
@@ -56,7 +57,7 @@ std::vector<std::string> parse_words(const std::string& text) {
 void draw_runs(Context& context, ReportChoices& choices, const std::string& help) {
     Session& session = context.session;
     ImGui::Checkbox("runs as in the app##report", &choices.follows_app);
-    ImGui::SetItemTooltip("%s", help.c_str());
+    item_tooltip(help);
     if (choices.follows_app) return;
     const Document& document = *session.focus();
     ImGui::Indent();
@@ -81,7 +82,7 @@ void draw_option(Context& context, const FigureDefinition& definition, const ana
         ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
         text_field(label, "0, 3, 8-11", &text);
         if (!is_list) ImGui::PopStyleColor();
-        ImGui::SetItemTooltip("%s", option.help.c_str());
+        item_tooltip(option.help);
     };
     if (option.name == "source") draw_source_choice("report", definition, choices.source);
     if (option.name == "layers") numbers("layers##report", choices.layers);
@@ -89,7 +90,7 @@ void draw_option(Context& context, const FigureDefinition& definition, const ana
     const auto word = [&](const std::string& name, const std::string& hint, std::string& text) {
         ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
         text_field(fmt::format("{}##report", name).c_str(), hint.c_str(), &text);
-        ImGui::SetItemTooltip("%s", option.help.c_str());
+        item_tooltip(option.help);
     };
     if (option.name == "columns") word("columns", "coverage, kl_mean", choices.columns);
     if (option.is_own()) word(option.name, option.hint, choices.own[option.name]);

@@ -11,7 +11,7 @@
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/figure/figure_shapes.h"
-#include "app/gui/view/trace_badge.h"
+#include "app/gui/view/run_label.h"
 
 namespace kvscope::gui {
 namespace {
@@ -23,8 +23,8 @@ std::vector<ColorScale> common_scales(const std::vector<RunTokenMap>& maps) {
     std::vector<ColorScale> scales;
     for (const RunTokenMap& map : maps) {
         if (!map.pyramid) continue;
-        const auto same = std::find_if(scales.begin(), scales.end(),
-                                       [&](const ColorScale& scale) { return scale.title == map.scale.title; });
+        const auto same =
+            std::ranges::find_if(scales, [&](const ColorScale& scale) { return scale.title == map.scale.title; });
         if (same == scales.end()) {
             scales.push_back(map.scale);
             continue;
@@ -39,8 +39,8 @@ std::vector<ColorScale> common_scales(const std::vector<RunTokenMap>& maps) {
 }
 
 MapColors colors_of(const RunTokenMap& map, const std::vector<ColorScale>& scales, const Theme& theme) {
-    const auto common = std::find_if(scales.begin(), scales.end(),
-                                     [&](const ColorScale& scale) { return scale.title == map.scale.title; });
+    const auto common =
+        std::ranges::find_if(scales, [&](const ColorScale& scale) { return scale.title == map.scale.title; });
     return make_map_colors(common == scales.end() ? map.scale : *common, theme);
 }
 
@@ -50,10 +50,7 @@ void TokenMapsView::draw(Context& context) {
     Session& session = context.session;
     if (std::exchange(fit_, false)) session.token_axis.show_everything();
     const std::vector<RunKey> runs = shown_runs(session);
-    if (runs.empty()) {
-        draw_nothing(context, why_no_runs(session));
-        return;
-    }
+    if (runs.empty()) return draw_nothing(context, why_no_runs(session));
     std::vector<RunTokenMap> maps;
     for (const RunKey& run : runs) maps.push_back(map_of(session, run));
     const float em = ImGui::GetFontSize();
@@ -84,7 +81,7 @@ void TokenMapsView::draw(Context& context) {
     ImGui::EndChild();
     if (place.is_visible()) {
         const RunKey selected = session.cursor().run;
-        const bool is_shown = std::find(runs.begin(), runs.end(), selected) != runs.end();
+        const bool is_shown = std::ranges::find(runs, selected) != runs.end();
         draw_axis(context, is_shown ? selected : runs.front(), place, overview);
     }
     maps_.drop_unused();
@@ -167,7 +164,7 @@ void TokenMapsView::draw_axis(Context& context, const RunKey& run, const DrawnTo
 void TokenMapsView::scroll_to_selected(const RunKey& selected, const std::vector<RunKey>& runs, float each) {
     if (selected == seen_ || ImGui::IsWindowAppearing()) return;  // its scroll range is not known in its first frame
     seen_ = selected;
-    const auto at = std::find(runs.begin(), runs.end(), selected);
+    const auto at = std::ranges::find(runs, selected);
     if (at == runs.end()) return;
     const float top = static_cast<float>(at - runs.begin()) * each;
     const float room = ImGui::GetWindowHeight();

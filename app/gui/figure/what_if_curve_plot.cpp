@@ -8,8 +8,8 @@
 
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
-#include "app/gui/drawing/theme_adapted_colors.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/drawing/theme.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "common/json.h"
 
@@ -46,8 +46,8 @@ const DrawnCurve* curve_of(const LiveCurvesNow& now, const RunKey& run) {
         return now.runs[static_cast<size_t>(subject.run)] == run;
     };
     for (const DrawnCurve& curve : now.curves)
-        if (is_its(curve.subject) || std::any_of(curve.recorded.begin(), curve.recorded.end(),
-                                                 [&](const auto& each) { return is_its(each.second); }))
+        if (is_its(curve.subject) ||
+            std::ranges::any_of(curve.recorded, [&](const auto& each) { return is_its(each.second); }))
             return &curve;
     return nullptr;
 }
@@ -131,11 +131,11 @@ void CurvePlot::choose_measure() {
     if (ImGui::BeginCombo("##curve measure", title_of(settings_.measure).c_str())) {
         for (const CurveMeasure measure : analysis::curve_measures) {
             if (ImGui::Selectable(title_of(measure).c_str(), measure == settings_.measure)) settings_.measure = measure;
-            ImGui::SetItemTooltip("%s", definition_of(measure));
+            item_tooltip(definition_of(measure));
         }
         ImGui::EndCombo();
     }
-    ImGui::SetItemTooltip("%s", definition_of(settings_.measure));
+    item_tooltip(definition_of(settings_.measure));
 }
 
 void CurvePlot::choose_over(const LiveWhatIf& what_if, const std::string& shown) {
@@ -162,8 +162,8 @@ void CurvePlot::prepare(const LiveCurvesNow& now, const LiveWhatIf& what_if, con
                         const std::string& over) {
     figure_stamp_ = now.stamp;
     full_bytes_ = analysis::bytes_of_all_entries(reader, what_if.source().prompt);
-    is_known_ = std::any_of(now.curves.begin(), now.curves.end(), [&](const DrawnCurve& curve) {
-        return std::any_of(curve.points.begin(), curve.points.end(), [&](const analysis::CurvePoint& point) {
+    is_known_ = std::ranges::any_of(now.curves, [&](const DrawnCurve& curve) {
+        return std::ranges::any_of(curve.points, [&](const analysis::CurvePoint& point) {
             return std::isfinite(analysis::measured_value(point, settings_.measure));
         });
     });
@@ -233,9 +233,8 @@ void CurvePlot::draw_tooltip(const Context& context, const LiveCurvesNow& now, c
     const DrawnCurve* under = curve_under(now, hit);
     begin_tooltip_beside();
     if (under) {
-        const auto nearest = std::min_element(
-            under->points.begin(), under->points.end(),
-            [&](const auto& a, const auto& b) { return std::abs(a.x - hit.x) < std::abs(b.x - hit.x); });
+        const auto nearest = std::ranges::min_element(
+            under->points, [&](const auto& a, const auto& b) { return std::abs(a.x - hit.x) < std::abs(b.x - hit.x); });
         const double value = analysis::to_axis_percent(analysis::measured_value(*nearest, settings_.measure),
                                                        settings_.measure, full_bytes_);
         ImGui::TextUnformatted(under->label.c_str());
@@ -285,7 +284,7 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
             else
                 context.session.selection.select_run(wanted);
         }
-        ImGui::SetItemTooltip("%s", curve.reaches ? "Click to move the slider there." : "Click to select the run.");
+        item_tooltip(curve.reaches ? "Click to move the slider there." : "Click to select the run.");
         if (ImGui::IsItemHovered()) {
             Cursor hover = context.session.hover();
             hover.run = run;
@@ -294,10 +293,9 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
         ImGui::PopID();
         ImGui::TableNextColumn();
         if (curve.reaches)
-            ImGui::TextUnformatted(
+            plain_text(
                 fmt::format("{} ({:.1f} %)", analysis::format_count(*curve.reaches),
-                            100 * static_cast<double>(*curve.reaches) / static_cast<double>(what_if.n_tokens()))
-                    .c_str());
+                            100 * static_cast<double>(*curve.reaches) / static_cast<double>(what_if.n_tokens())));
         else
             ImGui::TextDisabled("%s", now.n_under_way > 0 ? "…" : "not reached");
     }
@@ -306,9 +304,8 @@ void CurvePlot::draw_crossings(Context& context, const LiveCurvesNow& now, LiveW
 
 void CurvePlot::draw_left_out(const Context&, const LiveCurvesNow& now) const {
     if (now.left_out.empty()) return;
-    ImGui::TextDisabled("%s", now.left_out.size() == 1
-                                  ? "1 run has no curve"
-                                  : fmt::format("{} runs have no curve", now.left_out.size()).c_str());
+    disabled_text(now.left_out.size() == 1 ? "1 run has no curve"
+                                           : fmt::format("{} runs have no curve", now.left_out.size()).c_str());
     if (!ImGui::IsItemHovered()) return;
     std::string why;
     for (const std::string& each : now.left_out) why += (why.empty() ? "" : "\n") + each;

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "app/gui/drawing/shaped_text.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 namespace {
@@ -56,7 +57,7 @@ void draw_row(Context& context, const RankedRows& rows, size_t row, const ShownC
         Selection& selection = context.session.selection;
         selection.set(cursor_at_row(selection.cursor_in(rows.document, rows.prompt), rows, row));
     }
-    ImGui::SetItemTooltip("%s", text.c_str());
+    item_tooltip(text);
     ImGui::PopID();
     ImDrawList* list = ImGui::GetWindowDrawList();
     const ImU32 ink = packed(context.theme.ink);
@@ -84,15 +85,13 @@ bool is_above_zero(const OrderedRows& ordered, const ShownColumns& columns) {
 
 void draw_heading(const Context& context, const std::string& heading, const char* rule) {
     ImGui::SeparatorText(heading.c_str());
-    ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
-    ImGui::TextWrapped("%s", rule);
-    ImGui::PopStyleColor();
+    wrapped_text(rule, context.theme.ink_quiet);
     ImGui::Spacing();
 }
 
 void narrow_down_to_selected(const Session& session, RankingRequest& request) {
     const RunKey selected = session.displayed_run();
-    if (std::find(request.runs.begin(), request.runs.end(), selected) == request.runs.end()) return;
+    if (std::ranges::find(request.runs, selected) == request.runs.end()) return;
     request.runs = {selected};
     request.options.runs = {session.at(selected).run};
 }
@@ -100,11 +99,10 @@ void narrow_down_to_selected(const Session& session, RankingRequest& request) {
 }  // namespace
 
 void LargestLosses::draw(Context& context) {
-    ImGui::PushStyleColor(ImGuiCol_Text, context.theme.ink_quiet);
-    ImGui::TextWrapped(
+    wrapped_text(
         "Click a token in Prompt or Retention to see which runs, layers and heads keep it, its scores, and the entries "
-        "ranked next to it.");
-    ImGui::PopStyleColor();
+        "ranked next to it.",
+        context.theme.ink_quiet);
     // A what-if has no answer and thus no losses.
     const RunKey selected = context.session.displayed_run();
     const Document* document = context.session.document(selected);

@@ -10,10 +10,8 @@
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
-#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/view/run_label.h"
-#include "app/gui/view/trace_badge.h"
-#include "app/gui/view_data/span_reports.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 namespace {
@@ -140,8 +138,8 @@ Table draw_runs_of_token(Context& context, std::vector<RunOfToken> reports, cons
                          const InspectedToken& asked) {
     std::erase_if(reports, [&](const RunOfToken& each) { return !context.session.exists(each.run); });
     if (reports.empty()) return {};
-    const auto n_keeping = std::count_if(reports.begin(), reports.end(),
-                                         [](const RunOfToken& each) { return each.report.n_keeping_any > 0; });
+    const auto n_keeping =
+        std::ranges::count_if(reports, [](const RunOfToken& each) { return each.report.n_keeping_any > 0; });
     const std::string of = asked.n_tokens() > 1
                                ? fmt::format("{} tokens: some ", analysis::format_count(asked.n_tokens()))
                                : std::string();
@@ -150,7 +148,7 @@ Table draw_runs_of_token(Context& context, std::vector<RunOfToken> reports, cons
     const bool fits = ImGui::CalcTextSize(whole.c_str()).x + around <= ImGui::GetContentRegionAvail().x;
     ImGui::SeparatorText(fits ? whole.c_str()
                               : fmt::format("kept by {} of {} runs", n_keeping, reports.size()).c_str());
-    if (!fits) ImGui::SetItemTooltip("%s", whole.c_str());
+    if (!fits) item_tooltip(whole);
     std::set<int> documents;
     for (const RunOfToken& each : reports) documents.insert(each.run.document);
     const size_t n_lines = reports.size() + (documents.size() > 1 ? documents.size() : 0);

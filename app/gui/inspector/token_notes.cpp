@@ -9,13 +9,13 @@
 
 #include "analysis/tables/table_format.h"
 #include "app/gui/view/text_field.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 namespace {
 
 bool has_notes(const Document& document) {
-    return std::any_of(document.notes.begin(), document.notes.end(),
-                       [&](const Note& note) { return note.prompt == document.prompt; });
+    return std::ranges::any_of(document.notes, [&](const Note& note) { return note.prompt == document.prompt; });
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ void TokenNotes::draw_list(Context& context, const Document& document) {
             cursor.last_token = note.last_token;
             context.session.selection.set(cursor);
         }
-        ImGui::SetItemTooltip("%s", note.text.c_str());
+        item_tooltip(note.text);
         ImGui::PopID();
     }
     ImGui::TreePop();

@@ -35,8 +35,8 @@ void sort_tabs(ImGuiDockNode* node, const std::map<ImGuiID, int>& order) {
         const auto found = tab.Window ? order.find(tab.Window->ID) : order.end();
         return found == order.end() ? INT_MAX : found->second;
     };
-    std::stable_sort(node->TabBar->Tabs.begin(), node->TabBar->Tabs.end(),
-                     [&](const auto& a, const auto& b) { return place_of(a) < place_of(b); });
+    std::ranges::stable_sort(node->TabBar->Tabs,
+                             [&](const auto& a, const auto& b) { return place_of(a) < place_of(b); });
 }
 
 }  // namespace

@@ -47,9 +47,8 @@ const std::vector<Layout>& layouts() {
 }
 
 const Layout* find_layout(const std::string& name) {
-    for (const Layout& layout : layouts()) {
+    for (const Layout& layout : layouts())
         if (layout.name == name) return &layout;
-    }
     return nullptr;
 }
 

@@ -30,7 +30,7 @@ struct Layout {
     std::vector<Cut> cuts;
     std::vector<Placed> views;  ///< the first view of a place is in front
     [[nodiscard]] bool has(std::string_view kind) const {
-        return std::any_of(views.begin(), views.end(), [&](const Placed& placed) { return placed.kind == kind; });
+        return std::ranges::any_of(views, [&](const Placed& placed) { return placed.kind == kind; });
     }
     bool of_pair = false;  ///< whether the layout shows only runs A and B after both are chosen
 };

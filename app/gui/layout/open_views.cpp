@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/layout/dock_places.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 namespace {
@@ -39,7 +39,7 @@ OpenView& OpenViews::add(const ViewKind& kind, int number) {
 
 bool OpenViews::is_taken(const ViewKind& kind, int number) const {
     const auto is_it = [&](const auto& open) { return open->kind == &kind && open->number == number; };
-    return std::any_of(views_.begin(), views_.end(), is_it) || std::any_of(put_away_.begin(), put_away_.end(), is_it);
+    return std::ranges::any_of(views_, is_it) || std::ranges::any_of(put_away_, is_it);
 }
 
 std::unique_ptr<OpenView> OpenViews::take(std::vector<std::unique_ptr<OpenView>>& views, const ViewKind& kind,
@@ -105,15 +105,14 @@ void OpenViews::open(const std::string& kind, const nlohmann::json& state) {
 OpenView& OpenViews::show(const ViewKind& kind) {
     start_dismissed_ = true;
     in_front_.clear();
-    const auto first =
-        std::find_if(views_.begin(), views_.end(), [&](const auto& view) { return view->kind == &kind; });
+    const auto first = std::ranges::find_if(views_, [&](const auto& view) { return view->kind == &kind; });
     OpenView& shown = first == views_.end() ? open(kind) : **first;
     give_keyboard(shown);
     return shown;
 }
 
 void OpenViews::run_command(const std::string& id, const std::string& command) {
-    const auto found = std::find_if(views_.begin(), views_.end(), [&](const auto& open) { return open->id() == id; });
+    const auto found = std::ranges::find_if(views_, [&](const auto& open) { return open->id() == id; });
     if (found == views_.end()) return;
     start_dismissed_ = true;
     in_front_.clear();
@@ -142,8 +141,7 @@ void OpenViews::bring_to_front(const ViewKind& kind) {
 
 void OpenViews::start_or_show(const ViewKind& kind) {
     start_dismissed_ = true;
-    const auto first =
-        std::find_if(views_.begin(), views_.end(), [&](const auto& view) { return view->kind == &kind; });
+    const auto first = std::ranges::find_if(views_, [&](const auto& view) { return view->kind == &kind; });
     if (first == views_.end()) {
         open(kind);
         return;
@@ -154,8 +152,7 @@ void OpenViews::start_or_show(const ViewKind& kind) {
 }
 
 void OpenViews::show_alone(const ViewKind& kind) {
-    const auto first =
-        std::find_if(views_.begin(), views_.end(), [&](const auto& open) { return open->kind == &kind; });
+    const auto first = std::ranges::find_if(views_, [&](const auto& open) { return open->kind == &kind; });
     const bool was_in_front = first != views_.end() && (*first)->focus;
     OpenView& shown = show(kind);
     if (is_maximised()) {
@@ -180,9 +177,8 @@ void OpenViews::end_alone(const ViewKind& kind) {
 }
 
 OpenView* OpenViews::focused() const {
-    for (const auto& view : views_) {
+    for (const auto& view : views_)
         if (view->id() == focused_) return view.get();
-    }
     return nullptr;
 }
 
@@ -191,13 +187,12 @@ bool OpenViews::have_keyboard() const {
     const auto has_it = [&](const auto& open) {
         return window && window->RootWindow == ImGui::FindWindowByName(open->title().c_str());
     };
-    return views_.empty() || std::any_of(views_.begin(), views_.end(), has_it);
+    return views_.empty() || std::ranges::any_of(views_, has_it);
 }
 
 const OpenView* OpenViews::find(const View& view) const {
-    for (const auto& open : views_) {
+    for (const auto& open : views_)
         if (open->view.get() == &view) return open.get();
-    }
     return nullptr;
 }
 
@@ -258,7 +253,7 @@ void OpenViews::draw(Context& context, ViewPicture& picture) {
         draw_one(*views_[i], context, picture);
     put_closed_away();
     if (!focus_in_the_end_.empty()) ImGui::SetWindowFocus(focus_in_the_end_.c_str());
-    const bool is_focus_set = std::none_of(views_.begin(), views_.end(), [](const auto& open) { return open->focus; });
+    const bool is_focus_set = std::ranges::none_of(views_, [](const auto& open) { return open->focus; });
     if (is_focus_set)
         focus_in_the_end_.clear();
     else
@@ -300,8 +295,7 @@ void OpenViews::draw_one(OpenView& open, Context& context, ViewPicture& picture)
     const bool has_tab = tabs && ImGui::TabBarFindTabByID(tabs, window->TabId);
     if (wants_focus && open.is_docked && !has_tab) open.focus = true;
     // If several tabs are new, Dear ImGui shows the last one.
-    if (has_tab && std::find(in_front_.begin(), in_front_.end(), open.id()) != in_front_.end())
-        tabs->NextSelectedTabId = window->TabId;
+    if (has_tab && std::ranges::find(in_front_, open.id()) != in_front_.end()) tabs->NextSelectedTabId = window->TabId;
     picture.take_if_wanted(open);
     ImGui::End();
 }

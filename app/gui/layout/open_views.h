@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/layout/open_view.h"
 #include "app/gui/layout/place_sizes.h"
-#include "app/gui/layout/view_guard.h"
-#include "app/gui/layout/view_instance.h"
 #include "app/gui/layout/view_picture.h"
 #include "app/gui/session/session.h"
 #include "app/gui/window/notices.h"

@@ -59,7 +59,7 @@ bool OpenViews::is_filled_in(const OpenView& open) {
 
 void OpenViews::end_maximised_where_due() {
     const auto is_it = [&](const auto& open) { return open->id() == maximised_; };
-    const bool was_closed = std::none_of(views_.begin(), views_.end(), is_it);
+    const bool was_closed = std::ranges::none_of(views_, is_it);
     if (!was_closed && wanted_maximised_.empty()) return;
     wanted_maximised_.clear();
     nlohmann::json all = state();
@@ -75,8 +75,7 @@ void OpenViews::end_maximised_where_due() {
 }
 
 void OpenViews::maximise(const std::string& id) {
-    const auto wanted =
-        std::find_if(views_.begin(), views_.end(), [&](const auto& open) { return open->id() == id && open->view; });
+    const auto wanted = std::ranges::find_if(views_, [&](const auto& open) { return open->id() == id && open->view; });
     if (wanted == views_.end() || views_.size() < 2) return;
     nlohmann::json as_they_are = state();
     auto alone = std::move(*wanted);
@@ -230,7 +229,7 @@ void OpenViews::build_layout() {
     fill(*layout, before);
     put_away(std::move(before));
     for (const auto& open : views_) {
-        const bool is_in_middle = std::any_of(layout->views.begin(), layout->views.end(), [&](const Placed& placed) {
+        const bool is_in_middle = std::ranges::any_of(layout->views, [&](const Placed& placed) {
             return placed.place == "all" && placed.kind == open->kind->name;
         });
         if (!is_in_middle) continue;
@@ -256,7 +255,7 @@ void OpenViews::fill(const Layout& layout, std::vector<std::unique_ptr<OpenView>
     for (auto* from : {&before, &put_away_}) {
         for (auto& kept : *from) {
             if (!kept->view || kept->left_layout != layout.name) continue;
-            const auto beside = std::find_if(layout.views.begin(), layout.views.end(), [&](const Placed& placed) {
+            const auto beside = std::ranges::find_if(layout.views, [&](const Placed& placed) {
                 const ViewKind* kind = find_view_kind(placed.kind);
                 return kind && kind->dock == kept->kind->dock;
             });

@@ -34,17 +34,7 @@ bool UndoHistory::end_frame() {
 
 UndoHistory::Step UndoHistory::present() const {
     Step step;
-    step.choices = {session_.cursor(),
-                    session_.pair.a,
-                    session_.pair.b,
-                    session_.pair.alone,
-                    session_.mark,
-                    {},
-                    {},
-                    {},
-                    {},
-                    {},
-                    {}};
+    step.choices = {session_.cursor(), session_.pair.a, session_.pair.b, session_.pair.alone, session_.mark};
     for (const auto& document : session_.documents()) {
         step.choices.traces[document->id()] = document->path();
         step.choices.prompts[document->id()] = document->prompt;
@@ -84,7 +74,7 @@ void UndoHistory::remember() {
 bool UndoHistory::hides_runs(const Step& now) const {
     if (steps_.empty()) return false;
     const auto& before = steps_.back().choices.hidden;
-    return std::any_of(now.choices.hidden.begin(), now.choices.hidden.end(), [&](const auto& of_document) {
+    return std::ranges::any_of(now.choices.hidden, [&](const auto& of_document) {
         const auto& [document, hidden] = of_document;
         const auto was = before.find(document);
         return was != before.end() &&
@@ -109,7 +99,7 @@ std::string UndoHistory::difference(const Step& now, const Step& wanted) {
     add(a.mark != b.mark, "mark");
     // Changes that result from reopening a trace are not listed.
     const auto differ = [](const auto& those, const auto& others) {
-        return std::any_of(those.begin(), those.end(), [&](const auto& of_document) {
+        return std::ranges::any_of(those, [&](const auto& of_document) {
             const auto other = others.find(of_document.first);
             return other != others.end() && other->second != of_document.second;
         });

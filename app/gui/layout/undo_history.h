@@ -41,12 +41,12 @@ class UndoHistory {
         std::optional<RunKey> a, b;
         bool pair_alone = false;
         std::string mark;
-        std::map<int, std::filesystem::path> traces;           ///< paths of the open traces by document id
-        std::map<int, int> prompts;                            ///< shown prompts by document id
-        std::map<int, std::set<RunKey>> hidden;                ///< hidden runs by document id
-        std::map<int, std::map<int, std::set<int64_t>>> pins;  ///< pinned tokens by document id and prompt
-        std::map<int, std::vector<GivenLabel>> labels;         ///< run labels by document id
-        std::vector<std::string> views;
+        std::map<int, std::filesystem::path> traces = {};           ///< paths of the open traces by document id
+        std::map<int, int> prompts = {};                            ///< shown prompts by document id
+        std::map<int, std::set<RunKey>> hidden = {};                ///< hidden runs by document id
+        std::map<int, std::map<int, std::set<int64_t>>> pins = {};  ///< pinned tokens by document id and prompt
+        std::map<int, std::vector<GivenLabel>> labels = {};         ///< run labels by document id
+        std::vector<std::string> views = {};
         [[nodiscard]] bool operator==(const Choices&) const = default;
     };
     struct Step {

@@ -9,9 +9,9 @@
 #include <sstream>
 #include <utility>
 
-#include "app/gui/drawing/theme_adapted_colors.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "common/lower_case.h"
 
 namespace kvscope::gui {
@@ -27,9 +27,8 @@ constexpr std::array<std::pair<Topic, const char*>, 5> topics = {{{Topic::runs, 
 bool fits(const ViewKind& kind, const std::string& search) {
     const std::string text = lower_case(kind.title + " " + kind.summary);
     std::istringstream words(lower_case(search));
-    for (std::string word; words >> word;) {
+    for (std::string word; words >> word;)
         if (text.find(word) == std::string::npos) return false;
-    }
     return true;
 }
 
@@ -43,15 +42,14 @@ std::vector<const ViewKind*> kinds_for(const std::string& search) {
 
 const ViewKind* best_of(const std::vector<const ViewKind*>& found, const std::string& search) {
     const std::string typed = lower_case(search);
-    const auto named = std::find_if(found.begin(), found.end(), [&](const ViewKind* kind) {
-        return !typed.empty() && lower_case(kind->title).starts_with(typed);
-    });
+    const auto named = std::ranges::find_if(
+        found, [&](const ViewKind* kind) { return !typed.empty() && lower_case(kind->title).starts_with(typed); });
     if (named != found.end()) return *named;
     return found.empty() ? nullptr : found.front();
 }
 
 bool is_open(const ViewKind& kind, const OpenViews& views) {
-    return std::any_of(views.all().begin(), views.all().end(), [&](const auto& open) { return open->kind == &kind; });
+    return std::ranges::any_of(views.all(), [&](const auto& open) { return open->kind == &kind; });
 }
 
 void draw_lines(ImDrawList& list, ImFont* font, float size, ImVec2 at, ImVec2 room, ImU32 color,
@@ -80,7 +78,7 @@ bool draw_card(const Card& card, ImVec2 size, const Theme& theme, const Fonts& f
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const bool is_clicked = ImGui::Selectable(fmt::format("##{}", card.kind.title).c_str(), card.is_chosen,
                                               ImGuiSelectableFlags_NoAutoClosePopups, size);
-    ImGui::SetItemTooltip("%s", card.kind.summary.c_str());
+    item_tooltip(card.kind.summary);
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const ImVec2 picture{6 * em, 3 * em};
     list.AddRectFilled({at.x + inset - 3, at.y + inset - 3},
@@ -108,7 +106,7 @@ void ViewPicker::take_arrow_keys(const std::vector<const ViewKind*>& found, int 
     if (ImGui::IsKeyPressed(ImGuiKey_RightArrow)) step = 1;
     if (ImGui::IsKeyPressed(ImGuiKey_LeftArrow)) step = -1;
     if (step == 0 || found.empty()) return;
-    const auto at = static_cast<int>(std::find(found.begin(), found.end(), chosen_) - found.begin());
+    const auto at = static_cast<int>(std::ranges::find(found, chosen_) - found.begin());
     chosen_ = found[static_cast<size_t>(std::clamp(at + step, 0, static_cast<int>(found.size()) - 1))];
     follows_chosen_ = true;
 }
@@ -171,7 +169,7 @@ void ViewPicker::draw(Actions& actions, const OpenViews& views, const Theme& the
         ImGui::CloseCurrentPopup();
         const std::string name = (ImGui::GetIO().KeyShift ? "New view: " : "Show ") + wanted->title;
         const auto& all = actions.all();
-        const auto action = std::find_if(all.begin(), all.end(), [&](const Action& each) { return each.name == name; });
+        const auto action = std::ranges::find_if(all, [&](const Action& each) { return each.name == name; });
         if (action != all.end()) actions.start(*action);
     }
     ImGui::EndPopup();

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "app/gui/layout/view_instance.h"
+#include "app/gui/layout/open_view.h"
 #include "app/gui/session/callback_guard.h"
 #include "app/gui/session/tasks.h"
 #include "app/gui/window/notices.h"

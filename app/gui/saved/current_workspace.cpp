@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <memory>
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "app/gui/session/annotations.h"
 #include "app/gui/session/session_state.h"
 #include "app/gui/session/stored_json.h"
-#include "app/gui/session/workspace_file.h"
 #include "app/gui/window/crash_log.h"
 
 namespace kvscope::gui {

@@ -77,9 +77,8 @@ bool FileOpener::take_text(const std::filesystem::path& path) {
     else
         to_.views.show(*kind);
     OpenView* open = nullptr;
-    for (const auto& view : to_.views.all()) {
+    for (const auto& view : to_.views.all())
         if (view->kind == kind && (!open || view.get() == to_.views.focused())) open = view.get();
-    }
     return open && open->view->take_file(path);
 }
 
@@ -93,7 +92,7 @@ void FileOpener::show_what_waits(bool was_built) {
         const ViewKind& kind = *find_view_kind(std::exchange(wanted_view_, {}));
         const auto& open = to_.session.documents();
         const bool has_prompts =
-            std::any_of(open.begin(), open.end(), [](const auto& one) { return one->reader()->n_prompts() > 0; });
+            std::ranges::any_of(open, [](const auto& one) { return one->reader()->n_prompts() > 0; });
         if (has_prompts)
             to_.views.show(kind);
         else

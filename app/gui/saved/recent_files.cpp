@@ -38,8 +38,8 @@ void add_once(std::vector<RecentFile>& files, RecentFile file) {
                    ? trace::part_folder_of(of.path)
                    : of.path;
     };
-    const bool is_known = std::any_of(files.begin(), files.end(),
-                                      [&](const RecentFile& other) { return name_of(other) == name_of(file); });
+    const bool is_known =
+        std::ranges::any_of(files, [&](const RecentFile& other) { return name_of(other) == name_of(file); });
     if (!is_known) files.push_back(std::move(file));
 }
 
@@ -54,7 +54,7 @@ std::string contents_of_trace(const fs::path& path, const std::stop_token& stop)
     constexpr size_t most_policies = 4, most_words = 48;
     const trace::Reader reader(path, stop);
     std::string date = reader.created_utc().substr(0, 16);
-    std::replace(date.begin(), date.end(), 'T', ' ');
+    std::ranges::replace(date, 'T', ' ');
     std::vector<std::string> parts{date};
     if (reader.n_prompts() > 0) {
         const auto& prompt = reader.prompt(0);
@@ -62,7 +62,7 @@ std::string contents_of_trace(const fs::path& path, const std::stop_token& stop)
         parts.push_back(first_characters(words.substr(0, words.find('\n')), most_words));
         std::vector<std::string> policies;
         for (const auto& run : reader.runs(0))
-            if (!run.is_full() && std::find(policies.begin(), policies.end(), run.policy) == policies.end())
+            if (!run.is_full() && std::ranges::find(policies, run.policy) == policies.end())
                 policies.push_back(run.policy);
         const bool has_more = policies.size() > most_policies;
         policies.resize(std::min(policies.size(), most_policies));

@@ -50,7 +50,7 @@ nlohmann::json layout_in(const fs::path& path) {
     if (!stored.contents.contains(layout_key)) fail("expected kvscope_layout with its version");
     const auto views = stored.contents.find("views");
     if (views == stored.contents.end() || !views->is_array()) fail("expected a list of views");
-    const bool has_known = std::any_of(views->begin(), views->end(), [](const auto& view) {
+    const bool has_known = std::ranges::any_of(*views, [](const auto& view) {
         return view.is_object() && view.contains("kind") && view["kind"].is_string() &&
                find_view_kind(view["kind"].template get<std::string>());
     });
@@ -65,7 +65,7 @@ std::string objection_to_layout_name(const std::string& name) {
     for (const Layout& layout : layouts())
         if (is_same_name(name, layout.name) || is_same_name(name, layout.title))
             return layout.title + " is a built-in layout. Choose another name.";
-    const bool has_control = std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20; });
+    const bool has_control = std::ranges::any_of(name, [](unsigned char c) { return c < 0x20; });
     if (has_control || name.find("##") != std::string::npos || name == view_alone)
         return "This name cannot be used. Choose another name.";
     return "";

@@ -88,8 +88,8 @@ bool TraceSidecars::may_leave() {
 }
 
 bool TraceSidecars::has_unsaved_annotations() const {
-    return std::any_of(session_.documents().begin(), session_.documents().end(),
-                       [](const auto& document) { return document->annotations_changed; });
+    return std::ranges::any_of(session_.documents(),
+                               [](const auto& document) { return document->annotations_changed; });
 }
 
 }  // namespace kvscope::gui

@@ -137,9 +137,8 @@ json with_fields_of_later_versions(json object, const std::string& unknown_json)
 json annotations_json(const Annotations& of) {
     json all = {{"pins", json::object()}};
     for (const char* list : annotation_lists) all[list] = json::array();
-    for (const auto& [prompt, tokens] : of.pins) {
+    for (const auto& [prompt, tokens] : of.pins)
         if (!tokens.empty()) all["pins"][std::to_string(prompt)] = tokens;
-    }
     for (const Note& note : of.notes) {
         const json known = {
             {"prompt", note.prompt}, {"tokens", {note.first_token, note.last_token}}, {"text", note.text}};
@@ -186,12 +185,10 @@ bool holds(const json& list, const json& value) { return std::find(list.begin(),
 /// Returns `theirs` with the changes from `base` to `ours`.
 json merged_list(const json& base, const json& ours, const json& theirs) {
     json all = json::array();
-    for (const json& value : theirs) {
+    for (const json& value : theirs)
         if (holds(ours, value) || !holds(base, value)) all.push_back(value);
-    }
-    for (const json& value : ours) {
+    for (const json& value : ours)
         if (!holds(base, value) && !holds(all, value)) all.push_back(value);
-    }
     return all;
 }
 
@@ -272,9 +269,8 @@ fs::path annotations_path(const fs::path& trace) {
 std::vector<fs::path> annotation_files(const fs::path& trace) {
     std::vector<fs::path> files;
     std::error_code error;
-    for (const fs::path& file : {usual_path(trace), path_beside_later(trace)}) {
+    for (const fs::path& file : {usual_path(trace), path_beside_later(trace)})
         if (fs::exists(file, error)) files.push_back(file);
-    }
     return files;
 }
 

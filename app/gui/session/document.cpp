@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <stdexcept>
 #include <tuple>
-#include <utility>
 
 #include "analysis/runs/run_style.h"
 #include "analysis/runs/token_texts.h"
 #include "common/json.h"
-#include "common/unique_id.h"
 #include "trace/part_folder.h"
 #include "trace/recipe.h"
 
@@ -228,9 +226,9 @@ const Document::MemoryRun* Document::memory_run(RunId run) const {
 }
 
 bool Document::is_what_if(RunId run) const {
-    return std::any_of(memory_.begin(), memory_.end(), [&](const auto& of_prompt) {
+    return std::ranges::any_of(memory_, [&](const auto& of_prompt) {
         const auto& added = of_prompt.second.added;
-        return std::any_of(added.begin(), added.end(), [&](const MemoryRun& each) { return each.id == run; });
+        return std::ranges::any_of(added, [&](const MemoryRun& each) { return each.id == run; });
     });
 }
 
@@ -262,7 +260,7 @@ RunId Document::id_of(int prompt_index, int run) const {
 
 std::optional<int> Document::place_of(int prompt_index, RunId run) const {
     const auto& all = runs(prompt_index);
-    const auto found = std::find(all.begin(), all.end(), run);
+    const auto found = std::ranges::find(all, run);
     if (!run.valid() || found == all.end()) return std::nullopt;
     return static_cast<int>(found - all.begin());
 }
@@ -341,9 +339,8 @@ void Document::give_label(int prompt_index, RunId run, const std::string& label)
 }
 
 const Note* Document::note_on(int of_prompt, int64_t first_token, int64_t last_token) const {
-    for (const Note& note : notes) {
+    for (const Note& note : notes)
         if (note.prompt == of_prompt && note.first_token == first_token && note.last_token == last_token) return &note;
-    }
     return nullptr;
 }
 
@@ -353,7 +350,7 @@ void Document::write_note(int of_prompt, int64_t first_token, int64_t last_token
     const std::string unknown_json = old ? old->unknown_json : std::string();
     if (old) notes.erase(notes.begin() + (old - notes.data()));
     if (!text.empty()) notes.push_back({of_prompt, first_token, last_token, text, unknown_json});
-    std::sort(notes.begin(), notes.end(), [](const Note& x, const Note& y) {
+    std::ranges::sort(notes, [](const Note& x, const Note& y) {
         return std::tie(x.prompt, x.first_token, x.last_token) < std::tie(y.prompt, y.first_token, y.last_token);
     });
     annotations_changed = true;
@@ -389,8 +386,7 @@ int Document::add_further_answer(const RunKey& run, const std::string& question)
 }
 
 FurtherAnswer* Document::further_answer(int id) {
-    const auto found = std::find_if(further_answers_.begin(), further_answers_.end(),
-                                    [&](const auto& answer) { return answer.id == id; });
+    const auto found = std::ranges::find_if(further_answers_, [&](const auto& answer) { return answer.id == id; });
     return found == further_answers_.end() ? nullptr : &*found;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/gui/session/selection.h"
+#include "app/gui/session/tasks.h"
 #include "common/unique_id.h"
 #include "engine/options/device_name.h"
 #include "engine/options/run_options.h"
@@ -223,7 +224,7 @@ class EngineSession {
 /// @param n_threads number of threads for models; 0: one per core
 /// @param before_step called on the engine's thread before each step of a run with two forms of its cache; may block
 [[nodiscard]] std::unique_ptr<EngineSession> make_engine_session(
-    Session& session, std::function<void(const std::string&, bool is_error)> notice, std::function<void()> wake,
+    Session& session, Notice notice, std::function<void()> wake,
     std::function<std::vector<std::filesystem::path>()> known_models, int n_threads = 0,
     std::function<void()> before_step = nullptr);
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cstdio>
 #include <stdexcept>
 #include <string_view>
 
@@ -116,8 +115,8 @@ std::optional<std::string> convert_typed_place(const std::string& typed) {
         char word[6] = {};
         int begin = 0, end = 0;  // of the number or range
         std::sscanf(at, " %5[a-z] %n%*9[0-9]%n-%*9[0-9]%n", word, &begin, &end, &end);
-        const auto* const key = std::find_if(keys.begin(), keys.end(),
-                                             [&](std::string_view k) { return k == word || k.substr(0, 1) == word; });
+        const auto* const key =
+            std::ranges::find_if(keys, [&](std::string_view k) { return k == word || k.substr(0, 1) == word; });
         const bool is_ended = at[end] == '\0' || at[end] == ',' || std::isspace(static_cast<unsigned char>(at[end]));
         if (end == 0 || key == keys.end() || !is_ended) break;
         place += fmt::format("{}{}={}", place.empty() ? "" : ",", *key, std::string_view(at + begin, at + end));

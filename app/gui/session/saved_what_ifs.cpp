@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "analysis/what_if/what_if.h"
 #include "common/json.h"

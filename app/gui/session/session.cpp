@@ -8,7 +8,6 @@
 #include "analysis/runs/run_pairs.h"
 #include "analysis/runs/run_style.h"
 #include "app/gui/session/annotations.h"
-#include "app/gui/session/trace_names.h"
 #include "app/gui/session/whole_path.h"
 #include "common/json.h"
 #include "common/unique_id.h"
@@ -16,6 +15,7 @@
 #include "trace/records/schema.h"
 
 namespace kvscope::gui {
+
 namespace {
 
 bool has_entry_budget(const trace::RunAttributes& run) {
@@ -73,7 +73,7 @@ Document& Session::open(const std::filesystem::path& path, bool is_written, int 
     const auto whole = absolute_path(path).lexically_normal();
     // The path may name the folder of an unfinished trace that has been finished since.
     const auto finished = absolute_path(trace::find_joined_trace(path).value_or(path)).lexically_normal();
-    const auto known = std::find_if(documents_.begin(), documents_.end(), [&](const auto& document) {
+    const auto known = std::ranges::find_if(documents_, [&](const auto& document) {
         const auto of_document = absolute_path(document->path()).lexically_normal();
         const bool goes_on = is_written && of_document == trace::part_folder_of(whole);
         return of_document == whole || of_document == finished || goes_on ||
@@ -99,8 +99,7 @@ Document& Session::open(const std::filesystem::path& path, bool is_written, int 
 }
 
 Document& Session::open_again(int id, const std::filesystem::path& path) {
-    const auto after =
-        std::find_if(documents_.begin(), documents_.end(), [&](const auto& document) { return document->id() > id; });
+    const auto after = std::ranges::find_if(documents_, [&](const auto& document) { return document->id() > id; });
     return take_in(**documents_.insert(after, std::make_unique<Document>(id, path)));
 }
 
@@ -146,9 +145,8 @@ void Session::forget(int id) {
 }
 
 Document* Session::document(int id) const {
-    for (const auto& document : documents_) {
+    for (const auto& document : documents_)
         if (document->id() == id) return document.get();
-    }
     return nullptr;
 }
 
@@ -156,8 +154,7 @@ Document* Session::focus() const {
     const auto is_shown = [&](const Document& of) {
         if (of.prompt >= of.reader()->n_prompts()) return false;
         const auto keys = of.keys(of.prompt);
-        return keys.empty() ||
-               std::any_of(keys.begin(), keys.end(), [&](const RunKey& key) { return is_visible(key); });
+        return keys.empty() || std::ranges::any_of(keys, [&](const RunKey& key) { return is_visible(key); });
     };
     Document* told = document(displayed_run());
     if (told && is_shown(*told)) return told;
@@ -195,7 +192,7 @@ size_t Session::show_one_budget(Document& document, const RunKey& chosen) {
     const trace::Reader& reader = *document.file();
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
         const auto& runs = reader.runs(prompt);
-        if (std::count_if(runs.begin(), runs.end(), has_entry_budget) <= most_at_first) continue;
+        if (std::ranges::count_if(runs, has_entry_budget) <= most_at_first) continue;
         const int64_t shown = budget_to_show(reader, prompt);
         for (int run = 0; run < reader.n_runs(prompt); ++run) {
             const auto& attributes = reader.run(prompt, run);
@@ -282,8 +279,8 @@ std::vector<RunKey> Session::visible_runs(bool with_full) const {
 void Session::put_a_before_b(std::vector<RunKey>& keys) const {
     if (!pair.is_alone() && keys.size() != 2) return;
     const auto [run_a, run_b] = compared();
-    const auto of_a = std::find(keys.begin(), keys.end(), run_a);
-    const auto of_b = std::find(keys.begin(), keys.end(), run_b);
+    const auto of_a = std::ranges::find(keys, run_a);
+    const auto of_b = std::ranges::find(keys, run_b);
     if (of_a != keys.end() && of_b < of_a) std::iter_swap(of_a, of_b);
 }
 
@@ -304,9 +301,8 @@ RunLook Session::look(const RunKey& key) const {
 }
 
 std::string Session::name_of(const Document& of) const {
-    const bool is_unique = std::none_of(documents_.begin(), documents_.end(), [&](const auto& other) {
-        return other.get() != &of && other->name() == of.name();
-    });
+    const bool is_unique = std::ranges::none_of(
+        documents_, [&](const auto& other) { return other.get() != &of && other->name() == of.name(); });
     if (is_unique) return of.name();
     return (absolute_path(of.path()).parent_path().filename() / of.name()).string();
 }
@@ -381,6 +377,55 @@ int64_t Session::n_axis_tokens() const {
             most = std::max(most, document->reader()->prompt(document->prompt).visible_tokens());
     }
     return most;
+}
+
+std::string trace_badge_of(const Document& document) { return std::to_string(document.id()); }
+
+std::string badge_in_brackets(const Document& document) { return "[" + trace_badge_of(document) + "]"; }
+
+std::string trace_title(const Session& session, const Document& document) {
+    constexpr size_t most_characters = 24;
+    const std::string name = session.name_of(document);
+    return badge_in_brackets(document) + (name.size() <= most_characters ? " " + name : "");
+}
+
+std::string label_in_title(const Session& session, const RunKey& run) {
+    const RunLook look = session.look(run);
+    return look.trace.empty() ? look.label : trace_title(session, *session.document(run)) + ": " + look.run;
+}
+
+const std::vector<analysis::LineStyle>& RunStyles::of(const Document& document, const Documents& documents) const {
+    std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts;
+    size_t place = 0;
+    for (const auto& each : documents) {
+        if (each.get() == &document) place = prompts.size();
+        prompts.emplace_back(each->reader(), each->prompt);
+    }
+    if (prompts != prompts_) {
+        const auto runs_of = [](const trace::Reader& reader, int prompt) {
+            return prompt < reader.n_prompts() ? reader.runs(prompt) : std::vector<trace::RunAttributes>{};
+        };
+        std::vector<std::vector<trace::RunAttributes>> runs;
+        for (const auto& [reader, prompt] : prompts) runs.push_back(runs_of(*reader, prompt));
+        const Document& first = *documents.front();
+        auto styles = analysis::run_styles_of_traces(runs, runs_of(*first.file(), first.prompt));
+        if (styles != of_documents_ || number_ == 0) number_ = unique_id();
+        of_documents_ = std::move(styles);
+        prompts_ = std::move(prompts);
+    }
+    return of_documents_[place];
+}
+
+uint64_t RunStyles::number(const Documents& documents) const {
+    if (documents.empty()) return 0;
+    of(*documents.front(), documents);
+    return number_;
+}
+
+void RunStyles::clear() {
+    prompts_.clear();
+    of_documents_.clear();
+    number_ = 0;
 }
 
 }  // namespace kvscope::gui

@@ -2,25 +2,68 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "analysis/drawing/figure.h"
-#include "app/gui/session/chosen_pair.h"
 #include "app/gui/session/document.h"
-#include "app/gui/session/hover.h"
-#include "app/gui/session/model_names.h"
-#include "app/gui/session/run_styles.h"
+#include "app/gui/session/renaming.h"
 #include "app/gui/session/selection.h"
 #include "app/gui/session/tasks.h"
 
 namespace kvscope::gui {
+
+struct ChosenPair {
+    std::optional<RunKey> a, b;
+    bool alone = false;             ///< show only A and B; has an effect only if both are chosen
+    std::optional<RunKey> flicker;  ///< the run that flicker shows instead of all others
+
+    [[nodiscard]] bool is_complete() const { return a && b && *a != *b; }
+    [[nodiscard]] bool is_alone() const { return alone && is_complete(); }
+    [[nodiscard]] bool has(const RunKey& run) const { return a == run || b == run; }
+
+    /// Sets or clears A or B. Resets `alone` if a complete pair becomes incomplete.
+    void choose(std::optional<RunKey>& slot, const std::optional<RunKey>& run) {
+        const bool was_complete = is_complete();
+        slot = run;
+        alone = alone && (is_complete() || !was_complete);
+    }
+
+    void forget(const RunKey& run) {
+        forget_where([&](const RunKey& each) { return each == run; });
+    }
+    void forget_document(int document) {
+        forget_where([&](const RunKey& each) { return each.document == document; });
+    }
+
+ private:
+    template <class IsGone>
+    void forget_where(const IsGone& is_gone) {
+        const bool was_complete = is_complete();
+        for (auto* slot : {&a, &b, &flicker})
+            if (*slot && is_gone(**slot)) slot->reset();
+        alone = alone && (is_complete() || !was_complete);
+    }
+};
+
+/// Cached styles of the runs of all shown prompts.
+class RunStyles {
+ public:
+    using Documents = std::vector<std::unique_ptr<Document>>;
+
+    const std::vector<analysis::LineStyle>& of(const Document& document, const Documents& documents) const;
+    [[nodiscard]] uint64_t number(const Documents& documents) const;
+    void clear();
+
+ private:
+    mutable std::vector<std::pair<std::shared_ptr<const trace::Reader>, int>> prompts_;
+    mutable std::vector<std::vector<analysis::LineStyle>> of_documents_;
+    mutable uint64_t number_ = 0;
+};
 
 struct RunLook {
     std::string label;          ///< "snapkv 128"; starts with the trace's name if several traces are open
@@ -147,5 +190,16 @@ class Session {
     std::map<int, std::filesystem::path> given_ids_;  ///< paths of all documents by id, including closed ones
     Hover hover_;
 };
+
+/// Returns the number of a trace in this session: "1", "2", …. The number is not reused after the trace is closed.
+[[nodiscard]] std::string trace_badge_of(const Document& document);
+
+/// Returns the badge in brackets: "[2]".
+[[nodiscard]] std::string badge_in_brackets(const Document& document);
+
+/// Returns the badge of a trace for figure titles, followed by the trace's name if the name is short.
+[[nodiscard]] std::string trace_title(const Session& session, const Document& document);
+
+[[nodiscard]] std::string label_in_title(const Session& session, const RunKey& run);
 
 }  // namespace kvscope::gui

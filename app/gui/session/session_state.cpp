@@ -144,9 +144,8 @@ json trace_display_state(const Session& session, const Document& document) {
         return {key.prompt, run, analysis::recorded_or_default_label(reader.run(key.prompt, run))};
     };
     json hidden = json::array();
-    for (const RunKey& key : document.hidden) {
+    for (const RunKey& key : document.hidden)
         if (json run = named(key); !run.is_null()) hidden.push_back(std::move(run));
-    }
     const std::string mark = document.has_text(session.mark) ? session.mark : "";
     json state = {{"prompt", document.prompt}, {"hidden", hidden}, {"mark", mark}};
     if (session.pair.a) state["a"] = named(*session.pair.a);
@@ -174,9 +173,8 @@ void restore_trace_display(Session& session, Document& document, const json& sta
     };
     try {
         std::set<RunKey> hidden;
-        for (const json& run : state.value("hidden", json::array())) {
+        for (const json& run : state.value("hidden", json::array()))
             if (found(run).valid()) hidden.insert(found(run));
-        }
         document.prompt = std::clamp(state.value("prompt", 0), 0, std::max(reader.n_prompts() - 1, 0));
         document.hidden = std::move(hidden);
         document.runs_were_chosen = true;

@@ -51,7 +51,7 @@ std::vector<std::string> merged(const std::vector<std::string>& list, const std:
     // A full list drops its oldest entries, but if the list is not full, the user has removed the missing entries.
     if (list.size() < Settings::most_recent)
         for (const std::string& old : before)
-            if (std::find(list.begin(), list.end(), old) == list.end()) std::erase(in_file, old);
+            if (std::ranges::find(list, old) == list.end()) std::erase(in_file, old);
     for (size_t n = n_new(list, before); n > 0; --n) put_first(in_file, list[n - 1]);
     return in_file;
 }

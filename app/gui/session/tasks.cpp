@@ -7,8 +7,6 @@
 #include <map>
 #include <mutex>
 #include <thread>
-#include <utility>
-#include <vector>
 
 namespace kvscope::gui {
 namespace {
@@ -23,7 +21,7 @@ using Compute = std::function<std::shared_ptr<const void>(const std::stop_token&
 
 struct Once {
     std::function<std::string()> work;
-    std::function<void(const std::string&, bool)> ended;
+    Notice ended;
     std::string said{};
     bool is_error = false;
 };
@@ -141,7 +139,7 @@ struct Tasks::Impl {
     }
 
     bool has_wanted_in_queue() const {
-        return std::any_of(queue.begin(), queue.end(), [&](const Name& name) {
+        return std::ranges::any_of(queue, [&](const Name& name) {
             const auto found = entries.find(name);
             return found != entries.end() && found->second.compute && frame - found->second.asked < frames_missed;
         });
@@ -185,7 +183,7 @@ Tasks::Result Tasks::ask_any(const std::shared_ptr<const uint64_t>& slot, const 
     return {entry.value, entry.error, entry.is_finished(stamp)};
 }
 
-void Tasks::once(std::function<std::string()> work, std::function<void(const std::string&, bool)> ended) {
+void Tasks::once(std::function<std::string()> work, Notice ended) {
     const std::lock_guard lock(impl_->mutex);
     impl_->asked_once.push_back({std::move(work), std::move(ended)});
     impl_->changed.notify_all();

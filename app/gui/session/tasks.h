@@ -15,6 +15,9 @@
 
 namespace kvscope::gui {
 
+/// Shows a message to the user.
+using Notice = std::function<void(const std::string& text, bool is_error)>;
+
 /// Result of a background computation. `value` and `error` are empty until the first computation has finished.
 template <class T>
 struct TaskResult {
@@ -46,8 +49,6 @@ class Tasks {
     /// @param kept how long results are kept after the last request
     explicit Tasks(std::function<void()> on_done, int n_threads = 2, Seconds kept = Seconds(4));
     ~Tasks();
-    Tasks(const Tasks&) = delete;
-    Tasks& operator=(const Tasks&) = delete;
 
     /// Returns the newest result and starts the computation if the stamp is new.
     /// @param key empty if the slot has only one result
@@ -68,7 +69,7 @@ class Tasks {
 
     /// Runs `work` (e.g. an export) exactly once on a separate thread, even if the app is closed meanwhile. deliver()
     /// calls `ended` with the message that `work` returned, or with its error.
-    void once(std::function<std::string()> work, std::function<void(const std::string& said, bool is_error)> ended);
+    void once(std::function<std::string()> work, Notice ended);
     /// Calls `ended` of all finished work. Returns the messages of exceptions that `ended` threw.
     [[nodiscard]] std::vector<std::string> deliver();
 

@@ -9,14 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <clocale>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "app/gui/session/whole_path.h"
 #include "common/bounded_json.h"
@@ -240,7 +238,7 @@ class Manifest {
         const auto belongs = [&](const std::string& trace) {
             return name == trace || name.starts_with(trace + ".notes.");
         };
-        if (has_files_ || !std::any_of(traces_.begin(), traces_.end(), belongs)) return nullptr;
+        if (has_files_ || !std::ranges::any_of(traces_, belongs)) return nullptr;
         return &files_[name];
     }
 

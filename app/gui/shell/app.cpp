@@ -4,22 +4,73 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "app/gui/drawing/missing_fonts.h"
+#include "app/gui/drawing/theme.h"
 #include "app/gui/layout/layouts.h"
-#include "app/gui/layout/no_views.h"
 #include "app/gui/session/parse_selection.h"
 #include "app/gui/session/saved_what_ifs.h"
 #include "app/gui/shell/menu_actions.h"
 #include "app/gui/shell/menu_file_dialogs.h"
-#include "app/gui/shell/start_cards.h"
 #include "app/gui/shell/status_bar.h"
 #include "app/gui/view/describe_click.h"
 #include "app/gui/window/crash_log.h"
-#include "app/gui/window/frame_has_input.h"
 
 namespace kvscope::gui {
+
+namespace {
+
+bool has_input() {
+    const ImGuiIO& io = ImGui::GetIO();
+    if (io.InputQueueCharacters.Size > 0 || io.MouseWheel != 0 || io.MouseWheelH != 0) return true;
+    for (int button = 0; button < ImGuiMouseButton_COUNT; ++button)
+        if (ImGui::IsMouseClicked(button) || ImGui::IsMouseReleased(button)) return true;
+    for (int key = ImGuiKey_Keyboard_BEGIN; key < ImGuiKey_Keyboard_END; ++key)
+        if (ImGui::IsKeyPressed(static_cast<ImGuiKey>(key))) return true;
+    return false;
+}
+
+struct Suggestion {
+    std::string link;
+    std::string where;  ///< menu path or key
+    std::function<void()> take;
+};
+
+void start_of_menu(Actions& actions, const std::string& menu, const std::string& name) {
+    const auto& all = actions.all();
+    const auto found =
+        std::ranges::find_if(all, [&](const Action& each) { return each.menu == menu && each.name == name; });
+    if (found != all.end()) actions.start(*found);
+}
+
+void draw_hint_for_no_views(Actions& actions, const Theme& theme) {
+    constexpr const char* title = "All views are closed.";
+    const std::array<Suggestion, 4> suggestions{{
+        {"Default layout", "Layout > Explore", [&] { start_of_menu(actions, "Layout", "Explore"); }},
+        {"A single view", "View > Open a view…", [&] { start_of_menu(actions, "View", "Open a view…"); }},
+        {"Last closed view", "Ctrl+Z", [&] { start_of_menu(actions, "Edit", "Undo"); }},
+        {"Commands", "Ctrl+K", [&] { actions.open_palette(); }},
+    }};
+    const float em = ImGui::GetFontSize();
+    ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Always, {0.5f, 0.5f});
+    ImGui::Begin("No views", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking |
+                     ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_AlwaysAutoResize);
+    ImGui::PushStyleColor(ImGuiCol_Text, theme.ink_quiet);
+    ImGui::TextUnformatted(title);
+    ImGui::Dummy({0, 0.3f * em});
+    for (const Suggestion& suggestion : suggestions) {
+        if (ImGui::TextLink(suggestion.link.c_str())) suggestion.take();
+        ImGui::SameLine(11 * em);
+        ImGui::TextUnformatted(suggestion.where.c_str());
+    }
+    ImGui::PopStyleColor();
+    ImGui::End();
+}
+
+}  // namespace
 
 App::App(Window& window, AppOptions options)
     : window_(window),
@@ -190,9 +241,8 @@ void App::show_first_answers() {
     if (!engine_ || !engine_->status().busy()) are_answers_shown_ = false;
     if (!engine_ || are_answers_shown_) return;
     const auto& answers = engine_->partial_answers();
-    are_answers_shown_ = std::any_of(answers.begin(), answers.end(), [](const PartialAnswer& answer) {
-        return answer.key.valid() && !answer.question.empty();
-    });
+    are_answers_shown_ = std::ranges::any_of(
+        answers, [](const PartialAnswer& answer) { return answer.key.valid() && !answer.question.empty(); });
     if (!are_answers_shown_) return;
     end_form_alone();
     views_.bring_to_front(*find_view_kind("answers"));

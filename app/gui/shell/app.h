@@ -55,8 +55,6 @@ class App {
  public:
     App(Window& window, AppOptions options);
     ~App();
-    App(const App&) = delete;
-    App& operator=(const App&) = delete;
 
     /// Draws one frame. Returns false when the app's window should close.
     bool frame();

@@ -1,7 +1,5 @@
 #include <imgui.h>
 
-#include <string>
-
 #include "app/gui/shell/menu_actions.h"
 #include "app/gui/shell/menu_file_dialogs.h"
 

@@ -3,7 +3,7 @@
 #include <imgui.h>
 #include <implot.h>
 
-#include "app/gui/layout/view_instance.h"
+#include "app/gui/layout/open_view.h"
 #include "app/gui/window/window.h"
 #include "app/program/version.h"
 

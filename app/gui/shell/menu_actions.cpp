@@ -7,6 +7,7 @@
 
 #include "app/gui/layout/layouts.h"
 #include "app/gui/shell/menu_file_dialogs.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 
@@ -20,7 +21,7 @@ std::function<bool()> has_trace(const Session& session) {
 }
 
 Action make_apply_layout_action(SavedLayouts& layouts, const std::string& name) {
-    return {name, "Layout", 0, [&layouts, name] { layouts.apply(name); }, {}, {}, false};
+    return {name, "Layout", 0, [&layouts, name] { layouts.apply(name); }};
 }
 
 void add_layout_actions(const ActionTargets& on) {
@@ -54,7 +55,7 @@ void add_help_actions(const ActionTargets& on) {
     MenuActions menu(on.actions, "Help");
     const auto open_palette = [&actions = on.actions] { actions.open_palette(); };
     menu.add("Commands…", ImGuiMod_Ctrl | ImGuiKey_K, open_palette);
-    on.actions.add({"Commands", "", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_P, open_palette, {}, {}, false});
+    on.actions.add({"Commands", "", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_P, open_palette});
     menu.add("Mouse and keys", ImGuiMod_Shift | ImGuiKey_Slash, [&help = on.help] { help.open_keys(); });
     menu.add("About kvscope", 0, [&help = on.help] { help.open_about(); });
 }
@@ -114,7 +115,7 @@ void draw_recent(FileOpener& opener, RecentFiles& recent) {
         const std::string hint = is_gone ? file.folder() + ", not found" : contents.empty() ? file.folder() : contents;
         ImGui::PushID(file.path.c_str());
         if (ImGui::MenuItem(file.name().c_str(), hint.c_str(), false, !is_gone)) opener.open_trace(file.path);
-        ImGui::SetItemTooltip("%s", file.path.c_str());
+        item_tooltip(file.path);
         ImGui::PopID();
     }
     ImGui::Separator();

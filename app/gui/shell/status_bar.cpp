@@ -9,6 +9,7 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/engine_session.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/prompt_text.h"
 #include "app/gui/view_data/span_reports.h"
 
@@ -27,11 +28,11 @@ void draw_mark_answer(Session& session, const Theme& theme) {
     if (session.mark.empty() || !document || document->prompt >= document->reader()->n_prompts()) return;
     const auto places = marked_spans(session, *document);
     if (places.empty()) {
-        ImGui::TextDisabled("%s", from_left(fmt::format("“{}” is not in this prompt", session.mark)).c_str());
+        disabled_text(from_left(fmt::format("“{}” is not in this prompt", session.mark)));
         return;
     }
     const Cursor selected = session.cursor();
-    const auto here = std::find(places.begin(), places.end(), std::pair(selected.first_token, selected.last_token));
+    const auto here = std::ranges::find(places, std::pair(selected.first_token, selected.last_token));
     const size_t at = here == places.end() ? 0 : static_cast<size_t>(here - places.begin());
     const auto [first, last] = places[at];
     std::string line = fmt::format("“{}”", session.mark);
@@ -40,9 +41,8 @@ void draw_mark_answer(Session& session, const Theme& theme) {
         static const TaskSlot<SpanReports> slot;
         const auto answer = ask_span_reports(session, slot, *document, first, last);
         const bool is_of_it = answer.value && answer.value->first == first && answer.value->last == last;
-        for (const auto& [run, report] : is_of_it ? answer.value->runs : decltype(SpanReports::runs){}) {
+        for (const auto& [run, report] : is_of_it ? answer.value->runs : decltype(SpanReports::runs){})
             if (run == told) line += " · " + report.sentence;
-        }
     }
     line = from_left(line);
     const ImVec2 corner = ImGui::GetCursorScreenPos();
@@ -69,9 +69,8 @@ std::string trace_line(const Session& session, const Document& focus, float room
     const std::string with_model =
         fmt::format("{} · {} · {}", displayed_model_name(session.model_names, model), model.dtype, shape);
     const std::string file = session.name_of(focus) + ": ";
-    for (const std::string& line : {from_left(file + with_model), with_model, shape, tokens}) {
+    for (const std::string& line : {from_left(file + with_model), with_model, shape, tokens})
         if (ImGui::CalcTextSize(line.c_str()).x <= room) return line;
-    }
     return {};
 }
 
@@ -99,7 +98,7 @@ void draw_status_bar(Session& session, EngineSession* engine, const Theme& theme
             } else if (const auto stopped = engine->stopped_run()) {
                 ImGui::TextDisabled("cancelled: %s", stopped->what.c_str());
                 if (ImGui::SmallButton("Continue")) engine->continue_stopped_run();
-                ImGui::SetItemTooltip("%s", stopped->rest.c_str());
+                item_tooltip(stopped->rest);
             } else if (status.model.empty()) {
                 ImGui::TextDisabled("no model loaded");
             } else {

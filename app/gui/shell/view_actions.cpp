@@ -25,7 +25,7 @@ void go_to(Session& session, const std::string& place) { session.selection.go_to
 /// Offers to go to a place that the user typed. The action reports an error if no trace has the place.
 void offer_place(const std::string& search, std::vector<Action>& offered, Session& session) {
     if (const auto place = convert_typed_place(search))
-        offered.push_back({name_of_place(*place), "", 0, [&session, place] { go_to(session, *place); }, {}, {}, false});
+        offered.push_back({name_of_place(*place), "", 0, [&session, place] { go_to(session, *place); }});
 }
 
 void offer_texts(const std::string& search, std::vector<Action>& offered, Session& session) {
@@ -37,13 +37,8 @@ void offer_texts(const std::string& search, std::vector<Action>& offered, Sessio
     const auto spans = analysis::find_text(*text, search);
     for (size_t i = 0; i < std::min(spans.size(), most_places); ++i) {
         const auto [first, last] = spans[i];
-        offered.push_back({fmt::format("Go to “{}”, token {} ({} of {})", search, first, i + 1, spans.size()),
-                           "",
-                           0,
-                           [&session, place = fmt::format("token={}-{}", first, last)] { go_to(session, place); },
-                           {},
-                           {},
-                           false});
+        offered.push_back({fmt::format("Go to “{}”, token {} ({} of {})", search, first, i + 1, spans.size()), "", 0,
+                           [&session, place = fmt::format("token={}-{}", first, last)] { go_to(session, place); }});
     }
 }
 
@@ -52,8 +47,7 @@ void offer_runs_alone(const std::string& search, std::vector<Action>& offered, S
     if (runs.empty()) return;
     std::string labels;
     for (const RunKey& run : runs) labels += (labels.empty() ? "" : ", ") + session.look(run).label;
-    offered.push_back(
-        {"Show only " + labels, "", 0, [&session, runs] { show_runs_alone(session, runs); }, {}, {}, false});
+    offered.push_back({"Show only " + labels, "", 0, [&session, runs] { show_runs_alone(session, runs); }});
 }
 
 void toggle_run(Session& session, const RunKey& run) { session.set_visible(run, !session.is_visible(run)); }
@@ -73,8 +67,7 @@ void add_pair(Actions& actions, MenuActions& menu, Session& session) {
                      session.pair.flicker.reset();
                      session.pair.alone = !session.pair.alone;
                  },
-                 [&session] { return session.pair.is_complete(); }, [&session] { return session.pair.is_alone(); },
-                 false});
+                 [&session] { return session.pair.is_complete(); }, [&session] { return session.pair.is_alone(); }});
 }
 
 void add_run_keys(Actions& actions, Session& session) {
@@ -112,35 +105,19 @@ void add_rankings(Actions& actions, Session& session, OpenViews& views) {
 void offer_runs(std::vector<Action>& extra, Session& session) {
     const auto runs = session.all_runs();
     for (const RunKey& key : runs) {
-        extra.push_back({"Go to run " + session.look(key).label,
-                         "",
-                         0,
-                         [&session, key] {
+        extra.push_back({"Go to run " + session.look(key).label, "", 0, [&session, key] {
                              if (session.exists(key)) session.selection.select_run(key);  // a job may have replaced it
-                         },
-                         {},
-                         {},
-                         false});
+                         }});
     }
     if (const RunKey selected = session.cursor().run; session.exists(selected))
         for (const Alone which : {Alone::run, Alone::budget, Alone::policy})
-            extra.push_back({"Show " + show_runs_alone_label(session, selected, which),
-                             "",
-                             0,
-                             [&session, selected, which] { show_runs_alone(session, selected, which); },
-                             {},
-                             {},
-                             false});
+            extra.push_back({"Show " + show_runs_alone_label(session, selected, which), "", 0,
+                             [&session, selected, which] { show_runs_alone(session, selected, which); }});
     int number = 0;
     for (const RunKey& key : runs) {
         const char* verb = session.is_visible(key) ? "Hide" : "Show";
-        extra.push_back({fmt::format("{} run {}", verb, session.look(key).label),
-                         "",
-                         run_visibility_key(++number),
-                         [&session, key] { toggle_run(session, key); },
-                         {},
-                         {},
-                         false});
+        extra.push_back({fmt::format("{} run {}", verb, session.look(key).label), "", run_visibility_key(++number),
+                         [&session, key] { toggle_run(session, key); }});
     }
 }
 
@@ -160,8 +137,7 @@ void add_view_actions(const ActionTargets& on) {
                     ImGuiKey_M,
                     [&views] { views.toggle_maximised(); },
                     {},
-                    [&views] { return views.is_maximised(); },
-                    false});
+                    [&views] { return views.is_maximised(); }});
     const auto has_view = [&views] { return views.focused() != nullptr; };
     menu.add(
         "Close view", ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_W, [&views] { views.close_focused(); }, has_view);
@@ -171,7 +147,7 @@ void add_view_actions(const ActionTargets& on) {
     menu.add(
         "Show all runs", ImGuiKey_0, [&session] { show_all_runs(session); }, has_trace(session));
     for (const ViewKind& kind : view_kinds())
-        on.actions.add({"Show " + kind.title, "", 0, [&views, &kind] { views.show(kind); }, {}, {}, false});
+        on.actions.add({"Show " + kind.title, "", 0, [&views, &kind] { views.show(kind); }});
     add_rankings(on.actions, session, views);
     menu.add(
         "Open a view…", ImGuiKey_V, [&picker = on.picker] { picker.open(); }, {}, true);
@@ -180,8 +156,7 @@ void add_view_actions(const ActionTargets& on) {
         views.open(kind);
     };
     for (const ViewKind& kind : view_kinds())
-        on.actions.add(
-            {"New view: " + kind.title, "", 0, [open_further, &kind] { open_further(kind); }, {}, {}, false});
+        on.actions.add({"New view: " + kind.title, "", 0, [open_further, &kind] { open_further(kind); }});
 }
 
 namespace {
@@ -189,13 +164,8 @@ namespace {
 void offer_commands(std::vector<Action>& actions, const OpenView& of, OpenViews& views) {
     const std::string title = of.title();
     for (const std::string& command : of.view->commands())
-        actions.push_back({fmt::format("{}: {}", title.substr(0, title.find("##")), command),
-                           "View",
-                           0,
-                           [&views, id = of.id(), command] { views.run_command(id, command); },
-                           {},
-                           {},
-                           false});
+        actions.push_back({fmt::format("{}: {}", title.substr(0, title.find("##")), command), "View", 0,
+                           [&views, id = of.id(), command] { views.run_command(id, command); }});
 }
 
 }  // namespace
@@ -212,13 +182,8 @@ void add_command_palette_actions(const ActionTargets& on) {
                                  &layouts = on.layouts](std::vector<Action>& extra) {
         for (const auto& name : layouts.names()) {
             extra.push_back(make_apply_layout_action(layouts, name));
-            extra.push_back({fmt::format("Remove the layout {}…", name),
-                             "Layout",
-                             0,
-                             [&layouts, name] { layouts.ask_to_remove(name); },
-                             {},
-                             {},
-                             false});
+            extra.push_back({fmt::format("Remove the layout {}…", name), "Layout", 0,
+                             [&layouts, name] { layouts.ask_to_remove(name); }});
         }
         offer_runs(extra, session);
         for (const auto& open : views.all()) {
@@ -226,7 +191,7 @@ void add_command_palette_actions(const ActionTargets& on) {
             offer_commands(extra, *open, views);
         }
         for (const auto& path : settings.recent_traces)
-            extra.push_back({"Open " + path, "Recent", 0, [&opener, path] { opener.open_trace(path); }, {}, {}, false});
+            extra.push_back({"Open " + path, "Recent", 0, [&opener, path] { opener.open_trace(path); }});
     };
 }
 

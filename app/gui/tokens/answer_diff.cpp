@@ -117,7 +117,7 @@ void draw_gap(const Context& context, const WordBox& box, size_t byte, bool is_l
 void draw_marked_blanks(const Context& context, const AnswerOutput& output, const WordBox& before, const WordBox* after,
                         float line) {
     const size_t end = after ? after->begin : output.text.size();
-    const bool is_marked = std::any_of(output.marks.begin(), output.marks.end(), [&](const StepPlace& mark) {
+    const bool is_marked = std::ranges::any_of(output.marks, [&](const StepPlace& mark) {
         return mark.begin >= before.end && mark.end <= end && mark.end > mark.begin;
     });
     if (!is_marked) return;
@@ -156,7 +156,7 @@ float draw_answer_with_differences(const Context& context, const AnswerOutput& o
             const auto reach = reach_in(box, mark);
             if (reach.second > reach.first) marked.push_back(reach);
         }
-        std::sort(marked.begin(), marked.end());
+        std::ranges::sort(marked);
         draw_word(context, box, line, marked);
         for (const size_t gap : output.gaps) draw_gap(context, box, gap, i + 1 == boxes.size(), line);
         draw_marked_blanks(context, output, box, i + 1 < boxes.size() ? &boxes[i + 1] : nullptr, line);

@@ -5,9 +5,6 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
-#include <map>
-#include <utility>
-#include <vector>
 
 #include "analysis/runs/run_style.h"
 #include "analysis/tables/table_format.h"
@@ -15,6 +12,7 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/view/text_field.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 namespace {
@@ -22,13 +20,12 @@ namespace {
 bool has_answers(const Document* document) {
     if (!document) return false;
     const auto& answers = document->further_answers();
-    return std::any_of(answers.begin(), answers.end(),
-                       [&](const FurtherAnswer& answer) { return answer.prompt == document->prompt; });
+    return std::ranges::any_of(answers, [&](const FurtherAnswer& answer) { return answer.prompt == document->prompt; });
 }
 
 std::string how_it_is_asked(const Context& context, const std::vector<RunKey>& runs) {
     const auto n_missing =
-        std::count_if(runs.begin(), runs.end(), [&](const RunKey& run) { return !context.engine->has_cache(run); });
+        std::ranges::count_if(runs, [&](const RunKey& run) { return !context.engine->has_cache(run); });
     if (n_missing == 0)
         return runs.size() == 1 ? "the compressed cache of this run answers the question"
                                 : "the compressed caches of these runs answer the question";
@@ -43,9 +40,8 @@ std::string how_it_is_asked(const Context& context, const std::vector<RunKey>& r
 
 std::vector<RunKey> shown_runs(const Context& context, const Document& document) {
     std::vector<RunKey> runs;
-    for (const RunKey& run : context.session.visible_runs(true)) {
+    for (const RunKey& run : context.session.visible_runs(true))
         if (run.document == document.id() && context.engine->obstacle_to_asking(run).empty()) runs.push_back(run);
-    }
     return runs;
 }
 
@@ -61,15 +57,15 @@ std::vector<Question> questions_of(const Document& document) {
     std::vector<Question> questions;
     for (const FurtherAnswer& answer : document.further_answers()) {
         if (answer.prompt != document.prompt) continue;
-        auto question = std::find_if(questions.begin(), questions.end(),
-                                     [&](const Question& known) { return known.text == answer.question; });
+        auto question =
+            std::ranges::find_if(questions, [&](const Question& known) { return known.text == answer.question; });
         if (question == questions.end())
             question = questions.insert(questions.end(), Question{answer.question, {}, {}});
         const RunId run = document.run_of(answer);
         question->answers.emplace_back(&answer, run);
         if (full && document.place_of(document.prompt, run) == full && answer.finished) question->full = answer.text;
     }
-    std::reverse(questions.begin(), questions.end());
+    std::ranges::reverse(questions);
     return questions;
 }
 
@@ -117,15 +113,13 @@ void FurtherQuestions::draw_field(Context& context) {
     const std::vector<RunKey> shown = shown_runs(context, document);
     RunKey selected = context.session.cursor().run;
     const std::vector<RunKey> visible = context.session.visible_runs(true);
-    const bool is_hidden = std::find(visible.begin(), visible.end(), selected) == visible.end();
+    const bool is_hidden = std::ranges::find(visible, selected) == visible.end();
     if (is_hidden && !shown.empty()) selected = shown.front();  // a hidden run has no answer in the list above
     const std::string obstacle = context.engine->obstacle_to_asking(selected);
     const std::string hint =
         obstacle.empty() ? fmt::format("ask the cache of {} another question", context.session.look(selected).label)
                          : obstacle + ": its cache cannot answer questions";
-    const auto width_of = [](const char* label) {
-        return ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x + ImGui::GetStyle().ItemSpacing.x;
-    };
+    const auto width_of = [](const char* label) { return button_width(label) + ImGui::GetStyle().ItemSpacing.x; };
     if (has_answers(&document)) {
         if (ImGui::ArrowButton("##further answers", is_open_ ? ImGuiDir_Down : ImGuiDir_Right)) is_open_ = !is_open_;
         ImGui::SetItemTooltip(is_open_ ? "hides the further answers" : "shows the further answers");
@@ -164,9 +158,8 @@ void FurtherQuestions::draw_answers(Context& context, Document& document) {
         if (ImGui::BeginPopupContextItem("of the question")) {
             if (ImGui::MenuItem("Copy the answers as Markdown"))
                 ImGui::SetClipboardText(as_markdown(document, question.text).c_str());
-            if (ImGui::MenuItem("Remove the question")) {
+            if (ImGui::MenuItem("Remove the question"))
                 for (const auto& [answer, run] : question.answers) removed.push_back(answer->id);
-            }
             ImGui::EndPopup();
         }
         for (const auto& [answer, run] : question.answers) {
@@ -193,8 +186,7 @@ bool FurtherQuestions::draw_answer(Context& context, const Document& document, c
     const std::string label = asked_run(document, answer);
     ImGui::TextDisabled("%s", label.c_str());
     ImGui::PopClipRect();
-    if (at.x + ImGui::CalcTextSize(label.c_str()).x > right || label != answer.run)
-        ImGui::SetItemTooltip("%s", answer.run.c_str());
+    if (at.x + ImGui::CalcTextSize(label.c_str()).x > right || label != answer.run) item_tooltip(answer.run);
     if (run.valid() && ImGui::IsItemClicked()) context.session.selection.select_run(key);
     ImGui::SameLine(12 * em);
     ImGui::BeginGroup();

@@ -2,7 +2,7 @@
 
 #include <imgui.h>
 
-#include "app/gui/drawing/theme_adapted_colors.h"
+#include <cmath>
 
 namespace kvscope::gui {
 
@@ -20,6 +20,16 @@ void draw_color_patch(const Theme& theme, ImU32 color, const std::string& label)
     ImGui::SameLine(0, 0.25f * side);
     ImGui::TextDisabled("%s", label.c_str());
     ImGui::SameLine();
+}
+
+void draw_color_gradient(const MapColors& colors, ImVec2 from, ImVec2 size) {
+    for (float x = 0; x < std::floor(size.x); ++x) {
+        const float share = x / size.x;
+        const float value = colors.logarithmic ? colors.min * std::pow(colors.max / colors.min, share)
+                                               : colors.min + (colors.max - colors.min) * share;
+        ImGui::GetWindowDrawList()->AddRectFilled({from.x + x, from.y}, {from.x + x + 1, from.y + size.y},
+                                                  map_value_to_color(colors, value));
+    }
 }
 
 MapColors count_colors(const Theme& theme, float least, float most) {

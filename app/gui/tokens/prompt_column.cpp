@@ -53,7 +53,7 @@ struct Box {
 float share_out(const JoinedTokens& joined, std::span<Box> boxes, float left, float most, float cell) {
     const float blank = joined.has_space ? cell : 0;
     const std::span<const float> edges = byte_edges(joined.text);
-    const float advance = std::max(*std::max_element(edges.begin(), edges.end()), 1.0f);
+    const float advance = std::max(*std::ranges::max_element(edges), 1.0f);
     const float squeeze = std::min((most - blank) / advance, 1.0f);
     const float text = joined.is_right_to_left ? left : left + blank;
     size_t byte = 0;
@@ -78,8 +78,7 @@ std::vector<Box> boxes_of(const PromptColumn& one, const PromptGrid& grid, size_
     std::vector<size_t> order(pieces.size());
     std::iota(order.begin(), order.end(), size_t{0});
     if (!all_joined.empty())
-        std::stable_sort(order.begin(), order.end(),
-                         [&](size_t a, size_t b) { return pieces[a].cell < pieces[b].cell; });
+        std::ranges::stable_sort(order, [&](size_t a, size_t b) { return pieces[a].cell < pieces[b].cell; });
     const size_t first = one.lines->begins[line];
     float x = one.x;
     for (const size_t i : order) {
@@ -169,9 +168,8 @@ std::pair<size_t, size_t> visible_lines(const PromptLines& lines, const PromptGr
 }  // namespace
 
 const Note* note_at_token(const Document& document, int64_t token) {
-    for (const Note& note : document.notes) {
+    for (const Note& note : document.notes)
         if (note.prompt == document.prompt && token >= note.first_token && token <= note.last_token) return &note;
-    }
     return nullptr;
 }
 
@@ -272,9 +270,8 @@ int64_t token_under_mouse(const PromptColumn& one, const PromptGrid& grid) {
     if (line >= one.lines->size()) return -1;
     const auto pieces = one.lines->line(line);
     const std::vector<Box> boxes = boxes_of(one, grid, line);
-    for (size_t i = 0; i < pieces.size(); ++i) {
+    for (size_t i = 0; i < pieces.size(); ++i)
         if (mouse.x >= boxes[i].left && mouse.x < boxes[i].right) return pieces[i].token;
-    }
     return -1;
 }
 

@@ -4,8 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "app/gui/drawing/pyramid.h"
-#include "app/gui/session/session.h"
+#include "app/gui/drawing/heat_map.h"
 
 namespace kvscope::gui {
 

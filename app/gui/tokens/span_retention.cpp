@@ -8,10 +8,9 @@
 #include <utility>
 
 #include "app/gui/drawing/run_marks.h"
-#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/drawing/shaped_text.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/prompt_text.h"
-#include "app/gui/view_data/span_reports.h"
 
 namespace kvscope::gui {
 namespace {
@@ -27,7 +26,7 @@ std::pair<int64_t, int64_t> asked_span(Context& context, const Document& documen
 void draw_sentence(const std::string& sentence) {
     const std::string fitting = beginning_that_fits(sentence, ImGui::GetContentRegionAvail().x);
     ImGui::TextUnformatted(fitting.c_str());
-    if (fitting != sentence) ImGui::SetItemTooltip("%s", sentence.c_str());
+    if (fitting != sentence) item_tooltip(sentence);
 }
 
 }  // namespace
@@ -57,8 +56,8 @@ void SpanAnswers::draw(Context& context, const Document& document) {
     text_item(shown);
     ImGui::PopFont();
     ImGui::SameLine();
-    ImGui::TextDisabled("%s", first == last ? fmt::format("token {}", first).c_str()
-                                            : fmt::format("tokens {}–{}", first, last).c_str());
+    disabled_text(first == last ? fmt::format("token {}", first).c_str()
+                                : fmt::format("tokens {}–{}", first, last).c_str());
     if (!answer.error.empty()) {
         ImGui::SameLine();
         ImGui::TextDisabled("%s", answer.error.c_str());

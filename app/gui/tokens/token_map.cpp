@@ -8,7 +8,7 @@
 
 #include "analysis/drawing/ticks.h"
 #include "app/gui/drawing/pan_limits.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {
@@ -113,9 +113,8 @@ void draw_selection(Context& context, const TokenMap& map) {
     if (const auto found = searched_spans(context.session, *map.document))
         for (const auto& [first, last] : *found) draw_found(list, first, last, packed(context.theme.ink));
     const auto pins = map.document->pins.find(map.document->prompt);
-    if (pins != map.document->pins.end()) {
+    if (pins != map.document->pins.end())
         for (const int64_t token : pins->second) draw_band(list, token, token, packed(context.theme.pin, 0.8f), false);
-    }
     const Cursor selected = context.session.cursor();
     const bool same_prompt = selected.run.document == map.document->id() && selected.run.prompt == map.document->prompt;
     if (same_prompt && selected.has_tokens())

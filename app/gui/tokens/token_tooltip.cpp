@@ -8,7 +8,7 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
@@ -20,6 +20,16 @@ void draw_shared_character(const PromptText& prompt, size_t token) {
     text_item("in " + shown_token(whole));
     ImGui::PopStyleColor();
     ImGui::SameLine();
+}
+
+void draw_token_line(Context& context, const Document& document, int64_t token) {
+    const auto prompt = prompt_text(context.session, document);
+    const auto t = static_cast<size_t>(token);
+    ImGui::PushFont(context.fonts.mono, 0);
+    text_item(prompt && t < prompt->shown.size() ? prompt->shown[t] : "…");
+    ImGui::PopFont();
+    ImGui::SameLine();
+    ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
 }
 
 namespace {

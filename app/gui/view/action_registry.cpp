@@ -63,7 +63,7 @@ std::vector<Match> matches(const std::vector<Action>& actions, const std::vector
             if (fits && action.row_keys.empty() && action.run && is_enabled(action)) found.push_back({&action, score});
         }
     }
-    std::stable_sort(found.begin(), found.end(), [](const Match& x, const Match& y) { return x.score > y.score; });
+    std::ranges::stable_sort(found, [](const Match& x, const Match& y) { return x.score > y.score; });
     return found;
 }
 
@@ -73,7 +73,7 @@ bool is_shortcut_pressed(ImGuiKeyChord key) {
     const bool is_down = ImGui::Shortcut(key, ImGuiInputFlags_RouteGlobal | ImGuiInputFlags_RouteOverActive);
     const auto& typed = ImGui::GetIO().InputQueueCharacters;
     if (!is_sign(key) || typed.empty()) return is_down;
-    return std::find(typed.begin(), typed.end(), static_cast<ImWchar>(shortcut_text(key).front())) != typed.end();
+    return std::ranges::find(typed, static_cast<ImWchar>(shortcut_text(key).front())) != typed.end();
 }
 
 ImGuiKeyChord run_visibility_key(int number) {
@@ -127,7 +127,7 @@ void Actions::handle_keys(bool is_view_focused) {
         if (!action.key || !action.run) continue;
         const bool is_plain = (action.key & (ImGuiMod_Ctrl | ImGuiMod_Alt)) == 0;
         if (is_plain && io.WantTextInput) continue;
-        if (io.WantTextInput && std::find(editing.begin(), editing.end(), action.key) != editing.end()) continue;
+        if (io.WantTextInput && std::ranges::find(editing, action.key) != editing.end()) continue;
         if (types_character(action.key) && !takes_single_keys_) continue;
         // Checks all actions, because Dear ImGui passes a key only to items that requested it in the previous frame.
         if (is_shortcut_pressed(action.key) && is_enabled(action) && !called) called = &action;

@@ -13,9 +13,9 @@ struct Action {
     std::string name;  ///< name in menus and palette, e.g. "Open trace…"
     std::string menu;  ///< menu, e.g. "File"; empty if the action is only in the palette
     ImGuiKeyChord key = 0;
-    std::function<void()> run;
-    std::function<bool()> enabled;  ///< whether the action can run; empty if always
-    std::function<bool()> checked;  ///< whether the menu item is checked; empty if the item has no check mark
+    std::function<void()> run = {};
+    std::function<bool()> enabled = {};  ///< whether the action can run; empty if always
+    std::function<bool()> checked = {};  ///< whether the menu item is checked; empty if the item has no check mark
     bool separator_before = false;
     /// The help shows similar actions in one line, with these keys and this text. The palette omits the actions.
     std::string row_keys = {};

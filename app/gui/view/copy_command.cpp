@@ -18,8 +18,7 @@ std::string beginning_of(const std::string& command) {
 
 }  // namespace
 
-void copy_command_line(const std::function<std::string()>& command,
-                       const std::function<void(const std::string&, bool)>& notice) {
+void copy_command_line(const std::function<std::string()>& command, const Notice& notice) {
     try {
         const std::string text = command();
         ImGui::SetClipboardText(text.c_str());
@@ -29,8 +28,7 @@ void copy_command_line(const std::function<std::string()>& command,
     }
 }
 
-void copy_run_command(const Session& session, const RunKey& run,
-                      const std::function<void(const std::string&, bool)>& notice) {
+void copy_run_command(const Session& session, const RunKey& run, const Notice& notice) {
     copy_command_line(
         [&] {
             const RunAt at = session.at(run);

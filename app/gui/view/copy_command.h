@@ -8,11 +8,9 @@
 namespace kvscope::gui {
 
 /// Copies the command line that `command` returns. A notice shows the line's beginning, or an exception's message.
-void copy_command_line(const std::function<std::string()>& command,
-                       const std::function<void(const std::string&, bool)>& notice);
+void copy_command_line(const std::function<std::string()>& command, const Notice& notice);
 
 /// Copies the command that repeats a run of a trace, or a what-if run.
-void copy_run_command(const Session& session, const RunKey& run,
-                      const std::function<void(const std::string&, bool)>& notice);
+void copy_run_command(const Session& session, const RunKey& run, const Notice& notice);
 
 }  // namespace kvscope::gui

@@ -6,9 +6,7 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -52,12 +50,12 @@ void FileDialog::list_folder() {
         };
         if (!is_folder && question_.kind == Kind::folder) continue;
         if (!is_folder && !lists_all_ && !question_.extensions.empty() &&
-            std::none_of(question_.extensions.begin(), question_.extensions.end(), fits))
+            std::ranges::none_of(question_.extensions, fits))
             continue;
         entries_.push_back({name, is_folder, is_folder ? 0 : at->file_size(ignored)});
     }
     if (error) error_ = folder_.string() + " cannot be read: " + error.message();
-    std::sort(entries_.begin(), entries_.end(), [](const Entry& x, const Entry& y) {
+    std::ranges::sort(entries_, [](const Entry& x, const Entry& y) {
         return x.is_folder != y.is_folder ? x.is_folder : strverscmp(x.name.c_str(), y.name.c_str()) < 0;
     });
 }
@@ -65,7 +63,7 @@ void FileDialog::list_folder() {
 const FileDialog::Entry* FileDialog::neighbour(std::string_view typed, int step) const {
     if (entries_.empty()) return nullptr;
     const auto last = std::ssize(entries_) - 1;
-    const auto place = [&](auto fits) { return std::find_if(entries_.begin(), entries_.end(), fits); };
+    const auto place = [&](auto fits) { return std::ranges::find_if(entries_, fits); };
     const auto same = place([&](const Entry& entry) { return entry.name == typed; });
     if (same != entries_.end()) return &entries_[std::clamp<ptrdiff_t>(same - entries_.begin() + step, 0, last)];
     const auto begun = place([&](const Entry& entry) { return entry.name.starts_with(typed); });

@@ -19,8 +19,8 @@ class FileDialog {
     struct Question {
         Kind kind = Kind::open;
         std::string title;
-        std::vector<std::string> extensions;  ///< allowed extensions in lower case, e.g. ".h5"; empty for all
-        std::filesystem::path suggestion;     ///< for `save`: the file name; for `folder`: the name of a new folder
+        std::vector<std::string> extensions = {};  ///< allowed extensions in lower case, e.g. ".h5"; empty for all
+        std::filesystem::path suggestion = {};  ///< for `save`: the file name; for `folder`: the name of a new folder
         std::function<void(const std::filesystem::path&)> answer;
         /// Returns why a path is invalid, or an empty text. The dialog shows the reason and stays open.
         std::function<std::string(const std::filesystem::path&)> refusal = {};

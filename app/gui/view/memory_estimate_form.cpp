@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "analysis/tables/table_format.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -48,13 +48,13 @@ void MemoryChoice::draw(const trace::ModelAttributes& model, const ModelNames& n
                           analysis::find_known_cache_shape(model_) ? model_.c_str() : own.name.c_str())) {
         const auto choice = [&](const analysis::CacheShape& each, const std::string& name) {
             if (ImGui::Selectable(fmt::format("{}##{}", each.name, name).c_str(), name == model_)) model_ = name;
-            ImGui::SetItemTooltip("%s", text_of(each).c_str());
+            item_tooltip(text_of(each));
         };
         choice(own, "");
         for (const auto& each : analysis::known_cache_shapes()) choice(each, each.name);
         ImGui::EndCombo();
     }
-    ImGui::SetItemTooltip("%s", text_of(shape(model)).c_str());
+    item_tooltip(text_of(shape(model)));
     same_line_if_fits(9 * em);
     ImGui::Checkbox("budgets grow##memory", &budgets_grow_);
     ImGui::SetItemTooltip(

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analysis/runs/extrapolated_memory.h"
-#include "app/gui/session/model_names.h"
+#include "app/gui/session/renaming.h"
 #include "trace/records/records.h"
 
 namespace kvscope::gui {

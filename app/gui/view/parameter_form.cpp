@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "app/gui/view/text_field.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 namespace {
@@ -75,9 +76,8 @@ std::optional<ParameterValue> number_or_automatic(const Parameter& parameter, co
 std::optional<ParameterValue> choice_field(const Parameter& parameter, const std::string& value) {
     std::optional<ParameterValue> chosen;
     if (!ImGui::BeginCombo("##value", value.c_str())) return chosen;
-    for (const auto& choice : parameter.choices) {
+    for (const auto& choice : parameter.choices)
         if (ImGui::Selectable(choice.c_str(), choice == value) && choice != value) chosen = choice;
-    }
     ImGui::EndCombo();
     return chosen;
 }
@@ -149,9 +149,7 @@ bool edit_parameter(const Parameter& parameter, policies::ParameterValues& value
     ImGui::BeginDisabled(!field.obstacle.empty());
     ImGui::BeginGroup();
     const char* browse = "Browse…";
-    const float button = field.browse ? ImGui::CalcTextSize(browse).x + 2 * ImGui::GetStyle().FramePadding.x +
-                                            ImGui::GetStyle().ItemSpacing.x
-                                      : 0;
+    const float button = field.browse ? button_width(browse) + ImGui::GetStyle().ItemSpacing.x : 0;
     std::optional<ParameterValue> changed = field_of(parameter, value, field.most, undo + button);
     if (field.browse) {
         ImGui::SameLine();

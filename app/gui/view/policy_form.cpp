@@ -3,22 +3,16 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
+#include "app/gui/view/widgets.h"
 #include "policies/api/budget.h"
 #include "policies/registry/feasibility.h"
 
 namespace kvscope::gui {
 namespace {
-
-void draw_wrapped(const std::string& text, const ImVec4& color) {
-    ImGui::PushStyleColor(ImGuiCol_Text, color);
-    ImGui::TextWrapped("%s", text.c_str());
-    ImGui::PopStyleColor();
-}
 
 const ImVec4& color_of(const Theme& theme, const RefusedRuns::Row& row) {
     return row.can_run() ? theme.warning : theme.error;
@@ -52,7 +46,6 @@ void ask_for_file(const Context& context, const Lifetime& asker, RunForm& form, 
         {.kind = file.name == "model" ? FileDialog::Kind::open_folder_or_file : FileDialog::Kind::open,
          .title = fmt::format("{}: {}", row.spec.definition->title, file.name),
          .extensions = extensions_of(file.name),
-         .suggestion = {},
          .answer =
              [&form, id = row.id, name = file.name](const std::filesystem::path& path) {
                  for (PolicyRow& each : form.rows)
@@ -141,14 +134,14 @@ void draw_budget_field(const Theme& theme, RunForm& form, const std::optional<To
         ImGui::SetItemTooltip(
             "entries kept per KV head and layer, as numbers or shares;\nfor policies that keep every token, as shares "
             "of the bytes");
-    if (const std::string problem = form.budget_problem(); !problem.empty()) return draw_wrapped(problem, theme.error);
+    if (const std::string problem = form.budget_problem(); !problem.empty()) return wrapped_text(problem, theme.error);
     const std::vector<std::string> lines = form.budget_lines(tokens);
     if (same_height) {
         const auto n = static_cast<float>(policies::parse_budgets(form.request.budgets).size());
         ImGui::SetNextWindowScroll({0, -1});
         ImGui::BeginChild("what budgets come to", {0, n * ImGui::GetTextLineHeightWithSpacing()});
     }
-    for (const auto& line : lines) draw_wrapped(line, theme.ink_quiet);
+    for (const auto& line : lines) wrapped_text(line, theme.ink_quiet);
     if (!same_height) return;
     draw_scroll_fade(theme);
     ImGui::EndChild();
@@ -158,10 +151,10 @@ void draw_budget_notes(const Theme& theme, const RunForm& form, const std::optio
                        const RefusedRuns& check) {
     for (const RefusedRuns::Row& row : check.rows)
         if (row.ticked && row.n_refused > 0)
-            draw_wrapped(fmt::format("{}: {}", row.policy, row.brief()), color_of(theme, row));
+            wrapped_text(fmt::format("{}: {}", row.policy, row.brief()), color_of(theme, row));
     if (!form.budget_problem().empty()) return;
     for (const BudgetNote& note : budget_notes(form, tokens, check))
-        draw_wrapped(note.text, note.kind == BudgetNote::Kind::error     ? theme.error
+        wrapped_text(note.text, note.kind == BudgetNote::Kind::error     ? theme.error
                                 : note.kind == BudgetNote::Kind::warning ? theme.warning
                                                                          : theme.ink_quiet);
 }

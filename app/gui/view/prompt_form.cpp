@@ -12,7 +12,7 @@
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_options_form.h"
 #include "app/gui/view/text_field.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "engine/tasks/api/task.h"
 
 namespace kvscope::gui {
@@ -38,15 +38,11 @@ void draw_count(const Context& context, const RunForm& form, const std::optional
     } else if (const std::string problem = form.length_problem(tokens); !problem.empty()) {
         draw_problem(problem, context.theme);
     } else {
-        ImGui::TextDisabled("%s",
-                            fmt::format("{} tokens; the model accepts {}", analysis::format_count(tokens->n_tokens),
-                                        analysis::format_count(tokens->context_length))
-                                .c_str());
+        disabled_text(fmt::format("{} tokens; the model accepts {}", analysis::format_count(tokens->n_tokens),
+                                  analysis::format_count(tokens->context_length)));
     }
     if (form.request.context.empty() || !tokens || tokens->remark.empty()) return;
-    ImGui::PushTextWrapPos();
-    ImGui::TextDisabled("%s", tokens->remark.c_str());
-    ImGui::PopTextWrapPos();
+    quiet_text(tokens->remark);
 }
 
 void draw_questions(const Theme& theme, std::vector<std::string>& questions) {
@@ -111,9 +107,7 @@ void draw_switches(RunRequest& request, size_t n_questions) {
                           : n > 1 ? "the context is compressed once, before the questions are known; all questions use "
                                     "the same compressed cache"
                                   : "the context is compressed before the question is known";
-    ImGui::PushTextWrapPos();
-    ImGui::TextDisabled("%s", meaning);
-    ImGui::PopTextWrapPos();
+    quiet_text(meaning);
 }
 
 }  // namespace
@@ -122,7 +116,6 @@ void PromptForm::ask_for_file(Context& context) {
     context.host.files.ask({.kind = FileDialog::Kind::open,
                             .title = "Choose a text file for the prompt",
                             .extensions = {".txt", ".md", ".markdown"},
-                            .suggestion = {},
                             .answer = [this](const auto& path) { take_file(path); },
                             .asker = lifetime_.watch()});
 }
@@ -150,8 +143,6 @@ void PromptForm::draw_task(Context& context, RunForm& form) const {
             field.browse = [&] {
                 context.host.files.ask({.kind = FileDialog::Kind::open,
                                         .title = fmt::format("Task {}: {}", task.name, parameter.name),
-                                        .extensions = {},
-                                        .suggestion = {},
                                         .answer = take,
                                         .asker = lifetime_.watch()});
             };
@@ -167,9 +158,8 @@ void PromptForm::draw(Context& context, RunForm& form, const std::optional<Token
     if (form.task()) return draw_task(context, form);
     ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
     if (ImGui::BeginCombo("##sample", "Samples", ImGuiComboFlags_HeightLarge)) {
-        for (const auto& [name, title] : sample_prompts()) {
+        for (const auto& [name, title] : sample_prompts())
             if (ImGui::Selectable(title.c_str())) take_sample(context, form, name);
-        }
         ImGui::EndCombo();
     }
     ImGui::SameLine();

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <string>
 
 #include "app/gui/session/engine_session.h"
 #include "app/gui/view/view.h"

@@ -4,8 +4,6 @@
 #include <imgui.h>
 #include <misc/cpp/imgui_stdlib.h>
 
-#include <utility>
-
 #include "analysis/runs/run_style.h"
 #include "app/gui/session/renaming.h"
 #include "app/gui/view/text_field.h"

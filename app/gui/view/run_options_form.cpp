@@ -4,9 +4,9 @@
 #include <imgui.h>
 #include <misc/cpp/imgui_stdlib.h>
 
-#include <algorithm>
 #include <type_traits>
 
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/run_form.h"
 
 namespace kvscope::gui {
@@ -29,9 +29,8 @@ std::vector<Choice> choices_of(const RunOption& option, const std::vector<engine
 
 void choose(const char* label, std::string& value, const std::vector<Choice>& choices) {
     if (!ImGui::BeginCombo(label, value.c_str())) return;
-    for (const auto& choice : choices) {
+    for (const auto& choice : choices)
         if (ImGui::Selectable(choice.text.c_str(), choice.value == value)) value = choice.value;
-    }
     ImGui::EndCombo();
 }
 
@@ -54,17 +53,10 @@ void draw_value(const char* label, T& value, const std::vector<Choice>& choices)
 void draw_help(const RunOption& option, const std::string& usual) {
     if (!ImGui::BeginItemTooltip()) return;
     ImGui::PushTextWrapPos(26 * ImGui::GetFontSize());
-    ImGui::TextUnformatted(
-        fmt::format("{}.{}{}", option.help, option.remark.empty() ? "" : " ", option.remark).c_str());
+    plain_text(fmt::format("{}.{}{}", option.help, option.remark.empty() ? "" : " ", option.remark));
     ImGui::TextDisabled("default %s", usual.c_str());
     ImGui::PopTextWrapPos();
     ImGui::EndTooltip();
-}
-
-void draw_quiet(const std::string& text) {
-    ImGui::PushTextWrapPos();
-    ImGui::TextDisabled("%s", text.c_str());
-    ImGui::PopTextWrapPos();
 }
 
 void draw_row(const RunOption& option, RunOptions& options, const std::vector<Choice>& choices, const Theme& theme) {
@@ -88,16 +80,13 @@ void draw_row(const RunOption& option, RunOptions& options, const std::vector<Ch
     draw_problem(option.problem(options), theme);
     if (const auto* on = std::get_if<bool RunOptions::*>(&option.member);
         on && options.*(*on) && !option.while_on.empty())
-        draw_quiet(option.while_on);
+        quiet_text(option.while_on);
 }
 
 }  // namespace
 
 void draw_problem(const std::string& problem, const Theme& theme) {
-    if (problem.empty()) return;
-    ImGui::PushStyleColor(ImGuiCol_Text, theme.error);
-    ImGui::TextWrapped("%s", problem.c_str());
-    ImGui::PopStyleColor();
+    if (!problem.empty()) wrapped_text(problem, theme.error);
 }
 
 void edit_run_options(RunOptions& options, bool of_task, const std::vector<engine::DeviceChoice>& devices,
@@ -107,7 +96,7 @@ void edit_run_options(RunOptions& options, bool of_task, const std::vector<engin
         const auto choices = choices_of(option, devices);
         if (option.of_machine && devices.empty() && option.is_default(options)) continue;  // devices are not known yet
         draw_row(option, options, choices, theme);
-        if (option.of_machine && !why_only_cpu.empty()) draw_quiet(why_only_cpu);
+        if (option.of_machine && !why_only_cpu.empty()) quiet_text(why_only_cpu);
     }
 }
 

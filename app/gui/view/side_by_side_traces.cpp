@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "app/gui/view/run_label.h"
-#include "app/gui/view/trace_badge.h"
+#include "app/gui/view/widgets.h"
 
 namespace kvscope::gui {
 
@@ -48,7 +48,7 @@ void draw_panel_per_trace(const Context& context, const char* id, ImVec2 size, c
             ImGui::PushFont(context.fonts.bold, 0);
             const std::string text = text_that_fits(titles[i].text, ImGui::GetContentRegionAvail().x);
             ImGui::TextUnformatted(text.c_str());
-            ImGui::SetItemTooltip("%s", titles[i].text.c_str());
+            item_tooltip(titles[i].text);
             draw_badges_over_text(context, text, ImGui::GetItemRectMin());
             ImGui::PopFont();
         }

@@ -161,7 +161,7 @@ class ShapedField {
         const auto has = [&](const Row& row, size_t byte) {
             return byte >= row.begin && byte <= row.begin + row.text.size();
         };
-        const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& one) { return has(one, caret); });
+        const auto row = std::ranges::find_if(rows_, [&](const Row& one) { return has(one, caret); });
         if (row == rows_.end()) return;
         const bool extends = ImGui::GetIO().KeyShift;
         size_t to = caret;

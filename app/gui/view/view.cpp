@@ -4,16 +4,13 @@
 #include <imgui.h>
 #include <imgui_internal.h>
 
-#include <utility>
-
 #include "app/gui/session/engine_session.h"
 
 namespace kvscope::gui {
 
 const ViewKind* find_view_kind(const std::string& name) {
-    for (const ViewKind& kind : view_kinds()) {
+    for (const ViewKind& kind : view_kinds())
         if (kind.name == name) return &kind;
-    }
     return nullptr;
 }
 

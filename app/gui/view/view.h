@@ -27,7 +27,7 @@ class View;
 /// Services of the app that a view can use.
 struct ViewHost {
     FileDialog& files;
-    std::function<void(const std::string&, bool is_error)> notice;
+    Notice notice;
     std::function<void(const std::string& kind, const nlohmann::json& state)> open_view;
     /// Copies the view as an image to the clipboard. The image is taken after all menus have closed.
     std::function<void(const View&)> copy_as_seen;
@@ -76,8 +76,7 @@ class View {
     [[nodiscard]] virtual bool take_file(const std::filesystem::path&) { return false; }
     /// Adds actions to the palette while the view is open. An action may run after the view has closed, so `lifetime_`
     /// must guard the action.
-    virtual void add_to_palette(std::vector<Action>&, const std::function<void(const std::string&, bool)>& /*notice*/) {
-    }
+    virtual void add_to_palette(std::vector<Action>&, const Notice& /*notice*/) {}
 
     /// Returns the labels of the commands for the palette. draw() handles each with command_button() or takes_call().
     [[nodiscard]] virtual std::vector<std::string> commands() const { return {}; }
@@ -120,9 +119,14 @@ struct ViewKind {
     std::string summary;  ///< one line that says what the view shows and by which measure
     Dock dock = Dock::center;
     Topic topic = Topic::tokens;
-    std::unique_ptr<View> (*create)() = nullptr;
-    Sketch sketch{};  ///< picture in the picker, or empty
+    std::unique_ptr<View> (*create)() = nullptr;  ///< see make_view()
+    Sketch sketch{};                              ///< picture in the picker, or empty
 };
+
+template <class SomeView>
+[[nodiscard]] std::unique_ptr<View> make_view() {
+    return std::make_unique<SomeView>();
+}
 
 [[nodiscard]] const std::vector<ViewKind>& view_kinds();
 [[nodiscard]] const ViewKind* find_view_kind(const std::string& name);

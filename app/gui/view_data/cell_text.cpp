@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
+#include "analysis/measures/result_row.h"
 #include "analysis/tables/table_format.h"
 
 namespace kvscope::gui {
@@ -43,6 +45,20 @@ std::string cell_difference_text(const Column& column, const Cell& cell) {
                              : column.type == ColumnType::integer ? analysis::format_count(std::llround(size))
                                                                   : fmt::format("{:.{}f}", size, column.decimals);
     return size == 0 ? text : (*value > 0 ? "+" : "−") + text;
+}
+
+double share_of_full_bytes(Session& session, const RunKey& run) {
+    static const TaskSlot<std::vector<trace::ResultRow>> slot;
+    const RunAt at = session.at(run);
+    const auto rows = session.tasks.ask(
+        slot, fmt::format("{} {}", run.document, run.prompt), session.document(run.document)->runs_stamp(run.prompt),
+        [reader = at.reader, prompt = at.prompt](const std::stop_token& stop) {
+            const auto ignore = [](const trace::TraceError&) {};  // the run's share is then unknown
+            return analysis::result_rows_of_prompt(reader->with_stop(stop), prompt, ignore);
+        });
+    if (!rows.value || static_cast<size_t>(at.run) >= rows.value->size())
+        return std::numeric_limits<double>::quiet_NaN();
+    return analysis::share_of_full_bytes(*rows.value, (*rows.value)[static_cast<size_t>(at.run)]);
 }
 
 }  // namespace kvscope::gui

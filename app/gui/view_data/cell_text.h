@@ -4,6 +4,7 @@
 #include <string>
 
 #include "analysis/tables/table.h"
+#include "app/gui/session/session.h"
 
 namespace kvscope::gui {
 
@@ -17,5 +18,8 @@ namespace kvscope::gui {
 
 /// Formats a difference with its sign and the digits of its column. Returns "" if the cell has no number.
 [[nodiscard]] std::string cell_difference_text(const analysis::Column& column, const analysis::Cell& cell);
+
+/// Returns the size of a run's cache as a share of the full cache; NaN until it is known.
+[[nodiscard]] double share_of_full_bytes(Session& session, const RunKey& run);
 
 }  // namespace kvscope::gui

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "analysis/runs/run_pairs.h"
-#include "app/gui/session/trace_names.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -16,17 +15,15 @@ constexpr std::array<std::string_view, 4> stored_kinds = {"automatic", "none", "
                                                           "traces"};  // in the order of Kind
 
 const Document* find_named(const Session& session, const std::string& name) {
-    for (const auto& document : session.documents()) {
+    for (const auto& document : session.documents())
         if (session.name_of(*document) == name) return document.get();
-    }
     return nullptr;
 }
 
 std::vector<RunKey> finished_runs(const Session& session, const Document& document, bool shown_only) {
     std::vector<RunKey> runs;
-    for (const RunKey& key : session.all_runs()) {
+    for (const RunKey& key : session.all_runs())
         if (key.document == document.id() && (!shown_only || session.is_visible(key))) runs.push_back(key);
-    }
     return runs;
 }
 
@@ -60,8 +57,7 @@ std::string trace_difference_title(const Session& session, const Document& trace
 }
 
 const ComparedRuns* Compared::of(const RunKey& run) const {
-    const auto found =
-        std::find_if(pairs.begin(), pairs.end(), [&](const ComparedRuns& pair) { return pair.a == run; });
+    const auto found = std::ranges::find_if(pairs, [&](const ComparedRuns& pair) { return pair.a == run; });
     return found == pairs.end() ? nullptr : &*found;
 }
 
@@ -116,7 +112,7 @@ FigureRequest difference_figure_request(const std::string& figure, const Compare
         return trace;
     };
     const auto add = [](std::vector<RunId>& runs, const RunKey& key) {
-        if (std::find(runs.begin(), runs.end(), key.run) == runs.end()) runs.push_back(key.run);
+        if (std::ranges::find(runs, key.run) == runs.end()) runs.push_back(key.run);
     };
     TraceRequest a = of(compared.pairs.front().a);
     TraceRequest b = of(compared.pairs.front().b);
@@ -145,8 +141,7 @@ void write_comparison_to_json(nlohmann::json& state, const Comparison& compariso
 }
 
 void read_comparison_from_json(const nlohmann::json& state, Comparison& comparison) {
-    const auto* const found =
-        std::find(stored_kinds.begin(), stored_kinds.end(), state.value("compare", std::string()));
+    const auto* const found = std::ranges::find(stored_kinds, state.value("compare", std::string()));
     comparison = {};
     if (found == stored_kinds.end()) return;
     comparison.kind = static_cast<Comparison::Kind>(found - stored_kinds.begin());

@@ -223,8 +223,8 @@ bool LiveWhatIf::wants_prefill() const {
     if (!settings_ || prefill_ || is_reading_ || !analysis::obstacle_to_what_if(settings_->recorded).empty())
         return false;
     if (!from_trace_) return true;
-    return std::any_of(definition().parameters.begin(), definition().parameters.end(),
-                       [&](const policies::Parameter& parameter) { return !obstacle(parameter).empty(); });
+    return std::ranges::any_of(definition().parameters,
+                               [&](const policies::Parameter& parameter) { return !obstacle(parameter).empty(); });
 }
 
 std::string LiveWhatIf::obstacle(const policies::Parameter& parameter) const {

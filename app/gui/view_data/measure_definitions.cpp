@@ -78,9 +78,8 @@ constexpr auto definitions = std::to_array<std::pair<std::string_view, const cha
 }  // namespace
 
 const char* measure_definition(std::string_view name) {
-    for (const auto& [known, words] : definitions) {
+    for (const auto& [known, words] : definitions)
         if (known == name) return words;
-    }
     return nullptr;
 }
 

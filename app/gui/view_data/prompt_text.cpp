@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "app/gui/session/session.h"
 #include "common/unique_id.h"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 
 #include "app/gui/view_data/cell_text.h"
 #include "app/gui/view_data/prompt_text.h"
@@ -42,8 +41,8 @@ std::string shown_cell(const analysis::Column& column, const Cell& cell) {
     if (!text) return cell_text(column, cell);
     if (analysis::is_token_column(column)) return shown_token(*text);
     std::string line = *text;
-    std::replace_if(
-        line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    std::ranges::replace_if(
+        line, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
     return line;
 }
 
@@ -96,9 +95,9 @@ RankingRequest ranking_request(const Session& session, const analysis::FigureDef
                 return request.document && key.document == request.document->id();
             };
             // If the trace in focus has no shown run, uses the trace of the first shown run.
-            if (!shown.empty() && std::none_of(shown.begin(), shown.end(), is_of_it))
+            if (!shown.empty() && std::ranges::none_of(shown, is_of_it))
                 request.document = session.document(shown.front());
-            std::copy_if(shown.begin(), shown.end(), std::back_inserter(request.runs), is_of_it);
+            std::ranges::copy_if(shown, std::back_inserter(request.runs), is_of_it);
         }
         if (request.document && definition.shown_runs && request.runs.empty())
             request = no_ranking("No compressed run is shown. Tick runs in Runs.");
@@ -135,13 +134,13 @@ OrderedRows filter_and_sort_rows(std::shared_ptr<const RankedRows> of, const Row
     const std::string wanted = lower_case(order.filter);
     for (size_t row = 0; row < all.rows.size(); ++row) {
         const auto& texts = of->texts[row];
-        if (wanted.empty() || std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+        if (wanted.empty() || std::ranges::any_of(texts, [&](const std::string& text) {
                 return lower_case(text).find(wanted) != std::string::npos;
             }))
             out.rows.push_back(row);
     }
     if (order.column && *order.column < all.columns.size()) {
-        std::stable_sort(out.rows.begin(), out.rows.end(), [&](size_t x, size_t y) {
+        std::ranges::stable_sort(out.rows, [&](size_t x, size_t y) {
             const Cell& a = all.rows[x].cells[*order.column];
             const Cell& b = all.rows[y].cells[*order.column];
             if (is_unknown(a) || is_unknown(b)) return !is_unknown(a) && is_unknown(b);

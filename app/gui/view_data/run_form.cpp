@@ -61,9 +61,8 @@ void add_task(analysis::ShellCommand& command, const TaskSettings& chosen) {
 
 std::vector<std::string> RunRequest::asked_questions() const {
     std::vector<std::string> asked;
-    for (const auto& question : questions) {
+    for (const auto& question : questions)
         if (!is_blank(question)) asked.push_back(without_last_breaks(question));
-    }
     return asked;
 }
 
@@ -123,7 +122,7 @@ void RunForm::duplicate(size_t row) {
 
 bool RunForm::use(const WantedPolicy& wanted) {
     const auto row_that = [&](const auto& fits) {
-        return std::find_if(rows.begin(), rows.end(), [&](const PolicyRow& row) {
+        return std::ranges::find_if(rows, [&](const PolicyRow& row) {
             return row.spec.definition->name == wanted.policy && fits(row.spec.values);
         });
     };
@@ -149,15 +148,15 @@ bool RunForm::use(const WantedPolicy& wanted) {
 
 bool RunForm::remove(size_t row) {
     const auto* definition = rows.at(row).spec.definition;
-    const auto n = std::count_if(rows.begin(), rows.end(),
-                                 [&](const PolicyRow& other) { return other.spec.definition == definition; });
+    const auto n =
+        std::ranges::count_if(rows, [&](const PolicyRow& other) { return other.spec.definition == definition; });
     if (n < 2) return false;
     rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(row));
     return true;
 }
 
 int RunForm::n_ticked() const {
-    return static_cast<int>(std::count_if(rows.begin(), rows.end(), [](const PolicyRow& row) { return row.ticked; }));
+    return static_cast<int>(std::ranges::count_if(rows, [](const PolicyRow& row) { return row.ticked; }));
 }
 
 void RunForm::tick(const std::function<bool(const PolicyRow&)>& is_chosen) {
@@ -266,7 +265,7 @@ std::string RunForm::output_note() const {
 std::vector<std::string> RunForm::budget_lines(const std::optional<TokenCount>& tokens) const {
     std::vector<std::string> lines;
     // If all ticked policies keep every token, the lines give bytes instead of entries.
-    const bool all_of_bytes = n_ticked() > 0 && std::all_of(rows.begin(), rows.end(), [](const PolicyRow& row) {
+    const bool all_of_bytes = n_ticked() > 0 && std::ranges::all_of(rows, [](const PolicyRow& row) {
                                   return !row.ticked || row.spec.definition->budget_of == policies::BudgetOf::bytes;
                               });
     const bool is_known = tokens && tokens->error.empty() && tokens->n_visible > 0;
@@ -292,8 +291,8 @@ void RunForm::add_lines_of_bytes(const policies::Budget& budget, const TokenCoun
                                  budget.describe(tokens.n_visible, policies::BudgetOf::bytes,
                                                  row.spec.needed_share(budget, tokens.cache_size())));
     }
-    const bool is_one = std::all_of(of_policies.begin(), of_policies.end(),
-                                    [&](const auto& of) { return of.second == of_policies.front().second; });
+    const bool is_one =
+        std::ranges::all_of(of_policies, [&](const auto& of) { return of.second == of_policies.front().second; });
     if (is_one && !of_policies.empty()) of_policies.resize(1);
     for (const auto& [title, line] : of_policies) lines.push_back(is_one ? line : fmt::format("{}: {}", title, line));
 }
@@ -319,9 +318,8 @@ RunRequest RunForm::filled_in() const {
     if (task_) filled.task = *task();
     filled.force = request.force && !request.output.empty();
     filled.policies.clear();
-    for (const PolicyRow& row : rows) {
+    for (const PolicyRow& row : rows)
         if (row.ticked) filled.policies.push_back(row.spec.label());
-    }
     return filled;
 }
 
@@ -396,9 +394,8 @@ void RunForm::from_json(const nlohmann::json& state) {
         }
     }
     for (PolicyRow& row : rows) {  // policies that did not exist when the state was saved
-        const bool is_there = std::any_of(read.begin(), read.end(), [&](const PolicyRow& other) {
-            return other.spec.definition == row.spec.definition;
-        });
+        const bool is_there = std::ranges::any_of(
+            read, [&](const PolicyRow& other) { return other.spec.definition == row.spec.definition; });
         if (!is_there) read.push_back({row.id, false, std::move(row.spec)});
     }
     rows = std::move(read);

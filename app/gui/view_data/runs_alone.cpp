@@ -50,10 +50,10 @@ bool has_words(const Session& session, const RunKey& key, const std::vector<std:
     const RunLook look = session.look(key);
     std::vector<std::string> own = words_in(lower_case(look.label + " " + look.recorded));
     own.push_back(lower_case(session.attributes(key).policy));
-    return std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+    return std::ranges::all_of(words, [&](const std::string& word) {
         const bool may_begin = is_beginning && !is_number(word);
-        return std::any_of(own.begin(), own.end(),
-                           [&](const std::string& of) { return of == word || (may_begin && of.starts_with(word)); });
+        return std::ranges::any_of(
+            own, [&](const std::string& of) { return of == word || (may_begin && of.starts_with(word)); });
     });
 }
 
@@ -82,8 +82,7 @@ void show_runs_alone(Session& session, const RunKey& run, Alone which) {
 
 void show_runs_alone(Session& session, const std::vector<RunKey>& runs) {
     for (const RunKey& key : session.all_runs())
-        session.set_visible(
-            key, std::find(runs.begin(), runs.end(), key) != runs.end() || session.attributes(key).is_full());
+        session.set_visible(key, std::ranges::find(runs, key) != runs.end() || session.attributes(key).is_full());
 }
 
 std::vector<RunKey> parse_typed_runs(const Session& session, const std::string& typed) {
@@ -106,7 +105,7 @@ std::vector<RunKey> parse_typed_runs(const Session& session, const std::string& 
         if (meant.empty()) meant = runs_of_words(session, words);
         if (meant.empty()) return {};
         for (const RunKey& key : meant)
-            if (std::find(found.begin(), found.end(), key) == found.end()) found.push_back(key);
+            if (std::ranges::find(found, key) == found.end()) found.push_back(key);
     }
     return found;
 }

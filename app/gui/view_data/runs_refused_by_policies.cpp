@@ -124,7 +124,7 @@ void note_refused(const std::string& budget, const RefusedRuns& check, std::vect
         for (const RefusedRuns::Refused& refused : row.refused) {
             if (!row.ticked || refused.budget != budget) continue;
             const auto same = [&](const auto& other) { return other.first == refused.least; };
-            auto found = std::find_if(by_least.begin(), by_least.end(), same);
+            auto found = std::ranges::find_if(by_least, same);
             if (found == by_least.end()) found = by_least.insert(found, {refused.least, {}});
             found->second.push_back(row.policy);
         }
@@ -222,7 +222,7 @@ std::string RefusedRuns::Row::brief() const {
 }
 
 const RefusedRuns::Row* RefusedRuns::find(int id) const {
-    const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.id == id; });
+    const auto found = std::ranges::find_if(rows, [&](const Row& row) { return row.id == id; });
     return found == rows.end() ? nullptr : &*found;
 }
 
@@ -272,7 +272,7 @@ std::vector<BudgetNote> budget_notes(const RunForm& form, const std::optional<To
                                      const RefusedRuns& check) {
     std::vector<BudgetNote> notes;
     const auto budgets = budgets_of(form);
-    const bool any_of_entries = std::any_of(form.rows.begin(), form.rows.end(), [](const PolicyRow& row) {
+    const bool any_of_entries = std::ranges::any_of(form.rows, [](const PolicyRow& row) {
         return row.ticked && row.spec.definition->budget_of == BudgetOf::entries;
     });
     for (const Budget& budget : budgets) {

@@ -43,8 +43,8 @@ RunsTable::RunsTable(const std::vector<analysis::Column>& all, std::vector<Row> 
 
 void RunsTable::add_columns(const std::vector<analysis::Column>& all, bool with_differences) {
     for (size_t i = 0; i < all.size(); ++i) {
-        const bool is_hidden = std::any_of(hidden_at_first.begin(), hidden_at_first.end(),
-                                           [&](const char* name) { return all[i].name == name; });
+        const bool is_hidden =
+            std::ranges::any_of(hidden_at_first, [&](const char* name) { return all[i].name == name; });
         columns.push_back({all[i], i, false, is_hidden});
         if (!with_differences || !analysis::has_meaningful_difference(all[i])) continue;
         columns.push_back({analysis::difference_column(all[i]), i, true, is_hidden});
@@ -53,7 +53,7 @@ void RunsTable::add_columns(const std::vector<analysis::Column>& all, bool with_
 }
 
 const RunsTable::Row* RunsTable::find(const RunKey& run) const {
-    const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.run == run; });
+    const auto found = std::ranges::find_if(rows, [&](const Row& row) { return row.run == run; });
     return found == rows.end() ? nullptr : &*found;
 }
 
@@ -91,13 +91,12 @@ void RunsTable::pin(const ComparedRuns& pair) {
 }
 
 size_t RunsTable::n_pinned() const {
-    return static_cast<size_t>(
-        std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.pinned.empty(); }));
+    return static_cast<size_t>(std::ranges::count_if(rows, [](const Row& row) { return !row.pinned.empty(); }));
 }
 
 bool RunsTable::is_empty(size_t column) const {
-    return std::all_of(rows.begin(), rows.end(),
-                       [&](const Row& row) { return std::holds_alternative<std::monostate>(row.cells[column]); });
+    return std::ranges::all_of(
+        rows, [&](const Row& row) { return std::holds_alternative<std::monostate>(row.cells[column]); });
 }
 
 void RunsTable::sort(size_t column, bool descending) {

@@ -2,8 +2,6 @@
 
 #include <utf8proc.h>
 
-#include <algorithm>
-
 #include "common/utf8.h"
 
 namespace kvscope::gui {

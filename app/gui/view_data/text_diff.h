@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,9 +28,7 @@ struct Difference {
     std::vector<size_t>
         left_out;            ///< (n + 1) number of missing reference elements before each place, except replaced ones
     size_t n_reference = 0;  ///< length of the reference
-    [[nodiscard]] size_t n_extra() const {
-        return static_cast<size_t>(std::count(differs.begin(), differs.end(), true));
-    }
+    [[nodiscard]] size_t n_extra() const { return static_cast<size_t>(std::ranges::count(differs, true)); }
     /// Number of reference elements that this sequence lacks. A replaced element counts as extra and as missing.
     [[nodiscard]] size_t n_missing() const { return n_reference - (differs.size() - n_extra()); }
 };

@@ -54,7 +54,7 @@ std::vector<int> shown_runs(const Session& session, const Document& document, co
         if (key.document != of.document || key.prompt != of.prompt || document.is_what_if(key.run)) continue;
         if (const auto place = document.place_of(key.prompt, key.run)) places.push_back(*place);
     }
-    std::sort(places.begin(), places.end());
+    std::ranges::sort(places);
     places.erase(std::unique(places.begin(), places.end()), places.end());
     return places;
 }

@@ -9,18 +9,16 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
 #include "app/gui/drawing/shaped_text.h"
-#include "app/gui/figure/comparison_choice.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/session/trace_names.h"
+#include "app/gui/session/session.h"
 #include "app/gui/tokens/answer_diff.h"
 #include "app/gui/tokens/further_questions.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
-#include "app/gui/view/tooltip_beside.h"
-#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/answer_comparison.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "app/gui/view_data/prompt_text.h"
@@ -36,21 +34,13 @@ class AnswersView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         const Document* focus = session.focus();
-        if (!focus) {
-            draw_nothing(context, open_trace_or_demo() + " to read the answers of its runs.");
-            return;
-        }
-        if (focus->prompt >= focus->reader()->n_prompts()) {
-            draw_nothing(context, why_no_prompt(*focus));
-            return;
-        }
+        if (!focus) return draw_nothing(context, open_trace_or_demo() + " to read the answers of its runs.");
+        if (focus->prompt >= focus->reader()->n_prompts()) return draw_nothing(context, why_no_prompt(*focus));
         draw_header(context, *focus);
         if (prompt_open_) draw_prompt(context, *focus);
         const auto shown = outputs(session);
-        if (shown.empty() && stopped_in(*focus).empty()) {
-            draw_nothing(context, "No run is visible. Select a run in Runs, or press 0 to show all.");
-            return;
-        }
+        if (shown.empty() && stopped_in(*focus).empty())
+            return draw_nothing(context, "No run is visible. Select a run in Runs, or press 0 to show all.");
         const float em = ImGui::GetFontSize();
         const auto request = request_for(session, shown);
         const float ask = further_.height(context, ImGui::GetContentRegionAvail().y);
@@ -181,9 +171,8 @@ class AnswersView : public View {
                                           ? fmt::format("{:.4g} nats", values[t])
                                           : fmt::format("{:+.4g} nats: {:.4g} − {:.4g}", values[t], one.output->kl[t],
                                                         one.output->reference_kl[t]);
-            ImGui::TextUnformatted(fmt::format("{}  {}{}", one.look.label, value,
-                                               other_token ? "; the most likely token differs from the full run's" : "")
-                                       .c_str());
+            plain_text(fmt::format("{}  {}{}", one.look.label, value,
+                                   other_token ? "; the most likely token differs from the full run's" : ""));
         }
         end_tooltip_beside();
     }
@@ -209,7 +198,7 @@ class AnswersView : public View {
         same_line_if_fits(9 * ImGui::GetFontSize());
         draw_reference_choice(session, reference_);
         const char* as_sent = "Prompt as sent";
-        same_line_if_fits(ImGui::CalcTextSize(as_sent).x + 2 * ImGui::GetStyle().FramePadding.x);
+        same_line_if_fits(button_width(as_sent));
         ImGui::PushStyleColor(ImGuiCol_Text, prompt_open_ ? context.theme.accent : context.theme.ink);
         if (command_button(as_sent)) prompt_open_ = !prompt_open_;
         ImGui::PopStyleColor();
@@ -230,13 +219,13 @@ class AnswersView : public View {
             const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(seen).x - space;
             if (room > 6 * ImGui::GetFontSize()) {
                 text_item(beginning_that_fits(question, room));
-                ImGui::SetItemTooltip("%s", questions_of_traces(session, document).c_str());
+                item_tooltip(questions_of_traces(session, document));
                 draw_badges_over_text(context, question.substr(0, question.find(attributes.question)),
                                       ImGui::GetItemRectMin());
                 ImGui::SameLine();
             }
             ImGui::TextDisabled("%s", seen);
-            ImGui::SetItemTooltip("%s", questions_of_traces(session, document).c_str());
+            item_tooltip(questions_of_traces(session, document));
         }
         if (attributes.truncated) {
             const char* cut = "the prompt was cut";
@@ -330,8 +319,8 @@ class AnswersView : public View {
         const RunKey selected = context.session.cursor().run;
         const RunKey before = std::exchange(seen_, selected);
         if (before.valid() && selected != before) followed_ = selected;
-        const auto first = std::find_if(shown.begin(), shown.end(),
-                                        [&](const Shown& one) { return partial_answer(context, one.run) != nullptr; });
+        const auto first =
+            std::ranges::find_if(shown, [&](const Shown& one) { return partial_answer(context, one.run) != nullptr; });
         const RunKey answering = first == shown.end() ? RunKey{} : first->run;
         const bool is_new = answering.document != answering_.document || answering.prompt != answering_.prompt;
         if (answering.valid() && is_new) followed_ = answering;
@@ -343,7 +332,7 @@ class AnswersView : public View {
         const bool is_moved = ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
                               (io.MouseWheel != 0 || ImGui::IsMouseDown(ImGuiMouseButton_Left));
         const bool is_read =
-            std::all_of(shown.begin(), shown.end(), [](const Shown& one) { return one.output || !one.error.empty(); });
+            std::ranges::all_of(shown, [](const Shown& one) { return one.output || !one.error.empty(); });
         if (is_moved || (is_read && !answering_.valid())) followed_ = {};
     }
 
@@ -360,17 +349,25 @@ class AnswersView : public View {
     static const PartialAnswer* partial_answer(const Context& context, const RunKey& run) {
         if (!context.engine) return nullptr;
         const auto& all = context.engine->partial_answers();
-        const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.key == run; });
+        const auto found = std::ranges::find_if(all, [&](const auto& each) { return each.key == run; });
         return found == all.end() ? nullptr : &*found;
     }
 
-    static float draw_partial_answer(const Context& context, const PartialAnswer& answer, ImVec2 at, float width,
-                                     float line) {
+    /// Draws the part of an answer that is decoded. Returns the lower edge.
+    static float draw_partial_answer(const Context& context, const std::string& text, bool has_ended, ImVec2 at,
+                                     float width, float line) {
         AnswerOutput so_far;
-        so_far.text = answer.text + (answer.has_ended ? "" : " …");
+        so_far.text = text + (has_ended ? "" : " …");
         so_far.words = split_words(so_far.text);
         ImGui::LogText("%s\n", so_far.text.c_str());
         return draw_answer_with_differences(context, so_far, at, width, line, [](int) {});
+    }
+
+    /// Draws a wrapped line and moves `at` below the line.
+    static void draw_note(const std::string& text, const ImVec4& color, ImVec2& at, float width) {
+        ImGui::GetWindowDrawList()->AddText(nullptr, 0, at, packed(color), text.c_str(), nullptr, width);
+        ImGui::LogText("%s\n", text.c_str());
+        at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
     }
 
     std::string short_difference(const AnswerOutput& output, size_t form) const {
@@ -392,23 +389,13 @@ class AnswersView : public View {
 
     /// Draws the incomplete answer of a run in an unfinished trace. Returns the lower edge.
     static float draw_stopped(const Context& context, const UnfinishedAnswer& answer, ImVec2 at, float width) {
-        const float line = std::round(1.45f * ImGui::GetFontSize());
-        ImDrawList* list = ImGui::GetWindowDrawList();
-        const auto note = [&](const std::string& text, const ImVec4& color) {
-            list->AddText(nullptr, 0, at, packed(color), text.c_str(), nullptr, width);
-            ImGui::LogText("%s\n", text.c_str());
-            at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
-        };
-        note(answer.label, context.theme.ink);
-        note(answer.has_ended ? "stopped after its answer"
-                              : fmt::format("stopped: {} tokens of its answer were decoded",
-                                            analysis::format_count(answer.n_tokens)),
-             context.theme.warning);
-        AnswerOutput so_far;
-        so_far.text = answer.text + (answer.has_ended ? "" : " …");
-        so_far.words = split_words(so_far.text);
-        ImGui::LogText("%s\n", so_far.text.c_str());
-        return draw_answer_with_differences(context, so_far, at, width, line, [](int) {});
+        draw_note(answer.label, context.theme.ink, at, width);
+        draw_note(answer.has_ended ? "stopped after its answer"
+                                   : fmt::format("stopped: {} tokens of its answer were decoded",
+                                                 analysis::format_count(answer.n_tokens)),
+                  context.theme.warning, at, width);
+        return draw_partial_answer(context, answer.text, answer.has_ended, at, width,
+                                   std::round(1.45f * ImGui::GetFontSize()));
     }
 
     static float marker_side() { return 0.65f * ImGui::GetFontSize(); }
@@ -451,8 +438,7 @@ class AnswersView : public View {
         ImGui::SetNextItemAllowOverlap();  // for the badge that is drawn over this item
         if (ImGui::InvisibleButton("run", {width, line})) session.selection.select_run(one.run);
         const bool is_marked = is_compared(session, one);
-        ImGui::SetItemTooltip(
-            "%s", (full_label_for_tooltip(one.look) + (is_marked ? long_difference(*one.output) : "")).c_str());
+        item_tooltip(full_label_for_tooltip(one.look) + (is_marked ? long_difference(*one.output) : ""));
         const float top = at.y + (em - side) / 2;
         draw_run_marker(context.theme, one.look.style, {at.x, top}, side, list);
         const float begin = label_begin();
@@ -475,11 +461,7 @@ class AnswersView : public View {
         ImGui::LogText("%s %s\n", shown_label.c_str(), has_room ? differs.c_str() : "");
         list->PopClipRect();
         at.y += line;
-        const auto note = [&](const std::string& text, const ImVec4& color) {
-            list->AddText(nullptr, 0, at, packed(color), text.c_str(), nullptr, width);
-            ImGui::LogText("%s\n", text.c_str());
-            at.y += ImGui::CalcTextSize(text.c_str(), nullptr, false, width).y;
-        };
+        const auto note = [&](const std::string& text, const ImVec4& color) { draw_note(text, color, at, width); };
         const auto question_of = [](const Document& document, int prompt) {
             return document.reader()->prompt(prompt).question;
         };
@@ -496,7 +478,7 @@ class AnswersView : public View {
         else if (!one.output)
             note("reading …", context.theme.ink_quiet);
         else if (one.output->words.empty() && partial)
-            at.y = draw_partial_answer(context, *partial, at, width, line);
+            at.y = draw_partial_answer(context, partial->text, partial->has_ended, at, width, line);
         else if (one.output->words.empty())
             note(why_empty(context, one.run), context.theme.ink_quiet);
         else
@@ -543,7 +525,7 @@ ViewKind answers_view() {
             "Answers side by side with their differences from a reference, and KL per decode step",
             Dock::bottom,
             Topic::results,
-            []() -> std::unique_ptr<View> { return std::make_unique<AnswersView>(); },
+            make_view<AnswersView>,
             R"(
 ---.----.---.---
 ----.--..----.--

@@ -2,7 +2,7 @@
 
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
-#include "app/gui/figure/head_maps_view.h"
+#include "app/gui/figure/figure_view.h"
 
 namespace kvscope::gui {
 namespace {
@@ -34,7 +34,7 @@ class BudgetsView : public HeadMapsView {
 
 ViewKind budgets_view() {
     return {"budgets",    "Budgets",    "Entries kept by each head of each layer, one map per run on a common scale",
-            Dock::bottom, Topic::heads, []() -> std::unique_ptr<View> { return std::make_unique<BudgetsView>(); },
+            Dock::bottom, Topic::heads, make_view<BudgetsView>,
             R"(
 338.115.992.446.
 338.115.992.446.

@@ -2,10 +2,8 @@
 #include <fmt/ranges.h>
 #include <imgui.h>
 
-#include <algorithm>
-
 #include "app/gui/figure/figure_view.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
@@ -57,10 +55,9 @@ class ChannelsView : public FigureView {
         begin_tooltip_beside();
         ImGui::Text("layer %d, channel %d of the keys", hit.subject.layer, hit.column);
         if (is_difference) {
-            ImGui::TextUnformatted(
-                fmt::format("{} − {}: {:+.0f} heads", session.look(*session.pair.a).label,
-                            session.pair.b ? session.look(*session.pair.b).label : std::string("none"), hit.value)
-                    .c_str());
+            plain_text(fmt::format("{} − {}: {:+.0f} heads", session.look(*session.pair.a).label,
+                                   session.pair.b ? session.look(*session.pair.b).label : std::string("none"),
+                                   hit.value));
         } else {
             ImGui::TextUnformatted(session.look(run).label.c_str());
             ImGui::TextUnformatted(heads_text(session, run, hit).c_str());
@@ -87,7 +84,7 @@ class ChannelsView : public FigureView {
 
 ViewKind channels_view() {
     return {"channels",   "Key channels", "Key channels kept by the heads of each layer, for runs that drop some",
-            Dock::bottom, Topic::heads,   []() -> std::unique_ptr<View> { return std::make_unique<ChannelsView>(); },
+            Dock::bottom, Topic::heads,   make_view<ChannelsView>,
             R"(
 9099009909990090
 9090009909900990

@@ -12,12 +12,13 @@
 #include "analysis/runs/extrapolated_memory.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/run_marks.h"
-#include "app/gui/drawing/theme_adapted_colors.h"
-#include "app/gui/figure/comparison_choice.h"
+#include "app/gui/drawing/theme.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_menu.h"
 #include "app/gui/view/memory_estimate_form.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/cell_text.h"
 #include "app/gui/view_data/comparison.h"
 #include "app/gui/view_data/measure_definitions.h"
@@ -47,10 +48,8 @@ class CostView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         shown_.rows.clear();
-        if (session.documents().empty()) {
-            draw_nothing(context, open_trace_or_demo() + " to compare the costs of runs.");
-            return;
-        }
+        if (session.documents().empty())
+            return draw_nothing(context, open_trace_or_demo() + " to compare the costs of runs.");
         std::vector<std::shared_ptr<const Table>> tables;  // owners of the rows' data
         std::vector<RunsTable::Row> rows;
         std::string error;
@@ -218,9 +217,8 @@ class CostView : public View {
         table.name = "runs";
         table.title = "What each run keeps and costs, and how far it diverges from the full cache";
         std::vector<size_t> order;
-        for (size_t i = 0; i < columns.size(); ++i) {
+        for (size_t i = 0; i < columns.size(); ++i)
             if (ImGui::TableGetColumnFlags(static_cast<int>(i)) & ImGuiTableColumnFlags_IsEnabled) order.push_back(i);
-        }
         if (with_pinned) table.columns.push_back({"compared", "Compared", "", ColumnType::text});
         if (several) table.columns.push_back({"trace", "Trace", "", ColumnType::text});
         for (const size_t i : order) {
@@ -261,11 +259,10 @@ class CostView : public View {
                 const char* direction = shown.column.best == Best::highest  ? "; higher is better"
                                         : shown.column.best == Best::lowest ? "; lower is better"
                                                                             : "";
-                ImGui::SetItemTooltip("%s",
-                                      fmt::format("{}: {}{}", shown.column.title, compared.title, direction).c_str());
+                item_tooltip(fmt::format("{}: {}{}", shown.column.title, compared.title, direction));
             } else {
                 ImGui::TableHeader(ImGui::TableGetColumnName(i));
-                if (const char* words = measure_definition(shown.column.name)) ImGui::SetItemTooltip("%s", words);
+                if (const char* words = measure_definition(shown.column.name)) item_tooltip(words);
             }
             heading_bottom_ = ImGui::GetItemRectMax().y;
         }
@@ -417,7 +414,7 @@ ViewKind cost_view() {
             "Table of runs: what they keep, what they cost, and how far they diverge from the full cache",
             Dock::bottom,
             Topic::results,
-            []() -> std::unique_ptr<View> { return std::make_unique<CostView>(); },
+            make_view<CostView>,
             R"(
 -----.----.-----
 ................

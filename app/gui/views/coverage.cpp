@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "app/gui/figure/figure_view.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 
 namespace kvscope::gui {
@@ -47,17 +47,15 @@ class CoverageView : public FigureView {
         begin_tooltip_beside();
         if (const ComparedRuns* pair = pairs.of(over.run)) {
             ImGui::Text("%+.1f %% of the tokens", value);
-            ImGui::TextUnformatted(
-                fmt::format("{}\nless {}", context.session.look(pair->a).label, context.session.look(pair->b).label)
-                    .c_str());
+            plain_text(
+                fmt::format("{}\nless {}", context.session.look(pair->a).label, context.session.look(pair->b).label));
         } else {
             ImGui::TextUnformatted(context.session.look(over.run).label.c_str());
             ImGui::Text("%.1f %% of the tokens", value);
         }
         const bool of_layer = over.layer >= 0;
-        ImGui::TextDisabled("%s", of_layer
-                                      ? fmt::format("layer {}: kept by at least one of its heads", over.layer).c_str()
-                                      : "kept by at least one head of any layer");
+        disabled_text(of_layer ? fmt::format("layer {}: kept by at least one of its heads", over.layer).c_str()
+                               : "kept by at least one head of any layer");
         ImGui::TextDisabled("%s", measure_definition(of_layer ? "layer_coverage" : "coverage"));
         end_tooltip_beside();
     }
@@ -71,7 +69,7 @@ ViewKind coverage_view() {
             "Share of the prompt that at least one head keeps, by layer and for the whole model",
             Dock::bottom,
             Topic::tokens,
-            []() -> std::unique_ptr<View> { return std::make_unique<CoverageView>(); },
+            make_view<CoverageView>,
             R"(
 .............***
 ........*****...

@@ -1,30 +1,139 @@
 #include <fmt/format.h>
 #include <imgui.h>
+#include <imgui_internal.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <tuple>
+#include <vector>
 
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/token_report.h"
-#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/drawing/pan_limits.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/figure/figure_shapes.h"
-#include "app/gui/figure/pair_choice.h"
 #include "app/gui/tokens/map_key.h"
-#include "app/gui/tokens/overlap_bars.h"
 #include "app/gui/tokens/run_difference.h"
 #include "app/gui/tokens/token_map.h"
+#include "app/gui/tokens/token_tooltip.h"
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/view.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
-#include "app/gui/view_data/prompt_text.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
+
 namespace {
+
+/// Bars next to a token map that show the overlap of two runs' kept sets in each layer. A click or a drag selects a
+/// layer, the wheel zooms, and a double click resets the zoom.
+class OverlapBars {
+ public:
+    /// @param overlap Jaccard index of each layer @param size must have the height of the token map
+    void draw(Context& context, const std::vector<double>& overlap, ImVec2 size);
+    void fit() { from_ = 0, to_ = 1; }
+
+ private:
+    void zoom(double at);
+    void draw_axis(const Context& context, ImVec2 from, ImVec2 to) const;
+
+    double from_ = 0;  ///< lower end of the visible range; `to_` is the upper end
+    double to_ = 1;
+};
+
+constexpr float map_padding = 2;      // space above and below the map's rows
+constexpr double least_span = 0.001;  // smallest visible range
+
+void take_keys(Session& session, int n_layers) {
+    const ImGuiID owner = ImGui::GetItemID();
+    const auto is_pressed = [&](ImGuiKey key) {
+        ImGui::SetKeyOwner(key, owner);
+        return ImGui::IsKeyPressed(key, ImGuiInputFlags_Repeat, owner);
+    };
+    const int layer = session.cursor().layer;
+    int next = layer;
+    if (is_pressed(ImGuiKey_UpArrow)) next = layer - 1;
+    if (is_pressed(ImGuiKey_DownArrow)) next = layer + 1;
+    if (is_pressed(ImGuiKey_Home)) next = 0;
+    if (is_pressed(ImGuiKey_End)) next = n_layers - 1;
+    next = std::clamp(next, 0, n_layers - 1);
+    if (next != layer && !ImGui::GetIO().WantTextInput) session.selection.select_layer(next);
+}
+
+void OverlapBars::draw(Context& context, const std::vector<double>& overlap, ImVec2 size) {
+    if (overlap.empty()) return;
+    Session& session = context.session;
+    const auto n_layers = static_cast<int>(overlap.size());
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::InvisibleButton("##difference overlap", size);
+    const ImVec2 from{at.x, at.y + map_padding};
+    const ImVec2 to{at.x + size.x, at.y + size.y - map_padding};
+    const float each = (to.y - from.y) / static_cast<float>(n_layers);
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    list->PushClipRect(from, to, true);
+    list->AddRectFilled(from, to, packed(context.theme.ground));
+    const auto x_of = [&](double share) {
+        return from.x + static_cast<float>((share - from_) / (to_ - from_)) * (to.x - from.x);
+    };
+    for (const double share : {0.25, 0.5, 0.75})
+        list->AddLine({x_of(share), from.y}, {x_of(share), to.y}, packed(context.theme.ink, 0.09f));
+    for (int layer = 0; layer < n_layers; ++layer) {
+        const float top = from.y + each * (static_cast<float>(layer) + 0.15f);
+        list->AddRectFilled({x_of(0), top},
+                            {x_of(overlap[static_cast<size_t>(layer)]), top + std::max(0.7f * each, 1.0f)},
+                            packed(context.theme.accent));
+    }
+    const auto outline = [&](int layer, ImU32 color) {
+        if (layer < 0 || layer >= n_layers) return;
+        const float top = from.y + each * static_cast<float>(layer);
+        list->AddRect({from.x, top}, {to.x, top + each}, color);
+    };
+    outline(session.cursor().layer, packed(context.theme.accent));
+    outline(session.hover().layer, packed(context.theme.hover, 0.35f));
+    list->PopClipRect();
+    draw_axis(context, from, to);
+
+    if (ImGui::IsItemFocused()) take_keys(session, n_layers);
+    const bool is_dragged = ImGui::IsItemActive();
+    if (!is_dragged && !ImGui::IsItemHovered()) return;
+    const ImVec2 mouse = ImGui::GetMousePos();
+    const int layer = std::clamp(static_cast<int>(std::floor((mouse.y - from.y) / each)), 0, n_layers - 1);
+    Cursor over = session.cursor();
+    over.layer = layer;
+    over.kv_head = over.query_head = -1;
+    session.set_hover(over);
+    if (is_dragged && session.cursor().layer != layer) session.selection.select_layer(layer);
+    ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
+    zoom(from_ + (to_ - from_) * static_cast<double>((mouse.x - from.x) / (to.x - from.x)));
+    ImGui::SetTooltip("layer %d: %s same entries\n%s", layer,
+                      analysis::format_share(overlap[static_cast<size_t>(layer)]).c_str(),
+                      measure_definition("overlap"));
+}
+
+void OverlapBars::zoom(double at) {
+    if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) return fit();
+    const float wheel = ImGui::GetIO().MouseWheel;
+    if (wheel == 0) return;
+    const double span = to_ - from_;
+    const double zoomed = std::clamp(span * std::pow(wheel_zoom, static_cast<double>(wheel)), least_span, 1.0);
+    from_ = std::clamp(at - (at - from_) / span * zoomed, 0.0, 1 - zoomed);
+    to_ = from_ + zoomed;
+}
+
+void OverlapBars::draw_axis(const Context& context, ImVec2 from, ImVec2 to) const {
+    const float below = to.y + map_padding + ImGui::GetStyle().ItemSpacing.y + 3 * context.scale;
+    const auto label = [&](const std::string& text, float place) {
+        const float x = from.x + place * (to.x - from.x - ImGui::CalcTextSize(text.c_str()).x);
+        ImGui::GetWindowDrawList()->AddText({x, below}, packed(context.theme.ink_quiet), text.c_str());
+    };
+    const int decimals = to_ - from_ > 0.1 ? 0 : 1;
+    label(fmt::format("{:.{}f}", 100 * from_, from_ > 0 ? decimals : 0), 0);
+    label("same entries", 0.5f);
+    label(fmt::format("{:.{}f} %", 100 * to_, to_ < 1 ? decimals : 0), 1);
+}
 
 constexpr std::array<const char*, 4> class_names = {"neither", "both", "only A", "only B"};
 
@@ -32,10 +141,8 @@ class DifferenceView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (session.documents().empty()) {
-            draw_nothing(context, open_trace_or_demo() + ", then choose two runs to compare.");
-            return;
-        }
+        if (session.documents().empty())
+            return draw_nothing(context, open_trace_or_demo() + ", then choose two runs to compare.");
         std::tie(a_, b_) = session.compared();
         if (fit_) session.token_axis.show_everything();
         fit_ = false;
@@ -43,14 +150,9 @@ class DifferenceView : public View {
             ImGui::IsKeyPressed(ImGuiKey_Backspace) && context.actions.takes_single_keys())
             layer_ = -1;
         draw_choice(context);
-        if (!a_.valid() || !b_.valid()) {
-            draw_nothing(context, "A difference needs two finished runs. Choose A and B here or in Runs.");
-            return;
-        }
-        if (a_ == b_) {
-            draw_nothing(context, "A and B are the same run. Choose another run for one of them.");
-            return;
-        }
+        if (!a_.valid() || !b_.valid())
+            return draw_nothing(context, "A difference needs two finished runs. Choose A and B here or in Runs.");
+        if (a_ == b_) return draw_nothing(context, "A and B are the same run. Choose another run for one of them.");
         draw_difference(context);
         maps_.drop_unused();
         draw_figure_menu(context, *this, "difference", figure(session));
@@ -130,7 +232,7 @@ class DifferenceView : public View {
             return map_value_to_color(
                 colors, scale_difference_to_color(static_cast<float>(difference), static_cast<float>(most)));
         };
-        ImGui::TextDisabled("%s", fmt::format("B keeps more  −{}", most).c_str());
+        disabled_text(fmt::format("B keeps more  −{}", most));
         ImGui::SameLine(0, 0.25f * ImGui::GetFontSize());
         const int step = std::max(1, (most + 3) / 4);
         for (int i = most; i >= 1; i -= step) patch(color(-i), "");
@@ -150,14 +252,8 @@ class DifferenceView : public View {
             [a = session.at(a_), b = session.at(b_), layer = layer_, classes = classes_](const std::stop_token& stop) {
                 return compare_kept_tokens(a.with_stop(stop), b.with_stop(stop), layer, classes);
             });
-        if (!answer.error.empty()) {
-            draw_nothing(context, answer.error);
-            return;
-        }
-        if (!answer.value) {
-            draw_nothing(context, "comparing …");
-            return;
-        }
+        if (!answer.error.empty()) return draw_nothing(context, answer.error);
+        if (!answer.value) return draw_nothing(context, "comparing …");
         const RunDifference& shown = *answer.value;
         layer_ = std::min(layer_, static_cast<int>(shown.pair.n_layers) - 1);
         const int most = layer_ >= 0 ? 1 : static_cast<int>(shown.pair.n_rows);
@@ -207,25 +303,19 @@ class DifferenceView : public View {
 
     void draw_overlap_line(const RunDifference& shown) const {
         ImGui::TextUnformatted(("same entries: " + analysis::format_share(shown.overlap_total)).c_str());
-        ImGui::SetItemTooltip("%s", fmt::format("tokens that both runs hold, divided by tokens that at least one run "
-                                                "holds, for each layer and head; the stored form does not matter{}\n{}",
-                                                shown.pair.a->n_rows == shown.pair.b->n_rows
-                                                    ? ""
-                                                    : fmt::format("; one run has {} heads per layer and the other {}, "
-                                                                  "so each KV head stands for its group of query heads",
-                                                                  shown.pair.a->n_rows, shown.pair.b->n_rows),
-                                                measure_definition("overlap"))
-                                        .c_str());
+        item_tooltip(
+            fmt::format("tokens that both runs hold, divided by tokens that at least one run "
+                        "holds, for each layer and head; the stored form does not matter{}\n{}",
+                        shown.pair.a->n_rows == shown.pair.b->n_rows
+                            ? ""
+                            : fmt::format("; one run has {} heads per layer and the other {}, "
+                                          "so each KV head stands for its group of query heads",
+                                          shown.pair.a->n_rows, shown.pair.b->n_rows),
+                        measure_definition("overlap")));
     }
 
     void draw_tooltip(Context& context, const RunDifference& shown, int row, int64_t token) const {
-        const auto prompt = prompt_text(context.session, *context.session.document(a_));
-        const auto t = static_cast<size_t>(token);
-        ImGui::PushFont(context.fonts.mono, 0);
-        text_item(prompt && t < prompt->shown.size() ? prompt->shown[t] : "…");
-        ImGui::PopFont();
-        ImGui::SameLine();
-        ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
+        draw_token_line(context, *context.session.document(a_), token);
         const RunPair& pair = shown.pair;
         const auto position = static_cast<uint32_t>(token);
         const std::string of_a = session_label(context, a_);
@@ -275,7 +365,7 @@ class DifferenceView : public View {
 
 ViewKind difference_view() {
     return {"difference", "Difference",  "Where run A keeps more entries than run B, and where it keeps fewer",
-            Dock::center, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<DifferenceView>(); },
+            Dock::center, Topic::tokens, make_view<DifferenceView>,
             R"(
 .a...b..a.a...b.
 .a......aa...bb.

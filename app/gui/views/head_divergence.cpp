@@ -6,13 +6,13 @@
 #include <map>
 
 #include "analysis/tables/number_text.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_legend.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/view/side_by_side_traces.h"
-#include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "common/json.h"
 
@@ -45,10 +45,8 @@ class HeadDivergenceView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (!session.focus() || !session.focus()->reader()->has_model()) {
-            draw_nothing(context, open_trace_or_demo() + " to see how the attention of heads differs.");
-            return;
-        }
+        if (!session.focus() || !session.focus()->reader()->has_model())
+            return draw_nothing(context, open_trace_or_demo() + " to see how the attention of heads differs.");
         if (draw_traces_choice("head_divergence", session, traces_)) ImGui::SameLine();
         static const analysis::FigureDefinition definition = plain_sources();
         draw_source_choice("divergence", definition, source_);
@@ -57,10 +55,9 @@ class HeadDivergenceView : public View {
         ImGui::BeginDisabled(!can_order);
         ImGui::Checkbox("order heads by similarity##divergence", &by_similarity_);
         ImGui::EndDisabled();
-        if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
-            ImGui::SetTooltip("%s", can_order ? "places heads with similar distributions next to each other, in a "
-                                                "separate order for each layer (average linkage)"
-                                              : "A − B needs the same order of heads in both traces");
+        tooltip_of_disabled(can_order ? "places heads with similar distributions next to each other, in a "
+                                        "separate order for each layer (average linkage)"
+                                      : "A − B needs the same order of heads in both traces");
 
         const auto request = figure(session);
         const bool of_runs = source_ == "scores";
@@ -273,7 +270,7 @@ ViewKind head_divergence_view() {
             "Jensen-Shannon divergence between the heads of each layer, of their attention or of a run's scores",
             Dock::bottom,
             Topic::heads,
-            []() -> std::unique_ptr<View> { return std::make_unique<HeadDivergenceView>(); },
+            make_view<HeadDivergenceView>,
             R"(
 04.06...06284675
 40.60...60538264

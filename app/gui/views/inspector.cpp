@@ -6,26 +6,99 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "analysis/tables/table_format.h"
 #include "analysis/token_report.h"
-#include "app/gui/drawing/theme_adapted_colors.h"
+#include "app/gui/drawing/shaped_text.h"
+#include "app/gui/drawing/theme.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/inspector/entries_at_cut_off.h"
-#include "app/gui/inspector/heads_of_layer.h"
+#include "app/gui/inspector/inspected_token.h"
 #include "app/gui/inspector/largest_losses.h"
-#include "app/gui/inspector/layer_charts.h"
 #include "app/gui/inspector/runs_of_token.h"
-#include "app/gui/inspector/token_heading.h"
+#include "app/gui/inspector/token_in_layers.h"
 #include "app/gui/inspector/token_notes.h"
+#include "app/gui/tokens/joined_tokens.h"
+#include "app/gui/tokens/token_tooltip.h"
 #include "app/gui/view/run_label.h"
-#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
+#include "app/gui/view_data/prompt_text.h"
 
 namespace kvscope::gui {
+
 namespace {
+
+void draw_words(const Context& context, const PromptText& prompt, size_t first, size_t token, size_t last) {
+    const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+    for (size_t i = first; i <= last; ++i) {
+        if (i > first) {
+            ImGui::SameLine(0, 0);
+            if (ImGui::GetCursorPosX() + text_width(prompt.shown[i]) > right) ImGui::NewLine();
+        }
+        ImGui::PushStyleColor(ImGuiCol_Text, i == token ? context.theme.accent : context.theme.ink_quiet);
+        text_item(prompt.shown[i]);
+        ImGui::PopStyleColor();
+    }
+}
+
+void draw_joined_words(const Context& context, const PromptText& prompt, size_t first, size_t token, size_t last) {
+    const float room = ImGui::GetContentRegionAvail().x;
+    JoinedTokens joined;
+    std::span<const float> edges;
+    float advance = 0;
+    while (true) {
+        joined = join_tokens(prompt, static_cast<uint32_t>(first), static_cast<uint32_t>(last));
+        edges = byte_edges(joined.text);
+        advance = *std::ranges::max_element(edges);
+        if (advance <= room || first == last) break;
+        if (last > token) --last;
+        if (first < token) ++first;
+    }
+    const size_t begin = token > first ? joined.ends[token - first - 1] : 0;
+    const auto [low, high] = reach_of_bytes(edges, begin, joined.ends[token - first]);
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const ImU32 quiet = packed(context.theme.ink_quiet);
+    draw_text_between(list, at, quiet, joined.text, 0, low, 1);
+    draw_text_between(list, at, packed(context.theme.accent), joined.text, low, high, 1);
+    draw_text_between(list, at, quiet, joined.text, high, advance, 1);
+    ImGui::Dummy({advance, ImGui::GetTextLineHeight()});
+}
+
+void draw_token_heading(const Context& context, const PromptText& prompt, const InspectedToken& asked) {
+    const Cursor selected = context.session.cursor();
+    const bool of_several = !asked.is_hover && selected.last_token > selected.first_token;
+    const auto t = static_cast<size_t>(asked.token);
+    ImGui::PushFont(context.fonts.mono, 1.35f * ImGui::GetStyle().FontSizeBase);
+    text_item(prompt.shown[t]);
+    ImGui::SameLine();
+    draw_shared_character(prompt, t);
+    ImGui::NewLine();
+    ImGui::PopFont();
+    ImGui::PushTextWrapPos();
+    ImGui::TextDisabled("token %s%s · id %d%s", analysis::format_count(asked.token).c_str(),
+                        of_several ? fmt::format(", first of {}–{}", analysis::format_count(selected.first_token),
+                                                 analysis::format_count(selected.last_token))
+                                         .c_str()
+                                   : "",
+                        prompt.ids[t], asked.is_hover ? " · under the mouse" : "");
+    ImGui::PopTextWrapPos();
+    const size_t first = t < 6 ? 0 : t - 6;
+    const size_t last = std::min(t + 7, prompt.shown.size()) - 1;
+    bool is_joined = false;
+    for (size_t i = first; i <= last; ++i)
+        is_joined = is_joined || has_letters_drawn_together(prompt, static_cast<uint32_t>(i));
+    ImGui::PushFont(context.fonts.mono, 0);
+    if (is_joined)
+        draw_joined_words(context, prompt, first, t, last);
+    else
+        draw_words(context, prompt, first, t, last);
+    ImGui::PopFont();
+}
 
 using analysis::Table;
 using analysis::TokenDecision;
@@ -98,10 +171,7 @@ class InspectorView : public View {
         const InspectedToken& shown = shown_ ? shown_->asked : asked;
         draw_token_heading(context, *prompt, shown);
         notes_.draw(context, document, shown);
-        if (!shown_) {
-            ImGui::TextDisabled("reading its scores …");
-            return;
-        }
+        if (!shown_) return ImGui::TextDisabled("reading its scores …");
         tables_[0] = draw_runs_of_token(context, shown_->runs, *prompt, shown);
         draw_report(context, document, *prompt, *shown_);
         if (const auto shown_table = table()) draw_table_menu(context, *this, "inspector", *shown_table);
@@ -165,15 +235,12 @@ class InspectorView : public View {
         const RunLook look = session.look(asked.run);
         const std::string label = label_that_fits(look, ImGui::GetContentRegionAvail().x - 3 * ImGui::GetFontSize());
         ImGui::SeparatorText(label.c_str());
-        ImGui::SetItemTooltip("%s", look.label.c_str());
+        item_tooltip(look.label);
         const ImVec2 line = ImGui::GetItemRectMin();
         const float indent = ImGui::GetStyle().SeparatorTextPadding.x;  // indentation of the label
         const float text_top = line.y + (ImGui::GetItemRectSize().y - ImGui::GetFontSize()) / 2;
         draw_badges_over_text(context, label, {line.x + indent, text_top});
-        if (!shown.report) {
-            draw_nothing(context, shown.error);
-            return;
-        }
+        if (!shown.report) return draw_nothing(context, shown.error);
         const TokenReport& report = *shown.report;
         const ImU32 color = packed(adapt_line_color_to_theme(look.style.color, context.theme));
         const std::string measure = score_definition(session.attributes(asked.run).policy);
@@ -190,9 +257,7 @@ class InspectorView : public View {
         ImGui::Text("layer %d", layer);
         ImGui::PopFont();
         ImGui::SameLine();
-        ImGui::PushTextWrapPos(0);
-        ImGui::TextDisabled("%s", is_chosen ? "as selected" : report.has_scores ? "closest to its cut-off" : "");
-        ImGui::PopTextWrapPos();
+        quiet_text(is_chosen ? "as selected" : report.has_scores ? "closest to its cut-off" : "");
         const float heads_top = ImGui::GetCursorScreenPos().y;
         draw_heads_of_layer(context, document, report, layer, place.row, color, measure);
         point_at(1, heads_top);
@@ -239,7 +304,7 @@ class InspectorView : public View {
 
 ViewKind inspector_view() {
     return {"inspector", "Inspector",   "Why a token was kept or dropped: its score, rank and cut-off in each head",
-            Dock::right, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<InspectorView>(); },
+            Dock::right, Topic::tokens, make_view<InspectorView>,
             R"(
 9999999999#9999.
 ................

@@ -1,17 +1,107 @@
-#include "app/gui/view/log.h"
-
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <imgui.h>
 #include <misc/cpp/imgui_stdlib.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "analysis/tables/terminal_text.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
+
 namespace {
+
+enum class LogLevel { info, warning, error };
+
+struct LogLine {
+    std::chrono::system_clock::time_point time;
+    LogLevel level = LogLevel::info;
+    std::string text;
+};
+
+constexpr size_t most_lines = 5000;
+
+class RingSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+    std::vector<LogLine> since(uint64_t& version) {
+        const std::lock_guard lock(mutex_);
+        const uint64_t first = n_logged_ - lines_.size();
+        const uint64_t from = std::max(version, first);
+        version = n_logged_;
+        return {lines_.begin() + static_cast<ptrdiff_t>(from - first), lines_.end()};
+    }
+
+ private:
+    void sink_it_(const spdlog::details::log_msg& message) override {
+        LogLine line;
+        line.time = message.time;
+        line.level = message.level >= spdlog::level::err    ? LogLevel::error
+                     : message.level == spdlog::level::warn ? LogLevel::warning
+                                                            : LogLevel::info;
+        line.text.assign(message.payload.data(), message.payload.size());
+        lines_.push_back(std::move(line));
+        ++n_logged_;
+        if (lines_.size() > most_lines) lines_.pop_front();
+    }
+    void flush_() override {}
+
+    std::deque<LogLine> lines_;
+    uint64_t n_logged_ = 0;
+};
+
+/// Escapes control characters for the terminal, because logged text may come from traces and models.
+class TerminalText : public spdlog::custom_flag_formatter {
+ public:
+    void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+        const std::string text =
+            analysis::terminal_text({message.payload.data(), message.payload.size()}, analysis::Lines::several);
+        out.append(text.data(), text.data() + text.size());
+    }
+    std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<TerminalText>(); }
+};
+
+const std::shared_ptr<RingSink>& ring() {
+    static const auto sink = std::make_shared<RingSink>();
+    return sink;
+}
+
+/// Starts to keep the last 5,000 lines of spdlog's default logger. Call once, before other threads log.
+void start_keeping_log_lines() {
+    static const bool installed = [] {
+        auto formatter = std::make_unique<spdlog::pattern_formatter>();
+        formatter->add_flag<TerminalText>('*').set_pattern("[%Y-%m-%d %H:%M:%S.%e] [%^%l%$] %*");
+        spdlog::default_logger()->set_formatter(std::move(formatter));
+        spdlog::default_logger()->sinks().push_back(ring());
+        return true;
+    }();
+    static_cast<void>(installed);
+}
+
+/// Returns the lines logged since `version` and updates `version`. Can be called from any thread.
+std::vector<LogLine> log_lines_since(uint64_t& version) { return ring()->since(version); }
+
+/// Formats a line as text, e.g. "12:03:59.123 warning text".
+std::string log_line_text(const LogLine& line) {
+    const auto milliseconds =
+        std::chrono::duration_cast<std::chrono::milliseconds>(line.time.time_since_epoch()).count() % 1000;
+    const char* level = line.level == LogLevel::error ? "error" : line.level == LogLevel::warning ? "warning" : "";
+    return fmt::format("{:%H:%M:%S}.{:03}  {:<7}  {}", fmt::localtime(std::chrono::system_clock::to_time_t(line.time)),
+                       milliseconds, level, line.text);
+}
 
 class LogView : public View {
  public:
@@ -20,10 +110,8 @@ class LogView : public View {
         for (LogLine& line : log_lines_since(version_)) lines_.push_back(std::move(line));
         if (lines_.size() > most_lines) lines_.erase(lines_.begin(), lines_.end() - most_lines);
         const bool is_new = lines_.size() != before;
-        if (lines_.empty()) {
-            draw_nothing(context, "Nothing has happened yet. Opened files, runs and errors are listed here.");
-            return;
-        }
+        if (lines_.empty())
+            return draw_nothing(context, "Nothing has happened yet. Opened files, runs and errors are listed here.");
         draw_header();
         const auto shown = filtered();
         if (shown.empty()) {
@@ -90,7 +178,7 @@ class LogView : public View {
                              : line.level == LogLevel::warning ? context.theme.warning
                                                                : context.theme.ink;
         std::string text = log_line_text(line);
-        std::replace(text.begin(), text.end(), '\n', ' ');
+        std::ranges::replace(text, '\n', ' ');
         ImGui::PushID(number);
         ImGui::PushStyleColor(ImGuiCol_Text, color);
         if (ImGui::Selectable("##line", false, ImGuiSelectableFlags_AllowOverlap))
@@ -111,8 +199,7 @@ class LogView : public View {
 
 ViewKind log_view() {
     start_keeping_log_lines();
-    return {"log",        "Log",        "Opened files, runs and errors",
-            Dock::bottom, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<LogView>(); },
+    return {"log", "Log", "Opened files, runs and errors", Dock::bottom, Topic::files, make_view<LogView>,
             R"(
 --..########.###
 --..#####.......

@@ -9,6 +9,7 @@
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/token_maps_view.h"
 #include "app/gui/tokens/token_retention_counts.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "app/gui/view_data/prompt_text.h"
 
@@ -29,7 +30,7 @@ std::optional<bool> merges(const Session& session, const RunKey& key) {
 /// Returns the entry with this token in a layer, or nullopt for a token that is alone in its entry or dropped.
 std::optional<analysis::EntryTokens> entry_at(const trace::Kept& kept, size_t n_tokens, int layer, int64_t token) {
     const auto entries = analysis::list_merged_entries(kept, static_cast<size_t>(layer), 0, n_tokens);
-    const auto found = std::find_if(entries.begin(), entries.end(), [&](const analysis::EntryTokens& entry) {
+    const auto found = std::ranges::find_if(entries, [&](const analysis::EntryTokens& entry) {
         return int64_t{entry.first} <= token && token <= int64_t{entry.last};
     });
     if (found == entries.end()) return std::nullopt;
@@ -63,8 +64,8 @@ class MergingView : public TokenMapsView {
     std::string why_no_runs(const Session& session) const override {
         if (session.documents().empty()) return "Open a trace to see which tokens were merged.";
         const auto shown = session.visible_runs();
-        const bool are_known = std::all_of(shown.begin(), shown.end(),
-                                           [&](const RunKey& key) { return merges(session, key).has_value(); });
+        const bool are_known =
+            std::ranges::all_of(shown, [&](const RunKey& key) { return merges(session, key).has_value(); });
         return are_known ? "No visible run merges tokens. The policies kvslimmer and asymkv do."
                          : "reading merged entries …";
     }
@@ -107,10 +108,9 @@ class MergingView : public TokenMapsView {
         ImGui::PushFont(context.fonts.mono, 0);
         text_item(text.empty() ? "…" : text);
         ImGui::PopFont();
-        ImGui::TextUnformatted(fmt::format("layer {}: tokens {} to {} are one entry of {:g}", layer,
-                                           analysis::format_count(entry->first), analysis::format_count(entry->last),
-                                           entry->cardinality)
-                                   .c_str());
+        plain_text(fmt::format("layer {}: tokens {} to {} are one entry of {:g}", layer,
+                               analysis::format_count(entry->first), analysis::format_count(entry->last),
+                               entry->cardinality));
         ImGui::PopTextWrapPos();
         ImGui::TextDisabled("%s", measure_definition("merging"));
     }
@@ -120,7 +120,7 @@ class MergingView : public TokenMapsView {
 
 ViewKind merging_view() {
     return {"merging",    "Merged entries", "Tokens that share an entry in a layer, for each run that merges tokens",
-            Dock::center, Topic::tokens,    []() -> std::unique_ptr<View> { return std::make_unique<MergingView>(); },
+            Dock::center, Topic::tokens,    make_view<MergingView>,
             R"(
 ...###....####..
 ..#...#..#....#.

@@ -23,9 +23,8 @@
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
-#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/prompt_text.h"
 #include "common/json.h"
 
@@ -37,21 +36,14 @@ class PromptView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         const Document* focus = session.focus();
-        if (!focus) {
-            draw_nothing(context, open_trace_or_demo() + " to read its prompt.");
-            return;
-        }
-        if (focus->prompt >= focus->reader()->n_prompts()) {
-            draw_nothing(context, why_no_prompt(*focus));
-            return;
-        }
+        if (!focus) return draw_nothing(context, open_trace_or_demo() + " to read its prompt.");
+        if (focus->prompt >= focus->reader()->n_prompts()) return draw_nothing(context, why_no_prompt(*focus));
         if (color_ == Color::difference && !subtracted(session)) {
             choose_color();
-            draw_nothing(context, session.pair.is_complete()
-                                      ? "A − B: A and B are not both runs of this prompt. Select a run of their "
-                                        "prompt, or choose other runs as A and B in Runs."
-                                      : "A − B: choose two runs of this prompt as A and B in Runs.");
-            return;
+            return draw_nothing(context, session.pair.is_complete()
+                                             ? "A − B: A and B are not both runs of this prompt. Select a run of their "
+                                               "prompt, or choose other runs as A and B in Runs."
+                                             : "A − B: choose two runs of this prompt as A and B in Runs.");
         }
         const auto pinned = focus->pins.find(focus->prompt);
         if (pinned != focus->pins.end() && !pinned->second.empty() && takes_call("Unpin all tokens"))
@@ -89,11 +81,9 @@ class PromptView : public View {
             request.difference = true;
             return request;
         }
-        for (const RunKey& key : columns(session)) {
+        for (const RunKey& key : columns(session))
             if (key.document == focus->id()) request.runs.push_back(key.run);
-        }
-        if (request.runs.empty()) return std::nullopt;
-        return request;
+        return request.runs.empty() ? std::nullopt : std::optional(request);
     }
 
     void fit() override { wanted_token_ = 0; }
@@ -207,10 +197,8 @@ class PromptView : public View {
     std::string most_in_words(const Context& context, const std::vector<RunKey>& runs) const {
         const char* what = by_heads() ? "heads" : "layers";
         std::map<size_t, std::set<std::string>> traces;
-        for (const RunKey& key : runs) {
-            const Document& document = *context.session.document(key);
-            traces[most_of(context, key)].insert(badge_in_brackets(document));
-        }
+        for (const RunKey& key : runs)
+            traces[most_of(context, key)].insert(badge_in_brackets(*context.session.document(key)));
         const char* parts = least_ < 1 ? "  (1/n in an entry of n)" : "";
         if (traces.size() == 1) return fmt::format("{} {}{}", traces.begin()->first, what, parts);
         std::string text;
@@ -244,40 +232,25 @@ class PromptView : public View {
         x += side + gap;
         label(least_in_words());
         const float width = n_scale_sides * side;
-        for (int i = 0; i < static_cast<int>(width); ++i) {
-            const float share = static_cast<float>(i) / width;
-            const float value = colors.logarithmic ? colors.min * std::pow(colors.max / colors.min, share)
-                                                   : colors.min + (colors.max - colors.min) * share;
-            list->AddRectFilled({x + static_cast<float>(i), y}, {x + static_cast<float>(i) + 1, y + side},
-                                map_value_to_color(colors, value));
-        }
+        draw_color_gradient(colors, {x, y}, {width, side});
         x += width + gap;
         label(most_in_words(context, runs));
         ImGui::Dummy({x - at.x, ImGui::GetFrameHeight()});
     }
 
     void draw_difference_scale(const Context& context) const {
-        const MapColors colors = difference_colors(context.theme, static_cast<float>(farthest_));
         const std::string most = analysis::format_number(farthest_, 3);
         const float side = ImGui::GetFontSize();
-        const auto label = [](const std::string& text) {
-            ImGui::AlignTextToFramePadding();
-            ImGui::TextDisabled("%s", text.c_str());
-        };
-        label("B in more  −" + most);
+        ImGui::AlignTextToFramePadding();
+        disabled_text("B in more  −" + most);
         ImGui::SameLine(0, 0.3f * side);
         const ImVec2 at = ImGui::GetCursorScreenPos();
-        const float y = at.y + ImGui::GetStyle().FramePadding.y;
-        constexpr int n_steps = 64;
-        const float step = 6 * side / n_steps;
-        for (int i = 0; i < n_steps; ++i) {
-            const float value = colors.max * (2 * (static_cast<float>(i) + 0.5f) / n_steps - 1);
-            const float x = at.x + step * static_cast<float>(i);
-            ImGui::GetWindowDrawList()->AddRectFilled({x, y}, {x + step, y + side}, map_value_to_color(colors, value));
-        }
+        draw_color_gradient(difference_colors(context.theme, static_cast<float>(farthest_)),
+                            {at.x, at.y + ImGui::GetStyle().FramePadding.y}, {6 * side, side});
         ImGui::Dummy({6 * side, ImGui::GetFrameHeight()});
         ImGui::SameLine(0, 0.3f * side);
-        label(fmt::format("+{} layers  A in more", most));
+        ImGui::AlignTextToFramePadding();
+        disabled_text(fmt::format("+{} layers  A in more", most));
     }
 
     PromptGrid grid_of(size_t n_columns) const {
@@ -393,7 +366,7 @@ class PromptView : public View {
             ImGui::SetNextItemAllowOverlap();  // for the badge that is drawn over this item
             if (ImGui::InvisibleButton("run", {grid.column - ImGui::GetFontSize(), height}))
                 context.session.selection.select_run(one.run);
-            ImGui::SetItemTooltip("%s", (one.error.empty() ? full_label_for_tooltip(look) : one.error).c_str());
+            item_tooltip(one.error.empty() ? full_label_for_tooltip(look) : one.error);
             const float top = at.y + (ImGui::GetFontSize() - side) / 2;
             draw_run_marker(context.theme, look.style, {one.x, top}, side, list);
             const bool is_selected = one.run == context.session.cursor().run;
@@ -411,14 +384,13 @@ class PromptView : public View {
 
     std::string label_of(const Context& context, const RunLook& look, float width) const {
         const auto both = subtracted(context.session);
-        if (!both) return label_that_fits(look, width);
-        return fmt::format("{} − {}", look.run, context.session.look(both->second).run);
+        return both ? fmt::format("{} − {}", look.run, context.session.look(both->second).run)
+                    : label_that_fits(look, width);
     }
 
     std::vector<RunKey> told_runs(const Session& session) const {
         const auto both = subtracted(session);
-        if (!both) return columns(session);
-        return {both->first, both->second};
+        return both ? std::vector{both->first, both->second} : columns(session);
     }
 
     bool drags(const RunKey& run) const { return drag_token_ >= 0 && drag_run_ == run; }
@@ -611,7 +583,7 @@ class PromptView : public View {
 
 ViewKind prompt_view() {
     return {"prompt",     "Prompt",      "The prompt's text, each token colored by how many layers or heads keep it",
-            Dock::center, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<PromptView>(); },
+            Dock::center, Topic::tokens, make_view<PromptView>,
             R"(
 55.9999.222.7777
 ................

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <map>
 
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/view/side_by_side_traces.h"
-#include "app/gui/view/tooltip_beside.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "app/gui/view_data/prompt_text.h"
 #include "common/json.h"
@@ -27,10 +27,8 @@ class QuerySimilarityView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (!session.focus() || !session.focus()->reader()->has_model()) {
-            draw_nothing(context, open_trace_or_demo() + " to see how similar the last queries are.");
-            return;
-        }
+        if (!session.focus() || !session.focus()->reader()->has_model())
+            return draw_nothing(context, open_trace_or_demo() + " to see how similar the last queries are.");
         draw_traces_choice("query_similarity", session, traces_);
         const std::string no_difference = why_no_difference(session, false);
         const auto request = figure(session);
@@ -124,19 +122,13 @@ class QuerySimilarityView : public View {
         draw_panel_per_trace(context, "similarity", maps, titles, [&](size_t i) {
             if (i >= large_answer.value->size()) return;
             const MadeFigure& large = large_answer.value->at(i);
-            if (!large.figure) {
-                draw_nothing(context, large.nothing);
-                return;
-            }
+            if (!large.figure) return draw_nothing(context, large.nothing);
             const TraceRequest of = request.trace(i);
             const auto is_of_it = [&](const std::shared_ptr<const PreparedFigure>& figure) {
                 return figure &&
                        (request.difference ? figure->sides == sides_of_difference(request) : figure->is_of(of));
             };
-            if (!is_of_it(large.figure)) {
-                draw_nothing(context, "reading the queries …");
-                return;
-            }
+            if (!is_of_it(large.figure)) return draw_nothing(context, "reading the queries …");
             const bool has_heads =
                 heads_answer.value && i < heads_answer.value->size() && is_of_it(heads_answer.value->at(i).figure);
             draw_trace(context, of, large.figure, has_heads ? heads_answer.value->at(i).figure : nullptr,
@@ -235,7 +227,7 @@ ViewKind query_similarity_view() {
             "Cosine similarity of the last queries: a map per layer and head, and the mean of each layer",
             Dock::bottom,
             Topic::heads,
-            []() -> std::unique_ptr<View> { return std::make_unique<QuerySimilarityView>(); },
+            make_view<QuerySimilarityView>,
             R"(
 96421111...**...
 69642211..*..*..

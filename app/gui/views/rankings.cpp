@@ -7,11 +7,11 @@
 
 #include "analysis/tables/column_layout.h"
 #include "app/gui/drawing/shaped_text.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/figure/pair_choice.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/ranked_rows.h"
 #include "common/json.h"
 
@@ -29,30 +29,16 @@ class RankingsView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         shown_ = nullptr;
-        if (session.documents().empty()) {
-            draw_nothing(context, open_trace_or_demo() + " to rank its sentences, heads, layers and answers.");
-            return;
-        }
+        if (session.documents().empty())
+            return draw_nothing(context, open_trace_or_demo() + " to rank its sentences, heads, layers and answers.");
         const FigureDefinition& definition = chosen();
         const RankingRequest request = ranking_request(session, definition, threshold_);
         draw_choice(context, definition, request);
-        if (!request.document) {
-            draw_nothing(context, request.why_not);
-            return;
-        }
+        if (!request.document) return draw_nothing(context, request.why_not);
         const auto answer = ask_ranked_rows(session, ranked_, ordered_, request, order_);
-        if (!answer.error.empty()) {
-            draw_error(context, answer.error);
-            return;
-        }
-        if (!answer.value) {
-            draw_nothing(context, "ranking …");
-            return;
-        }
-        if (!answer.value->of->nothing.empty()) {
-            draw_nothing(context, answer.value->of->nothing);
-            return;
-        }
+        if (!answer.error.empty()) return draw_error(context, answer.error);
+        if (!answer.value) return draw_nothing(context, "ranking …");
+        if (!answer.value->of->nothing.empty()) return draw_nothing(context, answer.value->of->nothing);
         shown_ = answer.value;
         draw_table(context, *shown_);
     }
@@ -91,8 +77,7 @@ class RankingsView : public View {
     const FigureDefinition& chosen() const {
         const auto all = analysis::ranking_definitions();
         const auto find = [&](const std::string& name) {
-            return std::find_if(all.begin(), all.end(),
-                                [&](const auto& definition) { return definition.name == name; });
+            return std::ranges::find_if(all, [&](const auto& definition) { return definition.name == name; });
         };
         const auto found = find(ranking_);
         return found != all.end() ? *found : *find(first_ranking);
@@ -115,18 +100,18 @@ class RankingsView : public View {
                     ranking_ = other.name;
                     threshold_.reset();
                 }
-                ImGui::SetItemTooltip("%s", other.summary.c_str());
+                item_tooltip(other.summary);
             }
             ImGui::EndCombo();
         }
-        ImGui::SetItemTooltip("%s", definition.summary.c_str());
+        item_tooltip(definition.summary);
         if (const auto* threshold = analysis::find_option(definition, "threshold")) draw_threshold(*threshold->number);
         if (analysis::find_option(definition, "tokens")) {
             const auto& tokens = request.options.tokens;
             same_line_if_fits(12 * em);
             ImGui::AlignTextToFramePadding();
-            ImGui::TextDisabled("%s", tokens ? fmt::format("tokens {} to {}", tokens->first, tokens->last).c_str()
-                                             : "all tokens: select some");
+            disabled_text(tokens ? fmt::format("tokens {} to {}", tokens->first, tokens->last).c_str()
+                                 : "all tokens: select some");
         }
         same_line_if_fits(11 * em);
         ImGui::SetNextItemWidth(11 * em);
@@ -285,7 +270,7 @@ ViewKind rankings_view() {
             "disagree, steps that diverge, answers that differ",
             Dock::bottom,
             Topic::results,
-            []() -> std::unique_ptr<View> { return std::make_unique<RankingsView>(); },
+            make_view<RankingsView>,
             R"(
 #.99999999999999
 ................

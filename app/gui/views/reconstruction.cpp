@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "app/gui/figure/head_maps_view.h"
+#include "app/gui/figure/figure_view.h"
 
 namespace kvscope::gui {
 namespace {
@@ -34,7 +34,7 @@ ViewKind reconstruction_view() {
             "Error of the stored keys and values by layer and head",
             Dock::bottom,
             Topic::heads,
-            []() -> std::unique_ptr<View> { return std::make_unique<ReconstructionView>(); },
+            make_view<ReconstructionView>,
             R"(
 2.3.1.4...4.5.3.
 ................

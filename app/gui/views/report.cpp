@@ -7,14 +7,15 @@
 
 #include "app/figures/figure_format.h"
 #include "app/gui/figure/export_dialog.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_export.h"
 #include "app/gui/figure/figure_job.h"
 #include "app/gui/figure/figure_menu.h"
-#include "app/gui/figure/figure_option_choice.h"
 #include "app/gui/figure/figure_preview.h"
 #include "app/gui/figure/report_choices.h"
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "app/program/version.h"
 #include "common/json.h"
 
@@ -31,10 +32,8 @@ class ReportView : public View {
         Session& session = context.session;
         const Document* focus = session.focus();
         const bool has_prompt = focus && focus->prompt < focus->reader()->n_prompts();
-        if (!has_prompt && (!focus || focus->reader()->result_tasks().empty())) {
-            draw_nothing(context, open_trace_or_demo() + " to make figures.");
-            return;
-        }
+        if (!has_prompt && (!focus || focus->reader()->result_tasks().empty()))
+            return draw_nothing(context, open_trace_or_demo() + " to make figures.");
         const float em = ImGui::GetFontSize();
         const float height = ImGui::GetContentRegionAvail().y;
         ImGui::BeginChild("figures", {14 * em, height});
@@ -73,9 +72,8 @@ class ReportView : public View {
 
     void load(const nlohmann::json& state) override {
         const std::string figure_name = state.value("figure", chosen_);
-        for (const FigureDefinition& definition : analysis::figure_definitions()) {
+        for (const FigureDefinition& definition : analysis::figure_definitions())
             if (definition.name == figure_name) chosen_ = figure_name;
-        }
         width_mm_ = state.value("width_mm", width_mm_);
         height_mm_ = state.value("height_mm", height_mm_);
         format_ = state.value("format", format_);
@@ -139,7 +137,7 @@ class ReportView : public View {
                 chosen_ = definition.name;
                 page_ = 0;
             }
-            ImGui::SetItemTooltip("%s", definition.summary.c_str());
+            item_tooltip(definition.summary);
             const size_t comma = definition.paper.find(", ");
             if (comma == std::string::npos) return;
             ImGui::Indent();
@@ -150,25 +148,19 @@ class ReportView : public View {
         };
         for (const auto& [paper, definitions] : papers) {
             if (paper.empty()) continue;
-            ImGui::PushFont(context.fonts.bold, 0);
-            ImGui::TextUnformatted(paper.c_str());
-            ImGui::PopFont();
+            text_in(context.fonts.bold, paper);
             for (const FigureDefinition* definition : definitions) entry(*definition);
             ImGui::Spacing();
         }
-        ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted("Figures of runs");
-        ImGui::PopFont();
+        text_in(context.fonts.bold, "Figures of runs");
         for (const FigureDefinition* definition : papers[""]) entry(*definition);
     }
 
     void draw_preview(Context& context) {
         Session& session = context.session;
         const std::string no_difference = why_no_difference(session, heeds_runs(analysis::figure_definition(chosen_)));
-        if (traces_ == Traces::difference && chosen_ != "difference" && !no_difference.empty()) {
-            draw_nothing(context, no_difference);
-            return;
-        }
+        if (traces_ == Traces::difference && chosen_ != "difference" && !no_difference.empty())
+            return draw_nothing(context, no_difference);
         const auto request = figure(session);
         if (!request) return;
         const ImVec2 room = ImGui::GetContentRegionAvail();
@@ -184,14 +176,9 @@ class ReportView : public View {
             [job = FigureJob(session, *request), width, height, page = page_](const std::stop_token& stop) {
                 return render_preview_page(job.with_stop(stop), width, height, page);
             });
-        if (!answer.error.empty()) {
-            draw_error(context, answer.error);
-            return;
-        }
-        if (!answer.value || !answer.value->nothing.empty()) {
-            draw_nothing(context, answer.value ? answer.value->nothing : "drawing …");
-            return;
-        }
+        if (!answer.error.empty()) return draw_error(context, answer.error);
+        if (!answer.value || !answer.value->nothing.empty())
+            return draw_nothing(context, answer.value ? answer.value->nothing : "drawing …");
         const FigurePicture& picture = *answer.value;
         const ImVec2 size{static_cast<float>(picture.width), static_cast<float>(picture.height)};
         const ImVec2 start = ImGui::GetCursorScreenPos();
@@ -207,7 +194,7 @@ class ReportView : public View {
         ImGui::BeginGroup();
         ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + line);
         draw_page_choice(picture, answer.current);
-        ImGui::TextDisabled("%s", fmt::format("{:.0f} × {:.0f} mm", picture.width_mm, picture.height_mm).c_str());
+        disabled_text(fmt::format("{:.0f} × {:.0f} mm", picture.width_mm, picture.height_mm));
         ImGui::TextUnformatted(picture.caption.c_str());
         ImGui::PopTextWrapPos();
         ImGui::SetItemTooltip("caption, which is also in the file's metadata");
@@ -221,7 +208,7 @@ class ReportView : public View {
         if (ImGui::ArrowButton("page before##report", ImGuiDir_Left)) --page_;
         ImGui::EndDisabled();
         ImGui::SameLine();
-        ImGui::TextUnformatted(fmt::format("page {} of {}", picture.page + 1, picture.n_pages).c_str());
+        plain_text(fmt::format("page {} of {}", picture.page + 1, picture.n_pages));
         ImGui::SameLine();
         ImGui::BeginDisabled(page_ + 1 >= picture.n_pages);
         if (ImGui::ArrowButton("page after##report", ImGuiDir_Right)) ++page_;
@@ -231,9 +218,7 @@ class ReportView : public View {
 
     void draw_options(Context& context) {
         const FigureDefinition& definition = analysis::figure_definition(chosen_);
-        ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted("Size");
-        ImGui::PopFont();
+        text_in(context.fonts.bold, "Size");
         const auto width = [&](const char* label, float mm) {
             if (ImGui::RadioButton(label, width_mm_ == mm)) width_mm_ = mm;
         };
@@ -255,22 +240,18 @@ class ReportView : public View {
         ImGui::SetItemTooltip("figures in papers have captions instead");
 
         ImGui::Spacing();
-        ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted("Contents of the figure");
-        ImGui::PopFont();
+        text_in(context.fonts.bold, "Contents of the figure");
         if (chosen_ != "difference") draw_traces_choice("report", context.session, traces_);
         draw_report_choices(context, definition, choices_[definition.name]);
 
         ImGui::Spacing();
-        ImGui::PushFont(context.fonts.bold, 0);
-        ImGui::TextUnformatted("File");
-        ImGui::PopFont();
+        text_in(context.fonts.bold, "File");
         ImGui::SetNextItemWidth(8 * em);
         if (ImGui::BeginCombo("##format report", format_.c_str())) {
             for (const auto& format : figures::figure_formats()) {
-                const std::string extension(format->extension());
+                const std::string extension(format.extension);
                 if (ImGui::Selectable(extension.c_str(), extension == format_)) format_ = extension;
-                ImGui::SetItemTooltip("%s", std::string(format->description()).c_str());
+                item_tooltip(std::string(format.description));
             }
             ImGui::EndCombo();
         }
@@ -281,7 +262,7 @@ class ReportView : public View {
         }
         if (format_ == "csv") {
             ImGui::Checkbox("safe for spreadsheets##report", &context.session.csv_safe);
-            ImGui::SetItemTooltip("%s", csv_safe_words);
+            item_tooltip(csv_safe_words);
         }
         ImGui::BeginDisabled(export_.is_running());
         if (command_button("Export…##report")) ask_for_file(context);
@@ -339,7 +320,7 @@ class ReportView : public View {
 
 ViewKind report_view() {
     return {"report",     "Report",     "All figures with exact previews, exported one by one or all together",
-            Dock::center, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<ReportView>(); },
+            Dock::center, Topic::files, make_view<ReportView>,
             R"(
 ----------------
 -.#####..#####.-

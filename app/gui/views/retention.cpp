@@ -8,13 +8,12 @@
 #include "analysis/tables/number_text.h"
 #include "analysis/tables/table_format.h"
 #include "analysis/token_report.h"
-#include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/token_maps_view.h"
 #include "app/gui/tokens/token_retention_counts.h"
+#include "app/gui/tokens/token_tooltip.h"
 #include "app/gui/view/action_registry.h"
+#include "app/gui/view_data/cell_text.h"
 #include "app/gui/view_data/measure_definitions.h"
-#include "app/gui/view_data/prompt_text.h"
-#include "app/gui/view_data/share_of_bytes.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -125,14 +124,8 @@ class RetentionView : public TokenMapsView {
     void enter(Session&, const RunKey&, int row, int64_t) override { layer_ = row; }
 
     void draw_tooltip(Context& context, const RunKey& run, int row, int64_t token) const override {
-        const auto prompt = prompt_text(context.session, *context.session.document(run));
         const auto counts = token_retention_counts(context.session, run).value;
-        const auto t = static_cast<size_t>(token);
-        ImGui::PushFont(context.fonts.mono, 0);
-        text_item(prompt && t < prompt->shown.size() ? prompt->shown[t] : "…");
-        ImGui::PopFont();
-        ImGui::SameLine();
-        ImGui::TextDisabled("token %s", analysis::format_count(token).c_str());
+        draw_token_line(context, *context.session.document(run), token);
         const auto layer = static_cast<size_t>(layer_ >= 0 ? layer_ : row);
         const std::string fate =
             counts ? analysis::describe_fate_in_layer(*counts->kept, layer, static_cast<uint32_t>(token)) : "…";
@@ -145,7 +138,7 @@ class RetentionView : public TokenMapsView {
 
 ViewKind retention_view() {
     return {"retention",  "Retention",   "Tokens that each layer or head keeps, for all runs on a common token axis",
-            Dock::center, Topic::tokens, []() -> std::unique_ptr<View> { return std::make_unique<RetentionView>(); },
+            Dock::center, Topic::tokens, make_view<RetentionView>,
             R"(
 9300100300010099
 9200200410020099

@@ -13,10 +13,10 @@
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/run_label.h"
 #include "app/gui/view/text_field.h"
-#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
+#include "app/gui/view_data/cell_text.h"
 #include "app/gui/view_data/runs_alone.h"
-#include "app/gui/view_data/share_of_bytes.h"
 
 namespace kvscope::gui {
 namespace {
@@ -25,13 +25,9 @@ class RunsView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (session.documents().empty()) {
-            draw_nothing(context, open_trace_or_demo() + " to list its runs.");
-            return;
-        }
+        if (session.documents().empty()) return draw_nothing(context, open_trace_or_demo() + " to list its runs.");
         const auto all = session.all_runs();
-        const auto n_shown =
-            std::count_if(all.begin(), all.end(), [&](const RunKey& key) { return session.is_visible(key); });
+        const auto n_shown = std::ranges::count_if(all, [&](const RunKey& key) { return session.is_visible(key); });
         draw_what_is_shown(session, static_cast<size_t>(n_shown), all.size());
         int number = 0;
         for (const auto& document : session.documents()) draw_document(context, *document, number);
@@ -53,7 +49,7 @@ class RunsView : public View {
     /// The height is constant, so that the list below does not move.
     static void draw_what_is_shown(Session& session, size_t n_shown, size_t n_runs) {
         if (n_runs == 0) return;
-        ImGui::TextDisabled("%s", fmt::format("{} of {} shown", n_shown, n_runs).c_str());
+        disabled_text(fmt::format("{} of {} shown", n_shown, n_runs));
         if (n_shown < n_runs) {
             ImGui::SameLine();
             if (ImGui::TextLink("all")) show_all_runs(session);
@@ -63,11 +59,10 @@ class RunsView : public View {
         bool is_alone = session.pair.is_alone();
         if (ImGui::Checkbox("A and B alone", &is_alone)) session.pair.alone = is_alone;
         ImGui::EndDisabled();
-        if (ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled | ImGuiHoveredFlags_ForTooltip))
-            ImGui::SetTooltip(
-                session.pair.is_complete()
-                    ? "Shows only A and B in every view (key O); the markers do not change"
-                    : "Choose A and B in the list first. Then this box hides all other runs in every view (key O)");
+        tooltip_of_disabled(
+            session.pair.is_complete()
+                ? "Shows only A and B in every view (key O); the markers do not change"
+                : "Choose A and B in the list first. Then this box hides all other runs in every view (key O)");
     }
 
     void draw_document(Context& context, Document& document, int& number) {
@@ -103,7 +98,7 @@ class RunsView : public View {
         ImGui::TextDisabled("%s", shown.c_str());
         std::string words = fmt::format("{}, {}", analysis::model_in_words(model), "right click: rename");
         if (names.size() > 1) words = fmt::format("name in the file's metadata: {}\n{}", names.back(), words);
-        ImGui::SetItemTooltip("%s", words.c_str());
+        item_tooltip(words);
         if (!ImGui::BeginPopupContextItem("model menu")) return;
         ImGui::TextDisabled("name of the model in all traces");
         for (const std::string& name : names)
@@ -214,9 +209,7 @@ class RunsView : public View {
             const bool is_set = slot == key;
             ImGui::BeginDisabled(failed);
             ImGui::PushStyleColor(ImGuiCol_Text, is_set ? context.theme.accent : context.theme.ink_quiet);
-            if (ImGui::SmallButton(name)) {
-                session.pair.choose(slot, is_set ? std::nullopt : std::optional(key));
-            }
+            if (ImGui::SmallButton(name)) session.pair.choose(slot, is_set ? std::nullopt : std::optional(key));
             ImGui::PopStyleColor();
             ImGui::EndDisabled();
         };
@@ -230,7 +223,7 @@ class RunsView : public View {
 
 ViewKind runs_view() {
     return {"runs",     "Runs",      "The open traces and their runs: which are visible, selected and compared",
-            Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<RunsView>(); },
+            Dock::left, Topic::runs, make_view<RunsView>,
             R"(
 -------.........
 ................

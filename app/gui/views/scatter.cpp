@@ -7,7 +7,7 @@
 #include "analysis/runs/cost_table.h"
 #include "analysis/tables/table_format.h"
 #include "app/gui/figure/figure_view.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "common/json.h"
 
@@ -27,9 +27,8 @@ std::vector<Column> numeric_columns(const trace::Reader& reader, int prompt) {
     std::vector<Column> columns;
     for (size_t i = 0; i < table.columns.size(); ++i) {
         if (table.columns[i].type == ColumnType::text || table.columns[i].name == "run") continue;
-        const bool any = std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
-            return !std::holds_alternative<std::monostate>(row.cells[i]);
-        });
+        const bool any = std::ranges::any_of(
+            table.rows, [&](const auto& row) { return !std::holds_alternative<std::monostate>(row.cells[i]); });
         if (any) columns.push_back(table.columns[i]);
     }
     return columns;
@@ -79,7 +78,7 @@ class ScatterView : public FigureView {
             if (request.document == other.document) continue;
             for (auto* side : {&request.runs, &other.runs}) {
                 const int document = side == &request.runs ? request.document : other.document;
-                const bool is_listed = std::find(side->begin(), side->end(), run.run) != side->end();
+                const bool is_listed = std::ranges::find(*side, run.run) != side->end();
                 if (run.document == document && !is_listed) side->push_back(run.run);
             }
         }
@@ -106,14 +105,13 @@ class ScatterView : public FigureView {
     }
 
     static void choose(const char* label, const std::vector<Column>& columns, std::string& chosen) {
-        const auto now = std::find_if(columns.begin(), columns.end(), [&](const auto& c) { return c.name == chosen; });
+        const auto now = std::ranges::find_if(columns, [&](const auto& c) { return c.name == chosen; });
         ImGui::SetNextItemWidth(11 * ImGui::GetFontSize());
         if (!ImGui::BeginCombo(fmt::format("##{}", label).c_str(),
                                now == columns.end() ? chosen.c_str() : name_of(*now).c_str()))
             return;
-        for (const Column& column : columns) {
+        for (const Column& column : columns)
             if (ImGui::Selectable(name_of(column).c_str(), column.name == chosen)) chosen = column.name;
-        }
         ImGui::EndCombo();
     }
 
@@ -152,8 +150,7 @@ class ScatterView : public FigureView {
                       const Compared& pairs) const {
         const analysis::Panel& panel = shown.figure.panels.front();
         const auto row = [](const analysis::Axis& axis, double value) {
-            ImGui::TextUnformatted(
-                fmt::format("{}: {}", axis_title_with_unit(axis), analysis::format_real(value, 4)).c_str());
+            plain_text(fmt::format("{}: {}", axis_title_with_unit(axis), analysis::format_real(value, 4)));
         };
         begin_tooltip_beside();
         ImGui::TextUnformatted(context.session.look(run).label.c_str());
@@ -164,14 +161,13 @@ class ScatterView : public FigureView {
         }
         if (const auto* arrow = arrow_of(shown, shape, run, pairs)) {
             const auto delta = [&](const analysis::Axis& axis, const std::vector<double>& from_to) {
-                ImGui::TextUnformatted(
-                    fmt::format("{}: {} → {}, {}{}", axis_title_with_unit(axis), analysis::format_real(from_to[0], 4),
-                                analysis::format_real(from_to[1], 4), from_to[1] > from_to[0] ? "+" : "",
-                                analysis::format_real(from_to[1] - from_to[0], 4))
-                        .c_str());
+                plain_text(fmt::format("{}: {} → {}, {}{}", axis_title_with_unit(axis),
+                                       analysis::format_real(from_to[0], 4), analysis::format_real(from_to[1], 4),
+                                       from_to[1] > from_to[0] ? "+" : "",
+                                       analysis::format_real(from_to[1] - from_to[0], 4)));
             };
             ImGui::Separator();
-            ImGui::TextDisabled("%s", fmt::format("{}: {}", pairs.title, arrow->label).c_str());
+            disabled_text(fmt::format("{}: {}", pairs.title, arrow->label));
             delta(panel.y, arrow->y);
             delta(panel.x, arrow->x);
         }
@@ -187,8 +183,8 @@ class ScatterView : public FigureView {
                                           const Compared& pairs) {
         const auto* line = std::get_if<analysis::Line>(&hit);
         if (line && line->arrow) return line;
-        const auto pair = std::find_if(pairs.pairs.begin(), pairs.pairs.end(),
-                                       [&](const ComparedRuns& each) { return each.a == run || each.b == run; });
+        const auto pair =
+            std::ranges::find_if(pairs.pairs, [&](const ComparedRuns& each) { return each.a == run || each.b == run; });
         if (pair == pairs.pairs.end()) return nullptr;
         for (const auto& shape : shown.figure.panels.front().shapes) {
             const auto* arrow = std::get_if<analysis::Line>(&shape);
@@ -226,8 +222,7 @@ class ScatterView : public FigureView {
             if (!point) continue;
             const ImVec2 at{frame.x_of(point->x[0]), frame.y_of(point->y[0])};
             const RunKey run = run_of(i);
-            if (std::any_of(pairs.pairs.begin(), pairs.pairs.end(), [&](const auto& pair) { return pair.b == run; }))
-                continue;
+            if (std::ranges::any_of(pairs.pairs, [&](const auto& pair) { return pair.b == run; })) continue;
             const ComparedRuns* pair = pairs.of(run);
             const std::string& label = pair ? pair->label : point->label;
             const float width = ImGui::GetFont()->CalcTextSizeA(size, FLT_MAX, 0, label.c_str()).x;
@@ -247,7 +242,7 @@ class ScatterView : public FigureView {
                 const Box box{{at.x + offset.x, at.y + offset.y}, {at.x + offset.x + width, at.y + offset.y + size}};
                 const bool outside = box.min.x < frame.min.x || box.max.x > frame.max.x || box.min.y < frame.min.y ||
                                      box.max.y > frame.max.y;
-                const bool covers = std::any_of(taken.begin(), taken.end(), [&](const Box& other) {
+                const bool covers = std::ranges::any_of(taken, [&](const Box& other) {
                     return box.min.x < other.max.x && other.min.x < box.max.x && box.min.y < other.max.y &&
                            other.min.y < box.max.y;
                 });
@@ -271,7 +266,7 @@ class ScatterView : public FigureView {
 ViewKind scatter_view() {
     return {
         "scatter",    "Scatter",      "Two columns of the table of runs plotted against each other, one point per run",
-        Dock::bottom, Topic::results, []() -> std::unique_ptr<View> { return std::make_unique<ScatterView>(); },
+        Dock::bottom, Topic::results, make_view<ScatterView>,
         R"(
 #...............
 #..........**...

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "analysis/runs/run_choice.h"
-#include "app/gui/figure/figure_option_choice.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_view.h"
 #include "app/gui/session/engine_session.h"
-#include "app/gui/view/tooltip_beside.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/measure_definitions.h"
 #include "common/json.h"
 #include "trace/spectra_cache.h"
@@ -66,7 +66,7 @@ class SpectrumView : public FigureView {
         options.layers = analysis::evenly_spaced(n, all_layers_ ? n : layers_beside);
         const int selected = session.cursor().layer;
         if (selected >= 0 && selected < n) options.layers.push_back(selected);
-        std::sort(options.layers.begin(), options.layers.end());
+        std::ranges::sort(options.layers);
         if (of_head_ && has_heads()) options.heads = query_heads(session, document);
     }
 
@@ -163,10 +163,10 @@ class SpectrumView : public FigureView {
             return;
         }
         if (command_button("Compute the spectra##spectrum")) context.engine->compute_spectra(missing->id());
-        ImGui::SetItemTooltip("%s", fmt::format("Computed once from the weights of {} and kept in the cache folder for "
-                                                "every trace of that model. The trace does not change.",
-                                                model)
-                                        .c_str());
+        item_tooltip(
+            fmt::format("Computed once from the weights of {} and kept in the cache folder for "
+                        "every trace of that model. The trace does not change.",
+                        model));
     }
 
     void draw_figure(Context& context, const FigureRequest& request,
@@ -274,7 +274,7 @@ class SpectrumView : public FigureView {
             ImGui::TextDisabled("%s", measure_definition(source_));
         } else {
             ImGui::Text("%s of layer %d", title.c_str(), layer);
-            const auto n = std::count_if(line->y.begin(), line->y.end(), [](double y) { return !std::isnan(y); });
+            const auto n = std::ranges::count_if(line->y, [](double y) { return !std::isnan(y); });
             if (request.difference && source_ == "cumulative")
                 ImGui::Text("the first %.0f of %zu: A − B %+.2f points", line->x[at], line->x.size(), line->y[at]);
             else if (source_ == "cumulative")
@@ -304,7 +304,7 @@ ViewKind spectrum_view() {
             "alignment of the loss's gradient with c11, c12 and c22",
             Dock::bottom,
             Topic::heads,
-            []() -> std::unique_ptr<View> { return std::make_unique<SpectrumView>(); },
+            make_view<SpectrumView>,
             R"(
 9...............
 98..............

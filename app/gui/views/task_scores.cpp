@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-#include "app/gui/figure/figure_option_choice.h"
+#include "app/gui/figure/figure_choices.h"
 #include "app/gui/figure/figure_view.h"
+#include "app/gui/view/widgets.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -55,9 +56,7 @@ class TaskScoresView : public FigureView {
     }
     void draw_figure(Context& context, const FigureRequest&,
                      const std::shared_ptr<const PreparedFigure>& shown) override {
-        ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
-        ImGui::TextWrapped("%s", shown->figure.caption.c_str());
-        ImGui::PopStyleColor();
+        quiet_text(shown->figure.caption);
         const float least = least_height(shown->figure) * ImGui::GetFontSize();
         const float height = std::max(ImGui::GetContentRegionAvail().y, least);
         ImGui::BeginChild("task scores", {0, 0}, ImGuiChildFlags_None, ImGuiWindowFlags_NoScrollWithMouse);
@@ -108,7 +107,7 @@ ViewKind task_scores_view() {
             "Scores from `kvscope eval` by policy and budget, or by a needle's depth",
             Dock::center,
             Topic::results,
-            []() -> std::unique_ptr<View> { return std::make_unique<TaskScoresView>(); },
+            make_view<TaskScoresView>,
             R"(
 99.98.97.86.54.2
 99.99.86.75.43.1

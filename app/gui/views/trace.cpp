@@ -9,8 +9,8 @@
 #include "analysis/tables/table_format.h"
 #include "app/gui/drawing/shaped_text.h"
 #include "app/gui/view/run_label.h"
-#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "common/json.h"
 #include "trace/read_block.h"
 #include "trace/tree.h"
@@ -67,24 +67,16 @@ class TraceView : public View {
  public:
     void draw(Context& context) override {
         Session& session = context.session;
-        if (session.documents().empty()) {
-            draw_nothing(context, open_trace_or_demo() + " to see what its file contains.");
-            return;
-        }
+        if (session.documents().empty())
+            return draw_nothing(context, open_trace_or_demo() + " to see what its file contains.");
         const Document* document = session.document(document_);
         if (!document || !chosen_) document = session.focus();
         document_ = document->id();
         if (session.documents().size() > 1) draw_documents(context);
         const auto answer = session.tasks.ask(contents_, std::to_string(document_), document->stamp(),
                                               [path = document->file()->path()] { return read_contents(path); });
-        if (!answer.error.empty()) {
-            draw_error(context, answer.error);
-            return;
-        }
-        if (!answer.value || !answer.current) {
-            draw_nothing(context, "reading the file's contents …");
-            return;
-        }
+        if (!answer.error.empty()) return draw_error(context, answer.error);
+        if (!answer.value || !answer.current) return draw_nothing(context, "reading the file's contents …");
         const Contents& contents = *answer.value;
         const float em = ImGui::GetFontSize();
         const ImVec2 room = ImGui::GetContentRegionAvail();
@@ -130,7 +122,7 @@ class TraceView : public View {
         ImGui::SetNextItemWidth(width);
         const std::string name = text_that_fits(session.name_of(shown), room);
         const bool is_open = ImGui::BeginCombo("##trace file", name.c_str());
-        if (!is_open) ImGui::SetItemTooltip("%s", shown.path().c_str());
+        if (!is_open) item_tooltip(shown.path());
         if (!is_open) return;
         for (const auto& document : session.documents()) {
             ImGui::PushID(document->id());
@@ -169,9 +161,8 @@ class TraceView : public View {
 
     static std::string label_of(const TreeNode& node) {
         for (const char* wanted : {"label", "name"}) {
-            for (const auto& attribute : node.attributes) {
+            for (const auto& attribute : node.attributes)
                 if (attribute.name == wanted) return attribute.value;
-            }
         }
         return "";
     }
@@ -186,14 +177,11 @@ class TraceView : public View {
 
     void draw_details(Context& context, const Document& document, const TreeNode& node) {
         ImGui::PushTextWrapPos();
-        ImGui::PushFont(context.fonts.mono, 0);
-        ImGui::TextUnformatted(node.path.c_str());
-        ImGui::PopFont();
+        text_in(context.fonts.mono, node.path);
         if (!node.is_group)
-            ImGui::TextDisabled("%s", fmt::format("{} · {} · {}, {} in the file", shape_text(node.shape), node.type,
-                                                  analysis::format_bytes(static_cast<double>(node.bytes)),
-                                                  analysis::format_bytes(static_cast<double>(node.stored_bytes)))
-                                          .c_str());
+            disabled_text(fmt::format("{} · {} · {}, {} in the file", shape_text(node.shape), node.type,
+                                      analysis::format_bytes(static_cast<double>(node.bytes)),
+                                      analysis::format_bytes(static_cast<double>(node.stored_bytes))));
         if (!node.link_to.empty()) ImGui::TextDisabled("the same as %s", node.link_to.c_str());
         ImGui::PopTextWrapPos();
         draw_attributes(context, node);
@@ -230,19 +218,12 @@ class TraceView : public View {
 
     static void draw_text_value(const trace::TreeAttribute& attribute) {
         const std::string& value = attribute.value;
-        if (value.size() <= long_text && value.find('\n') == std::string::npos) {
-            text_item(value);
-            return;
-        }
+        if (value.size() <= long_text && value.find('\n') == std::string::npos) return text_item(value);
         ImGui::PushID(attribute.name.c_str());
         if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(value.c_str());
         ImGui::SameLine();
-        ImGui::PushTextWrapPos();
-        ImGui::TextDisabled("%s",
-                            fmt::format("{} characters{}", analysis::format_count(static_cast<int64_t>(value.size())),
-                                        value.size() > most_text ? ", the first 20,000 are shown" : "")
-                                .c_str());
-        ImGui::PopTextWrapPos();
+        quiet_text(fmt::format("{} characters{}", analysis::format_count(static_cast<int64_t>(value.size())),
+                               value.size() > most_text ? ", the first 20,000 are shown" : ""));
         const float line = ImGui::GetTextLineHeightWithSpacing();
         const auto n_lines = static_cast<float>(std::min<size_t>(value.size() / 60 + 2, 10));
         ImGui::BeginChild("text", {0, n_lines * line}, ImGuiChildFlags_ResizeY);
@@ -268,15 +249,10 @@ class TraceView : public View {
         const std::string place = fmt::format("{} {}", node.path, fmt::join(index_, ","));
         const auto answer = ask_values(context, document, node, n_leading);
         if (!answer.error.empty()) {
-            ImGui::PushTextWrapPos(0);
-            ImGui::TextDisabled("%s", answer.error.c_str());
-            ImGui::PopTextWrapPos();
+            quiet_text(answer.error);
             return;
         }
-        if (!answer.value) {
-            ImGui::TextDisabled("reading …");
-            return;
-        }
+        if (!answer.value) return ImGui::TextDisabled("reading …");
         if (shown_of_ != place && !answer.current) {
             ImGui::TextDisabled("reading …");  // the values belong to another data set or another part of it
             return;
@@ -337,20 +313,13 @@ class TraceView : public View {
             ++n;
         }
         if (n == 0) return;
-        ImGui::PushTextWrapPos();
-        ImGui::TextDisabled("%s",
-                            fmt::format("{} values read: min {:.6g}, max {:.6g}, mean {:.6g}{}",
-                                        analysis::format_count(static_cast<int64_t>(n + n_nan)), least, most,
-                                        sum / static_cast<double>(n), n_nan > 0 ? fmt::format(", {} NaN", n_nan) : "")
-                                .c_str());
-        ImGui::PopTextWrapPos();
+        quiet_text(fmt::format("{} values read: min {:.6g}, max {:.6g}, mean {:.6g}{}",
+                               analysis::format_count(static_cast<int64_t>(n + n_nan)), least, most,
+                               sum / static_cast<double>(n), n_nan > 0 ? fmt::format(", {} NaN", n_nan) : ""));
     }
 
     void draw_values(Context& context, const DataSetBlock& peek, size_t n_rows) {
-        if (peek.n_columns == 0 || n_rows == 0) {
-            ImGui::TextDisabled("empty");
-            return;
-        }
+        if (peek.n_columns == 0 || n_rows == 0) return ImGui::TextDisabled("empty");
         constexpr ImGuiTableFlags flags = ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY | ImGuiTableFlags_RowBg |
                                           ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_Resizable |
                                           ImGuiTableFlags_BordersInnerV;
@@ -422,7 +391,7 @@ class TraceView : public View {
 
 ViewKind trace_view() {
     return {"trace",      "Trace",      "The file as a tree, with attributes and the values of any data set",
-            Dock::bottom, Topic::files, []() -> std::unique_ptr<View> { return std::make_unique<TraceView>(); },
+            Dock::bottom, Topic::files, make_view<TraceView>,
             R"(
 ####............
 #.-----.........

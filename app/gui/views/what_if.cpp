@@ -12,8 +12,8 @@
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/parameter_form.h"
 #include "app/gui/view/run_label.h"
-#include "app/gui/view/trace_badge.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/live_what_if.h"
 #include "app/gui/view_data/measure_definitions.h"
 
@@ -32,12 +32,10 @@ class WhatIfView : public View {
     void draw(Context& context) override {
         Session& session = context.session;
         what_if_.update(session, context.engine);
-        if (!what_if_.has_source()) {
-            draw_nothing(context, session.documents().empty()
-                                      ? open_trace_or_demo() + ", then select a run to change its budget."
-                                      : what_if_.refusal());
-            return;
-        }
+        if (!what_if_.has_source())
+            return draw_nothing(context, session.documents().empty()
+                                             ? open_trace_or_demo() + ", then select a run to change its budget."
+                                             : what_if_.refusal());
         draw_source(context);
         if (!what_if_.refusal().empty()) {
             ImGui::TextWrapped("%s", what_if_.refusal().c_str());
@@ -109,8 +107,8 @@ class WhatIfView : public View {
         ImGui::PushStyleColor(ImGuiCol_Text, differs ? context.theme.accent : context.theme.ink);
         ImGui::TextUnformatted("budget");
         ImGui::PopStyleColor();
-        ImGui::SetItemTooltip("%s", is_of_bytes() ? "share of the full cache's bytes"
-                                                  : "entries kept per KV head and layer, including window and sinks");
+        item_tooltip(is_of_bytes() ? "share of the full cache's bytes"
+                                   : "entries kept per KV head and layer, including window and sinks");
         const float em = ImGui::GetFontSize();
         const float number = 4.5f * em;
         const bool is_narrow =
@@ -138,9 +136,8 @@ class WhatIfView : public View {
         if (!obstacle.empty() && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
             ImGui::SetTooltip("%s", obstacle.c_str());
         const bool is_possible = what_if_.error().empty();
-        ImGui::PushStyleColor(ImGuiCol_Text, is_possible ? context.theme.ink_quiet : context.theme.error);
-        ImGui::TextWrapped("%s", (is_possible ? budget_in_words(high) : what_if_.error()).c_str());
-        ImGui::PopStyleColor();
+        wrapped_text(is_possible ? budget_in_words(high) : what_if_.error(),
+                     is_possible ? context.theme.ink_quiet : context.theme.error);
     }
 
     std::string budget_in_words(int64_t most) {
@@ -191,22 +188,19 @@ class WhatIfView : public View {
         if (command_button("Repeat the prefill"))
             context.engine->repeat_prefill(document.id(), what_if_.source().prompt, {});
         ImGui::EndDisabled();
-        ImGui::SetItemTooltip(
-            "%s", fmt::format("Reads the prompt's {} tokens again with {}. Every parameter can then be changed.",
-                              analysis::format_count(what_if_.n_tokens()), name)
-                      .c_str());
+        item_tooltip(fmt::format("Reads the prompt's {} tokens again with {}. Every parameter can then be changed.",
+                                 analysis::format_count(what_if_.n_tokens()), name));
         ImGui::SameLine();
         if (ImGui::Button("with…")) {
             context.host.files.ask(
                 {.kind = FileDialog::Kind::open_folder_or_file,
                  .title = "Choose " + name + ": a GGUF file or a folder with config.json",
                  .extensions = {".gguf"},
-                 .suggestion = {},
                  .answer = [engine = context.engine, id = document.id(), prompt = what_if_.source().prompt](
                                const auto& path) { engine->repeat_prefill(id, prompt, path); },
                  .asker = lifetime_.watch()});
         }
-        ImGui::SetItemTooltip("%s", ("choose where " + name + " is").c_str());
+        item_tooltip("choose where " + name + " is");
         if (status.busy()) {
             ImGui::SameLine();
             ImGui::TextDisabled("%s", status.phase.empty() ? "waiting" : status.phase.c_str());
@@ -316,11 +310,11 @@ class WhatIfView : public View {
     bool flowing_button(const char* label, const char* tip, bool is_first = false) {
         if (!is_first) {
             ImGui::SameLine();
-            const float width = ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
+            const float width = button_width(label);
             if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
         }
         const bool is_pressed = command_button(label);
-        ImGui::SetItemTooltip("%s", tip);
+        item_tooltip(tip);
         return is_pressed;
     }
 
@@ -389,7 +383,7 @@ class WhatIfView : public View {
 
 ViewKind what_if_view() {
     return {"what_if",  "What-if",   "Repeats a selection with other budgets and parameters while a slider moves",
-            Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<WhatIfView>(); },
+            Dock::left, Topic::runs, make_view<WhatIfView>,
             R"(
 ------***-------
 ......***.......

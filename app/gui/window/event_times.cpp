@@ -78,7 +78,7 @@ void start_recording_event_times(std::function<double()> clock) {
 
 std::optional<double> take_event_time(SystemEvent kind, int code) {
     auto& noted = times().noted;
-    const auto found = std::find_if(noted.begin(), noted.end(), [&](const Noted& one) {
+    const auto found = std::ranges::find_if(noted, [&](const Noted& one) {
         return one.type == static_cast<int>(kind) && one.code == static_cast<unsigned>(code);
     });
     if (found == noted.end()) return std::nullopt;

@@ -26,7 +26,7 @@ class Group {
         const Kind kind = kind_of(event);
         if (kind == Kind::none) return true;
         const bool is_key = event.Type == ImGuiInputEventType_Key;
-        const bool has_changed = is_key && std::find(changed_.begin(), changed_.end(), event.Key.Key) != changed_.end();
+        const bool has_changed = is_key && std::ranges::find(changed_, event.Key.Key) != changed_.end();
         const bool fits = kind_ == Kind::none || (kind_ == Kind::modifier && kind == Kind::key) ||
                           (kind_ == Kind::key && kind == Kind::text) ||
                           (kind_ == kind && kind != Kind::button && kind != Kind::key);
@@ -103,7 +103,7 @@ struct NextGroup {
 /// Returns an empty group if events of the test engine are waiting.
 NextGroup next_group() {
     const auto& queue = ImGui::GetCurrentContext()->InputEventsQueue;
-    if (std::any_of(queue.begin(), queue.end(), [](const auto& event) { return event.AddedByTestEngine; })) return {};
+    if (std::ranges::any_of(queue, [](const auto& event) { return event.AddedByTestEngine; })) return {};
     Group group;
     int n = 0;
     while (n < queue.Size && group.takes(queue[n])) ++n;

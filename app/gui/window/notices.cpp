@@ -55,33 +55,33 @@ void Notices::add(const std::string& text, bool is_error) {
 }
 
 void Notices::replace(const std::string& kind, const std::string& text) {
-    std::erase_if(shown_, [&](const Notice& shown) { return shown.kind == kind; });
+    std::erase_if(shown_, [&](const Shown& shown) { return shown.kind == kind; });
     add(text);
     shown_.back().kind = kind;
 }
 
-std::function<void(const std::string&, bool)> Notices::function() {
+Notice Notices::function() {
     return [this](const std::string& text, bool is_error) { add(text, is_error); };
 }
 
 void Notices::draw(const Theme& theme) {
     const double now = ImGui::GetTime();
-    std::erase_if(shown_, [&](const Notice& shown) { return shown.until < now; });
-    std::vector<Notice*> order;
+    std::erase_if(shown_, [&](const Shown& shown) { return shown.until < now; });
+    std::vector<Shown*> order;
     for (auto it = shown_.rbegin(); it != shown_.rend(); ++it) order.push_back(&*it);
-    std::stable_partition(order.begin(), order.end(), [](const Notice* notice) { return notice->is_error; });
-    const std::vector<Notice*> waiting(order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), most_shown)),
-                                       order.end());
+    std::stable_partition(order.begin(), order.end(), [](const Shown* notice) { return notice->is_error; });
+    const std::vector<Shown*> waiting(order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), most_shown)),
+                                      order.end());
     order.resize(order.size() - waiting.size());
     float top = ImGui::GetMainViewport()->Pos.y;
     for (size_t i = 0; i < order.size(); ++i)
         if (draw_one(fmt::format("##notice {}", i), order[i]->text, order[i]->is_error, theme, top))
             order[i]->until = 0;
-    for (Notice* notice : waiting) notice->until = std::max(notice->until, now + notice_seconds);
+    for (Shown* notice : waiting) notice->until = std::max(notice->until, now + notice_seconds);
     if (!waiting.empty() && draw_one("##more notices", fmt::format("{} more in Log", waiting.size()),
                                      waiting.front()->is_error, theme, top))
-        for (Notice* notice : waiting) notice->until = 0;
-    for (const Notice* notice : order) window_.draw_within(std::max(notice->until - now, 0.0));
+        for (Shown* notice : waiting) notice->until = 0;
+    for (const Shown* notice : order) window_.draw_within(std::max(notice->until - now, 0.0));
 }
 
 }  // namespace kvscope::gui

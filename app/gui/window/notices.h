@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "app/gui/drawing/theme.h"
+#include "app/gui/session/tasks.h"
 #include "app/gui/window/window.h"
 
 namespace kvscope::gui {
@@ -20,13 +20,13 @@ class Notices {
     /// Adds a notice that replaces the visible notice of the same kind.
     void replace(const std::string& kind, const std::string& text);
     /// Returns a function that calls add(). Do not call the function after this object is destroyed.
-    [[nodiscard]] std::function<void(const std::string& text, bool is_error)> function();
+    [[nodiscard]] Notice function();
     void draw(const Theme& theme);
     [[nodiscard]] const std::vector<std::string>& all() const { return all_; }
     [[nodiscard]] size_t n_errors() const { return n_errors_; }
 
  private:
-    struct Notice {
+    struct Shown {
         std::string text;
         bool is_error;
         double until;
@@ -35,7 +35,7 @@ class Notices {
     Window& window_;
     std::vector<std::string> all_;
     size_t n_errors_ = 0;
-    std::vector<Notice> shown_;
+    std::vector<Shown> shown_;
 };
 
 }  // namespace kvscope::gui

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <utility>
 
 #include "app/figures/cairo_surface.h"
 #include "common/whole_file.h"

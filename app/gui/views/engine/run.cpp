@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "app/gui/drawing/scroll_fade.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/view/action_registry.h"
 #include "app/gui/view/copy_command.h"
@@ -16,7 +15,7 @@
 #include "app/gui/view/run_options_form.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
-#include "app/gui/view/wrapped_row.h"
+#include "app/gui/view/widgets.h"
 #include "app/gui/view_data/run_form.h"
 #include "app/gui/view_data/runs_refused_by_policies.h"
 #include "app/program/input_files.h"
@@ -81,17 +80,19 @@ class RunView : public View {
         return true;
     }
 
-    void add_to_palette(std::vector<Action>& actions,
-                        const std::function<void(const std::string&, bool)>& notice) override {
-        Action copy;
-        copy.name = "Copy the form as a command line";
-        copy.menu = "Run";
-        copy.run = lifetime_.guard([this, notice] { copy_command_line([this] { return command(); }, notice); });
-        copy.enabled = lifetime_.guard([this] { return form_.problem({}).text.empty(); });
-        actions.push_back(std::move(copy));
-        add_ticking(actions, "Select all policies that can run",
-                    [this] { tick_policies_that_can_run(form_, *check_); });
-        add_ticking(actions, "Deselect all policies", [this] { untick_all_policies(form_); });
+    void add_to_palette(std::vector<Action>& actions, const Notice& notice) override {
+        const auto add = [&](const char* name, auto run, auto enabled) {
+            actions.push_back({name, "Run", 0, lifetime_.guard(run), lifetime_.guard(enabled)});
+        };
+        const auto always = [] { return true; };
+        add(
+            "Copy the form as a command line",
+            [this, notice] { copy_command_line([this] { return command(); }, notice); },
+            [this] { return form_.problem({}).text.empty(); });
+        add(
+            "Select all policies that can run", [this] { tick_policies_that_can_run(form_, *check_); }, always);
+        add(
+            "Deselect all policies", [this] { untick_all_policies(form_); }, always);
     }
 
     bool holds_text() const override { return true; }
@@ -110,15 +111,6 @@ class RunView : public View {
 
  private:
     static constexpr float least_for_columns = 46;  ///< minimum width for two columns, in ems
-
-    void add_ticking(std::vector<Action>& actions, const char* name, std::function<void()> tick) {
-        Action action;
-        action.name = name;
-        action.menu = "Run";
-        action.run = lifetime_.guard(std::move(tick));
-        action.enabled = lifetime_.guard([] { return true; });
-        actions.push_back(std::move(action));
-    }
 
     void begin_part(const char* name, ImVec2 size) {
         ImGui::SetNextWindowScroll({0, scroll_to_top_ ? 0.0f : -1.0f});  // negative: no change
@@ -214,8 +206,7 @@ class RunView : public View {
         ImGui::BeginDisabled(!problem.text.empty());
         if (ImGui::Button("Run")) run(context);
         ImGui::EndDisabled();
-        if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
-            ImGui::SetTooltip("%s", tooltip_of_run(status.busy()));
+        tooltip_of_disabled(tooltip_of_run(status.busy()));
         ImGui::SameLine();
         draw_cancel(*context.engine, status);
         ImGui::SameLine();
@@ -262,7 +253,7 @@ class RunView : public View {
 
     void draw_messages(Context& context, const EngineStatus& status, const FormProblem& problem) {
         constexpr std::array headings = {"", "Prompt", "Budgets", "Output"};  // in the order of FormProblem::Section
-        if (status.busy()) draw_quiet(status.what);
+        if (status.busy()) quiet_text(status.what);
         if (!status.busy()) draw_continue(*context.engine);
         // An incomplete form is not an error.
         const std::string heading = headings.at(static_cast<size_t>(problem.section));
@@ -284,13 +275,7 @@ class RunView : public View {
         if (ImGui::SmallButton("Continue##run")) engine.continue_stopped_run();
         ImGui::SetItemTooltip("%s\n%s", stopped->what.c_str(), stopped->rest.c_str());
         ImGui::SameLine();
-        draw_quiet(fmt::format("cancelled: {}. {}", stopped->what, stopped->rest));
-    }
-
-    static void draw_quiet(const std::string& text) {
-        ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetStyleColorVec4(ImGuiCol_TextDisabled));
-        ImGui::TextWrapped("%s", text.c_str());
-        ImGui::PopStyleColor();
+        quiet_text(fmt::format("cancelled: {}. {}", stopped->what, stopped->rest));
     }
 
     static void draw_queue(EngineSession& engine) {
@@ -324,7 +309,7 @@ class RunView : public View {
         const bool is_maximised = host.is_maximised;
         if (!is_maximised && ImGui::GetWindowWidth() >= least_for_columns * ImGui::GetFontSize()) return;
         const char* label = is_maximised ? "Restore" : "Maximize";
-        same_line_if_fits(ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x);
+        same_line_if_fits(button_width(label));
         if (ImGui::Button(label)) host.toggle_maximised();
         ImGui::SetItemTooltip(is_maximised ? "M: restores the other views" : "M: maximizes the form, in two columns");
     }
@@ -337,16 +322,12 @@ class RunView : public View {
         if (n > 1)
             text += fmt::format(", on {} prompts{}", n,
                                 share ? " that share one prefill if their contexts have the same tokens" : "");
-        draw_quiet(text);
-        if (const int refused = is_checked_ ? check_->n_refused() : 0; refused > 0) {
-            ImGui::PushStyleColor(ImGuiCol_Text, theme.warning);
-            ImGui::TextWrapped(
-                "%s", fmt::format(
-                          "{} of these runs will fail. Hover over a mark to see the reason. All other runs will start.",
-                          refused)
-                          .c_str());
-            ImGui::PopStyleColor();
-        }
+        quiet_text(text);
+        if (const int refused = is_checked_ ? check_->n_refused() : 0; refused > 0)
+            wrapped_text(fmt::format("{} of these runs will fail. Hover over a mark to see the reason. All other runs "
+                                     "will start.",
+                                     refused),
+                         theme.warning);
     }
 
     std::string command() const {
@@ -375,7 +356,7 @@ class RunView : public View {
     /// Lists the runs whose cache can now switch between compressed and full. The view Answers shows their text.
     static void draw_switches(EngineSession& engine) {
         const auto& answers = engine.partial_answers();
-        const bool any = std::any_of(answers.begin(), answers.end(), [](const auto& one) { return one.is_full; });
+        const bool any = std::ranges::any_of(answers, [](const auto& one) { return one.is_full.has_value(); });
         if (!any) return;
         ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, 14 * ImGui::GetFontSize()});
         ImGui::SetNextWindowScroll({0, -1});
@@ -384,7 +365,7 @@ class RunView : public View {
             if (!answer.is_full) continue;
             draw_switch(engine, answer);  // before the label, which may be wider than the view
             ImGui::TextDisabled("%s", answer.label.c_str());
-            ImGui::SetItemTooltip("%s", answer.label.c_str());
+            item_tooltip(answer.label);
             ImGui::TextWrapped("%s", answer.text.c_str());
         }
         ImGui::EndChild();
@@ -398,8 +379,7 @@ class RunView : public View {
         if (ImGui::SmallButton(is_full ? "Compress" : "Make full")) engine.switch_cache(answer.run);
         ImGui::EndDisabled();
         ImGui::PopID();
-        if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
-            ImGui::SetTooltip("%s", why_to_switch(answer, is_cancelling).c_str());
+        tooltip_of_disabled(why_to_switch(answer, is_cancelling));
         ImGui::SameLine();
     }
 
@@ -435,8 +415,8 @@ class RunView : public View {
                 (remembered_model_.empty() ? "the default model" : remembered_model_.filename().string()) +
                 ", loaded when needed";
             ImGui::TextWrapped("%s", is_loaded ? status.model.c_str() : to_load.c_str());
-            if (is_loaded) ImGui::SetItemTooltip("%s", status.model_path.c_str());
-            if (!status.device.empty()) draw_quiet("on " + status.device);
+            if (is_loaded) item_tooltip(status.model_path);
+            if (!status.device.empty()) quiet_text("on " + status.device);
         }
         ImGui::SetNextItemWidth(-5.5f * ImGui::GetFontSize());
         const bool entered =
@@ -449,7 +429,6 @@ class RunView : public View {
             context.host.files.ask({.kind = FileDialog::Kind::open_folder_or_file,
                                     .title = "Choose a model: a GGUF file or a folder with config.json",
                                     .extensions = {".gguf"},
-                                    .suggestion = {},
                                     .answer =
                                         [this, load = context.host.load_model](const auto& path) {
                                             job_ = 0;
@@ -458,19 +437,14 @@ class RunView : public View {
                                         },
                                     .asker = lifetime_.watch()});
         }
-        if (!status.model_error.empty()) {
-            ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
-            ImGui::TextWrapped("%s", status.model_error.c_str());
-            ImGui::PopStyleColor();
-        }
+        draw_problem(status.model_error, context.theme);
         ImGui::SetNextItemWidth(-FLT_MIN);
         if (!ImGui::BeginCombo("##recent models", "Recent models")) return;
         if (ImGui::Selectable("the default model")) {
             model_path_.clear();
             load_model(context, {});
         }
-        const auto recent = context.host.recent_models;
-        for (const auto& path : recent) {
+        for (const std::string& path : std::vector(context.host.recent_models)) {  // loading a model changes the list
             if (!ImGui::Selectable(path.c_str())) continue;
             model_path_ = path;
             load_model(context, path);
@@ -512,11 +486,7 @@ class RunView : public View {
         ImGui::Checkbox("replace existing file", &form_.request.force);
         ImGui::EndDisabled();
         const std::string problem = form_.output_problem();
-        if (problem.empty()) {
-            ImGui::PushTextWrapPos();
-            ImGui::TextDisabled("%s", output_note().c_str());
-            ImGui::PopTextWrapPos();
-        }
+        if (problem.empty()) quiet_text(output_note());
         draw_problem(problem, context.theme);
     }
 
@@ -579,8 +549,7 @@ class RunView : public View {
         else if (seconds <= 0)
             ImGui::TextDisabled("already cached for %s", status.model.c_str());
         else
-            ImGui::TextDisabled(
-                "%s", fmt::format("about {:.{}f} s, once for {}", seconds, seconds < 10 ? 1 : 0, status.model).c_str());
+            disabled_text(fmt::format("about {:.{}f} s, once for {}", seconds, seconds < 10 ? 1 : 0, status.model));
         ImGui::PopTextWrapPos();
     }
 
@@ -613,7 +582,7 @@ class RunView : public View {
 
 ViewKind run_view() {
     return {"run",      "Run",       "Runs policies and budgets on your own prompt or a task",
-            Dock::left, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<RunView>(); },
+            Dock::left, Topic::runs, make_view<RunView>,
             R"(
 ----------------
 -.######..####.-

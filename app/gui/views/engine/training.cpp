@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "analysis/shell_command.h"
-#include "app/gui/drawing/shaped_text.h"
 #include "app/gui/figure/figure_plot.h"
 #include "app/gui/session/engine_session.h"
 #include "app/gui/session/session.h"
@@ -14,6 +13,7 @@
 #include "app/gui/view/file_dialog.h"
 #include "app/gui/view/text_field.h"
 #include "app/gui/view/view.h"
+#include "app/gui/view/widgets.h"
 #include "common/json.h"
 
 namespace kvscope::gui {
@@ -124,7 +124,6 @@ class TrainingView : public View {
             context.host.files.ask({.kind = FileDialog::Kind::open,
                                     .title = "Choose a training text",
                                     .extensions = {".txt", ".md"},
-                                    .suggestion = {},
                                     .answer = [this](const std::filesystem::path& path) { text_ = path.string(); },
                                     .asker = lifetime_.watch()});
         label_field("Ratio");
@@ -167,7 +166,7 @@ class TrainingView : public View {
         const int64_t step = 100;
         ImGui::InputScalar(fmt::format("##{}", label).c_str(), ImGuiDataType_S64, &count, &step);
         count = std::max(count, least);
-        ImGui::SetItemTooltip("%s", help);
+        item_tooltip(help);
     }
 
     TrainingRequest filled_in() const {
@@ -237,11 +236,7 @@ class TrainingView : public View {
     }
 
     void draw_result(Context& context, const TrainingStatus& training) {
-        if (!training.error.empty()) {
-            ImGui::PushStyleColor(ImGuiCol_Text, context.theme.error);
-            ImGui::TextWrapped("%s", training.error.c_str());
-            ImGui::PopStyleColor();
-        }
+        if (!training.error.empty()) wrapped_text(training.error, context.theme.error);
         for (const auto& message : training.messages) ImGui::TextWrapped("%s", message.c_str());
         if (training.is_done) {
             ImGui::TextWrapped("The maps are in %s.", training.output.c_str());
@@ -278,7 +273,7 @@ class TrainingView : public View {
 ViewKind training_view() {
     return {
         "training",  "Training",  "Trains the maps with which EchoKV reconstructs keys and values, and shows the loss",
-        Dock::right, Topic::runs, []() -> std::unique_ptr<View> { return std::make_unique<TrainingView>(); },
+        Dock::right, Topic::runs, make_view<TrainingView>,
         R"(
 #*..............
 #.*.............

@@ -1,0 +1,102 @@
+#include "app/gui/engine/jobs_to_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <numeric>
+#include <stdexcept>
+
+#include "analysis/tables/table_format.h"
+#include "common/bounded_json.h"
+#include "common/json.h"
+#include "engine/rerun_recorded_runs.h"
+#include "policies/registry/policy_from_record.h"
+#include "trace/part_folder.h"
+#include "trace/reader.h"
+
+namespace kvscope::gui {
+
+UnfinishedRun read_unfinished_run(const std::filesystem::path& output) {
+    const std::filesystem::path part = trace::part_folder_of(output);
+    const trace::Reader reader(part);
+    const auto recipe = bounded_json::parse_or_discard(reader.recipe_json());
+    const auto cannot = [&](const char* why) {
+        return std::runtime_error(fmt::format(
+            "{} cannot be continued automatically: {}. Start the same run again to continue", part.string(), why));
+    };
+    if (recipe.is_object() && recipe.contains("task")) throw cannot("it contains the samples of a task");
+    try {
+        const size_t n_prompts = recipe.at("prompts").size();
+        if (!reader.has_model() || reader.n_prompts() == 0 || static_cast<size_t>(reader.n_prompts()) != n_prompts)
+            throw cannot("it ended before all prompts were read");
+        UnfinishedRun unfinished;
+        unfinished.model = reader.model();
+        unfinished.job.output = output;
+        std::vector<int> numbers(n_prompts);
+        std::iota(numbers.begin(), numbers.end(), 0);
+        unfinished.job.prompt_from = fmt::format("{}:{}", part.string(), fmt::join(numbers, ","));
+        static_cast<engine::RunOptions&>(unfinished.job.experiment) = engine::options_of_recorded_answers(reader, 0);
+        unfinished.job.experiment.dtype = recipe.at("dtype").get<std::string>();
+        unfinished.job.experiment.device = engine::recorded_device(recipe);
+        unfinished.job.experiment.isolated = recipe.at("mode") == "isolated";
+        for (const auto& run : recipe.at("runs"))
+            unfinished.plans.push_back(
+                {policies::policy_from_record(run.at("policy").get<std::string>(), run.at("parameters").dump()),
+                 policies::parse_budget(run.at("budget").get<std::string>())});
+        return unfinished;
+    } catch (const nlohmann::json::exception&) {
+        throw cannot("its recipe is invalid");
+    }
+}
+
+std::string describe_kept_parts(const std::filesystem::path& output) {
+    size_t n_runs = 0, n_samples = 0;
+    bool has_prompt = false;
+    try {
+        const trace::Parts parts = trace::list_parts(trace::part_folder_of(output));
+        has_prompt = !parts.prompts.empty();
+        for (const auto& [prompt, runs] : parts.runs) n_runs += runs.size();
+        for (const auto& [task, samples] : parts.results) n_samples += samples.size();
+    } catch (const std::exception&) {  // there is no such folder
+    }
+    if (n_samples > 0)
+        return fmt::format("Finished samples are kept ({}); the sample in progress is repeated.",
+                           analysis::format_count(static_cast<int64_t>(n_samples)));
+    if (n_runs > 0)
+        return fmt::format("Finished runs are kept ({}); the prompt is read again for the others.",
+                           analysis::format_count(static_cast<int64_t>(n_runs)));
+    return has_prompt ? "No run was finished: the prompt is read again, and all runs are repeated."
+                      : "Nothing was finished: the run starts again.";
+}
+
+std::optional<bool> recorded_choice_of_spectra(const std::filesystem::path& output, bool replaced) {
+    std::vector<std::filesystem::path> places = {output.string() + ".part"};
+    if (!replaced) places.push_back(output);
+    for (const std::filesystem::path& path : places) {
+        try {
+            const auto recipe = nlohmann::json::parse(trace::Reader(path).recipe_json());
+            return recipe.value("analyze", false);
+        } catch (const std::exception&) {
+            continue;  // no trace here; the writer reports errors
+        }
+    }
+    return std::nullopt;
+}
+
+program::RunJob make_run_job(const RunRequest& request) {
+    program::RunJob job;
+    job.model = request.model;
+    job.policies = request.policies;
+    job.budgets = {request.budgets};
+    static_cast<RunOptions&>(job.experiment) = request.options;
+    if (request.task)
+        program::set_task(job, *request.task->task, request.task->values);
+    else
+        job.prompts.push_back({request.name, request.context, request.asked_questions()});
+    job.output = request.output;
+    job.force = request.force;
+    job.requires_files = false;  // the form has already said which runs will fail
+    return job;
+}
+
+}  // namespace kvscope::gui

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/gui/session/engine_session.h"
+#include "app/program/engine/run_job.h"
+#include "trace/records/records.h"
+
+namespace kvscope::gui {
+
+struct UnfinishedRun {
+    program::RunJob job;  ///< without the model
+    std::vector<engine::RunPlan> plans;
+    trace::ModelAttributes model;  ///< model to continue with
+};
+
+/// Reads the folder `<output>.part`. Throws std::runtime_error or std::invalid_argument if the run cannot be continued.
+[[nodiscard]] UnfinishedRun read_unfinished_run(const std::filesystem::path& output);
+
+/// Returns a sentence about the finished parts of an unfinished trace, which the run does not repeat.
+[[nodiscard]] std::string describe_kept_parts(const std::filesystem::path& output);
+
+/// Returns whether the trace or unfinished trace at `output` records spectra, or nullopt if there is no trace.
+[[nodiscard]] std::optional<bool> recorded_choice_of_spectra(const std::filesystem::path& output, bool replaced);
+
+/// Converts a request to a job of `kvscope run` or `kvscope eval`, without spectra. If the request names no output, the
+/// caller must set it.
+[[nodiscard]] program::RunJob make_run_job(const RunRequest& request);
+
+}  // namespace kvscope::gui

@@ -1,7 +1,0 @@
-#pragma once
-
-namespace kvscope::gui {
-
-[[nodiscard]] bool has_input();
-
-}  // namespace kvscope::gui
