@@ -35,7 +35,8 @@ void add_prompt_to_title(Figure& figure, const FigureDefinition& definition, std
 /// Returns the numbers of the figure; the first column names the trace if there are several.
 [[nodiscard]] Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts);
 
-/// Draws A − B of two parts, or A ÷ B on logarithmic axes. Runs are paired first (analysis/runs/run_pairs.h).
+/// Draws the difference A − B of two traces, or A ÷ B on logarithmic axes. Runs are paired first
+/// (analysis/runs/run_pairs.h).
 /// @throws NothingToShow if the figures of A and B do not match
 [[nodiscard]] Figure make_difference(const FigureDefinition& definition, const TracePart& a, const TracePart& b);
 /// Names the runs without a pair, or returns an empty text. @throws NothingToShow if there are no pairs

@@ -29,9 +29,9 @@ struct Ranking {
     std::vector<RankedSubject> of;  ///< one per row of the table
 };
 
-/// Returns the definition of a ranking.
-/// @param rank returns the rows sorted by the measure; NaN and unknown numbers come last. Throws NothingToShow with the
-/// missing data, FigureError for invalid options
+/// Makes a definition without a drawing from a function that returns sorted rows.
+/// @param rank returns the rows sorted by the measure; NaN and unknown numbers come last. Throws NothingToShow that
+/// names the missing data, and FigureError for invalid options.
 /// @param runs as FigureDefinition::shown_runs; nullptr if the ranking shows no runs
 template <Ranking (*rank)(const trace::Reader&, const FigureOptions&), auto runs = nullptr>
 [[nodiscard]] FigureDefinition define_ranking(std::string name, std::string title, std::string summary,
@@ -49,7 +49,7 @@ template <Ranking (*rank)(const trace::Reader&, const FigureOptions&), auto runs
     return definition;
 }
 
-/// @throws FigureError as check_options(); as FigureDefinition::rank
+/// @throws FigureError like check_options(), and the exceptions of FigureDefinition::rank
 [[nodiscard]] Ranking make_ranking(const FigureDefinition& definition, const trace::Reader& reader,
                                    const FigureOptions& options);
 

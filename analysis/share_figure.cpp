@@ -206,7 +206,7 @@ Figure share_figure(std::span<const TracePart> parts, std::span<const RunShares>
     Figure figure = draw_shares(parts.front().options, runs, measure, false);
     figure.legend = legend_of_runs(shown);
     complete_figure(figure, parts, shown);
-    if (parts.size() == 1) mark_hidden_series(figure);  // after labels are shortened
+    if (parts.size() == 1) mark_hidden_series(figure);  // must follow complete_figure(), which shortens labels
     return figure;
 }
 

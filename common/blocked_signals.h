@@ -6,7 +6,7 @@
 namespace kvscope {
 
 /// Blocks signals in this thread during its lifetime. Blocked SIGXFSZ makes a write past the file size limit fail as on
-/// a full disk. The destructor discards a waiting SIGXFSZ and then lets the other signals take effect. Keeps errno.
+/// a full disk. The destructor discards a pending SIGXFSZ, then unblocks the signals. Keeps errno.
 class BlockedSignals {
  public:
     explicit BlockedSignals(std::initializer_list<int> signals);

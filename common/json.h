@@ -1,7 +1,8 @@
 #pragma once
 
-// The library's literals parse JSON. g++ instantiates the parser for these functions in every file that includes the
-// library, which takes 0.6 s. kvscope does not use literals, so these macros leave declarations without bodies.
+// nlohmann/json defines literals that parse JSON (`_json`). g++ instantiates the parser for these functions in every
+// file that includes the library, which takes 0.6 s. kvscope does not use these literals, so the macros turn their
+// definitions into declarations without bodies.
 #define _json(text, size)   \
     _json(text, size);      \
     template <class Unused> \

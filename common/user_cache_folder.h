@@ -5,7 +5,7 @@
 
 namespace kvscope {
 
-/// Returns $XDG_CACHE_HOME/kvscope or ~/.cache/kvscope; empty if there is no absolute path.
+/// Returns $XDG_CACHE_HOME/kvscope or ~/.cache/kvscope; empty if neither $XDG_CACHE_HOME nor $HOME is an absolute path.
 [[nodiscard]] inline std::filesystem::path user_cache_folder() {
     if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/')
         return std::filesystem::path(cache) / "kvscope";

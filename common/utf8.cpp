@@ -9,7 +9,7 @@
 namespace kvscope {
 namespace {
 
-/// Returns the number of bytes at the beginning of an invalid text that could begin a valid character; at least 1.
+/// Returns how many of the first bytes of an invalid text could begin a valid character, or 1 if none could.
 size_t bytes_of_incomplete_character(std::string_view text) {
     const int whole = static_cast<unsigned char>(utf8proc_utf8class[static_cast<unsigned char>(text.front())]);
     for (int bytes = whole - 1; bytes > 1; --bytes) {

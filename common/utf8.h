@@ -6,7 +6,7 @@
 
 namespace kvscope {
 
-/// A character of a text. A byte that begins no valid character counts as a U+FFFD of one byte.
+/// A character of a text. A byte that begins no valid character is returned as U+FFFD with `bytes` = 1.
 struct Utf8Character {
     char32_t code = 0xFFFD;
     size_t bytes = 1;

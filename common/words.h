@@ -8,7 +8,7 @@
 
 namespace kvscope {
 
-/// Returns the words of a text, which white space separates.
+/// Splits a text at white space and returns the distinct words.
 [[nodiscard]] inline std::set<std::string, std::less<>> words(std::string_view text) {
     std::istringstream in{std::string(text)};
     return {std::istream_iterator<std::string>(in), {}};

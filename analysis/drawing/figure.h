@@ -111,7 +111,7 @@ struct Line {
     LineStyle style;
     bool arrow = false;    ///< arrowhead at the last point
     Subject subject = {};  ///< in a difference: the subject of A
-    int series = -1;       ///< LegendEntry::series of its entry; -1: none
+    int series = -1;       ///< `series` of the legend entry that explains this; -1: none
 };
 
 struct Bars {
@@ -132,7 +132,7 @@ struct Scatter {
     MarkColor color = {};
     Subject subject = {};
     Dimension dimension = Dimension::none;  ///< kind of item; point i shows item i
-    int series = -1;                        ///< LegendEntry::series of its entry; -1: none
+    int series = -1;                        ///< `series` of the legend entry that explains this; -1: none
 };
 
 /// A reference line across the whole panel, with a label.
@@ -231,7 +231,7 @@ struct LegendEntry {
     LineStyle style;
     std::string whole{};   ///< the full text if the label is shortened
     std::string behind{};  ///< suffix that follows a run's label, such as a number; never shortened
-    int series = -1;       ///< number of the curves and points that the entry explains; -1: none
+    int series = -1;       ///< id that the explained curves and points have as `series`; -1: explains none
 };
 
 struct Figure {

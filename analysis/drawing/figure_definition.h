@@ -44,7 +44,7 @@ struct FigureOptions {
     bool title = false;                ///< whether to draw the title (papers use captions instead)
     double width_mm = 0;               ///< 0: the default of the figure
     double height_mm = 0;              ///< 0: the default of the figure
-    /// New labels of the settings of task results, by setting (analysis/runs/rename_runs.h).
+    /// New labels for the policy settings of task results; the key is the setting (analysis/runs/rename_runs.h).
     std::map<std::string, std::string> setting_labels = {};
     /// Shows KV heads instead of query heads, so that runs with different heads can be subtracted.
     bool common_unit = false;
@@ -67,7 +67,7 @@ struct TracePart {
     bool against_each = false;           ///< In a difference, B's only run is subtracted from each run of A.
 };
 
-/// A number from 0 to `most`, for an option with a field in the app. Other texts are refused.
+/// A number from 0 to `most`, for an option with a field in the app. The app refuses any other input.
 struct NumberField {
     std::string title;  ///< "KL above"
     std::string unit;
@@ -81,7 +81,7 @@ struct FigureOption {
     std::vector<std::string> choices = {};     ///< all allowed values, the default first; empty: any text
     std::vector<std::string> of_sources = {};  ///< sources that use this option; empty: all sources
     /// Text in the empty field, such as the default "90".
-    /// Options of a single figure have a hint or a number.
+    /// An option that only one figure has sets `hint` or `number`.
     std::string hint = {};
     std::optional<NumberField> number = {};
 
@@ -92,10 +92,10 @@ struct Ranking;
 
 /// A figure, or a ranking, which has a table and no drawing. Each file in analysis/figures/ and analysis/rankings/
 /// defines one in a function named after the file: `FigureDefinition retention_figure()` in retention.cpp. The build
-/// generates the list.
+/// collects these functions in all_definitions().
 struct FigureDefinition {
     std::string name;     ///< as in `export --figure`: the file's stem with '_' written '-'
-    std::string title;    ///< "Retention"; of a ranking "Heads that differ most", after "Rank: " in the app's palette
+    std::string title;    ///< such as "Retention"; the app's palette shows "Rank: " before the title of a ranking
     std::string summary;  ///< one sentence: the contents and the measure
     std::vector<FigureOption> options;
     /// Checks whether `make` and `numbers` can be called. @throws NothingToShow, FigureError for invalid options
@@ -120,7 +120,8 @@ struct FigureDefinition {
     std::vector<int> (*shown_runs)(const trace::Reader&, const FigureOptions&) = nullptr;
     /// Whether the figure shows one prompt, not the model or task results. If nullptr, the figure shows one prompt.
     bool (*is_of_prompt)(const FigureOptions&) = nullptr;
-    /// Returns the rows of `numbers` with their items (analysis/ranking.h). nullptr for a figure with a drawing.
+    /// Returns the rows of `numbers`, and the layer, head, token or run of each row (analysis/ranking.h). nullptr for a
+    /// figure with a drawing.
     Ranking (*rank)(const trace::Reader&, const FigureOptions&) = nullptr;
 
     [[nodiscard]] bool has_drawing() const { return make != nullptr; }
@@ -141,9 +142,10 @@ template <Figure (*joint)(std::span<const TracePart>)>
 /// Returns the definitions without a drawing.
 [[nodiscard]] std::span<const FigureDefinition> ranking_definitions();
 
-/// Finds a figure or ranking by name; '_' equals '-'. @throws FigureError that lists the figures
+/// Finds a figure or ranking by name; '_' equals '-'. @throws FigureError with the names of all figures if no figure or
+/// ranking has this name
 [[nodiscard]] const FigureDefinition& figure_definition(std::string_view name);
-/// Finds a ranking by name; '_' equals '-'. @throws FigureError that lists the rankings
+/// Finds a ranking by name; '_' equals '-'. @throws FigureError with the names of all rankings if none has this name
 [[nodiscard]] const FigureDefinition& ranking_definition(std::string_view name);
 
 [[nodiscard]] const FigureOption* find_option(const std::vector<FigureOption>& options, std::string_view name);

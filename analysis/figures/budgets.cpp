@@ -63,7 +63,7 @@ FigureDefinition budgets_figure() {
         "budgets",
         "Budgets",
         "Number of entries that each head keeps: one map of heads by layers per run, all with the same color scale",
-        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
+        {{"runs", "runs, by label, policy or number; default: all except full"}, {"layers", "default: all"}},
         check_runs_and_layers,
         make,
         numbers};

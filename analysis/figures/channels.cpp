@@ -171,7 +171,7 @@ FigureDefinition channels_figure() {
         "channels",
         "Key channels",
         "Number of heads that keep each key channel: one map of layers by channels per run that drops channels",
-        {{"runs", "labels, policies or numbers of runs; default: all runs that drop channels"},
+        {{"runs", "runs, by label, policy or number; default: all runs that drop channels"},
          {"layers", "default: all"}},
         check,
         make,

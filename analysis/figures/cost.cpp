@@ -348,7 +348,7 @@ FigureDefinition cost_figure() {
           "x and y, two columns of the table of runs; default: coverage and kl_mean (x is bytes_share if most runs "
           "have "
           "the same coverage)"},
-         {"runs", "labels, policies or numbers of runs; default: all except full"}},
+         {"runs", "runs, by label, policy or number; default: all except full"}},
         check,
         make_from_one_trace<make>,
         numbers,

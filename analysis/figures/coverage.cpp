@@ -113,7 +113,7 @@ FigureDefinition coverage_figure() {
     return {"coverage",
             "Coverage",
             "Share of prompt tokens that at least one head keeps, by layer and in the whole model, one line per run",
-            {{"runs", "labels, policies or numbers of runs; default: all except full"},
+            {{"runs", "runs, by label, policy or number; default: all except full"},
              {"layers", "default: all; the model's coverage always includes all layers"}},
             check_runs_and_layers,
             make_from_one_trace<make>,

@@ -228,7 +228,7 @@ FigureDefinition curves_figure() {
         "Curves over budgets",
         "Coverage, attention kept, recall or bytes over budgets or a policy's parameter, computed from the recorded "
         "scores",
-        {{"runs", "labels, policies or numbers of runs; default: all except full"},
+        {{"runs", "runs, by label, policy or number; default: all except full"},
          {"source", "the measure", {"coverage", "attention", "recall", "bytes"}},
          {"over", "x axis: budget, or a parameter that does not change the scores; default: budget", {}, {}, "budget"},
          {"threshold", "per cent; the legend shows the smallest budget that reaches it; default: 90", {}, {}, "90"}},

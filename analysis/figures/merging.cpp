@@ -136,7 +136,7 @@ FigureDefinition merging_figure() {
         "merging",
         "Merged entries",
         "Number of tokens in each token's entry: one map of layers by tokens per run that merges",
-        {{"runs", "labels, policies or numbers of runs; default: all runs that merge"}, {"layers", "default: all"}},
+        {{"runs", "runs, by label, policy or number; default: all runs that merge"}, {"layers", "default: all"}},
         check,
         make,
         numbers};

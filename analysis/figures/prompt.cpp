@@ -311,7 +311,7 @@ FigureDefinition prompt_figure() {
         "prompt",
         "Prompt",
         "Text of the prompt, in colors that show how many layers or heads keep each token",
-        {{"runs", "labels, policies or numbers of runs, side by side; default: the first"},
+        {{"runs", "runs, by label, policy or number, side by side; default: the first"},
          {"source", "what the color counts: layers or heads that keep the token", {"layers", "heads"}}},
         check,
         make,

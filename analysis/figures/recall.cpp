@@ -180,7 +180,7 @@ FigureDefinition recall_figure() {
             "Recall",
             "Kept share of the tokens to which the full run's answer attends most, by layer and in the whole model, "
             "one line per run",
-            {{"runs", "labels, policies or numbers of runs; default: all except full"},
+            {{"runs", "runs, by label, policy or number; default: all except full"},
              {"layers", "default: all; the model's recall always includes all layers"}},
             check,
             make_from_one_trace<make>,

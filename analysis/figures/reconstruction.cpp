@@ -119,7 +119,7 @@ FigureDefinition reconstruction_figure() {
         "Reconstruction error",
         "Relative error of the keys and values in the cache: maps of heads by layers for runs that do not store whole "
         "keys and values",
-        {{"runs", "labels, policies or numbers of runs; default: all runs that record the error"},
+        {{"runs", "runs, by label, policy or number; default: all runs that record the error"},
          {"layers", "default: all"}},
         check,
         make,

@@ -203,7 +203,7 @@ FigureDefinition retention_figure() {
         "retention",
         "Retention",
         "Number of heads that keep each token: one map of layers by tokens per run",
-        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}},
+        {{"runs", "runs, by label, policy or number; default: all except full"}, {"layers", "default: all"}},
         check_runs_and_layers,
         make,
         numbers,

@@ -160,7 +160,7 @@ Panel class_map(const std::vector<Categories::Class>& classes, const std::vector
 
 double height_of_rows(size_t n_rows) { return std::max(map_row_mm * static_cast<double>(n_rows), least_map_mm); }
 
-/// Draws only a map: each cell shows a row's number at one step, NaN if there is none.
+/// Draws a map without curves: each cell shows the value of one row at one step, or NaN if there is no value.
 template <class ValueAt>
 Figure value_map(const std::vector<MapRow>& rows, size_t n_steps, const std::string& title, bool is_difference,
                  const ValueAt& value_at) {
@@ -411,7 +411,7 @@ FigureDefinition step_kl_figure() {
         "KL per step",
         "KL divergence of each run's predictions from the full run's predictions at each decode step, and the steps at "
         "which the greedy tokens differ",
-        {{"runs", "labels, policies or numbers of runs; default: all except full"},
+        {{"runs", "runs, by label, policy or number; default: all except full"},
          {"source",
           "curves on a linear (default) or logarithmic axis, or a map of runs by steps",
           {"linear", "logarithmic", "map"}}},

@@ -29,7 +29,7 @@ void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const Kept
     const auto n_places = static_cast<double>(tokens.n_layers * tokens.n_rows * tokens.n_tokens);
     if (n_places > 0) row.kept_share = static_cast<double>(n_entries) / n_places;
     row.coverage = model_coverage(tokens).share;
-    // trace::find_problems reports data sets that differ in length.
+    // Skips data sets of different lengths, which trace::find_problems reports.
     if (!run.step_kl.empty() && run.step_kl.size() == run.step_agreement.size()) {
         const LogitDivergence divergence = logit_divergence(run.step_kl, run.step_agreement);
         row.kl = divergence.kl_mean;

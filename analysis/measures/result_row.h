@@ -8,8 +8,8 @@
 
 namespace kvscope::analysis {
 
-/// Returns the row of /results that describes a run. The columns of a task are empty or NaN. Numbers that are not
-/// recorded are NaN; so are all measures and times of a failed run.
+/// Returns the row of /results that describes a run. Columns of benchmark tasks, such as `score`, are empty or NaN.
+/// Numbers that are not recorded are NaN; so are all measures and times of a failed run.
 /// @param recall mean recall of the run; NaN if unknown
 [[nodiscard]] trace::ResultRow result_row(const trace::ModelAttributes& model, const trace::PromptAttributes& prompt,
                                           const trace::RunRecord& run, double recall);

@@ -108,7 +108,7 @@ FigureDefinition answers_figure() {
         "answers", "Answers that differ from full",
         "Runs ranked by the first token of their answer that differs from the full run's answer, with the first "
         "step whose KL exceeds a threshold. Equal answers come last",
-        {{"runs", "labels, policies or numbers of runs; default: all except full"},
+        {{"runs", "runs, by label, policy or number; default: all except full"},
          {"threshold",
           "KL in nats above which a step counts; default: 0.1",
           {},

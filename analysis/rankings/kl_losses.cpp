@@ -79,10 +79,10 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
 
 FigureDefinition kl_losses_figure() {
     return define_ranking<make, chosen_runs>(
-        "kl-losses", "Sentences with the largest KL-weighted loss",
+        "kl-losses", "Sentences with the most lost attention, weighted by KL",
         "Sentences of the prompt, ranked by the full run's attention to dropped tokens. The attention at each "
         "decode step is weighted by the run's KL",
-        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}});
+        {{"runs", "runs, by label, policy or number; default: all except full"}, {"layers", "default: all"}});
 }
 
 }  // namespace kvscope::analysis

@@ -72,7 +72,7 @@ FigureDefinition layers_figure() {
         "layers", "Layers whose heads differ most",
         "Layers ranked by the mean Jensen-Shannon divergence between their KV heads, with the coverage and the "
         "attention lost of each run",
-        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}});
+        {{"runs", "runs, by label, policy or number; default: all except full"}, {"layers", "default: all"}});
 }
 
 }  // namespace kvscope::analysis

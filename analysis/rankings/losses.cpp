@@ -72,9 +72,9 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
 
 FigureDefinition losses_figure() {
     return define_ranking<make, chosen_runs>(
-        "losses", "Heads that lost most attention",
+        "losses", "Heads that lost the most attention",
         "KV heads ranked by attention lost: the share of the full run's attention that went to dropped tokens",
-        {{"runs", "labels, policies or numbers of runs; default: all except full"}, {"layers", "default: all"}});
+        {{"runs", "runs, by label, policy or number; default: all except full"}, {"layers", "default: all"}});
 }
 
 }  // namespace kvscope::analysis

@@ -25,7 +25,7 @@ SubjectTable table_of(const trace::Reader& reader, const FigureOptions& options,
     add("lost", "Lost", "", 5);
     add("kl_lost", "Lost × KL", "nats", 4);
     return {"marks",
-            fmt::format("Occurrences of “{}” in the prompt, ranked by the share that runs keep",
+            fmt::format("Occurrences of “{}” in the prompt, ranked by the share of their entries that the runs keep",
                         options.own_text("mark", "")),
             std::move(columns)};
 }
@@ -74,10 +74,10 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
 FigureDefinition marks_figure() {
     return define_ranking<make, chosen_runs>(
         "marks", "Occurrences of a text",
-        "Occurrences of a text in the prompt, ranked by the share that runs keep, with the attention that each run "
-        "lost",
+        "Occurrences of a text in the prompt, ranked by the share of their entries that the runs keep, with the "
+        "attention that each run lost",
         {{"mark", "the text to search for; upper and lower case match each other", {}, {}, "text"},
-         {"runs", "labels, policies or numbers of runs; default: all except full"},
+         {"runs", "runs, by label, policy or number; default: all except full"},
          {"layers", "default: all"}});
 }
 

@@ -109,10 +109,10 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
 
 FigureDefinition range_figure() {
     return define_ranking<make, chosen_runs>(
-        "range", "Runs that keep most of the selected tokens",
+        "range", "Runs by the kept share of the selected tokens",
         "Runs ranked by the share of a token range that they keep, with the bytes, scores and lost attention of "
         "the range",
-        {{"runs", "labels, policies or numbers of runs; default: all except full"},
+        {{"runs", "runs, by label, policy or number; default: all except full"},
          {"layers", "default: all"},
          {"tokens", "first and last token, as in 100-220; default: all"}});
 }

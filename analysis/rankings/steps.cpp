@@ -56,7 +56,7 @@ FigureDefinition steps_figure() {
     return define_ranking<make, chosen_runs>(
         "steps", "Steps that diverge most",
         "Decode steps ranked by their KL divergence from the full run, with the full run's token",
-        {{"runs", "labels, policies or numbers of runs; default: all except full"}});
+        {{"runs", "runs, by label, policy or number; default: all except full"}});
 }
 
 }  // namespace kvscope::analysis

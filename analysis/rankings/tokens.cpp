@@ -67,7 +67,7 @@ FigureDefinition tokens_figure() {
     return define_ranking<make, chosen_runs>(
         "tokens", "Tokens that runs disagree about",
         "Tokens ranked by the disagreement of the runs: the standard deviation of the share of heads that keep a token",
-        {{"runs", "labels, policies or numbers of runs, two or more; default: all except full"},
+        {{"runs", "runs, by label, policy or number, two or more; default: all except full"},
          {"layers", "default: all"}});
 }
 

@@ -26,7 +26,7 @@ bool same_policy(const RunAttributes& a, const RunAttributes& b) {
 /// Compares budgets of bytes by their exact share, because different shares may have equal numbers of entries.
 bool same_budget(const RunAttributes& a, const RunAttributes& b) { return budget_sort_key(a) == budget_sort_key(b); }
 
-/// Shares are equal if labels show them equally.
+/// Shares are equal if their labels are equal.
 bool same_requested_budget(const RunAttributes& a, const RunAttributes& b) {
     const auto of_a = requested_budget(a), of_b = requested_budget(b);
     return of_a && of_b && of_a->label() == of_b->label() && a.budget_of == b.budget_of;

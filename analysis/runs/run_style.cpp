@@ -56,9 +56,10 @@ class MethodColors {
     }
 
  private:
-    std::map<std::string, std::pair<std::string, Shade>> methods_;  ///< name for policy_color(), and shade
-    std::map<std::string, size_t> n_methods_;                       ///< number of methods of each policy
-    std::map<std::array<uint8_t, 3>, size_t> n_shades_;             ///< number of used shades of each color
+    /// The name for policy_color() and the shade, by policy and parameters.
+    std::map<std::string, std::pair<std::string, Shade>> methods_;
+    std::map<std::string, size_t> n_methods_;            ///< number of methods of each policy
+    std::map<std::array<uint8_t, 3>, size_t> n_shades_;  ///< number of used shades of each color
 };
 
 std::vector<BudgetKey> budgets_by_size(const std::vector<trace::RunAttributes>& runs) {

@@ -29,7 +29,7 @@ struct ShownRun {
 };
 
 /// Returns chosen_runs() of each part, in the order of the parts. Omits a part without finished runs or prompts.
-/// @throws FigureError if a part has no run with a chosen name; NothingToShow of the first part if all are omitted
+/// @throws FigureError if a part has no run with a chosen name; the first part's NothingToShow if every part is omitted
 [[nodiscard]] std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
 
 /// Returns run_legend() of each trace. If there are several traces, the labels contain their names.

@@ -20,7 +20,7 @@ bool turns_direction(uint32_t code) { return (code >= 0x202A && code <= 0x202E) 
 bool is_separator(uint32_t code) { return code == 0x2028 || code == 0x2029; }
 
 void append_shown(uint32_t code, std::string_view as_it_stands, Lines lines, std::string& out) {
-    // The first branch precedes those that replace control characters.
+    // Text of several lines keeps newlines and tabs, so this branch precedes the replacement of control characters.
     if (lines == Lines::several && (code == '\n' || code == '\t')) {  // NOLINT(bugprone-branch-clone)
         out += as_it_stands;
     } else if (code == '\n') {

@@ -48,7 +48,8 @@ using SelectAgain = std::function<trace::RunRecord(const policies::ParameterValu
 /// or the range of a parameter. @throws std::out_of_range if can_be_curve_axis() is false
 [[nodiscard]] std::vector<double> values_to_try(const CurveSource& source, const std::string& over);
 
-/// Computes the curve; omits values that the policy rejects. @throws Stopped between two points.
+/// Computes the curve; omits values that the policy rejects. @throws Stopped after a stop request, which is checked
+/// before each point
 [[nodiscard]] std::vector<CurvePoint> what_if_curve(const trace::Reader& reader, int prompt, const CurveSource& source,
                                                     const std::string& over, const SelectAgain& select,
                                                     const std::optional<AnswerAttention>& attention);

@@ -10,7 +10,7 @@
 
 namespace kvscope::cli {
 
-/// Returns each definition's name, summary and options, for reading.
+/// Returns each definition's name, summary and options as text for the terminal.
 [[nodiscard]] std::string definitions_text(std::span<const analysis::FigureDefinition> definitions,
                                            size_t columns = 100);
 

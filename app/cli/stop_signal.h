@@ -6,8 +6,8 @@
 
 namespace kvscope::cli {
 
-/// Handles SIGINT and SIGTERM during its lifetime; only one object may exist. The first signal requests a stop. A
-/// second signal, or one more second of work, ends the program. Ignored signals stay ignored.
+/// Handles SIGINT and SIGTERM during its lifetime; only one object may exist. The first signal requests a stop. Another
+/// signal ends the program, and so does work that continues for 1 s after the request. Ignored signals stay ignored.
 class StopSignals {
  public:
     StopSignals();

@@ -24,7 +24,8 @@ std::vector<std::filesystem::path> export_figure(const Exported& what, const std
 
 /// Writes a figure or its numbers in the format of the extension. An error leaves no partial file.
 /// @returns the written files: `path`, or "x-1.png", "x-2.png", … for several pages as SVG or PNG
-/// @throws FileExists unless `force`; FileNotWritten; NothingToShow if the figure has no data; as FigureFormat::render
+/// @throws FileExists unless `force`; FileNotWritten; NothingToShow if the figure has no data; the exceptions of
+/// FigureFormat::render
 std::vector<std::filesystem::path> export_figure(const trace::Reader& reader,
                                                  const analysis::FigureDefinition& definition,
                                                  const analysis::FigureOptions& figure_options,

@@ -15,7 +15,8 @@ namespace kvscope::engine {
 /// A BERT-like encoder with a linear classifier, in f32 (Devlin et al. 2019, arXiv:1810.04805).
 class Encoder {
  public:
-    /// Reads the weights of a Hugging Face directory. @throws checkpoint::CheckpointError; Stopped
+    /// Reads the weights of a Hugging Face directory. @throws checkpoint::CheckpointError if the files are invalid;
+    /// Stopped after a stop request
     Encoder(const std::filesystem::path& directory, checkpoint::ClassifierConfig config, Progress& progress);
 
     [[nodiscard]] const checkpoint::ClassifierConfig& config() const { return config_; }

@@ -19,13 +19,14 @@ namespace kvscope::engine {
 
 /// Observes a layer's attention for a decoded token without a change of the cache.
 using StepObserver = std::function<void(const policies::StepObservations&)>;
-/// What follows a layer's attention for a decoded token.
+/// Interface or observer that is called after a layer's attention for a decoded token.
 using AfterAttention = std::variant<std::monostate, StepObserver, policies::EvictsWhileDecoding*,
                                     policies::StoresWhileDecoding*, policies::ReadsThroughOwnCache*>;
 
-/// Returns the interface that the policy needs after it began a run, if it changes the cache while decoding.
+/// Returns the policy's decoding interface if the policy changes the cache while decoding; call this after
+/// Policy::begin.
 [[nodiscard]] AfterAttention after_attention_of(const policies::CreatedPolicy& policy);
-/// Returns the switches of a policy that stores tokens while decoding, or no switches.
+/// Returns the settings for storing tokens of a policy that stores tokens while decoding; the default for others.
 [[nodiscard]] policies::StorageSwitching switching_of(const AfterAttention& acting);
 
 struct Sequence {
@@ -73,7 +74,7 @@ struct FeedOptions {
 
 /// Feeds tokens to many sequences in one pass and appends them to the caches. A sequence's result depends neither on
 /// other sequences nor on the number of threads. If a sequence fails, its rows and cache become invalid.
-/// @param tokens one per sequence, or several if `given` is set and nothing acts after its attention
+/// @param tokens one per sequence; several are valid if `given` is set and `acting` of the sequence is empty
 /// @returns the residual stream (tokens of all sequences, hidden)
 at::Tensor feed_tokens(const Transformer& model, std::span<Sequence> sequences,
                        std::span<const std::span<const int32_t>> tokens, const FeedOptions& options = {});

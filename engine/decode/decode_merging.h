@@ -8,8 +8,8 @@
 
 namespace kvscope::engine {
 
-/// Merges a layer's entries down to the budget each time that the policy's decode_merging().every tokens were decoded.
-/// The attention of these tokens decides. Call this function after a decoded token's key and value were appended.
+/// Merges a layer's entries down to the budget after every `decode_merging().every` decoded tokens. The attention of
+/// these tokens determines which entries merge. Call this function after a decoded token's key and value were appended.
 /// @param queries (H d) of the token, in the model's type, after RoPE
 /// @param first_decoded position of the first decoded token; entries of a preceding question are not merged
 /// @throws RunError if the layer's rows hold different entries; exceptions of the policy

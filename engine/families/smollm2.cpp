@@ -2,9 +2,9 @@
 
 namespace kvscope::checkpoint {
 
-Family llama_family();  // NOLINT(readability-redundant-declaration): a batch may contain both files
+Family llama_family();  // NOLINT(readability-redundant-declaration): a unity build may compile both files as one
 
-/// A family of its own only because its models differ from Llama's in training.
+/// Computes like Llama. The separate family only names the models.
 Family smollm2_family() {
     Family family = llama_family();
     family.name = "smollm2";

@@ -12,7 +12,7 @@ namespace kvscope::engine {
 namespace jsonl_file {
 namespace {
 
-/// Returns a value for a message, such as "null" or "[1]", or a part of a long value.
+/// Returns a JSON value as text for an error message, cut after 60 bytes.
 std::string found_text(const nlohmann::json& value) {
     return value.is_discarded() ? "text that is not JSON" : utf8_lossy(value.dump().substr(0, 60));
 }

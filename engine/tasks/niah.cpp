@@ -196,15 +196,17 @@ Task niah_task() {
             .citation =
                 "Hsieh et al., RULER: What's the Real Context Size of Your Long-Context Language Models?, "
                 "COLM 2024, arXiv:2404.06654",
-            .parameters =
-                {integers_parameter("lengths", "500,1000,2000,4000", {.low = 1}, "Lengths of the contexts, in tokens"),
-                 reals_parameter("depths", "0.1,0.3,0.5,0.7,0.9", {.low = 0, .high = 1},
-                                 "Positions of the needle in the context, from 0 (start) to 1 (end)"),
-                 integer_parameter("samples", 3, {.low = 1, .high = 100000}, "Number of prompts per length and depth"),
-                 choice_parameter("needle", {"retrieval", "reasoning"}, "retrieval",
-                                  "A number with a name, or a number found by one reasoning step as in HeadKV"),
-                 file_parameter("haystack", "Text file for the haystack (default: RULER's noise sentences)"),
-                 seed_parameter("seed", "Seed of the first sample")},
+            .parameters = {integers_parameter("lengths", "500,1000,2000,4000", {.low = 1},
+                                              "Lengths of the contexts, in tokens"),
+                           reals_parameter("depths", "0.1,0.3,0.5,0.7,0.9", {.low = 0, .high = 1},
+                                           "Positions of the needle in the context, from 0 (start) to 1 (end)"),
+                           integer_parameter("samples", 3, {.low = 1, .high = 100000},
+                                             "Number of prompts per length and depth"),
+                           choice_parameter("needle", {"retrieval", "reasoning"}, "retrieval",
+                                            "retrieval: asks for the number of a named item; reasoning: the item is "
+                                            "found by one reasoning step (HeadKV)"),
+                           file_parameter("haystack", "Text file for the haystack (default: RULER's noise sentences)"),
+                           seed_parameter("seed", "Seed of the first sample")},
             .n_new = 24,
             .scorer = string_match_all(),
             .text_determines_answers = true,

@@ -16,7 +16,7 @@ class TokenizerLimits {
     TokenizerLimits(const std::filesystem::path& file, size_t text_bytes, std::stop_token stop,
                     size_t longest = size_t{16} << 20);
 
-    /// Replaces the input of the limits. The time of the earlier input counts.
+    /// Applies the limits to another input. The time used for the earlier input still counts.
     void set_text_bytes(size_t bytes) { text_bytes_ = bytes; }
 
     /// Call after each piece of work. @throws CheckpointError beyond the time limit; Stopped after a stop request

@@ -27,7 +27,8 @@ template <class P>
     constexpr bool looks_ahead = std::derived_from<P, LooksAhead>;
     constexpr int n_passes = own_cache + filters + std::derived_from<P, AppendsTokens> + looks_ahead;
     constexpr int n_layouts = own_cache + filters + parts + std::derived_from<P, MergesValues>;
-    // A chunked or filtered pass gathers nothing. A delayed decision does not receive the generated tokens.
+    // The engine never calls Gathers::gather for ReadsThroughOwnCache and FiltersPrompt. The tokens that LooksAhead
+    // generates are gone when DecidesInOrder decides late.
     constexpr int n_orders = own_cache + filters + in_order;
     constexpr int n_selections = own_cache + filters + std::derived_from<P, Gathers>;
     return n_passes <= 1 && n_layouts <= 1 && own_cache + parts + evicts <= 1 && n_orders <= 1 && n_selections <= 1 &&
@@ -40,7 +41,8 @@ class CreatedPolicy {
     CreatedPolicy() = default;
     template <std::derived_from<Policy> P>
     explicit CreatedPolicy(std::unique_ptr<P> policy) {
-        static_assert(!std::is_abstract_v<P>, "give the policy's own class, which tells its interfaces");
+        static_assert(!std::is_abstract_v<P>,
+                      "pass the policy as a pointer to its own class, whose interfaces are then known");
         static_assert(interfaces_agree<P>(), "this policy implements interfaces that exclude each other");
         std::apply([&](auto*&... interfaces) { (set(interfaces, policy.get()), ...); }, interfaces_);
         policy_ = std::move(policy);

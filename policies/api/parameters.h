@@ -13,7 +13,7 @@
 
 namespace kvscope::policies {
 
-/// Lists (`integers`, `reals`; separated by commas), files and seeds (64 bits without sign) are stored as texts.
+/// Lists (`integers`, `reals`; separated by commas), files and seeds (unsigned, 64 bits) are stored as texts.
 enum class ParameterKind { integer, real, choice, boolean, text, integers, reals, file, seed };
 
 [[nodiscard]] std::string_view parameter_kind_name(ParameterKind kind);

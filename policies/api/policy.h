@@ -89,7 +89,7 @@ struct Selection {
 
 /// A KV-cache compression policy for one run. These functions suffice for a policy that selects entries after each
 /// layer of the prefill. All other tasks have interfaces of their own in further_interfaces.h, which a policy's class
-/// implements in addition. All data are plain arrays, because the app also calls policies.
+/// implements in addition. All data are plain arrays, so that the app can call policies without libtorch.
 ///
 /// The engine calls a policy in this order. A call with the name of an interface takes place only if the policy
 /// implements this interface. `needs` is also called before `begin`.
@@ -120,8 +120,8 @@ class Policy {
     /// Returns the observations that the policy uses.
     [[nodiscard]] virtual Needs needs() const { return {}; }
 
-    /// Observes a layer before any run selects entries there. The arrays stay valid until the last of these selections,
-    /// except for delayed decisions (DecidesInOrder).
+    /// Observes a layer before any run selects entries there. The arrays stay valid until the last run that decides in
+    /// this layer has selected. For a later decision (DecidesInOrder), copy the arrays.
     virtual void observe(LayerObservations&) {}
 
     /// Selects the entries that the layer keeps. For B >= N, keeps all and still returns scores. @throws ScoreError

@@ -1,4 +1,5 @@
-// Columns of /results/<task>, a one-dimensional table (compound type) with one row per sample, or prompt, and run.
+// Columns of /results/<task>, a one-dimensional table (compound type) with one row for each pair of a sample (or
+// prompt) and a run.
 #pragma once
 
 #include <limits>
@@ -27,7 +28,7 @@ struct ResultColumn {
 
     std::string_view name;
     Member member;
-    schema::Need need;  ///< `always`: since version 1.0; `sometimes`: since version 1.2
+    schema::Need need;  ///< `always`: in every trace; `sometimes`: only since version 1.2
     ValueFrom source;
     std::string_view meaning;
     Range range = {};
@@ -42,17 +43,18 @@ inline constexpr ResultColumn::Range amount_if_complete{.low = 0, .of_complete =
 inline constexpr ResultColumn::Range share_if_complete{.low = 0, .high = 1, .of_complete = true};
 inline constexpr ResultColumn::Range known_amount{.low = 0, .or_nan = true};
 inline constexpr ResultColumn::Range known_share{.low = 0, .high = 1, .or_nan = true};
-/// Means of numbers with rounding errors.
+/// For means, which rounding errors may move slightly outside the range.
 inline constexpr ResultColumn::Range rounded_amount{.low = -1e-3, .or_nan = true};
 inline constexpr ResultColumn::Range rounded_share{.low = -1e-3, .high = 1 + 1e-3, .or_nan = true};
 
 inline constexpr ResultColumn all[] = {
     {"sample_id", &ResultRow::sample_id, always, attributes, "name of the sample in its data set, or of the prompt"},
     {"prompt_hash", &ResultRow::prompt_hash, always, attributes, "SHA-256 of the exact prompt"},
-    {"policy", &ResultRow::policy, always, attributes, "as in the run"},
-    {"parameters_json", &ResultRow::parameters_json, always, attributes, "as in the run"},
-    {"budget", &ResultRow::budget, always, attributes, "as in the run", amount_if_complete},
-    {"budget_fraction", &ResultRow::budget_fraction, always, attributes, "as in the run", amount_if_complete},
+    {"policy", &ResultRow::policy, always, attributes, "attribute `policy` of the run"},
+    {"parameters_json", &ResultRow::parameters_json, always, attributes, "attribute `parameters_json` of the run"},
+    {"budget", &ResultRow::budget, always, attributes, "attribute `budget` of the run", amount_if_complete},
+    {"budget_fraction", &ResultRow::budget_fraction, always, attributes, "attribute `budget_fraction` of the run",
+     amount_if_complete},
     {"length", &ResultRow::length, always, attributes, "tokens of the prompt", amount},
     {"depth", &ResultRow::depth, always, attributes, "position of the needle, 0 to 1; NaN without a needle",
      known_share},
@@ -61,20 +63,21 @@ inline constexpr ResultColumn all[] = {
     {"metric", &ResultRow::metric, always, attributes, "name of the metric"},
     {"scored_as", &ResultRow::scored_as, always, attributes, "rules by which the prediction was scored"},
     {"score", &ResultRow::score, always, attributes, "0 to 1", share_if_complete},
-    {"seconds", &ResultRow::seconds, always, attributes, "seconds for the sample", amount},
+    {"seconds", &ResultRow::seconds, always, attributes, "seconds of the sample, divided equally among its rows",
+     amount},
     {"kept_share", &ResultRow::kept_share, always, data_sets, "share of the prompt's entries that were kept",
      share_if_complete},
     {"status", &ResultRow::status, always, attributes, "complete, or \"failed: \" and the reason"},
     {"model", &ResultRow::model, sometimes, attributes, "name of the model"},
     {"dtype", &ResultRow::dtype, sometimes, attributes, "number type of the computation"},
-    {"device", &ResultRow::device, sometimes, attributes, "as in the run"},
-    {"instructions", &ResultRow::instructions, sometimes, attributes, "as in the run"},
-    {"commit", &ResultRow::commit, sometimes, attributes, "as in the run"},
+    {"device", &ResultRow::device, sometimes, attributes, "attribute `device` of the run"},
+    {"instructions", &ResultRow::instructions, sometimes, attributes, "attribute `instructions` of the run"},
+    {"commit", &ResultRow::commit, sometimes, attributes, "attribute `commit` of the run"},
     {"sample_hash", &ResultRow::sample_hash, sometimes, job,
      "SHA-256 of context, question and accepted answers, without the template; empty if unknown"},
     {"data_hash", &ResultRow::data_hash, sometimes, job,
      "SHA-256 of the sample_hash of all samples of the table; empty if one is unknown"},
-    {"seed", &ResultRow::seed, sometimes, attributes, "as in the run"},
+    {"seed", &ResultRow::seed, sometimes, attributes, "attribute `seed` of the run"},
     {"question_seen",
      &ResultRow::question_seen,
      sometimes,
@@ -99,12 +102,13 @@ inline constexpr ResultColumn all[] = {
     {"merged_keys", &ResultRow::merged_keys, sometimes, data_sets, "sum of merged/keys", known_amount},
     {"merged_keys_outside", &ResultRow::merged_keys_outside, sometimes, data_sets, "sum of merged/keys_outside",
      known_amount},
-    {"prefill_s", &ResultRow::prefill_s, sometimes, attributes, "as in the run", known_amount},
-    {"select_s", &ResultRow::select_s, sometimes, attributes, "as in the run", known_amount},
-    {"first_token_s", &ResultRow::first_token_s, sometimes, attributes, "as in the run", known_amount},
-    {"decode_s", &ResultRow::decode_s, sometimes, attributes, "as in the run", known_amount},
+    {"prefill_s", &ResultRow::prefill_s, sometimes, attributes, "attribute `prefill_s` of the run", known_amount},
+    {"select_s", &ResultRow::select_s, sometimes, attributes, "attribute `select_s` of the run", known_amount},
+    {"first_token_s", &ResultRow::first_token_s, sometimes, attributes, "attribute `first_token_s` of the run",
+     known_amount},
+    {"decode_s", &ResultRow::decode_s, sometimes, attributes, "attribute `decode_s` of the run", known_amount},
     {"tokens_per_s", &ResultRow::tokens_per_s, sometimes, attributes, "decode_tokens_per_s of the run", known_amount},
-    {"peak_bytes", &ResultRow::peak_bytes, sometimes, attributes, "as in the run", known_amount},
+    {"peak_bytes", &ResultRow::peak_bytes, sometimes, attributes, "attribute `peak_bytes` of the run", known_amount},
 };
 }  // namespace columns
 

@@ -406,7 +406,7 @@ analysis::TokenRange token_range(const std::string& text) {
     throw analysis::FigureError(fmt::format("--tokens needs one range, as in 100-220, found '{}'", text));
 }
 
-/// Returns the values that any figure or ranking accepts for the option.
+/// Returns all values of the option that at least one figure or ranking accepts.
 std::vector<std::string> choices_in_figures(const std::string& option) {
     std::set<std::string> choices;
     for (const auto& definition : analysis::all_definitions()) {
@@ -416,7 +416,7 @@ std::vector<std::string> choices_in_figures(const std::string& option) {
     return {choices.begin(), choices.end()};
 }
 
-/// Declares the options of single figures and rankings. The help lists an option's meaning in each of them.
+/// Declares the options that only some figures or rankings have. The help lists an option's meaning in each of them.
 void declare_own_options(CLI::App& app, Arguments& arguments) {
     struct Uses {
         std::vector<std::string> meanings;

@@ -30,7 +30,7 @@ const char* type_name(const Parameter& parameter) {
     return parameter.kind == ParameterKind::file ? "FILE" : "TEXT";
 }
 
-/// Returns why a number is out of range, in the words of all other options; otherwise an empty text.
+/// Returns the error message of all number options if the number is out of range; otherwise an empty text.
 std::string problem_of(const Parameter& parameter, std::string number) {
     const auto& range = parameter.range;
     if (is_whole_number(parameter))

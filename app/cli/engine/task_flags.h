@@ -16,7 +16,7 @@ class TaskFlags {
  public:
     void declare(CLI::App& app, std::span<const engine::Task> tasks);
 
-    /// Returns the values of the task, after `defaults`. For a `parse_complete_callback`.
+    /// Returns `defaults`, overridden by the values that the user set for this task. For a `parse_complete_callback`.
     /// @throws CLI::ValidationError for values out of range; std::invalid_argument for options of other tasks
     [[nodiscard]] policies::ParameterValues read(const engine::Task& task, policies::ParameterValues defaults) const;
     [[nodiscard]] int64_t n_new(const engine::Task& task) const { return n_new_ > 0 ? n_new_ : task.n_new; }

@@ -521,7 +521,7 @@ class ThreadedSession final : public EngineSession {
         bool was_complete = false;
         try {
             const program::PreparedJob prepared = program::prepare_job(job, plans, *model, progress.stop_token());
-            if (job.task) program::check_job(prepared, *model);  // an experiment checks its prompts
+            if (job.task) program::check_job(prepared, *model);  // without a task, the experiment checks its prompts
             events.on_sample_begun = [&](size_t sample) { of_samples.show(sample, prepared.samples.size()); };
             engine::Progress& of_job = job.task ? static_cast<engine::Progress&>(of_samples) : progress;
             was_complete = program::run_job(prepared, *model, of_job, events).was_complete;

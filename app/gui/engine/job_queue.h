@@ -19,7 +19,7 @@ namespace kvscope::gui {
 /// Work on its own thread that can be paused. A paused thread blocks and keeps its data.
 class PausableWork {
  public:
-    /// @param work throws Stopped after pause() has returned false
+    /// @param work must call pause() regularly, and throw Stopped when pause() returns false
     explicit PausableWork(std::function<void()> work);
     ~PausableWork();
 

@@ -26,8 +26,8 @@ struct UnfinishedRun {
 /// Returns whether the trace or unfinished trace at `output` records spectra, or nullopt if there is no trace.
 [[nodiscard]] std::optional<bool> recorded_choice_of_spectra(const std::filesystem::path& output, bool replaced);
 
-/// Converts a request to a job of `kvscope run` or `kvscope eval`, without spectra. If the request names no output, the
-/// caller must set it.
+/// Converts a request to a job of `kvscope run` or `kvscope eval`. The job computes no spectra of the weights. If the
+/// request names no output, the caller must set it.
 [[nodiscard]] program::RunJob make_run_job(const RunRequest& request);
 
 }  // namespace kvscope::gui

@@ -94,7 +94,7 @@ void RunDisplay::store_answers(const std::stop_token& stop) {
         std::erase_if(answers, [](const UnfinishedAnswer& answer) { return answer.n_tokens == 0; });
         if (answers.empty()) return;
         write_unfinished_answers(output_, answers);
-    } catch (const Stopped&) {               // the next call writes the answers
+    } catch (const Stopped&) {               // no error: the next call of this function writes the answers
     } catch (const std::exception& error) {  // e.g. a full disk; the run reports its own write errors
         spdlog::debug("{}", error.what());
     }
@@ -219,9 +219,12 @@ void RunDisplay::stop(Session& session) {
 void RunDisplay::end_early(Session& session) {
     stop(session);
     if (!session.document(document_)) return;
-    notice_(fmt::format("{}.part contains the finished part. Start the same run again to continue.{}", output_.string(),
-                        of_task_ ? "" : " Kept sets that are not in the file stay in memory until the trace is closed"),
-            false);
+    notice_(
+        fmt::format(
+            "{}.part contains the finished part. Start the same run again to continue.{}", output_.string(),
+            of_task_ ? ""
+                     : " Until you close the trace, the app still shows the kept tokens of runs that the file lacks."),
+        false);
 }
 
 void RunDisplay::go_on(Session& session) {

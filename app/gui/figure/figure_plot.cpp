@@ -24,9 +24,9 @@ using analysis::Axis;
 using analysis::Dimension;
 using analysis::Panel;
 
-constexpr float least_cell = 5;  // pixels; smaller cells are marked by their row and column
+constexpr float least_cell = 5;  // pixels; for smaller cells, the row and the column are marked instead
 
-/// Returns the cursor's item of the axis's kind, or −1.
+/// Returns the layer, head, token or step under the cursor, whichever the axis shows, or −1.
 int64_t number_of(Dimension dimension, const Panel& panel, const PreparedFigure& shown, const Cursor& cursor) {
     const bool is_of_layer = panel.subject.layer < 0 || panel.subject.layer == cursor.layer;
     switch (dimension) {

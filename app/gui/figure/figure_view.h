@@ -26,7 +26,7 @@ class FigureView : public View {
  protected:
     struct Words {
         const char* kind;     ///< ViewKind::name
-        std::string empty;    ///< text without a trace
+        std::string empty;    ///< text while no trace is open
         const char* waiting;  ///< text while a job makes the figure
         const char* remedy;   ///< advice after the reason why there is no figure; may be empty
     };

@@ -81,7 +81,7 @@ std::vector<float> column_widths(const analysis::Figure& figure, const FigureLoo
 }
 
 /// Returns the heights of the rows of panels. If the figure sets heights (Figure::row_heights), the rows after the
-/// first are as high as in print, with names as ticks, but take at most half of `room`.
+/// first have their printed height, but together take at most half of `room`. Their ticks are names.
 std::vector<float> row_heights(const analysis::Figure& figure, const FigureLook& look, const Grid& grid, float room,
                                float least) {
     const float equal = std::max(room / static_cast<float>(grid.rows), least);
@@ -144,7 +144,7 @@ std::vector<float> room_left(const Grid& grid, const PanelLayout& layout, const 
         const analysis::Axis axis = shown_y(i);
         const auto [row, column] = grid.places[i];
         lefts[column] = std::max(lefts[column], std::min(widest_label(y_ticks(axis, heights[row])), most) + 8);
-        // The title of a low panel can be beside the labels of the panel below.
+        // The axis title of a panel of small height can extend beside the labels of the panel below.
         if (!axis.title.empty() || !axis.unit.empty()) titles[column] = small_text * ImGui::GetFontSize() + 4;
     }
     for (size_t column = 0; column < grid.columns; ++column) lefts[column] += titles[column];

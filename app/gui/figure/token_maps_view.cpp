@@ -18,7 +18,7 @@ namespace {
 
 using analysis::ColorScale;
 
-/// Returns one scale for all maps whose scales have equal titles.
+/// Returns one scale per title, whose range covers all maps with this title.
 std::vector<ColorScale> common_scales(const std::vector<RunTokenMap>& maps) {
     std::vector<ColorScale> scales;
     for (const RunTokenMap& map : maps) {

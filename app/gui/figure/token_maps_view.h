@@ -10,7 +10,7 @@
 
 namespace kvscope::gui {
 
-/// A run's map over tokens.
+/// Heat map of one run. Columns are tokens; rows are layers or heads.
 struct RunTokenMap {
     std::shared_ptr<const Pyramid> pyramid;  ///< nullptr until the map is made, and after an error
     analysis::ColorScale scale;
@@ -18,7 +18,8 @@ struct RunTokenMap {
     std::string error;  ///< why there is no map
 };
 
-/// A view with one map per run, which is the map of a figure. All maps have the same token axis and color scales.
+/// A view with one map per run. A figure of analysis/figures/ computes each map. All maps have the same token axis and
+/// color scales.
 class TokenMapsView : public View {
  public:
     void draw(Context& context) override;
@@ -38,7 +39,7 @@ class TokenMapsView : public View {
     /// Reacts to a double click.
     virtual void enter(Session& session, const RunKey& run, int row, int64_t token) = 0;
 
-    /// Returns the map of the run's figure.
+    /// Returns the run's map with layers as rows.
     [[nodiscard]] RunTokenMap layers_of(Session& session, const RunKey& run) const;
 
     int layer_ = -1;  ///< layer whose heads are the rows, or −1 if the rows are layers

@@ -27,20 +27,20 @@ class Session;
 
 using engine::RunOptions;
 
-/// A benchmark task and its parameters.
+/// A benchmark task, and the values that the user chose for its parameters.
 struct TaskSettings {
     const engine::Task* task = nullptr;
     policies::ParameterValues values;
     [[nodiscard]] bool operator==(const TaskSettings&) const = default;
 };
 
-/// Contents of the Run form. The members correspond to options of `kvscope run`, or with a task of `kvscope eval`.
+/// Contents of the Run form. The members correspond to options of `kvscope run`, or of `kvscope eval` if `task` is set.
 struct RunRequest {
     std::filesystem::path model;  ///< empty: the loaded model, else the default model
     std::string name = "prompt";
     std::string context;
     std::vector<std::string> questions;  ///< each makes its own prompt; blank questions are ignored
-    std::optional<TaskSettings> task{};  ///< its samples instead of the prompt
+    std::optional<TaskSettings> task{};  ///< if set, its samples are run instead of the prompt
     std::vector<std::string> policies;   ///< e.g. "snapkv:window=8"
     std::string budgets;                 ///< e.g. "64,256"
     RunOptions options;                  ///< `analyze` is unused; see `spectra`

@@ -381,9 +381,10 @@ std::string unpacking_folder_name(const fs::path& path) {
     std::ifstream file;
     if (fs::is_regular_file(path, error)) file.open(path, std::ios::binary | std::ios::ate);
     if (!file.is_open())
-        throw WorkspaceError(path.string() + (fs::exists(path, error)
-                                                  ? " cannot be read: it is no file, or you may not read it"
-                                                  : " does not exist"));
+        throw WorkspaceError(path.string() +
+                             (fs::exists(path, error)
+                                  ? "  cannot be read: it is not a regular file, or you lack the permission"
+                                  : " does not exist"));
     const std::streamoff bytes = file.tellg();
     file.seekg(std::max<std::streamoff>(bytes - most, 0));
     const std::string end{std::istreambuf_iterator<char>(file), {}};

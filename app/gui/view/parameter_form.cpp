@@ -169,7 +169,7 @@ bool edit_parameter(const Parameter& parameter, policies::ParameterValues& value
     try {
         values.set_value(parameter.name, *changed);
     } catch (const policies::ParameterError& error) {
-        // A slider's end may be outside the range.
+        // No message for a slider, whose ends may be outside the valid range.
         if (std::holds_alternative<std::string>(*changed)) ImGui::SetTooltip("%s", error.what());
         return false;
     }

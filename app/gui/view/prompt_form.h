@@ -9,8 +9,8 @@
 
 namespace kvscope::gui {
 
-/// Form for the prompt in the Run view: text and questions, typed or from a file or sample, with token counts. Or for
-/// a benchmark task and its parameters.
+/// Form for the prompt in the Run view: text and questions, typed or from a file or sample, with token counts. If a
+/// task is chosen, the form shows the parameters of the task instead.
 class PromptForm {
  public:
     explicit PromptForm(const Lifetime& lifetime) : lifetime_(lifetime) {}

@@ -31,16 +31,16 @@ struct PolicyRow {
 [[nodiscard]] std::string changed_options_text(const RunOptions& options);
 void reset_seldom_changed_options(RunOptions& options);
 
-/// A reason why the form cannot run.
+/// A reason why the form cannot start a run.
 struct FormProblem {
-    /// Section of the form that shows the text; none if only the messages show it.
+    /// Section of the form that shows the text; none if only the list of messages shows the text.
     enum class Section { none, prompt, budgets, output };
 
     std::string text;  ///< empty if there is no problem
     Section section = Section::none;
 };
 
-/// Whether an option applies to tasks, so that `kvscope eval` has it.
+/// Whether an option applies to tasks. `kvscope eval` has exactly these options.
 [[nodiscard]] bool applies_to_tasks(const engine::RunOption& option);
 
 /// The form with which the user runs policies on a prompt or a task. Does not use ImGui.
@@ -58,7 +58,8 @@ class RunForm {
     void read_prompt(const std::filesystem::path& file);
     void take_sample(const std::string& name);
 
-    /// Chooses a task of `tasks`, or the prompt. If the number of new tokens has its default, it follows the choice.
+    /// Chooses a task of `tasks`, or the prompt. A number of new tokens that the user has not changed becomes the
+    /// default of the chosen task or prompt.
     void choose_task(std::optional<size_t> place);
     /// Returns the chosen task, or nullptr if the prompt is run.
     [[nodiscard]] const TaskSettings* task() const { return task_ ? &tasks[*task_] : nullptr; }

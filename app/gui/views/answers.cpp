@@ -65,7 +65,8 @@ class AnswersView : public View {
         return {
             {"hover, click or drag along the plot", "select a decode step; its word is highlighted in every answer"},
             {"click a cell or curve", "select its run and decode step"},
-            {"wheel over the plot; double-click, F", "zoom into steps; show all steps"},
+            {"wheel over the plot", "zoom into steps"},
+            {"double-click the plot, or F", "show all steps"},
             {"click a word", "select the step that generated it"},
             {"underlined", "tokens that are not in the reference's answer (words if there are no token ids)"},
             {"a stroke", "the reference has more text there"},
@@ -158,7 +159,7 @@ class AnswersView : public View {
             session.selection.select_step(step);
         begin_tooltip_beside();
         ImGui::Text("step %d: KL(full ‖ run) of the token distributions", step);
-        if (!reference_.is_full()) ImGui::Text("minus the KL of %s at the same step", reference_.possessive().c_str());
+        if (!reference_.is_full()) ImGui::Text("minus %s KL at the same step", reference_.possessive().c_str());
         ImGui::TextDisabled("%s", measure_definition("kl"));
         const auto t = static_cast<size_t>(step);
         for (const Shown& one : shown) {
@@ -410,8 +411,8 @@ class AnswersView : public View {
         return one.output && one.output->has_reference && stop_reason(session, one.run).empty();
     }
 
-    /// Returns the number of the longest of difference_texts() for which each answer has room, so that all answers have
-    /// the same form.
+    /// Returns the index of the longest form of difference_texts() that fits beside every answer. All answers use this
+    /// form.
     static size_t difference_form(const Context& context, const std::vector<Shown>& shown, float width) {
         size_t form = 0;
         for (const Shown& one : shown) {

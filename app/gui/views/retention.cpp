@@ -30,7 +30,7 @@ RunTokenMap heads_map(const RunAt& run, size_t layer) {
         sets.each(layer, row,
                   [&](uint32_t token, double share) { values[row * n + token] = static_cast<float>(share); });
     analysis::ColorScale scale;
-    scale.title = "Entries of the token (1/n if n tokens merge)";
+    scale.title = "Share of an entry (1/n if n tokens share one)";
     scale.map_begin = 0.3;
     scale.background_label = "none";
     return {std::make_shared<const Pyramid>(make_pyramid(std::move(values), kept->n_rows, n, Reduce::maximum)), scale,

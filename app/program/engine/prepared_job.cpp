@@ -308,8 +308,8 @@ void check_job(const PreparedJob& prepared, const engine::Model& model) {
                            !prepared.job.task     ? "use a shorter prompt, fewer policies and budgets, or --isolated"
                            : prepared.job.profile ? "use shorter --lengths"
                            : prepared.job.task_values.has("lengths")
-                               ? "use shorter --lengths, fewer policies and budgets"
-                               : "use shorter samples, fewer policies and budgets");
+                               ? "use shorter --lengths, or fewer policies or budgets"
+                               : "use shorter samples, or fewer policies or budgets");
 }
 
 namespace {
@@ -322,7 +322,7 @@ void write_model(trace::Writer& writer, const engine::Model& model, bool with_sp
     writer.write_model(record);
 }
 
-/// Reports each failed run once. For a task, each reason is reported once per plan.
+/// Reports each failed run once. For a task, a reason is reported once per policy and budget, not once per sample.
 class Failures {
  public:
     Failures(const PreparedJob& prepared, std::function<void(const std::string&)> warn)
@@ -380,7 +380,7 @@ class Failures {
     std::set<std::pair<size_t, std::string>> told_of_samples_;
 };
 
-/// Copies the results of a complete trace that contains a part of the samples or runs.
+/// Copies results from an earlier complete trace that has fewer samples or runs.
 void copy_finished_samples(const PreparedJob& prepared, trace::Writer& writer) {
     if (prepared.n_prompts_there == 0) return;
     const std::string& task = prepared.job.task->name;
@@ -473,7 +473,7 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
     return experiment.timings();
 }
 
-/// Writes /results/prompts from the recorded data of all runs, so that resumed runs keep what they recorded.
+/// Writes /results/prompts from the recorded data of all runs, also those recorded before the command was resumed.
 void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, engine::Progress& progress,
                            const std::function<void(const std::string&)>& warn) {
     const trace::Reader reader(trace::part_folder_of(prepared.job.output), progress.stop_token());

@@ -12,7 +12,7 @@
 
 namespace kvscope::program {
 
-/// A job with its prompts, runs and recipe, in the order of the trace that it extends.
+/// A job with its recipe, prompts and runs. If the job extends a trace, prompts and runs are in the trace's order.
 struct PreparedJob {
     RunJob job;
     std::vector<engine::Prompt> prompts{};          ///< for a task, those of `samples`
@@ -52,8 +52,8 @@ void remove_part_folder_without_results(const std::filesystem::path& output);
 /// Removes the `.part` folder of a stopped job, unless the folder contains a prefilled prompt.
 void remove_part_folder_without_prompts(const std::filesystem::path& output);
 
-/// Tokenizes the prompts and compares the job with an existing output. @param model passed by Model::open to
-/// `before_weights`, or loaded @throws std::invalid_argument for wrong usage; Stopped
+/// Tokenizes the prompts and compares the job with an existing output. @param model loaded, or without weights as in
+/// the callback `before_weights` of Model::open @throws std::invalid_argument for wrong usage; Stopped
 [[nodiscard]] PreparedJob prepare_job(const RunJob& job, const std::vector<engine::RunPlan>& plans,
                                       const engine::Model& model, const std::stop_token& stop);
 

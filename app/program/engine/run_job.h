@@ -24,7 +24,7 @@ struct PromptText {
 struct RunJob {
     std::filesystem::path model;  ///< empty for the default model
     std::vector<PromptText> prompts;
-    const engine::Task* task = nullptr;  ///< its samples instead of `prompts`
+    const engine::Task* task = nullptr;  ///< if set, its samples are run instead of `prompts`
     policies::ParameterValues task_values;
     /// Measures heads with the samples of head_profile_task(). The output is a head-importance file, not a trace.
     std::optional<engine::HeadMeasure> profile;

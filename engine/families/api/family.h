@@ -33,10 +33,11 @@ struct Keys {
     [[nodiscard]] std::vector<NameInFiles> all() const;
 };
 
-/// Names in files by the engine's name, without the layer's number and without ".weight" or ".bias".
+/// Maps the engine's name of a tensor to its names in files. All names omit the layer's number and ".weight" or
+/// ".bias".
 using TensorNames = std::map<std::string, NameInFiles, std::less<>>;
 
-/// Returns the names of most families. The names in `own` replace them.
+/// Returns the tensor names that most families use. The names in `own` replace them.
 [[nodiscard]] TensorNames usual_tensor_names(TensorNames own = {});
 
 /// Whether layers have a part: always, or if a field of config.json is true. In a GGUF file, a bias exists if its

@@ -19,10 +19,10 @@ const Family* find_family(const std::function<bool(const Family&)>& matches,
     std::vector<const Family*> found;
     for (const Family& family : families())
         if (matches(family)) found.push_back(&family);
-    std::ranges::reverse(found);  // smollm2 before mistral
+    std::ranges::reverse(found);  // of several named families, the alphabetically last wins: smollm2 before mistral
     if (found.size() < 2) return found.empty() ? nullptr : found.front();
     const std::string name = lower_case(model_name());
-    // A family without a part of names accepts every name, so it is the last choice.
+    // A family with an empty `part_of_name` accepts every name, so it comes last.
     std::ranges::stable_sort(found, {}, [](const Family* family) { return family->part_of_name.empty(); });
     const auto named = std::ranges::find_if(
         found, [&](const Family* family) { return name.find(family->part_of_name) != std::string::npos; });

@@ -24,11 +24,12 @@ struct TaskSample {
     std::vector<std::string> answers{};
     /// Begin and end of the bytes of `context` that contain the answer; `profile-heads` measures attention to them.
     std::vector<std::pair<size_t, size_t>> spans{};
-    int64_t length = 0;  ///< requested tokens of the context; 0 for the prompt's tokens
+    int64_t length = 0;  ///< requested tokens of the context; 0: results contain the number of tokens of the prompt
     double depth = std::numeric_limits<double>::quiet_NaN();  ///< NaN if the task has no needle
 };
 
-/// Compares a prediction with the accepted answers. The functions are RULER's, for ASCII letters of any case.
+/// Compares a prediction with the accepted answers. The scorers are those of RULER, and ignore the case of ASCII
+/// letters.
 struct Scorer {
     std::string metric;
     double (*score)(std::string_view prediction, std::span<const std::string> answers);  ///< 0 to 1
@@ -72,7 +73,7 @@ struct Task {
 /// Returns every task of this build, from all engine/tasks/*.cpp.
 [[nodiscard]] const std::vector<Task>& tasks();
 
-/// @throws UsageError with similar names and all names
+/// @throws UsageError for an unknown name, with similar names and all names
 [[nodiscard]] const Task& task_named(std::string_view name);
 
 }  // namespace kvscope::engine

@@ -41,7 +41,8 @@ Definition key_norm_definition() {
         .summary = "Keeps the entries whose keys have the smallest norm.",
         .parameters =
             {
-                mark_as_after_scoring(integer_parameter("recent", 0, {.low = 0}, "Last entries that are always kept.")),
+                mark_as_after_scoring(
+                    integer_parameter("recent", 0, {.low = 0}, "Number of last entries that are always kept.")),
                 key_positions_parameter(),
             },
         .create = make_policy<KeyNorm>,

@@ -39,7 +39,7 @@ class RunView : public View {
         is_model_refused_ = status.is_model_refused;
         // Without a loaded model, the form uses the model of the last session.
         form_.request.model = status.model_path.empty() ? remembered_model_ : std::filesystem::path();
-        // The counts of a refused model belong to the model loaded before.
+        // After a model was refused, the engine still counts the tokens of the previously loaded model.
         const bool is_counted = !form_.task() && !is_model_refused_;
         const auto tokens = is_counted ? context.engine->count_tokens(form_.request) : std::nullopt;
         check(context.session.tasks, tokens);
@@ -180,8 +180,9 @@ class RunView : public View {
         if (engine_ && !form_.request.output.empty() && engine_->is_taken(form_.request.output))
             return {fmt::format("An unfinished run is writing {}. Choose another output.",
                                 form_.request.output.filename().string())};
-        // Waits for the number of tokens, because the prompt's length decides which budgets are valid. A task's samples
-        // have several lengths, so only budgets that are invalid for every length are refused.
+        // Reports no problem of budgets before the number of tokens is known, because the prompt's length decides which
+        // budgets are valid. A task's samples have several lengths, so only budgets that are invalid for every length
+        // are refused.
         const bool is_known = is_checked_ && (form_.task() || (tokens && tokens->error.empty()));
         return {is_known ? check_->problem() : ""};
     }
