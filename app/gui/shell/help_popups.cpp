@@ -4,6 +4,7 @@
 #include <implot.h>
 
 #include "app/gui/layout/open_view.h"
+#include "app/gui/view/action_registry.h"
 #include "app/gui/window/window.h"
 #include "app/program/version.h"
 
