@@ -132,7 +132,7 @@ class JsonTokenizer final : public Tokenizer {
                 pieces.push_back(piece);
                 continue;
             }
-            if (normalizer_) static_cast<TracedView&>(piece) = arena.keep(normalizer_->apply(piece, limits));
+            if (normalizer_) static_cast<TracedView&>(piece) = arena.keep(normalizer_(piece, limits));
             if (!piece.text.empty()) normalized_tokens_.cut(piece, parse_special, pieces, limits);
         }
 
@@ -153,7 +153,7 @@ class JsonTokenizer final : public Tokenizer {
                 encode_word(piece);
             } else {
                 words.clear();
-                pre_tokenizer_->cut(piece, arena, words);
+                pre_tokenizer_(piece, arena, words);
                 for (const Piece& word : words) encode_word(word);
             }
         }
@@ -285,7 +285,7 @@ class JsonTokenizer final : public Tokenizer {
             limits.step();
             TracedText text(false);
             text.append(token.content, 0);
-            if (normalizer_) text = normalizer_->apply(text.view(), limits);
+            if (normalizer_) text = normalizer_(text.view(), limits);
             limits.require_length(text.size());
             normalized_tokens_.add(token, text.view().text);
         }
@@ -335,8 +335,8 @@ class JsonTokenizer final : public Tokenizer {
 
     std::filesystem::path file_;
     std::unique_ptr<Bpe> bpe_;
-    std::unique_ptr<Normalizer> normalizer_;
-    std::unique_ptr<PreTokenizer> pre_tokenizer_;
+    Normalizer normalizer_;
+    PreTokenizer pre_tokenizer_;
     std::unique_ptr<Decoder> decoder_;
     Surrounding surrounding_;
     AddedTokenFinder raw_tokens_, normalized_tokens_;

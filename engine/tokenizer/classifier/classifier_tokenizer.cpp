@@ -60,10 +60,10 @@ std::vector<TextToken> ClassifierTokenizer::encode(std::string_view utf8, const 
         throw std::invalid_argument(fmt::format("a text of {} bytes is too long for a token classifier", utf8.size()));
     TokenizerLimits limits(file_, utf8.size(), stop);
     AlignedText text = make_aligned_text(utf8);
-    if (normalizer_) text = normalizer_->apply(text, limits);
+    if (normalizer_) text = normalizer_(text, limits);
     std::vector<AlignedText> words;
     if (pre_tokenizer_) {
-        pre_tokenizer_->cut(text, words, limits);
+        pre_tokenizer_(text, words, limits);
     } else if (!text.empty()) {
         words.push_back(std::move(text));
     }
