@@ -12,7 +12,7 @@
 
 #include "engine/files/checkpoint_error.h"
 #include "engine/files/file_reader.h"
-#include "engine/tokenizer/read_json_file.h"
+#include "engine/files/json_text.h"
 #include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_gguf.h"
 #include "engine/tokenizer/tokenizer_json_node.h"
@@ -32,9 +32,9 @@ constexpr const char* default_name = "default";
 /// Reads a single template, an object of names and templates, or a list of {"name", "template"}.
 Templates templates_in(const nlohmann::json& file_contents, const fs::path& file) {
     Templates out{{}, file.string()};
-    try {
+    with_file_in_errors(file, [&] {
         const auto node = JsonNode(file_contents, "").find("chat_template");
-        if (!node) return out;
+        if (!node) return;
         if (node->json().is_array()) {
             for (size_t i = 0; i < node->size(); ++i)
                 out.by_name[(*node)[i].at("name").text()] = (*node)[i].at("template").text();
@@ -43,9 +43,7 @@ Templates templates_in(const nlohmann::json& file_contents, const fs::path& file
         } else {
             out.by_name[default_name] = node->text();
         }
-    } catch (const std::runtime_error& error) {
-        throw CheckpointError(file, error.what());
-    }
+    });
     if (out.by_name.size() == 1 && out.by_name.begin()->second.empty()) out.by_name.clear();
     return out;
 }
@@ -94,7 +92,7 @@ std::optional<ChatTemplateSource> find_in_directory(const fs::path& directory) {
     Templates templates = template_files(directory);
     if (templates.by_name.empty()) templates = templates_in(config.whole, directory / "tokenizer_config.json");
     const fs::path older = directory / "chat_template.json";
-    if (templates.by_name.empty() && fs::exists(older)) templates = templates_in(read_json_file(older), older);
+    if (templates.by_name.empty() && fs::exists(older)) templates = templates_in(read_json_object(older), older);
     return choose(templates, std::move(config.special_tokens));
 }
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "common/utf8.h"
+#include "engine/files/json_text.h"
 #include "engine/tokenizer/bpe.h"
-#include "engine/tokenizer/read_json_file.h"
 #include "engine/tokenizer/tokenizer_added_tokens.h"
 #include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_decoder.h"
@@ -107,14 +107,8 @@ class JsonTokenizer final : public Tokenizer {
     JsonTokenizer(const std::filesystem::path& directory, const std::stop_token& stop)
         : file_(directory / "tokenizer.json") {
         const TokenizerConfig config = TokenizerConfig::read(directory);
-        try {
-            const nlohmann::json root = read_json_file(file_);
-            read_tokenizer(JsonNode(root, ""), config, stop);
-        } catch (const CheckpointError&) {
-            throw;
-        } catch (const std::runtime_error& error) {
-            throw CheckpointError(file_, error.what());
-        }
+        const nlohmann::json root = read_json_object(file_);
+        with_file_in_errors(file_, [&] { read_tokenizer(JsonNode(root, ""), config, stop); });
         read_configs(directory, config);
     }
 
@@ -300,14 +294,7 @@ class JsonTokenizer final : public Tokenizer {
     void read_configs(const std::filesystem::path& directory, const TokenizerConfig& tokenizer_config) {
         auto read = [&](const char* name, auto&& use) {
             const std::filesystem::path file = directory / name;
-            if (!std::filesystem::exists(file)) return;
-            try {
-                use(read_json_file(file));
-            } catch (const CheckpointError&) {
-                throw;
-            } catch (const std::runtime_error& error) {
-                throw CheckpointError(file, error.what());
-            }
+            if (std::filesystem::exists(file)) with_file_in_errors(file, [&] { use(read_json_object(file)); });
         };
         auto require_all_known = [&](const std::set<int32_t>& ids, const char* key) {
             for (const int32_t id : ids) require_known(id, key);

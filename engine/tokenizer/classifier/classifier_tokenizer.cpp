@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "common/utf8.h"
-#include "engine/tokenizer/read_json_file.h"
+#include "engine/files/json_text.h"
 
 namespace kvscope::checkpoint {
 
@@ -15,14 +15,8 @@ ClassifierTokenizer::ClassifierTokenizer(const std::filesystem::path& directory)
         throw CheckpointError(directory,
                               "has no tokenizer.json; make one with transformers: "
                               "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)");
-    try {
-        const nlohmann::json json = read_json_file(file_);
-        read(JsonNode(json, ""));
-    } catch (const CheckpointError&) {
-        throw;
-    } catch (const std::runtime_error& error) {
-        throw CheckpointError(file_, error.what());
-    }
+    const nlohmann::json json = read_json_object(file_);
+    with_file_in_errors(file_, [&] { read(JsonNode(json, "")); });
 }
 
 void ClassifierTokenizer::read(const JsonNode& root) {
