@@ -11,7 +11,6 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/device/tensor_functions.h"
-#include "engine/echo/adamw_linear_map.h"
 #include "engine/echo/echo_training.h"
 #include "engine/echo/resumable_state.h"
 #include "engine/prefill/prefill.h"
@@ -24,6 +23,63 @@ using policies::EchoLayout;
 using policies::EchoMaps;
 
 constexpr const char* tuning_state_name = "kvscope echo tuning 1\n";
+
+/// A map that gradient descent changes, with the optimizer's moments.
+class TunedMap {
+ public:
+    explicit TunedMap(const policies::Matrix& from);
+
+    /// The transposed map, (outputs, inputs) f32, contiguous.
+    [[nodiscard]] const at::Tensor& weights() const { return weights_; }
+    [[nodiscard]] policies::Matrix matrix() const;
+
+    /// Performs step t, counted from 1, of AdamW (Loshchilov and Hutter, 2019, algorithm 2) with PyTorch's betas 0.9
+    /// and 0.999 and weight decay 0.01: m = 0.9 m + 0.1 g, v = 0.999 v + 0.001 g^2,
+    /// w -= rate (0.01 w + m / (1 - 0.9^t) / (sqrt(v / (1 - 0.999^t)) + 1e-8)).
+    /// @param gradient (outputs, inputs) f32
+    void step(const at::Tensor& gradient, double rate, int64_t t);
+
+    void add_parts(ResumableState::Parts& parts);
+
+ private:
+    at::Tensor weights_, mean_, square_;
+};
+
+TunedMap::TunedMap(const policies::Matrix& from) {
+    weights_ = at::empty({from.n_rows, from.n_columns}, at::kFloat);
+    std::copy(from.numbers.begin(), from.numbers.end(), weights_.data_ptr<float>());
+    weights_ = weights_.t().contiguous();
+    mean_ = at::zeros_like(weights_);
+    square_ = at::zeros_like(weights_);
+}
+
+policies::Matrix TunedMap::matrix() const {
+    const at::Tensor rows = weights_.t().contiguous();
+    const float* data = rows.const_data_ptr<float>();
+    return {static_cast<int>(rows.size(0)), static_cast<int>(rows.size(1)), {data, data + rows.numel()}};
+}
+
+void TunedMap::step(const at::Tensor& gradient, double rate, int64_t t) {
+    constexpr double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, decay = 0.01;
+    const double correction1 = 1.0 - std::pow(beta1, static_cast<double>(t));
+    const double correction2 = 1.0 - std::pow(beta2, static_cast<double>(t));
+    float *w = weights_.data_ptr<float>(), *m = mean_.data_ptr<float>(), *v = square_.data_ptr<float>();
+    const at::Tensor packed = gradient.contiguous();
+    const float* g = packed.const_data_ptr<float>();
+    for (int64_t i = 0; i < weights_.numel(); ++i) {
+        m[i] = static_cast<float>(beta1 * m[i] + (1.0 - beta1) * g[i]);
+        v[i] = static_cast<float>(beta2 * v[i] + (1.0 - beta2) * double{g[i]} * g[i]);
+        const double change = m[i] / correction1 / (std::sqrt(v[i] / correction2) + epsilon);
+        w[i] = static_cast<float>(w[i] - rate * (decay * w[i] + change));
+    }
+}
+
+void TunedMap::add_parts(ResumableState::Parts& parts) {
+    for (const at::Tensor& tensor : {weights_, mean_, square_}) {
+        auto* data = static_cast<std::byte*>(tensor.data_ptr());
+        parts.emplace_back(data, static_cast<size_t>(tensor.nbytes()));
+    }
+}
 
 struct TunedLayer {
     TunedMap keys, values;

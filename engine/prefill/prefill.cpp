@@ -1,6 +1,10 @@
 #include "engine/prefill/prefill.h"
 
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <optional>
@@ -8,8 +12,8 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/work_clock.h"
+#include "engine/device/compute_device.h"
 #include "engine/device/cpu_tensor_memory_pool.h"
-#include "engine/device/device_timestamp.h"
 #include "engine/device/tensor_functions.h"
 #include "engine/prefill/prefill_attention.h"
 #include "engine/prefill/projection_measures.h"
@@ -18,6 +22,31 @@
 
 namespace kvscope::engine {
 namespace {
+
+/// Time at which a card finishes the work requested so far; without a card, the time of construction.
+class DeviceTimestamp {
+ public:
+    explicit DeviceTimestamp(const ComputeDevice& device);
+    /// Returns the seconds until `later`, without pauses of this thread's work. The time `later` must have passed.
+    [[nodiscard]] double until(const DeviceTimestamp& later) const;
+
+ private:
+    WorkClock::time_point time_ = WorkClock::now();
+    WorkClock::duration paused_ = WorkClock::paused();
+    std::optional<c10::Event> event_;  ///< set only on a card
+};
+
+DeviceTimestamp::DeviceTimestamp(const ComputeDevice& device) {
+    if (!device.place.is_cuda()) return;
+    event_.emplace(device.place.type(), c10::EventFlag::BACKEND_DEFAULT);  // records its time
+    event_->record(c10::impl::VirtualGuardImpl(device.place.type()).getStream(device.place));
+}
+
+double DeviceTimestamp::until(const DeviceTimestamp& later) const {
+    using Seconds = std::chrono::duration<double>;
+    if (!event_) return Seconds(later.time_ - time_).count();
+    return event_->elapsedTime(*later.event_) / 1000 - Seconds(later.paused_ - paused_).count();
+}
 
 /// Large chunks use all cores and expand weights less often. Small chunks fit in the processor's caches.
 int64_t tokens_of_chunk(const Transformer& model) { return model.device().is_processor() ? 1024 : 4096; }
