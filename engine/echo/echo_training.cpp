@@ -10,8 +10,8 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/echo/resumable_state.h"
+#include "engine/model/product.h"
 #include "engine/prefill/prefill.h"
-#include "kernels/linear.h"
 
 namespace kvscope::engine {
 namespace {
@@ -62,16 +62,8 @@ Moments::Moments(const policies::EchoLayout& layout)
 void Moments::add(const std::vector<float>& first, const std::vector<float>& own) {
     std::vector<float> both = first;
     both.insert(both.end(), own.begin(), own.end());
-    const int64_t n = sums_.rows(), tokens = static_cast<int64_t>(both.size()) / n;
-    std::vector<float> products(static_cast<size_t>(n * n));
-    kernels::linear({.dtype = kernels::DType::f32,
-                     .n_rows = n,
-                     .in = tokens,
-                     .out = n,
-                     .x = both.data(),
-                     .weight = both.data(),
-                     .y = products.data()});
-    sums_ += Eigen::Map<const RowsF>(products.data(), n, n).cast<double>();
+    const std::vector<float> products = gram_matrix(both, static_cast<size_t>(sums_.rows()));
+    sums_ += Eigen::Map<const RowsF>(products.data(), sums_.rows(), sums_.rows()).cast<double>();
 }
 
 policies::Matrix Moments::solved(double ridge, Inputs given) const {
@@ -111,20 +103,6 @@ ResumableState::Parts moments_as_bytes(EchoMoments& moments) {
         parts.push_back(std::as_writable_bytes(of_layer.values.sums()));
     }
     return parts;
-}
-
-std::vector<float> numbers_of(const policies::EntriesView& view, const EchoLayout& layout, int64_t first, int64_t end) {
-    const auto n = static_cast<size_t>(end - first);
-    std::vector<float> numbers(static_cast<size_t>(layout.width()) * n);
-    std::vector<float> vector(static_cast<size_t>(layout.head_dim));
-    for (int head = 0; head < layout.n_kv_heads; ++head)
-        for (int64_t token = first; token < end; ++token) {
-            policies::read_entry(view, head, token, layout.head_dim, vector.data());
-            for (int c = 0; c < layout.head_dim; ++c)
-                numbers[static_cast<size_t>(head * layout.head_dim + c) * n + static_cast<size_t>(token - first)] =
-                    vector[static_cast<size_t>(c)];
-        }
-    return numbers;
 }
 
 class Reading {
@@ -183,24 +161,17 @@ class Reading {
     void read_sequence(std::span<const int32_t> ids) {
         const auto n = static_cast<int64_t>(ids.size());
         if (n <= options_.skipped) return;
-        PrefillRequest request;
-        request.ids = ids;
-        request.keep_cache = false;
-        request.needs.keys_before_rope = true;
-        request.needs.entries = true;
         struct Numbers {
             std::vector<float> keys, values;
         };
         std::vector<Numbers> layers(static_cast<size_t>(layout_.n_layers));
-        WithoutSteps inner(progress_);
-        prefill(
-            model_.transformer().on_processor(), request,
-            [&](PrefillLayer& layer) {
-                layers[static_cast<size_t>(layer.layer)] = {
-                    numbers_of(layer.prompt.keys_before_rope, layout_, options_.skipped, n),
-                    numbers_of(layer.prompt.values, layout_, options_.skipped, n)};
-            },
-            inner);
+        const auto numbers_of = [&](const policies::EntriesView& view) {
+            return numbers_by_channel(view, layout_.n_kv_heads, layout_.head_dim, options_.skipped, n);
+        };
+        read_layers(model_.transformer(), ids, 0, progress_, [&](PrefillLayer& layer) {
+            layers[static_cast<size_t>(layer.layer)] = {numbers_of(layer.prompt.keys_before_rope),
+                                                        numbers_of(layer.prompt.values)};
+        });
         for (auto& [layer, moments] : moments_) {
             const auto& first = layers[static_cast<size_t>(layer - layer % layout_.group)];
             const auto& own = layers[static_cast<size_t>(layer)];

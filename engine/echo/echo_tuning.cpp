@@ -102,12 +102,12 @@ class EchoComparison {
             weights_.emplace(layer, TunedLayer{TunedMap(of_layer.keys), TunedMap(of_layer.values)});
     }
 
-    EchoStep error(std::span<const int32_t> ids, const Progress& progress) const {
+    EchoStep error(std::span<const int32_t> ids, Progress& progress) const {
         return summed(losses(ids, false, progress));
     }
 
     /// Performs step t, counted from 1. A cancelled step changes no map.
-    EchoStep step(std::span<const int32_t> ids, double rate, int64_t t, const Progress& progress) {
+    EchoStep step(std::span<const int32_t> ids, double rate, int64_t t, Progress& progress) {
         const auto found = losses(ids, true, progress);
         for (const auto& [layer, loss] : found) {
             auto& maps = weights_.at(layer);
@@ -132,31 +132,21 @@ class EchoComparison {
     }
 
  private:
-    std::map<int, EchoLayerLoss> losses(std::span<const int32_t> ids, bool with_gradients,
-                                        const Progress& progress) const {
+    std::map<int, EchoLayerLoss> losses(std::span<const int32_t> ids, bool with_gradients, Progress& progress) const {
         const bool with_queries = setup_.loss != EchoLoss::keys_values;
-        PrefillRequest request;
-        request.ids = ids;
-        request.keep_cache = false;
-        request.needs.keys_before_rope = true;
-        request.needs.entries = true;
-        request.needs.window_queries = with_queries ? static_cast<int>(ids.size()) : 0;
         EchoSequence first;
         std::map<int, EchoLayerLoss> losses;
-        WithoutSteps inner(progress);
-        prefill(
-            setup_.model, request,
-            [&](PrefillLayer& layer) {
-                EchoSequence own = observe(layer.prompt, static_cast<int64_t>(ids.size()), with_queries);
-                if (setup_.layout.is_first(layer.layer)) {
-                    first = std::move(own);
-                } else if (setup_.layout.is_rebuilt(layer.layer)) {
-                    const auto& maps = weights_.at(layer.layer);
-                    losses[layer.layer] = compute_layer_loss(setup_, layer.layer, first, own, maps.keys.weights(),
-                                                             maps.values.weights(), with_gradients);
-                }
-            },
-            inner);
+        const int n_queries = with_queries ? static_cast<int>(ids.size()) : 0;
+        read_layers(setup_.model, ids, n_queries, progress, [&](PrefillLayer& layer) {
+            EchoSequence own = observe(layer.prompt, static_cast<int64_t>(ids.size()), with_queries);
+            if (setup_.layout.is_first(layer.layer)) {
+                first = std::move(own);
+            } else if (setup_.layout.is_rebuilt(layer.layer)) {
+                const auto& maps = weights_.at(layer.layer);
+                losses[layer.layer] = compute_layer_loss(setup_, layer.layer, first, own, maps.keys.weights(),
+                                                         maps.values.weights(), with_gradients);
+            }
+        });
         return losses;
     }
 

@@ -372,4 +372,27 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request, c
     return result;
 }
 
+void read_layers(const Transformer& model, std::span<const int32_t> ids, int window_queries, Progress& progress,
+                 const OnLayer& on_layer) {
+    PrefillRequest request{.ids = ids, .needs = {}, .modes = {}, .tails = {}, .keep_cache = false};
+    request.needs.keys_before_rope = true;
+    request.needs.entries = true;
+    request.needs.window_queries = window_queries;
+    WithoutSteps inner(progress);
+    prefill(model.on_processor(), request, on_layer, inner);
+}
+
+std::vector<float> numbers_by_channel(const policies::EntriesView& view, int n_heads, int head_dim, int64_t first,
+                                      int64_t end) {
+    const int64_t n = end - first;
+    std::vector<float> numbers(static_cast<size_t>(n_heads * head_dim * n)), vector(static_cast<size_t>(head_dim));
+    for (int head = 0; head < n_heads; ++head)
+        for (int64_t token = 0; token < n; ++token) {
+            policies::read_entry(view, head, first + token, head_dim, vector.data());
+            for (int c = 0; c < head_dim; ++c)
+                numbers[static_cast<size_t>((head * head_dim + c) * n + token)] = vector[static_cast<size_t>(c)];
+        }
+    return numbers;
+}
+
 }  // namespace kvscope::engine
