@@ -6,8 +6,7 @@
 
 namespace kvscope::kernels {
 
-class NanScore : public std::runtime_error {
- public:
+struct NanScore : std::runtime_error {
     NanScore(int64_t row, int64_t position);
     int64_t row;
     int64_t position;
