@@ -1,12 +1,10 @@
 #include "engine/answer_writer.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "engine/decode/answer_attention.h"
 #include "engine/device/catch_single_run_failure.h"
-#include "engine/run_records.h"
 
 namespace kvscope::engine {
 OnToken make_token_callback(std::span<ActiveRun* const> runs, const Experiment& owner) {

@@ -4,9 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>

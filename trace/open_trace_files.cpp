@@ -1,7 +1,8 @@
 #include "trace/open_trace_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <numeric>
 #include <stdexcept>
@@ -159,7 +160,8 @@ bool OpenTraceFiles::has(Place place, const schema::DataSet& data_set, const std
 
 bool OpenTraceFiles::lies_in(const GroupPlace& place, const schema::DataSet& data_set) const {
     const std::string path = place.group + "/" + std::string(data_set.path);
-    return h5::with_place_in_errors(place_name(place), [&] { return h5::exists(source_.open(place.file).get(), path); });
+    return h5::with_place_in_errors(place_name(place),
+                                    [&] { return h5::exists(source_.open(place.file).get(), path); });
 }
 
 /// Returns the place's group or the group of the run that stores its scores. nullptr if both groups lack the data set.

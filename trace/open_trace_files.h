@@ -1,8 +1,6 @@
 // The contents of a trace's files. Attributes are read on opening, data sets on request.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <map>
 #include <memory>

@@ -9,10 +9,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <map>
-#include <memory>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -21,7 +18,6 @@
 #include "common/json.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5/hdf5.h"
-#include "trace/hdf5/input_file.h"
 #include "trace/hdf5/output_file.h"
 #include "trace/join_parts.h"
 #include "trace/load_records.h"
@@ -443,8 +439,9 @@ struct Writer::Impl {
             };
             if (!record.kept_offsets.empty() && (!same(schema::run::kept_offsets, record.kept_offsets) ||
                                                  !same(schema::run::kept_indices, record.kept_indices))) {
-                throw std::invalid_argument(fmt::format(
-                    "run {} of prompt {} shares the context of prompt {} but keeps other entries", run, prompt, source));
+                throw std::invalid_argument(
+                    fmt::format("run {} of prompt {} shares the context of prompt {} but keeps other entries", run,
+                                prompt, source));
             }
             return true;
         });

@@ -7,9 +7,7 @@
 #include "engine/cache/run_cache.h"
 #include "engine/common/engine_error.h"
 #include "engine/device/tensor_functions.h"
-#include "kernels/bf16.h"
 #include "kernels/rope.h"
-#include "policies/registry/validation.h"
 
 namespace kvscope::engine {
 namespace {

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "engine/common/engine_error.h"
 #include "engine/decode/decode.h"

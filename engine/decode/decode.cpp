@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "engine/decode/batched_attention.h"

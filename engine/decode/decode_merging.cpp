@@ -1,8 +1,6 @@
 #include "engine/decode/decode_merging.h"
 
 #include <algorithm>
-#include <cstring>
-#include <numeric>
 #include <vector>
 
 #include "engine/device/tensor_functions.h"

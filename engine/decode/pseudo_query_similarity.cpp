@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "engine/cache/run_cache.h"
 #include "engine/common/engine_error.h"

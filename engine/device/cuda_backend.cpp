@@ -15,7 +15,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <mutex>
 
 #include "engine/device/tensor_functions.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 #include "engine/device/tensor_functions.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <numbers>
-#include <optional>
 
 #include "engine/common/engine_error.h"
 #include "engine/device/tensor_functions.h"
