@@ -142,6 +142,12 @@ std::vector<std::size_t> Reader::shape(Place place, const schema::DataSet& data_
                                        [](hid_t open) { return h5::data_set_info(open).shape; });
 }
 
+std::int64_t Reader::answer_length(int prompt, int run) const {
+    const Place place = Place::of_run(prompt, run);
+    return has(place, schema::run::output_ids) ? static_cast<std::int64_t>(shape(place, schema::run::output_ids).at(0))
+                                               : 0;
+}
+
 namespace {
 
 Block block_of_layer(std::vector<std::size_t> shape, std::size_t layer) {
