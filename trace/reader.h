@@ -101,8 +101,6 @@ class Reader {
 
     // These functions return complete records, as the writer received them.
 
-    [[nodiscard]] ModelRecord model_record() const;
-    [[nodiscard]] PromptRecord prompt_record(int prompt) const;
     [[nodiscard]] RunRecord run_record(int prompt, int run) const;
 
     /// Returns the benchmark tasks with results.
