@@ -21,8 +21,6 @@ class DeduplicatedScores {
     [[nodiscard]] Shared<float> keep(const policies::Scores<float>& scores) { return keep(scores, f32_); }
     [[nodiscard]] Shared<double> keep(const policies::Scores<double>& scores) { return keep(scores, f64_); }
 
-    [[nodiscard]] size_t bytes() const;
-
  private:
     template <class T>
     using Known = std::unordered_multimap<size_t, std::weak_ptr<const std::vector<T>>>;  ///< scores by hash
