@@ -17,7 +17,6 @@
 #include "common/json.h"
 #include "engine/options/run_options.h"
 #include "policies/registry/policy_from_record.h"
-#include "trace/answer_length.h"
 
 namespace kvscope::analysis {
 namespace {
@@ -43,7 +42,7 @@ bool says_how_answers_are_drawn(const nlohmann::json& recipe) {
 engine::RunOptions options_of(const trace::Reader& reader, const nlohmann::json& recipe, int prompt, int run) {
     const trace::RunAttributes& attributes = reader.run(prompt, run);
     engine::RunOptions options;
-    options.n_new = std::max<int64_t>(trace::answer_length(reader, prompt, run), 1);
+    options.n_new = std::max<int64_t>(reader.answer_length(prompt, run), 1);
     options.sampling_seed = attributes.seed;
     engine::read_options_from_recipe(recipe, options);
     options.seed = attributes.seed;
@@ -85,7 +84,7 @@ void follow_switches(const trace::Reader& reader, int prompt, int run, policies:
     if (!reader.has(place, trace::schema::run::switch_steps)) return;
     const std::string asked = spec.values.has("switches") ? spec.values.text("switches") : "";
     const auto steps = reader.read<uint32_t>(place, trace::schema::run::switch_steps);
-    if (policies::set_recorded_switches(spec, steps, trace::answer_length(reader, prompt, run)))
+    if (policies::set_recorded_switches(spec, steps, reader.answer_length(prompt, run)))
         remarks.push_back(
             fmt::format("switched its cache between compressed and full during decoding: the command uses the "
                         "recorded switches={}; the run began with {}",

@@ -283,7 +283,7 @@ void bench_window(const Model& model, int64_t n_tokens, int window, double peak)
     p.keys_dtype = dtype_of<T>;
     p.key_head_stride = n_tokens * model.head_dim;
     p.mean = mean.data();
-    const double seconds = shortest([&] { window_attention(Device::cpu, p); });
+    const double seconds = shortest([&] { window_attention(p); });
     print_row(std::string("window_attention ") + name_of(dtype_of<T>) + " keys, N=" + std::to_string(n_tokens) +
                   " w=" + std::to_string(window),
               seconds, 2.0 * model.n_heads * window * static_cast<double>(n_tokens) * model.head_dim, "GFLOP/s", peak);

@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <string>
 #include <system_error>
 
 #include "common/blocked_signals.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "engine/cache/measure_reconstruction_error.h"
 #include "engine/calibration.h"

@@ -96,8 +96,7 @@ class ActiveRun {
         ScoreBuffer room;
         return whole_record(room);
     }
-    /// Returns the seconds of all decisions, including decisions in parallel with other runs.
-    [[nodiscard]] double select_seconds() const { return select_seconds_; }
+    /// Returns the seconds of the decisions that no other run makes at the same time.
     [[nodiscard]] double select_seconds_alone() const { return select_seconds_ - seconds_beside_; }
 
  private:

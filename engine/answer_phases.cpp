@@ -1,6 +1,5 @@
 #include "engine/answer_phases.h"
 
-#include <optional>
 #include <utility>
 
 #include "engine/common/stopwatch.h"

@@ -1,32 +1,12 @@
 #include "engine/answer_writer.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "engine/decode/answer_attention.h"
 #include "engine/device/catch_single_run_failure.h"
-#include "engine/run_records.h"
 
 namespace kvscope::engine {
-namespace {
-
-/// Reports no steps, but passes messages and stop requests on.
-class Unseen final : public Progress {
- public:
-    explicit Unseen(Progress& shown) : shown_(shown) {}
-    void begin(std::string_view, int64_t, std::string_view) override {}
-    void advance(int64_t) override {}
-    void message(std::string_view text) override { shown_.message(text); }
-    std::stop_token stop_token() const override { return shown_.stop_token(); }
-    void throw_if_stopped() const override { shown_.throw_if_stopped(); }
-
- private:
-    Progress& shown_;
-};
-
-}  // namespace
-
 OnToken make_token_callback(std::span<ActiveRun* const> runs, const Experiment& owner) {
     if (!owner.on_token) return nullptr;
     return [runs, &owner](size_t i, int32_t id) { owner.on_token(runs[i]->index(), id); };
@@ -50,8 +30,8 @@ void AnswerWriter::decode(FullAnswer* known) {
                 waiting_.push_back(i + first);
                 if (tools_.owner.on_answered) tools_.owner.on_answered(runs_[i + first]->index());
             }
-            Unseen unseen(tools_.progress);
-            write_those_waiting(goes_on ? static_cast<Progress&>(unseen) : tools_.progress);
+            WithoutSteps within(tools_.progress);
+            write_those_waiting(goes_on ? static_cast<Progress&>(within) : tools_.progress);
         },
         make_switch_callback(std::span(runs_).subspan(first), tools_.owner));
 }

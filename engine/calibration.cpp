@@ -8,10 +8,10 @@
 
 #include "engine/calibration_text.h"
 #include "engine/files/user_cache_file.h"
+#include "engine/model/product.h"
 #include "engine/model/projection_weights.h"
 #include "engine/prefill/prefill.h"
 #include "kernels/cpu_features.h"
-#include "kernels/linear.h"
 
 namespace kvscope::engine {
 namespace {
@@ -28,38 +28,20 @@ std::vector<float> bias_of(const Transformer& model, int layer, Projected which)
     return projection.is_normalised ? std::vector<float>() : projection.bias;
 }
 
-std::vector<float> numbers_of(const policies::EntriesView& view, size_t n_heads, size_t d, size_t n,
-                              const std::vector<float>& bias) {
-    std::vector<float> numbers(n_heads * d * n), vector(d);
-    for (size_t head = 0; head < n_heads; ++head)
-        for (size_t token = 0; token < n; ++token) {
-            policies::read_entry(view, static_cast<int>(head), static_cast<int64_t>(token), static_cast<int>(d),
-                                 vector.data());
-            for (size_t c = 0; c < d; ++c)
-                numbers[(head * d + c) * n + token] = vector[c] - (bias.empty() ? 0.0f : bias[head * d + c]);
-        }
-    return numbers;
-}
-
-/// Adds x x^T of x (width, n) to a lower triangle, bit-identical for any number of threads.
-void accumulate_gram_matrix(const std::vector<float>& x, size_t width, size_t n, double* sums) {
-    std::vector<float> products(width * width);
-    kernels::linear({.dtype = kernels::DType::f32,
-                     .n_rows = static_cast<int64_t>(width),
-                     .in = static_cast<int64_t>(n),
-                     .out = static_cast<int64_t>(width),
-                     .x = x.data(),
-                     .weight = x.data(),
-                     .y = products.data()});
+/// Adds the second moments of a projection without its bias to a lower triangle.
+void add_moments(const policies::EntriesView& view, const policies::ModelShape& shape, size_t n,
+                 const std::vector<float>& bias, double* sums) {
+    auto x = numbers_by_channel(view, shape.n_kv_heads, shape.head_dim, 0, static_cast<int64_t>(n));
+    const size_t width = x.size() / n;
+    for (size_t i = 0; !bias.empty() && i < x.size(); ++i) x[i] -= bias[i / n];
+    const std::vector<float> products = gram_matrix(x, width);
     for (size_t i = 0; i < width; ++i)
         for (size_t j = 0; j <= i; ++j) *sums++ += double{products[i * width + j]};
 }
 
 std::vector<double> sums_over(const Model& model, std::span<const int32_t> ids, size_t sequence, Progress& progress) {
-    const Transformer& transformer = model.transformer().on_processor();
-    const auto shape = transformer.shape();
-    const auto n_heads = static_cast<size_t>(shape.n_kv_heads), d = static_cast<size_t>(shape.head_dim);
-    const size_t each = triangle(n_heads * d);
+    const auto shape = model.transformer().shape();
+    const size_t each = triangle(static_cast<size_t>(shape.n_kv_heads) * static_cast<size_t>(shape.head_dim));
     std::vector<std::vector<float>> biases;
     for (int layer = 0; layer < shape.n_layers; ++layer)
         for (const Projected which : both) biases.push_back(bias_of(model.transformer(), layer, which));
@@ -67,23 +49,13 @@ std::vector<double> sums_over(const Model& model, std::span<const int32_t> ids, 
     progress.begin("calibration", static_cast<int64_t>((ids.size() + sequence - 1) / sequence), "sequences");
     for (size_t first = 0; first < ids.size(); first += sequence) {
         const size_t n = std::min(sequence, ids.size() - first);
-        PrefillRequest request;
-        request.ids = ids.subspan(first, n);
-        request.keep_cache = false;
-        request.needs.keys_before_rope = true;
-        request.needs.entries = true;
-        WithoutSteps inner(progress);
-        prefill(
-            transformer, request,
-            [&](PrefillLayer& layer) {
-                for (const Projected which : both) {
-                    const size_t at = 2 * static_cast<size_t>(layer.layer) + (which == Projected::keys ? 0 : 1);
-                    const auto& view = which == Projected::keys ? layer.prompt.keys_before_rope : layer.prompt.values;
-                    accumulate_gram_matrix(numbers_of(view, n_heads, d, n, biases[at]), n_heads * d, n,
-                                           sums.data() + at * each);
-                }
-            },
-            inner);
+        read_layers(model.transformer(), ids.subspan(first, n), 0, progress, [&](PrefillLayer& layer) {
+            for (const Projected which : both) {
+                const size_t at = 2 * static_cast<size_t>(layer.layer) + (which == Projected::keys ? 0 : 1);
+                const auto& view = which == Projected::keys ? layer.prompt.keys_before_rope : layer.prompt.values;
+                add_moments(view, shape, n, biases[at], sums.data() + at * each);
+            }
+        });
         progress.advance(static_cast<int64_t>(first / sequence) + 1);
     }
     return sums;

@@ -48,17 +48,6 @@ DeduplicatedScores::Shared<T> DeduplicatedScores::keep(const policies::Scores<T>
 template DeduplicatedScores::Shared<float> DeduplicatedScores::keep(const policies::Scores<float>&, Known<float>&);
 template DeduplicatedScores::Shared<double> DeduplicatedScores::keep(const policies::Scores<double>&, Known<double>&);
 
-size_t DeduplicatedScores::bytes() const {
-    size_t total = 0;
-    const auto add = [&](const auto& known) {
-        for (const auto& [hash, values] : known)
-            if (const auto held = values.lock()) total += held->size() * sizeof(held->front());
-    };
-    add(f32_);
-    add(f64_);
-    return total;
-}
-
 template <class T>
 std::vector<T> ScoreBuffer::join(std::span<const DeduplicatedScores::Shared<T>> layers, std::vector<T>& room) {
     if (layers.empty()) return {};

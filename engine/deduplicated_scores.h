@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -21,8 +20,6 @@ class DeduplicatedScores {
     /// Returns the scores. Shares the memory of equal scores that are still in use.
     [[nodiscard]] Shared<float> keep(const policies::Scores<float>& scores) { return keep(scores, f32_); }
     [[nodiscard]] Shared<double> keep(const policies::Scores<double>& scores) { return keep(scores, f64_); }
-
-    [[nodiscard]] size_t bytes() const;
 
  private:
     template <class T>

@@ -424,6 +424,4 @@ std::vector<std::unique_ptr<Conversation>> Experiment::take_caches() { return st
 
 const Timings& Experiment::timings() const { return impl_->timings; }
 
-int Experiment::n_failed() const { return impl_->results.n_failed(); }
-
 }  // namespace kvscope::engine

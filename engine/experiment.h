@@ -105,7 +105,6 @@ class Experiment {
     [[nodiscard]] std::vector<std::unique_ptr<Conversation>> take_caches();
 
     [[nodiscard]] const Timings& timings() const;
-    [[nodiscard]] int n_failed() const;
 
  private:
     Experiment(const Model& model, std::vector<RunPlan> plans, const ExperimentOptions& options, trace::Writer* writer,

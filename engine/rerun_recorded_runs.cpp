@@ -10,7 +10,6 @@
 #include "common/json.h"
 #include "engine/common/engine_error.h"
 #include "policies/registry/policy_from_record.h"
-#include "trace/answer_length.h"
 #include "trace/records/schema.h"
 
 namespace kvscope::engine {
@@ -81,7 +80,7 @@ void follow_switches(const trace::Reader& reader, int prompt, int run, RunPlan& 
     const auto place = trace::Place::of_run(prompt, run);
     if (!reader.has(place, trace::schema::run::switch_steps)) return;
     policies::set_recorded_switches(plan.spec, reader.read<uint32_t>(place, trace::schema::run::switch_steps),
-                                    trace::answer_length(reader, prompt, run));
+                                    reader.answer_length(prompt, run));
 }
 
 /// Runs to repeat in one experiment. Full runs share one plan.
@@ -111,7 +110,7 @@ ExperimentOptions options_of_recorded_answers(const trace::Reader& reader, int p
     ExperimentOptions options;
     const auto full = reader.full_run(prompt);
     if (full) {
-        const int64_t n_recorded = trace::answer_length(reader, prompt, *full);
+        const int64_t n_recorded = reader.answer_length(prompt, *full);
         if (n_recorded > 0) options.n_new = n_recorded;
         options.seed = reader.run(prompt, *full).seed;
     }
@@ -180,7 +179,7 @@ std::vector<RepeatedRun> rerun_recorded_runs(const Model& model, const trace::Re
         repeated[i].cache = caches[place];
         if (!repeated[i].cache) continue;
         repeated[i].n_other = n_other_entries(reader, prompt, runs[i], records[place]);
-        if (trace::answer_length(reader, prompt, runs[i]) > 0)
+        if (reader.answer_length(prompt, runs[i]) > 0)
             repeated[i].cache->set_answer(reader.run(prompt, runs[i]).output_text);
     }
     return repeated;

@@ -53,7 +53,6 @@ void ResultWriter::write(int prompt, int run, const trace::RunRecord& record) {
     if (writer_) writer_->write_run(prompt, run, record);
     timings_.write_s += watch.seconds();
     ++timings_.n_runs;
-    if (record.status == trace::schema::run::status_failed) ++n_failed_;
     if (owner_.on_run) owner_.on_run(prompt, run, record);
 }
 

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <span>
 #include <string>
 
 #include "engine/active_run.h"
@@ -43,14 +41,12 @@ class ResultWriter {
     [[nodiscard]] bool has_model() const { return !writer_ || writer_->has_model(); }
     [[nodiscard]] bool has_run(int prompt, int run) const { return writer_ && writer_->has_run(prompt, run); }
     [[nodiscard]] bool is_finished(int prompt) const;
-    [[nodiscard]] int n_failed() const { return n_failed_; }
 
  private:
     const Experiment& owner_;
     trace::Writer* writer_;
     int n_plans_;
     Timings& timings_;
-    int n_failed_ = 0;
 };
 
 }  // namespace kvscope::engine

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "engine/common/progress.h"

@@ -1,7 +1,7 @@
 #include "kernels/cpu_features.h"
 
-#include <array>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -14,7 +14,7 @@ namespace kvscope::kernels {
 
 namespace {
 
-constexpr std::array simd_levels = {SimdLevel::generic, SimdLevel::avx2, SimdLevel::avx512, SimdLevel::avx512_bf16};
+constexpr const char* level_names[] = {"generic", "avx2", "avx512", "avx512_bf16"};
 
 #if defined(__x86_64__)
 /// clang 14's __builtin_cpu_supports does not know F16C.
@@ -47,8 +47,9 @@ void require_supported(SimdLevel level, const std::string& wanted_by = {}) {
 SimdLevel chosen() {
     const char* wanted = std::getenv("KVSCOPE_SIMD");
     if (wanted == nullptr || *wanted == '\0') return supported_simd_level();
-    for (const SimdLevel level : simd_levels)
-        if (std::string_view(wanted) == name_of(level)) {
+    for (size_t i = 0; i < std::size(level_names); ++i)
+        if (std::string_view(wanted) == level_names[i]) {
+            const auto level = static_cast<SimdLevel>(i);
             require_supported(level, std::string("KVSCOPE_SIMD is '") + wanted + "': ");
             return level;
         }
@@ -60,19 +61,7 @@ std::optional<SimdLevel> forced;
 
 }  // namespace
 
-const char* name_of(SimdLevel level) {
-    switch (level) {
-        case SimdLevel::generic:
-            return "generic";
-        case SimdLevel::avx2:
-            return "avx2";
-        case SimdLevel::avx512:
-            return "avx512";
-        case SimdLevel::avx512_bf16:
-            return "avx512_bf16";
-    }
-    return "?";
-}
+const char* name_of(SimdLevel level) { return level_names[static_cast<size_t>(level)]; }
 
 SimdLevel supported_simd_level() {
     static const SimdLevel level = detect();

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string_view>
-
 namespace kvscope::kernels {
 
 /// Instruction sets of the CPU kernels. Each level includes the previous ones.

@@ -16,8 +16,6 @@ namespace {
 
 constexpr const char* library_file = "libkvscope_cuda.so";
 
-using Message = std::array<char, 512>;
-
 std::vector<std::string> candidates() {
     if (const char* folder = std::getenv("KVSCOPE_CUDA_LIBRARY_DIR"); folder && *folder)
         return {std::string(folder) + "/" + library_file};
@@ -73,7 +71,7 @@ struct Library {
         const auto probe = reinterpret_cast<abi::Probe*>(dlsym(handle, abi::probe_symbol));
         if (!version || !probe || version() != abi::abi_version)
             return std::string(library_file) + " belongs to another version of kvscope; build it again";
-        Message message{};
+        std::array<char, 512> message{};
         if (!probe(message.data(), message.size()))
             return std::string("no usable GPU: ") + message.data() + ". Check nvidia-smi";
         return {};
@@ -83,15 +81,6 @@ struct Library {
 const Library& library() {
     static const Library opened;
     return opened;
-}
-
-template <class Function>
-Function* function(const char* name) {
-    return reinterpret_cast<Function*>(find_library_function(name));
-}
-
-void require(bool success, const Message& message) {
-    if (!success) throw Failed(std::string("CUDA: ") + message.data());
 }
 
 }  // namespace
@@ -105,23 +94,6 @@ void* find_library_function(const char* name) {
         throw Unavailable(std::string("the device cuda is not available: ") + library_file + " has no " + name +
                           "; build it again");
     return found;
-}
-
-DeviceMemory::DeviceMemory(size_t bytes) {
-    Message message{};
-    require(function<abi::Allocate>(abi::allocate_symbol)(&data_, bytes, message.data(), message.size()), message);
-}
-
-DeviceMemory::~DeviceMemory() { function<abi::Release>(abi::release_symbol)(data_); }
-
-void DeviceMemory::copy_from(const void* host, size_t bytes) {
-    Message message{};
-    require(function<abi::Copy>(abi::copy_symbol)(data_, host, bytes, message.data(), message.size()), message);
-}
-
-void DeviceMemory::copy_to(void* host, size_t bytes) const {
-    Message message{};
-    require(function<abi::Copy>(abi::copy_symbol)(host, data_, bytes, message.data(), message.size()), message);
 }
 
 }  // namespace kvscope::kernels::cuda

@@ -26,20 +26,4 @@ struct Failed : std::runtime_error {
 /// Throws Unavailable.
 void* find_library_function(const char* name);
 
-/// Owns device memory, for callers without a memory manager. Throws Unavailable or Failed.
-class DeviceMemory {
- public:
-    explicit DeviceMemory(size_t bytes);
-    ~DeviceMemory();
-    DeviceMemory(const DeviceMemory&) = delete;
-    DeviceMemory& operator=(const DeviceMemory&) = delete;
-
-    [[nodiscard]] void* data() const { return data_; }
-    void copy_from(const void* host, size_t bytes);
-    void copy_to(void* host, size_t bytes) const;
-
- private:
-    void* data_ = nullptr;
-};
-
 }  // namespace kvscope::kernels::cuda

@@ -2,12 +2,10 @@
 
 #include <cstdint>
 #include <stdexcept>
-#include <vector>
 
 namespace kvscope::kernels {
 
-class NanScore : public std::runtime_error {
- public:
+struct NanScore : std::runtime_error {
     NanScore(int64_t row, int64_t position);
     int64_t row;
     int64_t position;

@@ -16,34 +16,9 @@ struct WeightBlock {
 };
 
 [[nodiscard]] constexpr WeightBlock block_size_of_format(WeightFormat format) {
-    switch (format) {
-        case WeightFormat::f32:
-            return {1, 4};
-        case WeightFormat::bf16:
-        case WeightFormat::f16:
-            return {1, 2};
-        case WeightFormat::q4_0:
-            return {32, 18};
-        case WeightFormat::q4_1:
-            return {32, 20};
-        case WeightFormat::q5_0:
-            return {32, 22};
-        case WeightFormat::q5_1:
-            return {32, 24};
-        case WeightFormat::q8_0:
-            return {32, 34};
-        case WeightFormat::q2_k:
-            return {256, 84};
-        case WeightFormat::q3_k:
-            return {256, 110};
-        case WeightFormat::q4_k:
-            return {256, 144};
-        case WeightFormat::q5_k:
-            return {256, 176};
-        case WeightFormat::q6_k:
-            return {256, 210};
-    }
-    return {};
+    constexpr WeightBlock blocks[] = {{1, 4},   {1, 2},    {1, 2},     {32, 18},   {32, 20},   {32, 22},  {32, 24},
+                                      {32, 34}, {256, 84}, {256, 110}, {256, 144}, {256, 176}, {256, 210}};
+    return blocks[static_cast<size_t>(format)];
 }
 
 /// Returns the bytes of a row of n weights. n must be a multiple of the block size.

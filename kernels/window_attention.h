@@ -6,7 +6,7 @@
 
 namespace kvscope::kernels {
 
-/// Mean attention of the window, the last w queries of the prompt, in f32. All arrays are on the call's device.
+/// Mean attention of the window, the last w queries of the prompt, in f32. All arrays are in one device's memory.
 struct WindowAttention {
     int n_heads = 0;       ///< number of query heads, H
     int n_kv_heads = 0;    ///< number of KV heads, G, a divisor of H; query head h reads KV head h / (H / G)
@@ -29,7 +29,12 @@ struct WindowAttention {
 };
 
 /// A query adds nothing to the mean if it sees no key, because prefix_only excludes its whole sliding window.
-/// Throws std::invalid_argument for contradictory sizes or another type; on a GPU, cuda::Unavailable or cuda::Failed.
-void window_attention(Device device, const WindowAttention& problem);
+/// Throws std::invalid_argument for contradictory sizes or another type.
+void window_attention(const WindowAttention& problem);
+
+/// Computes K-VEC's Eq. 13: each key's largest softmax weight in any KV head, averaged over window queries. A KV head's
+/// weight is the mean of its query heads. Writes `mean` (N). Requires prefix_only = false.
+/// Throws std::invalid_argument for null arrays, contradictory sizes, or keys that are neither f32 nor bf16.
+void window_attention_head_max(const WindowAttention& problem);
 
 }  // namespace kvscope::kernels

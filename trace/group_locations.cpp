@@ -10,7 +10,6 @@
 #include <cstring>
 #include <fstream>
 #include <string_view>
-#include <utility>
 
 #include "trace/hdf5/input_file.h"
 #include "trace/part_folder.h"

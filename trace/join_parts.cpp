@@ -4,9 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -115,8 +113,7 @@ void require_readable(hid_t file, const std::string& group, std::set<std::uint64
 
 void copy_group(Source& parts, const GroupPlace& place, OutputFile& output) {
     const std::string action = fmt::format("copy {}", place.group);
-    const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
-    h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
+    const h5::Handle links = h5::link_properties();
     with_part(parts, place, output, [&](hid_t part) {
         std::set<std::uint64_t> seen;
         require_readable(part, place.group, seen);
@@ -130,8 +127,7 @@ void link_data_set(hid_t file, const std::string& from, const std::string& to, c
     const std::string target = fmt::format("{}/{}", to, data_set.path);
     if (!h5::exists(file, source) || h5::exists(file, target)) return;
     const std::string action = fmt::format("link {}", target);
-    const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
-    h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
+    const h5::Handle links = h5::link_properties();
     h5::checked(H5Lcreate_hard(file, source.c_str(), file, target.c_str(), links.get(), H5P_DEFAULT), action);
 }
 

@@ -48,28 +48,17 @@ struct LoadAttribute {
         if (value.kind != h5::Value::Kind::integer && !value.reals.empty()) wrong(name, "a list of integers", value);
         out.assign(value.integers.begin(), value.integers.end());
     }
-    void operator()(const char* name, std::optional<int>& out) const {
-        const auto value = h5::read_attribute(object, name);
-        if (!value) return;
-        const std::int64_t found = integer(name, *value);
+    void operator()(const char* name, int& out) const {
+        const std::int64_t found = integer(name, require(name));
         if (found < 0 || found > std::numeric_limits<int>::max()) {
             throw DamagedTrace(fmt::format("{}: attribute {}: expected an index, found {}", where, name, found));
         }
         out = static_cast<int>(found);
     }
-    void operator()(const char* name, std::optional<std::string>& out) const {
-        const auto value = h5::read_attribute(object, name);
-        if (!value) return;
-        if (value->kind != h5::Value::Kind::text || value->texts.size() != 1) wrong(name, "a text", *value);
-        out = value->texts.front();
-    }
-    void operator()(const char* name, std::optional<double>& out) const {
-        if (const auto value = h5::read_attribute(object, name)) out = real(name, *value);
-    }
-    void operator()(const char* name, std::optional<std::uint64_t>& out) const {
-        if (const auto value = h5::read_attribute(object, name)) {
-            out = static_cast<std::uint64_t>(integer(name, *value));
-        }
+    template <class T>
+    void operator()(const char* name, std::optional<T>& out) const {
+        if (h5::checked(H5Aexists(object, name), fmt::format("read the attribute {}", name)) > 0)
+            (*this)(name, out.emplace());
     }
 
  private:

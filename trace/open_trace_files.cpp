@@ -1,7 +1,8 @@
 #include "trace/open_trace_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <numeric>
 #include <stdexcept>
@@ -41,48 +42,9 @@ bool keeps_all(const std::vector<std::uint64_t>& offsets, std::size_t n) {
     return n > 0 && !offsets.empty();
 }
 
-void require_valid_kept(const Kept& found, std::int64_t visible_tokens, const std::string& where) {
-    const auto& offsets = found.offsets;
-    if (offsets.empty() || offsets.front() != 0 || !std::is_sorted(offsets.begin(), offsets.end()) ||
-        offsets.back() != found.indices.size()) {
-        throw DamagedTrace(
-            fmt::format("{}/kept_offsets: expected values that rise from 0 to {}, the length of kept_indices", where,
-                        found.indices.size()));
-    }
-    for (const std::uint32_t position : found.indices) {
-        if (position >= visible_tokens) {
-            throw DamagedTrace(
-                fmt::format("{}/kept_indices: expected positions below {}, found {}", where, visible_tokens, position));
-        }
-    }
-    for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
-        const auto begin = found.indices.begin() + static_cast<std::ptrdiff_t>(offsets[row]);
-        const auto end = found.indices.begin() + static_cast<std::ptrdiff_t>(offsets[row + 1]);
-        const auto drop = std::adjacent_find(begin, end, std::greater_equal<>());
-        if (drop != end) {
-            throw DamagedTrace(fmt::format("{}/kept_indices: expected ascending positions in row {}, found {} after {}",
-                                           where, row, *(drop + 1), *drop));
-        }
-    }
-}
-
-void require_valid_entries(const Kept& found, const std::string& where) {
-    if (!found.cardinality.empty() && found.cardinality.size() != found.indices.size()) {
-        throw DamagedTrace(fmt::format("{}/merged/cardinality: expected {} numbers, one per entry, found {}", where,
-                                       found.indices.size(), found.cardinality.size()));
-    }
-    if (!found.merges()) return;
-    const std::size_t rows = found.n_layers * found.n_rows;
-    const std::size_t n_tokens = found.token_entry.size() / rows;
-    for (std::size_t i = 0; i < found.token_entry.size(); ++i) {
-        const std::size_t row = i / n_tokens;
-        const auto count = static_cast<std::int64_t>(found.offsets[row + 1] - found.offsets[row]);
-        if (found.token_entry[i] < -1 || found.token_entry[i] >= count) {
-            throw DamagedTrace(
-                fmt::format("{}/merged/token_entry: expected -1 or an entry below {} in row {}, found {}", where, count,
-                            row, found.token_entry[i]));
-        }
-    }
+/// @param problem empty if there is none
+void refuse_problem_of_file(const std::string& where, const std::string& problem) {
+    if (!problem.empty()) throw DamagedTrace(fmt::format("{}/{}", where, problem));
 }
 
 /// Returns the budget in the recipe of the run with this number, or "".
@@ -121,7 +83,7 @@ std::string place_name(const GroupPlace& place) { return fmt::format("{}: {}", p
 template <class Load>
 auto OpenTraceFiles::load(const GroupPlace& place, const std::stop_token& stop, Load load_attributes) {
     throw_if_stopped(stop);
-    return with_place_in_errors(place, [&] {
+    return h5::with_place_in_errors(place_name(place), [&] {
         const h5::Handle group = h5::open_group(source_.open(place.file).get(), place.group);
         return load_attributes(group.get(), place_name(place));
     });
@@ -198,7 +160,8 @@ bool OpenTraceFiles::has(Place place, const schema::DataSet& data_set, const std
 
 bool OpenTraceFiles::lies_in(const GroupPlace& place, const schema::DataSet& data_set) const {
     const std::string path = place.group + "/" + std::string(data_set.path);
-    return with_place_in_errors(place, [&] { return h5::exists(source_.open(place.file).get(), path); });
+    return h5::with_place_in_errors(place_name(place),
+                                    [&] { return h5::exists(source_.open(place.file).get(), path); });
 }
 
 /// Returns the place's group or the group of the run that stores its scores. nullptr if both groups lack the data set.
@@ -206,7 +169,7 @@ const GroupPlace* OpenTraceFiles::find_among_runs(Place place, const schema::Dat
     const GroupPlace& own = group(place);
     if (lies_in(own, data_set)) return &own;
     if (!source_.is_folder || place.run < 0 || &data_set != &schema::run::scores) return nullptr;
-    const auto number = with_place_in_errors(own, [&] {
+    const auto number = h5::with_place_in_errors(place_name(own), [&] {
         const h5::Handle run = h5::open_group(source_.open(own.file).get(), own.group);
         return load_score_source_run_number(run.get(), place_name(own));
     });
@@ -292,8 +255,7 @@ std::shared_ptr<const Kept> OpenTraceFiles::read_kept(int prompt, int run, const
     out->n_rows = extents(place).rows();
     out->offsets = with_data_set(place, schema::run::kept_offsets, stop,
                                  [](hid_t open) { return h5::read_data_set<std::uint64_t>(open); });
-    const std::int64_t visible_tokens = this->prompt(prompt).attributes.visible_tokens();
-    const auto n = static_cast<std::size_t>(visible_tokens);
+    const auto n = static_cast<std::size_t>(this->prompt(prompt).attributes.visible_tokens());
     out->indices = with_data_set(place, schema::run::kept_indices, stop, [&](hid_t open) {
         const h5::DataSetInfo found = h5::data_set_info(open);
         if (!keeps_all(out->offsets, n) || found.shape[0] != out->offsets.back())
@@ -303,7 +265,7 @@ std::shared_ptr<const Kept> OpenTraceFiles::read_kept(int prompt, int run, const
         for (std::size_t row = 0; row < all.size(); row += n) std::iota(&all[row], &all[row] + n, 0U);
         return all;
     });
-    require_valid_kept(*out, visible_tokens, place_name(group(place)));
+    refuse_problem_of_file(place_name(group(place)), problem_of_kept(out->offsets, out->indices, n));
     read_storage(place, *out, stop);
     return out;
 }
@@ -328,7 +290,13 @@ void OpenTraceFiles::read_storage(Place place, Kept& kept, const std::stop_token
     read_measure(schema::run::stored_value_error, kept.value_error);
     read(schema::run::merged_token_entry, kept.token_entry);
     read(schema::run::merged_cardinality, kept.cardinality);
-    require_valid_entries(kept, place_name(group(place)));
+    const std::string where = place_name(group(place));
+    if (!kept.cardinality.empty() && kept.cardinality.size() != kept.indices.size()) {
+        throw DamagedTrace(fmt::format("{}/merged/cardinality: expected {} numbers, one per entry, found {}", where,
+                                       kept.indices.size(), kept.cardinality.size()));
+    }
+    const std::size_t n_tokens = kept.token_entry.size() / std::max<std::size_t>(kept.offsets.size() - 1, 1);
+    refuse_problem_of_file(where, problem_of_token_entries(kept.offsets, kept.token_entry, n_tokens));
     if (kept.merges()) kept.find_held_tokens();
 }
 
@@ -342,7 +310,7 @@ std::vector<ResultRow> OpenTraceFiles::results(std::string_view task, const std:
     std::vector<ResultRow> out;
     for (const GroupPlace& place : found->second) {
         throw_if_stopped(stop);
-        auto rows = with_place_in_errors(place, [&] {
+        auto rows = h5::with_place_in_errors(place_name(place), [&] {
             const h5::Handle table = h5::open_data_set(source_.open(place.file).get(), place.group);
             return load_results(table.get(), place_name(place));
         });

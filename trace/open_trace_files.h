@@ -1,8 +1,6 @@
 // The contents of a trace's files. Attributes are read on opening, data sets on request.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -22,16 +20,6 @@
 namespace kvscope::trace {
 
 [[nodiscard]] std::string place_name(const GroupPlace& place);
-
-/// Turns an HDF5 failure into DamagedTrace or ReadFailed with the name of the place.
-template <class Action>
-[[nodiscard]] auto with_place_in_errors(const GroupPlace& place, Action action) -> decltype(action()) {
-    try {
-        return action();
-    } catch (const h5::Failure& failure) {
-        h5::throw_unreadable(place_name(place), failure);
-    }
-}
 
 /// The open files of a reader and of all readers derived from it. Any number of threads may use them.
 class OpenTraceFiles {
@@ -64,7 +52,7 @@ class OpenTraceFiles {
         const h5::Guard guard;
         throw_if_stopped(stop);
         const GroupPlace here = find_data_set(place, data_set);
-        return with_place_in_errors(here, [&] {
+        return h5::with_place_in_errors(place_name(here), [&] {
             const h5::Handle open = h5::open_data_set(source_.open(here.file).get(), here.group);
             require_shape(place, data_set, h5::data_set_info(open.get()).shape, place_name(here));
             return action(open.get());

@@ -131,11 +131,7 @@ Parts list_parts(const fs::path& folder) {
 }
 
 h5::Handle open_part(const fs::path& part) {
-    try {
-        return open_input_file(part);
-    } catch (const h5::Failure& failure) {
-        h5::throw_unreadable(part.string(), failure);
-    }
+    return h5::with_place_in_errors(part.string(), [&] { return open_input_file(part); });
 }
 
 std::string set_damaged_part_aside(const fs::path& part, const std::string& reason) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 #include <type_traits>
 
@@ -143,6 +142,12 @@ std::vector<std::size_t> Reader::shape(Place place, const schema::DataSet& data_
                                        [](hid_t open) { return h5::data_set_info(open).shape; });
 }
 
+std::int64_t Reader::answer_length(int prompt, int run) const {
+    const Place place = Place::of_run(prompt, run);
+    return has(place, schema::run::output_ids) ? static_cast<std::int64_t>(shape(place, schema::run::output_ids).at(0))
+                                               : 0;
+}
+
 namespace {
 
 Block block_of_layer(std::vector<std::size_t> shape, std::size_t layer) {
@@ -255,44 +260,12 @@ std::size_t Reader::n_rows(int prompt, int run) const {
     return Extents(model(), this->prompt(prompt), this->run(prompt, run)).rows();
 }
 
-namespace {
-
-struct FillFrom {
-    const Reader& reader;
-    Place place;
-
-    template <class T>
-    void operator()(const schema::DataSet& data_set, std::vector<T>& values) const {
-        if (reader.has(place, data_set)) values = reader.read<T>(place, data_set);
-    }
-    void operator()(const schema::DataSet& data_set, std::vector<std::string>& values) const {
-        if (reader.has(place, data_set)) values = reader.token_text(place.prompt);
-    }
-};
-
-}  // namespace
-
-ModelRecord Reader::model_record() const {
-    ModelRecord out;
-    static_cast<ModelAttributes&>(out) = model();
-    for_each_model_data_set(out, FillFrom{*this, Place::of_model()});
-    return out;
-}
-
-PromptRecord Reader::prompt_record(int prompt) const {
-    PromptRecord out;
-    static_cast<PromptAttributes&>(out) = this->prompt(prompt);
-    for_each_prompt_data_set(out, FillFrom{*this, Place::of_prompt(prompt)});
-    return out;
-}
-
 RunRecord Reader::run_record(int prompt, int run) const {
     const Place place = Place::of_run(prompt, run);
     if (const InMemoryRun* added = impl_->added(place)) return added->record();
     RunRecord out;
     static_cast<RunAttributes&>(out) = this->run(prompt, run);
     out.given_label.clear();
-    const FillFrom fill{*this, place};
     const bool doubles = has(place, schema::run::scores) &&
                          impl_->files->with_data_set(place, schema::run::scores, impl_->stop, [](hid_t open) {
                              return h5::data_set_info(open).element == schema::Type::f64;
@@ -300,7 +273,7 @@ RunRecord Reader::run_record(int prompt, int run) const {
     for_each_run_data_set(out, [&](const schema::DataSet& data_set, auto& values) {
         using T = typename std::remove_reference_t<decltype(values)>::value_type;
         if (&data_set == &schema::run::scores && std::is_same_v<T, double> != doubles) return;
-        fill(data_set, values);
+        if (has(place, data_set)) values = read<T>(place, data_set);
     });
     return out;
 }

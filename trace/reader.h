@@ -76,6 +76,8 @@ class Reader {
 
     [[nodiscard]] bool has(Place place, const schema::DataSet& data_set) const;
     [[nodiscard]] std::vector<std::size_t> shape(Place place, const schema::DataSet& data_set) const;
+    /// Returns the number of tokens in a run's answer, end of text included, or 0 if no answer is recorded.
+    [[nodiscard]] std::int64_t answer_length(int prompt, int run) const;
     /// Returns all values, row-major. T is float, double, int32_t, uint8_t, uint16_t, uint32_t or uint64_t.
     template <class T>
     [[nodiscard]] std::vector<T> read(Place place, const schema::DataSet& data_set) const;
@@ -99,8 +101,6 @@ class Reader {
 
     // These functions return complete records, as the writer received them.
 
-    [[nodiscard]] ModelRecord model_record() const;
-    [[nodiscard]] PromptRecord prompt_record(int prompt) const;
     [[nodiscard]] RunRecord run_record(int prompt, int run) const;
 
     /// Returns the benchmark tasks with results.

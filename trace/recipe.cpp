@@ -1,8 +1,11 @@
 #include "trace/recipe.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <stdexcept>
+#include <vector>
 
 #include "common/bounded_json.h"
 #include "trace/group_locations.h"
@@ -26,6 +29,25 @@ std::string recorded_text(const nlohmann::json& recipe, const char* key) {
     return found != recipe.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+/// Returns the value as text, e.g. "16", or an empty string if the text is too long for a message.
+std::string shorten_json_value(const nlohmann::json& value) {
+    constexpr size_t most_characters = 40;
+    const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return text.size() > most_characters ? "" : text;
+}
+
+/// Describes a JSON Patch operation on `there`: "new_tokens: existing 16, requested 32", or just the key of long
+/// values.
+std::string change_in_words(const nlohmann::json& there, const nlohmann::json& change) {
+    const std::string path = change.at("path"), operation = change.at("op");
+    const std::string is =
+        operation == "add" ? "nothing" : shorten_json_value(there.at(nlohmann::json::json_pointer(path)));
+    const std::string wanted = operation == "remove" ? "nothing" : shorten_json_value(change.at("value"));
+    const bool is_behind_the_last = path.ends_with("/-");
+    const std::string name = path.substr(1, path.size() - (is_behind_the_last ? 3 : 1));
+    return is.empty() || wanted.empty() ? name : fmt::format("{}: existing {}, requested {}", name, is, wanted);
+}
+
 }  // namespace
 
 bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whole) {
@@ -47,6 +69,32 @@ bool can_extend_recipe_to(const nlohmann::json& part, const nlohmann::json& whol
 bool can_extend_recipe_to(const std::string& part_json, const std::string& whole_json) {
     return can_extend_recipe_to(nlohmann::json(bounded_json::parse_or_discard(part_json)),
                                 nlohmann::json(bounded_json::parse_or_discard(whole_json)));
+}
+
+std::string recipe_difference(const nlohmann::json& recipe, const std::filesystem::path& trace, bool may_extend) {
+    constexpr size_t most_named = 3;
+    nlohmann::json there;
+    try {
+        const h5::Guard guard;
+        there = bounded_json::parse_or_discard(Source(trace).root.recipe_json);
+    } catch (const TraceError&) {
+        return {};
+    }
+    if (!there.is_object() || !recipe.is_object()) return {};
+    std::vector<std::string> named;
+    auto changes = nlohmann::json::diff(there, recipe);
+    const auto adds_to_a_list = [](const nlohmann::json& change) {
+        return change.at("path").get<std::string>().ends_with("/-");
+    };
+    if (may_extend) changes.erase(std::remove_if(changes.begin(), changes.end(), adds_to_a_list), changes.end());
+    for (const auto& change : changes) {
+        if (named.size() == most_named) break;
+        named.push_back(change_in_words(there, change));
+    }
+    if (named.empty()) return {};
+    const size_t left = changes.size() - named.size();
+    return fmt::format(" (it differs in {}{})", fmt::join(named, "; "),
+                       left > 0 ? fmt::format("; and {} more", left) : "");
 }
 
 std::string read_recipe_of_trace(const std::filesystem::path& path) {

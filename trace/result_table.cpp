@@ -162,8 +162,7 @@ void store_results(hid_t file, const std::string& path, const std::vector<Result
     const hsize_t length = rows.size();
     const h5::Handle space(h5::checked(H5Screate_simple(1, &length, nullptr), action), H5Sclose);
     const h5::Handle creation = h5::creation_properties(shape, n_columns * sizeof(Slot));
-    const h5::Handle links(h5::checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
-    h5::checked(H5Pset_create_intermediate_group(links.get(), 1), action);
+    const h5::Handle links = h5::link_properties();
     h5::Handle table(
         h5::checked(H5Dcreate2(file, path.c_str(), type.get(), space.get(), links.get(), creation.get(), H5P_DEFAULT),
                     action),

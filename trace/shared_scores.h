@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "trace/records/records.h"
 

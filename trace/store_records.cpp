@@ -24,25 +24,15 @@ struct StoreAttribute {
     void operator()(const char* name, const std::string& value) const {
         h5::write_attribute(object, name, storable_text(value));
     }
-    void operator()(const char* name, std::int64_t value) const { h5::write_attribute(object, name, value); }
-    void operator()(const char* name, std::uint64_t value) const { h5::write_attribute(object, name, value); }
-    void operator()(const char* name, double value) const { h5::write_attribute(object, name, value); }
-    void operator()(const char* name, bool value) const { h5::write_attribute(object, name, value); }
-    void operator()(const char* name, const std::vector<std::int32_t>& value) const {
+    template <class T>
+    void operator()(const char* name, const T& value) const {
         h5::write_attribute(object, name, value);
     }
-    void operator()(const char* name, const std::optional<int>& value) const {
-        if (value) h5::write_attribute(object, name, static_cast<std::int64_t>(*value));
+    template <class T>
+    void operator()(const char* name, const std::optional<T>& value) const {
+        if (value) (*this)(name, *value);
     }
-    void operator()(const char* name, const std::optional<std::string>& value) const {
-        if (value) h5::write_attribute(object, name, storable_text(*value));
-    }
-    void operator()(const char* name, const std::optional<double>& value) const {
-        if (value) h5::write_attribute(object, name, *value);
-    }
-    void operator()(const char* name, const std::optional<std::uint64_t>& value) const {
-        if (value) h5::write_attribute(object, name, *value);
-    }
+    void operator()(const char* name, int value) const { (*this)(name, std::int64_t{value}); }
 };
 
 std::string expected_shape(const schema::DataSet& data_set, const Extents& extents) {
@@ -90,35 +80,9 @@ void require_length(std::string_view group, std::string_view name, std::size_t f
     if (found != expected) refuse(fmt::format("{}/{}: expected {} elements, found {}", group, name, expected, found));
 }
 
-void check_kept(std::string_view group, const RunRecord& record, std::size_t visible_tokens) {
-    const auto& offsets = record.kept_offsets;
-    if (offsets.front() != 0 || !std::is_sorted(offsets.begin(), offsets.end()) ||
-        offsets.back() != record.kept_indices.size()) {
-        refuse(fmt::format("{}/kept_offsets: expected values that rise from 0 to {}, the length of kept_indices", group,
-                           record.kept_indices.size()));
-    }
-    for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
-        for (std::uint64_t i = offsets[row]; i < offsets[row + 1]; ++i) {
-            const std::uint32_t position = record.kept_indices[i];
-            if (position >= visible_tokens || (i > offsets[row] && position <= record.kept_indices[i - 1])) {
-                refuse(fmt::format("{}/kept_indices: expected ascending positions below {} in row {}, found {}", group,
-                                   visible_tokens, row, position));
-            }
-        }
-    }
-}
-
-/// Requires that check_kept() succeeded.
-void check_token_entry(std::string_view group, const RunRecord& record, std::size_t visible_tokens) {
-    const auto& entries = record.merged_token_entry;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-        const std::size_t row = i / visible_tokens;
-        const auto count = static_cast<std::int64_t>(record.kept_offsets[row + 1] - record.kept_offsets[row]);
-        if (entries[i] < -1 || entries[i] >= count) {
-            refuse(fmt::format("{}/merged/token_entry: expected -1 or an entry below {} in row {}, found {}", group,
-                               count, row, entries[i]));
-        }
-    }
+/// @param problem empty if there is none
+void refuse_problem(std::string_view group, const std::string& problem) {
+    if (!problem.empty()) refuse(fmt::format("{}/{}", group, problem));
 }
 
 }  // namespace
@@ -201,11 +165,14 @@ void require_storable_run(const std::string& name, const RunRecord& record, cons
     if (has_kept) {
         extents.entries = record.kept_indices.size();
         require_length(name, "kept_offsets", record.kept_offsets.size(), *extents.of(schema::Dim::row_offsets));
-        check_kept(name, record, *extents.of(schema::Dim::visible_tokens));
+        refuse_problem(
+            name, problem_of_kept(record.kept_offsets, record.kept_indices, *extents.of(schema::Dim::visible_tokens)));
     }
     if (!record.step_kl.empty() && !record.step_agreement.empty()) extents.steps = record.step_kl.size();
     for_each_run_data_set(record, CheckShape{extents, name});
-    if (has_kept) check_token_entry(name, record, *extents.of(schema::Dim::visible_tokens));
+    if (has_kept)
+        refuse_problem(name, problem_of_token_entries(record.kept_offsets, record.merged_token_entry,
+                                                      *extents.of(schema::Dim::visible_tokens)));
 }
 
 void store_run(hid_t file, const std::string& group, const RunRecord& record, const ModelAttributes& model,

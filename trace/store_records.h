@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "trace/records/extents.h"
 #include "trace/records/records.h"

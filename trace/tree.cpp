@@ -140,11 +140,7 @@ class TreeList {
 
 std::vector<TreeNode> tree(const std::filesystem::path& path) {
     const h5::Guard guard;
-    try {
-        return TreeList(path).list();
-    } catch (const h5::Failure& failure) {
-        h5::throw_unreadable(path.string(), failure);
-    }
+    return h5::with_place_in_errors(path.string(), [&] { return TreeList(path).list(); });
 }
 
 }  // namespace kvscope::trace

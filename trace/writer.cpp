@@ -9,10 +9,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <map>
-#include <memory>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -21,7 +18,6 @@
 #include "common/json.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5/hdf5.h"
-#include "trace/hdf5/input_file.h"
 #include "trace/hdf5/output_file.h"
 #include "trace/join_parts.h"
 #include "trace/load_records.h"
@@ -57,8 +53,9 @@ Found found_recipe(const nlohmann::json& recipe, const std::string& other, const
     return is_part && is_part(other) ? Found::part : Found::other;
 }
 
-/// Classifies the file at the output path. Throws for a folder or a device, which even force never replaces.
-Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const IsPart& is_part = {}) {
+/// Classifies the file at the output path. With force, an unreadable file counts as `other`, which may be replaced.
+/// Throws for a folder or a device, which even force never replaces.
+Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0) {
         if (errno == ENOENT) return Found::nothing;
@@ -72,9 +69,11 @@ Found look_at_file(const fs::path& path, const nlohmann::json& recipe, const IsP
     try {
         const h5::Guard guard;
         const Source source(path);
-        return source.root.complete ? found_recipe(recipe, source.root.recipe_json, is_part) : Found::other;
+        return source.root.complete ? found_recipe(recipe, source.root.recipe_json, options.is_part_of_it)
+                                    : Found::other;
     } catch (const ReadFailed&) {
-        throw;
+        if (!options.force) throw;
+        return Found::other;
     } catch (const TraceError&) {
         return Found::other;
     }
@@ -110,56 +109,6 @@ ReadFailed with_file_kept(const ReadFailed& failure) {
                     failure.what()));
 }
 
-/// Returns the value as text, e.g. "16", or an empty string if the text is too long for a message.
-std::string shorten_json_value(const nlohmann::json& value) {
-    constexpr size_t most_characters = 40;
-    const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    return text.size() > most_characters ? "" : text;
-}
-
-/// Describes a JSON Patch operation on `there`: "new_tokens: existing 16, requested 32", or just the key of long
-/// values.
-std::string change_in_words(const nlohmann::json& there, const nlohmann::json& change) {
-    const std::string path = change.at("path"), operation = change.at("op");
-    const std::string is =
-        operation == "add" ? "nothing" : shorten_json_value(there.at(nlohmann::json::json_pointer(path)));
-    const std::string wanted = operation == "remove" ? "nothing" : shorten_json_value(change.at("value"));
-    const bool is_behind_the_last = path.ends_with("/-");
-    const std::string name = path.substr(1, path.size() - (is_behind_the_last ? 3 : 1));
-    return is.empty() || wanted.empty() ? name : fmt::format("{}: existing {}, requested {}", name, is, wanted);
-}
-
-/// Describes the first few differences, e.g. " (it differs in seed: existing 0, requested 1)". Returns "" if a recipe
-/// is invalid. With `may_extend`, ignores entries that the recipe only appends to a list.
-std::string difference(const nlohmann::json& recipe, const std::string& other, bool may_extend) {
-    constexpr size_t most_named = 3;
-    const auto there = bounded_json::parse_or_discard(other);
-    if (!there.is_object() || !recipe.is_object()) return {};
-    std::vector<std::string> named;
-    auto changes = nlohmann::json::diff(there, recipe);
-    const auto adds_to_a_list = [](const nlohmann::json& change) {
-        return change.at("path").get<std::string>().ends_with("/-");
-    };
-    if (may_extend) changes.erase(std::remove_if(changes.begin(), changes.end(), adds_to_a_list), changes.end());
-    for (const auto& change : changes) {
-        if (named.size() == most_named) break;
-        named.push_back(change_in_words(there, change));
-    }
-    if (named.empty()) return {};
-    const size_t left = changes.size() - named.size();
-    return fmt::format(" (it differs in {}{})", fmt::join(named, "; "),
-                       left > 0 ? fmt::format("; and {} more", left) : "");
-}
-
-std::string difference_of_file(const nlohmann::json& recipe, const fs::path& path, bool may_extend) {
-    try {
-        const h5::Guard guard;
-        return difference(recipe, Source(path).root.recipe_json, may_extend);
-    } catch (const TraceError&) {
-        return {};  // an unreadable file has no differences to describe
-    }
-}
-
 [[noreturn]] void refuse_existing(const fs::path& path, const std::string& why = {}) {
     throw ReplaceableOutputExists(
         fmt::format("{} exists and is a different file{}; choose another output, or allow kvscope to replace it",
@@ -169,12 +118,7 @@ std::string difference_of_file(const nlohmann::json& recipe, const fs::path& pat
 /// @param output the complete trace that can be extended, or empty if there is none
 [[noreturn]] void refuse_existing_folder(const fs::path& folder, const nlohmann::json& recipe, bool may_extend,
                                          const fs::path& output) {
-    std::string why;
-    try {
-        if (const auto record = read_folder_record(folder)) why = difference(recipe, record->recipe_json, may_extend);
-    } catch (const TraceError&) {
-        // An unreadable record has no differences to describe.
-    }
+    const std::string why = recipe_difference(recipe, folder, may_extend);
     if (output.empty()) refuse_existing(folder, why);
     std::error_code error;
     throw OutputExists(fmt::format(
@@ -256,22 +200,12 @@ void empty_folder(const fs::path& folder) {
     for (const fs::path& path : found) fs::remove(path);
 }
 
-/// Classifies the file at the output path. With force, an unreadable file counts as `other`, which may be replaced.
-Found look_at_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
-    try {
-        return look_at_file(path, recipe, options.is_part_of_it);
-    } catch (const ReadFailed&) {
-        if (!options.force) throw;
-        return Found::other;
-    }
-}
-
 Found require_usable_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
     require_folder_can_be_made(path);
     const bool may_extend = options.is_part_of_it != nullptr;
-    const Found file = look_at_output(path, recipe, options);
+    const Found file = look_at_file(path, recipe, options);
     if (file == Found::same && !options.force) return file;
-    if (file == Found::other && !options.force) refuse_existing(path, difference_of_file(recipe, path, may_extend));
+    if (file == Found::other && !options.force) refuse_existing(path, recipe_difference(recipe, path, may_extend));
     if (file == Found::other) require_replaceable(path);
     const fs::path folder = part_folder_of(path);
     if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other) {
@@ -298,23 +232,6 @@ OutputState check_output_state(const fs::path& path, std::string_view recipe_jso
     if (found == Found::other) require_own_entries(folder);
     return found == Found::same || found == Found::part || file == Found::part ? OutputState::resumable
                                                                                : OutputState::absent;
-}
-
-OutputState output_state(const fs::path& path, std::string_view recipe_json) {
-    const nlohmann::json recipe = parse_recipe(recipe_json);
-    const Found file = look_at_file(path, recipe);
-    if (file == Found::same) return OutputState::complete;
-    if (file == Found::other) return OutputState::other;
-    switch (look_at_folder(part_folder_of(path), recipe)) {
-        case Found::nothing:
-            return OutputState::absent;
-        case Found::same:
-            return OutputState::resumable;
-        case Found::part:
-        case Found::other:
-            break;
-    }
-    return OutputState::other;
 }
 
 struct Writer::Impl {
@@ -399,7 +316,7 @@ struct Writer::Impl {
         if (!fs::exists(folder / part_file_name_of_base_trace())) return;
         const h5::Guard guard;
         const std::string where = path.string();
-        try {
+        h5::with_place_in_errors(where, [&] {
             Source source(folder / part_file_name_of_base_trace());
             const hid_t file = source.open(source.path).get();
             root.created_utc = source.root.created_utc;
@@ -416,9 +333,7 @@ struct Writer::Impl {
                         shared_scores.add_part(place.number, run.number, std::nullopt);
                 }
             }
-        } catch (const h5::Failure& failure) {
-            h5::throw_unreadable(where, failure);
-        }
+        });
     }
 
     static bool contains(const Parts& those, int prompt, int run) {
@@ -444,11 +359,7 @@ struct Writer::Impl {
         const auto readable = [&](const std::string& part, auto load) {
             const fs::path file = folder / part;
             try {
-                try {
-                    load(open_part(file).get(), file.string());
-                } catch (const h5::Failure& failure) {
-                    h5::throw_unreadable(file.string(), failure);
-                }
+                h5::with_place_in_errors(file.string(), [&] { load(open_part(file).get(), file.string()); });
                 return true;
             } catch (const ReadFailed& failure) {
                 throw with_file_kept(failure);
@@ -516,29 +427,24 @@ struct Writer::Impl {
         if (!has_run(source, run)) return false;
         const h5::Guard guard;
         const fs::path part = file_of_run(folder, source, run);
-        try {
+        return h5::with_place_in_errors(part.string(), [&] {
             const h5::Handle file = open_part(part);
-            return can_share(file.get(), source, prompt, run, record);
-        } catch (const h5::Failure& failure) {
-            h5::throw_unreadable(part.string(), failure);
-        }
-    }
-
-    static bool can_share(hid_t file, int source, int prompt, int run, const RunRecord& record) {
-        const auto in_file = [&](const schema::DataSet& data_set) {
-            return fmt::format("/prompts/{}/runs/{}/{}", source, run, data_set.path);
-        };
-        if (!h5::exists(file, in_file(schema::run::kept_offsets))) return false;
-        const auto same = [&](const schema::DataSet& data_set, const auto& values) {
-            using T = typename std::remove_cvref_t<decltype(values)>::value_type;
-            return h5::read_data_set<T>(h5::open_data_set(file, in_file(data_set)).get()) == values;
-        };
-        if (!record.kept_offsets.empty() && (!same(schema::run::kept_offsets, record.kept_offsets) ||
-                                             !same(schema::run::kept_indices, record.kept_indices))) {
-            throw std::invalid_argument(fmt::format(
-                "run {} of prompt {} shares the context of prompt {} but keeps other entries", run, prompt, source));
-        }
-        return true;
+            const auto in_file = [&](const schema::DataSet& data_set) {
+                return fmt::format("/prompts/{}/runs/{}/{}", source, run, data_set.path);
+            };
+            if (!h5::exists(file.get(), in_file(schema::run::kept_offsets))) return false;
+            const auto same = [&](const schema::DataSet& data_set, const auto& values) {
+                using T = typename std::remove_cvref_t<decltype(values)>::value_type;
+                return h5::read_data_set<T>(h5::open_data_set(file.get(), in_file(data_set)).get()) == values;
+            };
+            if (!record.kept_offsets.empty() && (!same(schema::run::kept_offsets, record.kept_offsets) ||
+                                                 !same(schema::run::kept_indices, record.kept_indices))) {
+                throw std::invalid_argument(
+                    fmt::format("run {} of prompt {} shares the context of prompt {} but keeps other entries", run,
+                                prompt, source));
+            }
+            return true;
+        });
     }
 
     const ModelAttributes& require_model() const {

@@ -20,11 +20,7 @@ enum class OutputState {
     absent,     ///< nothing exists: the writer starts a new trace
     resumable,  ///< an incomplete trace of the same recipe: the writer continues it
     complete,   ///< a complete trace of the same recipe: nothing to do
-    other,      ///< anything else: the writer refuses without force
 };
-
-/// Returns the state of an output path. Compares recipes as JSON. Throws std::invalid_argument for invalid JSON.
-[[nodiscard]] OutputState output_state(const std::filesystem::path& path, std::string_view recipe_json);
 
 struct WriterOptions {
     /// Lets finish() replace any trace at the output path. An incomplete trace of the same recipe is still resumed,

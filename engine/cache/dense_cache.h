@@ -7,7 +7,6 @@
 
 #include "engine/device/compute_device.h"
 #include "engine/device/host_buffer.h"
-#include "kernels/types.h"
 #include "policies/api/observations.h"
 
 namespace kvscope::engine {

@@ -53,18 +53,24 @@ void RunCache::compress(int layer, const policies::Selection& selection, const D
     store(layer, *selection.stored, &source);
 }
 
+void RunCache::Layer::allocate(std::vector<int64_t> capacities, int64_t head_dim, const at::TensorOptions& options) {
+    int64_t total = 0;
+    for (const int64_t entries : capacities) {
+        begin.push_back(total);
+        total += entries;
+    }
+    capacity = std::move(capacities);
+    keys = at::empty({total * head_dim}, options);
+    values = at::empty({total * head_dim}, options);
+}
+
 RunCache::Layer& RunCache::allocate(int layer, const std::vector<std::vector<uint32_t>>& rows) {
     auto& target = layers_[static_cast<size_t>(layer)];
     target = Layer{};
-    int64_t total = 0;
-    for (const auto& row : rows) {
-        target.begin.push_back(total);
-        target.capacity.push_back(static_cast<int64_t>(row.size()));
-        total += static_cast<int64_t>(row.size());
-    }
+    std::vector<int64_t> capacities;
+    for (const auto& row : rows) capacities.push_back(static_cast<int64_t>(row.size()));
+    target.allocate(std::move(capacities), model_->config().head_dim, model_->options());
     target.positions = rows;
-    target.keys = at::empty({total * model_->config().head_dim}, model_->options());
-    target.values = at::empty({total * model_->config().head_dim}, model_->options());
     return target;
 }
 
@@ -142,7 +148,6 @@ void RunCache::reserve(int64_t extra) {
 }
 
 RunCache::Layer RunCache::packed(const Layer& layer, int64_t extra) const {
-    const int64_t d = model_->config().head_dim;
     Layer copy;
     copy.positions = layer.positions;
     copy.stored = layer.stored;
@@ -150,14 +155,9 @@ RunCache::Layer RunCache::packed(const Layer& layer, int64_t extra) const {
     copy.grown = layer.grown;
     copy.queries = layer.queries;
     copy.room = extra;
-    int64_t total = 0;
-    for (const auto& row : layer.positions) {
-        copy.begin.push_back(total);
-        copy.capacity.push_back(static_cast<int64_t>(row.size()) + extra);
-        total += copy.capacity.back();
-    }
-    copy.keys = at::empty({total * d}, layer.keys.options());
-    copy.values = at::empty({total * d}, layer.values.options());
+    std::vector<int64_t> capacities;
+    for (const auto& row : layer.positions) capacities.push_back(static_cast<int64_t>(row.size()) + extra);
+    copy.allocate(std::move(capacities), model_->config().head_dim, layer.keys.options());
     std::vector<kernels::RowCopy> copies;
     for (size_t row = 0; row < layer.positions.size(); ++row) {
         const auto n = static_cast<int64_t>(layer.positions[row].size());
@@ -206,16 +206,7 @@ void RunCache::append(int layer, int row, const Tokens& tokens, std::vector<kern
 
 void RunCache::turn(void* keys, std::span<const int64_t> by) const {
     if (by.empty()) return;
-    const int64_t d = model_->config().head_dim;
-    const auto rotation = model_->turn(by);
-    model_->backend().rope({.dtype = model_->dtype(),
-                            .n_tokens = static_cast<int64_t>(by.size()),
-                            .n_heads = 1,
-                            .head_dim = static_cast<int>(d),
-                            .x = keys,
-                            .token_stride = d,
-                            .cosines = rotation.cosines.const_data_ptr<float>(),
-                            .sines = rotation.sines.const_data_ptr<float>()});
+    model_->backend().rope(rope_of(model_->turn(by), model_->dtype(), 1, keys, model_->config().head_dim));
 }
 
 void RunCache::turn_keys(Layer& layer, int row, int64_t first, std::span<const int64_t> by) const {

@@ -157,6 +157,8 @@ class RunCache {
         std::vector<std::shared_ptr<const StoredBlock>> blocks;  // shared with other rows or layers
         Grown grown;
         std::vector<char> queries;
+
+        void allocate(std::vector<int64_t> capacities, int64_t head_dim, const at::TensorOptions& options);
     };
     // Compares owners, not addresses, because a new description can get the address of a deleted description.
     using Blocks =

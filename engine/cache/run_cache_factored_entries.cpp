@@ -7,9 +7,7 @@
 #include "engine/cache/run_cache.h"
 #include "engine/common/engine_error.h"
 #include "engine/device/tensor_functions.h"
-#include "kernels/bf16.h"
 #include "kernels/rope.h"
-#include "policies/registry/validation.h"
 
 namespace kvscope::engine {
 namespace {
@@ -33,23 +31,6 @@ bool is_given(const policies::StoredLayer& described) {
                    return given(entries.keys) && given(entries.values);
                });
     });
-}
-
-void to_floats(const char* from, kernels::DType dtype, int64_t n, float* to) {
-    if (dtype == kernels::DType::f32) {
-        std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
-        return;
-    }
-    const auto* numbers = reinterpret_cast<const kernels::bf16*>(from);
-    for (int64_t i = 0; i < n; ++i) to[i] = kernels::to_float(numbers[i]);
-}
-void from_floats(const float* from, kernels::DType dtype, int64_t n, char* to) {
-    if (dtype == kernels::DType::f32) {
-        std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
-        return;
-    }
-    auto* numbers = reinterpret_cast<kernels::bf16*>(to);
-    for (int64_t i = 0; i < n; ++i) numbers[i] = kernels::bf16_from_float(from[i]);
 }
 
 struct LeavingVectors {
@@ -173,14 +154,7 @@ std::vector<float> RunCache::turned_back(std::vector<float> keys, std::span<cons
     const auto rotation = model_->turn(by);
     const auto n = static_cast<int64_t>(by.size());
     for (size_t row = 0; row < keys.size(); row += static_cast<size_t>(n * d))
-        kernels::rope({.dtype = kernels::DType::f32,
-                       .n_tokens = n,
-                       .n_heads = 1,
-                       .head_dim = static_cast<int>(d),
-                       .x = keys.data() + row,
-                       .token_stride = d,
-                       .cosines = rotation.cosines.const_data_ptr<float>(),
-                       .sines = rotation.sines.const_data_ptr<float>()});
+        kernels::rope(rope_of(rotation, kernels::DType::f32, 1, keys.data() + row, d));
     if (const float factor = model_->attention_factor(); factor != 1.0f)
         for (float& number : keys) number /= factor;
     return keys;
@@ -244,14 +218,9 @@ void RunCache::make_whole(int layer) {
     const size_t entry = entry_bytes();
     Layer whole;
     whole.room = target.room;
-    int64_t total = 0;
-    for (int row = 0; row < n_rows_; ++row) {
-        whole.begin.push_back(total);
-        whole.capacity.push_back(n_entries(layer, row) + target.room);
-        total += whole.capacity.back();
-    }
-    whole.keys = at::empty({total * d}, target.keys.options());
-    whole.values = at::empty({total * d}, target.values.options());
+    std::vector<int64_t> capacities;
+    for (int row = 0; row < n_rows_; ++row) capacities.push_back(n_entries(layer, row) + target.room);
+    whole.allocate(std::move(capacities), d, target.keys.options());
     for (int row = 0; row < n_rows_; ++row) {
         const auto r = static_cast<size_t>(row);
         auto& to = whole.positions.emplace_back();

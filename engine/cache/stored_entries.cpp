@@ -15,12 +15,7 @@ using kernels::DType;
 
 std::vector<char> stored(std::span<const float> numbers, DType dtype) {
     std::vector<char> bytes(numbers.size() * kernels::size_of(dtype));
-    if (dtype == DType::f32) {
-        if (!numbers.empty()) std::memcpy(bytes.data(), numbers.data(), numbers.size_bytes());
-        return bytes;
-    }
-    auto* to = reinterpret_cast<bf16*>(bytes.data());
-    for (const float number : numbers) *to++ = kernels::bf16_from_float(number);
+    if (!numbers.empty()) from_floats(numbers.data(), dtype, static_cast<int64_t>(numbers.size()), bytes.data());
     return bytes;
 }
 
@@ -51,6 +46,23 @@ class WorkedOut final : public kernels::DecodeEntries {
 };
 
 }  // namespace
+
+void to_floats(const char* from, DType dtype, int64_t n, float* to) {
+    if (dtype == DType::f32) {
+        std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
+        return;
+    }
+    const auto* numbers = reinterpret_cast<const bf16*>(from);
+    for (int64_t i = 0; i < n; ++i) to[i] = kernels::to_float(numbers[i]);
+}
+void from_floats(const float* from, DType dtype, int64_t n, char* to) {
+    if (dtype == DType::f32) {
+        std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
+        return;
+    }
+    auto* numbers = reinterpret_cast<bf16*>(to);
+    for (int64_t i = 0; i < n; ++i) numbers[i] = kernels::bf16_from_float(from[i]);
+}
 
 char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> channels, size_t element, char* to) {
     if (channels.empty()) return std::copy_n(vector, static_cast<size_t>(head_dim) * element, to);

@@ -17,6 +17,9 @@
 
 namespace kvscope::engine {
 
+/// Converts n numbers of a model's type, f32 or bf16, to f32.
+void to_floats(const char* from, kernels::DType dtype, int64_t n, float* to);
+void from_floats(const float* from, kernels::DType dtype, int64_t n, char* to);
 /// Copies the given channels of a vector. An empty list means all channels. @returns the end of the written bytes
 [[nodiscard]] char* copy_channels(const char* vector, int head_dim, std::span<const uint16_t> channels, size_t element,
                                   char* to);

@@ -1,20 +1,19 @@
 #include "engine/checkpoint/chat_template_source.h"
 
 #include <fmt/format.h>
-#include <gguf.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <memory>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/files/checkpoint_error.h"
 #include "engine/files/file_reader.h"
-#include "engine/tokenizer/read_json_file.h"
+#include "engine/files/gguf_file.h"
+#include "engine/files/json_text.h"
 #include "engine/tokenizer/tokenizer_config.h"
-#include "engine/tokenizer/tokenizer_gguf.h"
 #include "engine/tokenizer/tokenizer_json_node.h"
 
 namespace kvscope::checkpoint {
@@ -32,9 +31,9 @@ constexpr const char* default_name = "default";
 /// Reads a single template, an object of names and templates, or a list of {"name", "template"}.
 Templates templates_in(const nlohmann::json& file_contents, const fs::path& file) {
     Templates out{{}, file.string()};
-    try {
+    with_file_in_errors(file, [&] {
         const auto node = JsonNode(file_contents, "").find("chat_template");
-        if (!node) return out;
+        if (!node) return;
         if (node->json().is_array()) {
             for (size_t i = 0; i < node->size(); ++i)
                 out.by_name[(*node)[i].at("name").text()] = (*node)[i].at("template").text();
@@ -43,9 +42,7 @@ Templates templates_in(const nlohmann::json& file_contents, const fs::path& file
         } else {
             out.by_name[default_name] = node->text();
         }
-    } catch (const std::runtime_error& error) {
-        throw CheckpointError(file, error.what());
-    }
+    });
     if (out.by_name.size() == 1 && out.by_name.begin()->second.empty()) out.by_name.clear();
     return out;
 }
@@ -94,52 +91,46 @@ std::optional<ChatTemplateSource> find_in_directory(const fs::path& directory) {
     Templates templates = template_files(directory);
     if (templates.by_name.empty()) templates = templates_in(config.whole, directory / "tokenizer_config.json");
     const fs::path older = directory / "chat_template.json";
-    if (templates.by_name.empty() && fs::exists(older)) templates = templates_in(read_json_file(older), older);
+    if (templates.by_name.empty() && fs::exists(older)) templates = templates_in(read_json_object(older), older);
     return choose(templates, std::move(config.special_tokens));
 }
 
-std::optional<ChatTemplateSource> find_in_gguf(const fs::path& file) {
-    const std::unique_ptr<gguf_context, void (*)(gguf_context*)> gguf(open_gguf_metadata(file), &gguf_free);
-    auto string_at = [&](const char* key) -> const char* {
-        const int64_t at = gguf_find_key(gguf.get(), key);
-        return at >= 0 && gguf_get_kv_type(gguf.get(), at) == GGUF_TYPE_STRING ? gguf_get_val_str(gguf.get(), at)
-                                                                               : nullptr;
-    };
-    Templates templates{{}, file.string()};
+std::optional<ChatTemplateSource> find_in_gguf(const fs::path& path) {
+    const GgufFile file(path);
+    const auto text_in = [](const GgufValue& value) { return std::get_if<std::string>(&value); };
+    Templates templates{{}, path.string()};
     constexpr std::string_view key_of_templates = "tokenizer.chat_template";
-    for (int64_t at = 0; at < gguf_get_n_kv(gguf.get()); ++at) {
-        std::string_view key = gguf_get_key(gguf.get(), at);
-        if (!key.starts_with(key_of_templates) || gguf_get_kv_type(gguf.get(), at) != GGUF_TYPE_STRING) continue;
-        key.remove_prefix(key_of_templates.size());
-        const std::string source = gguf_get_val_str(gguf.get(), at);
-        if (source.empty() || (!key.empty() && !key.starts_with('.'))) continue;
-        templates.by_name[key.empty() ? default_name : std::string(key.substr(1))] = source;
+    for (const auto& [key, value] : file.values()) {
+        if (!key.starts_with(key_of_templates) || text_in(value) == nullptr || text_in(value)->empty()) continue;
+        const std::string name = key.substr(key_of_templates.size());
+        if (name.empty() || name.starts_with('.'))
+            templates.by_name[name.empty() ? default_name : name.substr(1)] = *text_in(value);
     }
     if (templates.by_name.empty()) return std::nullopt;
 
-    std::map<std::string, std::string> special_tokens;
-    const int64_t tokens = gguf_find_key(gguf.get(), "tokenizer.ggml.tokens");
-    const bool readable = tokens >= 0 && gguf_get_kv_type(gguf.get(), tokens) == GGUF_TYPE_ARRAY &&
-                          gguf_get_arr_type(gguf.get(), tokens) == GGUF_TYPE_STRING;
-    const char* kind = string_at("tokenizer.ggml.model");
-    const bool sentencepiece = kind != nullptr && std::string_view(kind) == "llama";
-    constexpr uint32_t none = std::numeric_limits<uint32_t>::max();
+    const auto find = [&](const char* key) {
+        const auto found = file.values().find(key);
+        return found == file.values().end() ? nullptr : &found->second;
+    };
+    const GgufArray* tokens = file.array("tokenizer.ggml.tokens");
+    const GgufValue* model = find("tokenizer.ggml.model");
+    const bool sentencepiece = model != nullptr && text_in(*model) != nullptr && *text_in(*model) == "llama";
+    constexpr uint64_t none = std::numeric_limits<uint64_t>::max();
     struct Special {
         const char* key;
         const char* variable;
-        uint32_t of_sentencepiece;  // llama.cpp's default if the key is missing
+        uint64_t of_sentencepiece;  // llama.cpp's default if the key is missing
     };
     static constexpr std::array<Special, 4> specials{{{"tokenizer.ggml.bos_token_id", "bos_token", 1},
                                                       {"tokenizer.ggml.eos_token_id", "eos_token", 2},
                                                       {"tokenizer.ggml.unknown_token_id", "unk_token", 0},
                                                       {"tokenizer.ggml.padding_token_id", "pad_token", none}}};
+    std::map<std::string, std::string> special_tokens;
     for (const Special& special : specials) {
-        const int64_t at = gguf_find_key(gguf.get(), special.key);
-        uint32_t id = sentencepiece ? special.of_sentencepiece : none;
-        if (at >= 0 && gguf_get_kv_type(gguf.get(), at) == GGUF_TYPE_UINT32) id = gguf_get_val_u32(gguf.get(), at);
-        if (readable && id < gguf_get_arr_n(gguf.get(), tokens)) {
-            special_tokens[special.variable] = gguf_get_arr_str(gguf.get(), tokens, id);
-        }
+        const GgufValue* value = find(special.key);
+        const auto* given = value == nullptr ? nullptr : std::get_if<uint64_t>(value);
+        const uint64_t id = given != nullptr ? *given : sentencepiece ? special.of_sentencepiece : none;
+        if (tokens != nullptr && id < tokens->texts.size()) special_tokens[special.variable] = tokens->texts[id];
     }
     return choose(templates, std::move(special_tokens));
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 
 #include "engine/checkpoint/gguf_checkpoint.h"
 #include "engine/checkpoint/hf_directory.h"

@@ -12,7 +12,7 @@
 #include "engine/checkpoint/gguf_config.h"
 #include "engine/families/registry/registry.h"
 #include "engine/files/gguf_file.h"
-#include "engine/files/half.h"
+#include "kernels/bf16.h"
 #include "kernels/threads/parallel_with_scratch.h"
 
 namespace kvscope::checkpoint {
@@ -242,7 +242,7 @@ class GgufCheckpoint : public Checkpoint {
         }
         scratch.row.resize(static_cast<size_t>(n));
         convert_row(tensor, raw, scratch.row.data(), n, scratch);
-        for (int64_t i = 0; i < n; ++i) out[i] = f32_to_bf16(scratch.row[static_cast<size_t>(i)]);
+        for (int64_t i = 0; i < n; ++i) out[i] = kernels::bf16_from_float(scratch.row[static_cast<size_t>(i)]).bits;
     }
 
     template <typename Take>

@@ -4,7 +4,6 @@
 #include <functional>
 #include <limits>
 #include <string>
-#include <string_view>
 
 #include "common/utf8.h"
 #include "engine/checkpoint/config_rules.h"

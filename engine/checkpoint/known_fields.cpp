@@ -12,7 +12,7 @@
 #include "common/words.h"
 #include "engine/families/registry/registry.h"
 #include "engine/files/file_reader.h"
-#include "engine/tokenizer/read_json_file.h"
+#include "engine/files/json_text.h"
 
 namespace kvscope::checkpoint {
 namespace {
@@ -210,7 +210,7 @@ void add_unknown_in_stage(const json& stage, const std::string& where, UnknownFi
 
 UnknownFields unknown_in_tokenizer(const fs::path& file) {
     UnknownFields out{file, {}};
-    const json whole = read_json_file(file);
+    const json whole = read_json_object(file);
     const JsonFields tokenizer(whole, file);
     add_unknown(tokenizer, {&tokenizer_known}, out);
     if (const auto model = tokenizer.object("model")) add_unknown(*model, {&tokenizer_model_known}, out);

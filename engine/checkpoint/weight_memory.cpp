@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string>
 #include <string_view>
 
 namespace kvscope::checkpoint {

@@ -47,8 +47,26 @@ TokenClassifier::TokenClassifier(const std::filesystem::path& directory, checkpo
 
 std::vector<Window> TokenClassifier::windows(std::span<const checkpoint::TextToken> tokens) const {
     const auto around = static_cast<int64_t>(tokenizer_.before().size() + tokenizer_.after().size());
-    return cut_into_windows(tokenizer_, tokens,
-                            static_cast<size_t>(std::max<int64_t>(1, encoder_.config().context_length() - around)));
+    const auto room = static_cast<size_t>(std::max<int64_t>(1, encoder_.config().context_length() - around));
+    const auto last_end = [&](size_t begin) {
+        for (size_t end = begin + room; end > begin; --end) {
+            const std::string& last = tokenizer_.spelling(tokens[end - 1].id);
+            if (last == "." || last == "\n") return end;
+        }
+        for (size_t end = begin + room; end > begin; --end) {
+            if (!tokenizer_.continues_word(tokens[end].id)) return end;
+        }
+        return begin + room;
+    };
+    std::vector<Window> windows;
+    size_t begin = 0;
+    while (tokens.size() - begin > room) {
+        const size_t end = last_end(begin);
+        windows.push_back({begin, end});
+        begin = end;
+    }
+    if (begin < tokens.size()) windows.push_back({begin, tokens.size()});
+    return windows;
 }
 
 std::vector<double> TokenClassifier::read(std::span<const checkpoint::TextToken> tokens) const {

@@ -1,18 +1,23 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <filesystem>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "engine/classifier/encoder.h"
-#include "engine/classifier/windows.h"
 #include "engine/common/progress.h"
 #include "engine/tokenizer/classifier/classifier_tokenizer.h"
 #include "policies/api/further_interfaces.h"
 
 namespace kvscope::engine {
+
+/// Tokens [begin, end) that an encoder reads together.
+struct Window {
+    size_t begin = 0, end = 0;
+    [[nodiscard]] bool operator==(const Window&) const = default;
+};
 
 /// LLMLingua-2's token classifier (Pan et al. 2024, arXiv:2403.12968).
 class TokenClassifier {
@@ -23,6 +28,8 @@ class TokenClassifier {
     [[nodiscard]] const checkpoint::ClassifierTokenizer& tokenizer() const { return tokenizer_; }
     [[nodiscard]] const Encoder& encoder() const { return encoder_; }
 
+    /// Cuts tokens into windows that the encoder can read, if possible after a full stop or line break, else before a
+    /// word.
     [[nodiscard]] std::vector<Window> windows(std::span<const checkpoint::TextToken> tokens) const;
 
     /// Returns for each byte the probability that its word is kept: the mean over the word's tokens or the probability

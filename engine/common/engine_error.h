@@ -5,14 +5,12 @@
 namespace kvscope::engine {
 
 /// The user requested something impossible (exit code 2).
-class UsageError : public std::invalid_argument {
- public:
+struct UsageError : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
 /// The requested work failed (exit code 1).
-class RunError : public std::runtime_error {
- public:
+struct RunError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 

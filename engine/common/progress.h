@@ -32,18 +32,18 @@ class SilentProgress final : public Progress {
     void message(std::string_view) override {}
 };
 
-/// Stops when `outer` stops, but reports no steps. Used for work within another phase.
+/// Reports no steps, but passes messages and stop requests on. Used for work within another phase.
 class WithoutSteps final : public Progress {
  public:
-    explicit WithoutSteps(const Progress& outer) : outer_(outer) {}
+    explicit WithoutSteps(Progress& outer) : outer_(outer) {}
     void begin(std::string_view, int64_t, std::string_view) override {}
     void advance(int64_t) override {}
-    void message(std::string_view) override {}
+    void message(std::string_view text) override { outer_.message(text); }
     [[nodiscard]] std::stop_token stop_token() const override { return outer_.stop_token(); }
     void throw_if_stopped() const override { outer_.throw_if_stopped(); }
 
  private:
-    const Progress& outer_;
+    Progress& outer_;
 };
 
 /// Passes all calls on, but never pauses.

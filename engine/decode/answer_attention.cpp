@@ -34,8 +34,7 @@ std::vector<float> answer_attention(const Transformer& model, const RunCache& fu
                                        .permute({1, 0, 2})
                                        .contiguous();
         std::vector<float> mean(static_cast<size_t>(shape.n_heads * n_keys));
-        kernels::window_attention(kernels::Device::cpu,
-                                  {.n_heads = shape.n_heads,
+        kernels::window_attention({.n_heads = shape.n_heads,
                                    .n_kv_heads = shape.n_kv_heads,
                                    .head_dim = shape.head_dim,
                                    .window = static_cast<int>(n_queries),

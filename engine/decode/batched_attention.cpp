@@ -30,16 +30,8 @@ const Transformer::Rotation& BatchedAttention::turn_by(int64_t by, int64_t n) {
     return known = model->turn(std::vector<int64_t>(static_cast<size_t>(n), by));
 }
 
-void BatchedAttention::rotate(void* data, int n_heads, int64_t n, int64_t token_stride,
-                              const Transformer::Rotation& by) const {
-    model->backend().rope({.dtype = model->dtype(),
-                           .n_tokens = n,
-                           .n_heads = n_heads,
-                           .head_dim = shape.head_dim,
-                           .x = data,
-                           .token_stride = token_stride,
-                           .cosines = by.cosines.const_data_ptr<float>(),
-                           .sines = by.sines.const_data_ptr<float>()});
+void BatchedAttention::rotate(void* data, int n_heads, int64_t token_stride, const Transformer::Rotation& by) const {
+    model->backend().rope(rope_of(by, model->dtype(), n_heads, data, token_stride));
 }
 
 void BatchedAttention::queue(const RunCache::RowView& view, const void* q, int queries, void* out_row, float* weights,
@@ -117,7 +109,7 @@ BatchedAttention::Comparison& BatchedAttention::begin_comparison(const Attention
     const int64_t by = position - (reference.first_position + token);
     if (by != 0) {
         comparison.queries = comparison.queries.clone(at::MemoryFormat::Contiguous);
-        rotate(comparison.queries.data_ptr(), columns.queries, n, width, turn_by(by, n));
+        rotate(comparison.queries.data_ptr(), columns.queries, width, turn_by(by, n));
     }
     return comparison;
 }

@@ -57,7 +57,7 @@ struct BatchedAttention {
     [[nodiscard]] const Transformer::Rotation& rotation_to(int64_t first, int64_t n);
     /// Returns the rotation that moves n rotated vectors by `by` positions.
     [[nodiscard]] const Transformer::Rotation& turn_by(int64_t by, int64_t n);
-    void rotate(void* data, int n_heads, int64_t n, int64_t token_stride, const Transformer::Rotation& by) const;
+    void rotate(void* data, int n_heads, int64_t token_stride, const Transformer::Rotation& by) const;
 
     void queue(const RunCache::RowView& view, const void* q, int queries, void* out_row, float* weights, Work& to,
                bool continues = false) const;

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "engine/common/engine_error.h"
 #include "engine/decode/decode.h"
@@ -47,17 +45,6 @@ Conversation::Text Conversation::text_of(const Model& model, std::string_view qu
             "prompt's cache cannot continue a conversation: hide the question from policies (query-aware off), or run "
             "the prompt without the chat template");
     return {std::move(text), prompt_->text.size()};
-}
-
-Reply Conversation::ask(const Model& model, std::string_view question, const QuestionOptions& options,
-                        Progress& progress, const std::function<void(int32_t)>& on_token) {
-    Conversation* const self = this;
-    Reply reply = std::move(ask_all_runs(model, {&self, 1}, question, options, progress, [&](size_t, int32_t id) {
-        if (on_token) on_token(id);
-    })[0]);
-    if (reply.refused) throw UsageError(reply.error);
-    if (!reply.error.empty()) throw RunError(reply.error);
-    return reply;
 }
 
 int64_t Conversation::read_question(const Model& model, std::string_view question, int64_t n_new, Reply& reply,

@@ -47,10 +47,6 @@ class Conversation {
     /// Sets the run's answer that precedes further questions in the conversation.
     void set_answer(std::string answer) { answer_ = std::move(answer); }
 
-    /// Asks one run. @throws UsageError if the question cannot be asked; RunError if answering failed
-    [[nodiscard]] Reply ask(const Model& model, std::string_view question, const QuestionOptions& options,
-                            Progress& progress, const std::function<void(int32_t)>& on_token = nullptr);
-
  private:
     friend std::vector<Reply> ask_all_runs(const Model&, std::span<Conversation* const>, std::string_view,
                                            const QuestionOptions&, Progress&,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "engine/decode/batched_attention.h"
@@ -197,8 +196,8 @@ class Feed {
                                             .n_rows = n,
                                             .row_bytes = entry * static_cast<size_t>(columns.queries)}};
         side.model->backend().copy_rows(copies);
-        side.rotate(keys.data_ptr(), 1, n, d(), rotation);
-        side.rotate(at(side.qkv, row, columns.query), columns.queries, n, side.qkv.size(1), rotation);
+        side.rotate(keys.data_ptr(), 1, d(), rotation);
+        side.rotate(at(side.qkv, row, columns.query), columns.queries, side.qkv.size(1), rotation);
         tokens.keys = keys.data_ptr();
         tokens.key_stride = entry;
         cache.append(layer, r, tokens, work.appended);

@@ -1,8 +1,6 @@
 #include "engine/decode/decode_merging.h"
 
 #include <algorithm>
-#include <cstring>
-#include <numeric>
 #include <vector>
 
 #include "engine/device/tensor_functions.h"
@@ -49,17 +47,8 @@ Attended attended(const Transformer& model, int layer, const at::Tensor& queries
 /// Rotates vectors (G, n, d) in f32 by differences of positions.
 void turn(const Transformer& model, std::vector<float>& vectors, std::span<const int64_t> by) {
     const auto shape = model.shape();
-    const auto rotation = model.turn(by);
-    const auto n = static_cast<int64_t>(by.size());
-    kernels::rope({.dtype = kernels::DType::f32,
-                   .n_tokens = n,
-                   .n_heads = shape.n_kv_heads,
-                   .head_dim = shape.head_dim,
-                   .x = vectors.data(),
-                   .token_stride = shape.head_dim,
-                   .head_stride = n * shape.head_dim,
-                   .cosines = rotation.cosines.const_data_ptr<float>(),
-                   .sines = rotation.sines.const_data_ptr<float>()});
+    const int64_t d = shape.head_dim, n = static_cast<int64_t>(by.size());
+    kernels::rope(rope_of(model.turn(by), kernels::DType::f32, shape.n_kv_heads, vectors.data(), d, n * d));
 }
 
 std::vector<float> floats(const at::Tensor& vectors, int64_t n) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "engine/common/engine_error.h"
 #include "engine/device/tensor_functions.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "engine/cache/run_cache.h"
 #include "engine/common/engine_error.h"
@@ -12,6 +11,7 @@
 #include "engine/decode/sampler.h"
 #include "engine/device/tensor_functions.h"
 #include "engine/prefill/prefill.h"
+#include "policies/methods/seeded_random.h"
 
 namespace kvscope::engine {
 namespace {
@@ -125,6 +125,28 @@ std::vector<QuerySimilarity> PseudoQuerySimilarity::similarity(std::span<const T
         similarity.before_rope /= n;
     }
     return similarities;
+}
+
+std::vector<Tail> draw_pseudo_tokens(const PseudoTokens& tokens, const PseudoSource& source, int n) {
+    using Content = PseudoTokens::Content;
+    if (tokens.content == Content::phrase && source.phrase.empty())
+        throw UsageError("the phrase that pseudo tokens repeat is empty: give some text");
+    policies::SeededRandom random(source.seed);
+    const auto length = static_cast<int64_t>(source.answer.size());
+    std::vector<Tail> tails(static_cast<size_t>(n));
+    for (Tail& tail : tails) {
+        const int64_t start =
+            tokens.drawn_below > 0 ? random.below(std::max<int64_t>(tokens.drawn_below - length, 0) + 1) : tokens.start;
+        for (int64_t i = 0; i < length; ++i) {
+            const auto place = static_cast<size_t>(i);
+            tail.ids.push_back(tokens.content == Content::answer ? source.answer[place]
+                               : tokens.content == Content::phrase
+                                   ? source.phrase[place % source.phrase.size()]
+                                   : static_cast<int32_t>(random.below(source.n_vocabulary)));
+            tail.positions.push_back(start + i);
+        }
+    }
+    return tails;
 }
 
 }  // namespace kvscope::engine

@@ -15,7 +15,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <mutex>
 
 #include "engine/device/tensor_functions.h"
@@ -121,6 +120,7 @@ class CudaBackend final : public TorchBackend {
         : TorchBackend(at::Device(at::kCUDA, static_cast<int8_t>(number))), number_(number) {}
 
     std::string name() const override { return fmt::format("cuda:{}", number_); }
+    bool is_processor() const override { return false; }
     void wait() const override {
         use();
         void* stream = nullptr;  // nullptr is the default stream

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
 #include <algorithm>
+#include <cmath>
 
 #include "engine/common/engine_error.h"
-#include "engine/echo/echo_least_squares.h"
+#include "engine/echo/resumable_state.h"
+#include "engine/model/product.h"
 #include "engine/prefill/prefill.h"
 
 namespace kvscope::engine {
@@ -15,18 +19,90 @@ namespace {
 using policies::EchoLayout;
 using policies::EchoMaps;
 
-std::vector<float> numbers_of(const policies::EntriesView& view, const EchoLayout& layout, int64_t first, int64_t end) {
-    const auto n = static_cast<size_t>(end - first);
-    std::vector<float> numbers(static_cast<size_t>(layout.width()) * n);
-    std::vector<float> vector(static_cast<size_t>(layout.head_dim));
-    for (int head = 0; head < layout.n_kv_heads; ++head)
-        for (int64_t token = first; token < end; ++token) {
-            policies::read_entry(view, head, token, layout.head_dim, vector.data());
-            for (int c = 0; c < layout.head_dim; ++c)
-                numbers[static_cast<size_t>(head * layout.head_dim + c) * n + static_cast<size_t>(token - first)] =
-                    vector[static_cast<size_t>(c)];
-        }
-    return numbers;
+using RowsF = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+/// Gram matrix of the D numbers of a group's first layer and the D numbers of a layer, summed over tokens.
+class Moments {
+ public:
+    using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+    explicit Moments(const policies::EchoLayout& layout);
+
+    void add(const std::vector<float>& first, const std::vector<float>& own);
+
+    struct Inputs {
+        Eigen::Index begin = 0, end = 0;
+    };
+
+    /// Returns the map W that minimizes |X W - Y|^2 + ridge mean(diag X'X) |W|^2. X holds all D numbers of the first
+    /// layer and the first D_local numbers of the layer. Y holds the layer's other numbers. May raise the ridge.
+    /// @throws RunError if the sums are not finite
+    [[nodiscard]] policies::Matrix solved(double ridge, Inputs given) const;
+
+    /// Returns |X W - Y| / |Y|; 0 if Y is 0.
+    [[nodiscard]] double error(const policies::Matrix& map) const;
+
+    [[nodiscard]] std::span<double> sums() { return {sums_.data(), static_cast<size_t>(sums_.size())}; }
+
+ private:
+    [[nodiscard]] Eigen::Index outputs() const { return sums_.rows() - inputs_; }
+
+    Eigen::Index inputs_;
+    Matrix sums_;
+};
+
+struct LayerMoments {
+    Moments keys, values;
+};
+using EchoMoments = std::map<int, LayerMoments>;
+
+Moments::Moments(const policies::EchoLayout& layout)
+    : inputs_(layout.width() + layout.local), sums_(Matrix::Zero(2 * layout.width(), 2 * layout.width())) {}
+
+void Moments::add(const std::vector<float>& first, const std::vector<float>& own) {
+    std::vector<float> both = first;
+    both.insert(both.end(), own.begin(), own.end());
+    const std::vector<float> products = gram_matrix(both, static_cast<size_t>(sums_.rows()));
+    sums_ += Eigen::Map<const RowsF>(products.data(), sums_.rows(), sums_.rows()).cast<double>();
+}
+
+policies::Matrix Moments::solved(double ridge, Inputs given) const {
+    const Eigen::Index n = given.end - given.begin;
+    const Matrix squares = sums_.block(given.begin, given.begin, n, n);
+    const double mean = squares.trace() / static_cast<double>(n);
+    // With nearly dependent inputs, rounding errors can outweigh a small ridge.
+    for (double share = std::max(ridge, 1e-7); share < 1e3; share *= 10) {
+        Matrix raised = squares;
+        raised.diagonal().array() += mean > 0 ? share * mean : 1.0;
+        const Eigen::LLT<Matrix> factors(raised);
+        if (factors.info() != Eigen::Success) continue;
+        Matrix map = Matrix::Zero(inputs_, outputs());
+        map.middleRows(given.begin, n) = factors.solve(sums_.block(given.begin, inputs_, n, outputs()));
+        policies::Matrix matrix{static_cast<int>(inputs_), static_cast<int>(outputs()), {}};
+        matrix.numbers.resize(static_cast<size_t>(map.size()));
+        std::transform(map.data(), map.data() + map.size(), matrix.numbers.begin(),
+                       [](double value) { return static_cast<float>(value); });
+        if (map.allFinite() && !(error(matrix) > 1.0)) return matrix;
+    }
+    throw RunError(
+        "no map can be computed from the text's keys and values: they are not finite or do not determine a map");
+}
+
+double Moments::error(const policies::Matrix& map) const {
+    const Matrix w = Eigen::Map<const RowsF>(map.numbers.data(), map.n_rows, map.n_columns).cast<double>();
+    const double whole = sums_.bottomRightCorner(outputs(), outputs()).trace();
+    const Matrix squares = sums_.topLeftCorner(inputs_, inputs_), products = sums_.topRightCorner(inputs_, outputs());
+    const double missed = whole - 2.0 * w.cwiseProduct(products).sum() + w.cwiseProduct(squares * w).sum();
+    return whole > 0 ? std::sqrt(std::max(missed, 0.0) / whole) : 0.0;
+}
+
+ResumableState::Parts moments_as_bytes(EchoMoments& moments) {
+    ResumableState::Parts parts;
+    for (auto& [layer, of_layer] : moments) {
+        parts.push_back(std::as_writable_bytes(of_layer.keys.sums()));
+        parts.push_back(std::as_writable_bytes(of_layer.values.sums()));
+    }
+    return parts;
 }
 
 class Reading {
@@ -85,24 +161,17 @@ class Reading {
     void read_sequence(std::span<const int32_t> ids) {
         const auto n = static_cast<int64_t>(ids.size());
         if (n <= options_.skipped) return;
-        PrefillRequest request;
-        request.ids = ids;
-        request.keep_cache = false;
-        request.needs.keys_before_rope = true;
-        request.needs.entries = true;
         struct Numbers {
             std::vector<float> keys, values;
         };
         std::vector<Numbers> layers(static_cast<size_t>(layout_.n_layers));
-        WithoutSteps inner(progress_);
-        prefill(
-            model_.transformer().on_processor(), request,
-            [&](PrefillLayer& layer) {
-                layers[static_cast<size_t>(layer.layer)] = {
-                    numbers_of(layer.prompt.keys_before_rope, layout_, options_.skipped, n),
-                    numbers_of(layer.prompt.values, layout_, options_.skipped, n)};
-            },
-            inner);
+        const auto numbers_of = [&](const policies::EntriesView& view) {
+            return numbers_by_channel(view, layout_.n_kv_heads, layout_.head_dim, options_.skipped, n);
+        };
+        read_layers(model_.transformer(), ids, 0, progress_, [&](PrefillLayer& layer) {
+            layers[static_cast<size_t>(layer.layer)] = {numbers_of(layer.prompt.keys_before_rope),
+                                                        numbers_of(layer.prompt.values)};
+        });
         for (auto& [layer, moments] : moments_) {
             const auto& first = layers[static_cast<size_t>(layer - layer % layout_.group)];
             const auto& own = layers[static_cast<size_t>(layer)];

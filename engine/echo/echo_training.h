@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <map>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "engine/common/progress.h"
 #include "engine/model/model.h"

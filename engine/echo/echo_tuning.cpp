@@ -7,11 +7,9 @@
 #include <cmath>
 #include <map>
 #include <numbers>
-#include <optional>
 
 #include "engine/common/engine_error.h"
 #include "engine/device/tensor_functions.h"
-#include "engine/echo/adamw_linear_map.h"
 #include "engine/echo/echo_training.h"
 #include "engine/echo/resumable_state.h"
 #include "engine/prefill/prefill.h"
@@ -24,6 +22,63 @@ using policies::EchoLayout;
 using policies::EchoMaps;
 
 constexpr const char* tuning_state_name = "kvscope echo tuning 1\n";
+
+/// A map that gradient descent changes, with the optimizer's moments.
+class TunedMap {
+ public:
+    explicit TunedMap(const policies::Matrix& from);
+
+    /// The transposed map, (outputs, inputs) f32, contiguous.
+    [[nodiscard]] const at::Tensor& weights() const { return weights_; }
+    [[nodiscard]] policies::Matrix matrix() const;
+
+    /// Performs step t, counted from 1, of AdamW (Loshchilov and Hutter, 2019, algorithm 2) with PyTorch's betas 0.9
+    /// and 0.999 and weight decay 0.01: m = 0.9 m + 0.1 g, v = 0.999 v + 0.001 g^2,
+    /// w -= rate (0.01 w + m / (1 - 0.9^t) / (sqrt(v / (1 - 0.999^t)) + 1e-8)).
+    /// @param gradient (outputs, inputs) f32
+    void step(const at::Tensor& gradient, double rate, int64_t t);
+
+    void add_parts(ResumableState::Parts& parts);
+
+ private:
+    at::Tensor weights_, mean_, square_;
+};
+
+TunedMap::TunedMap(const policies::Matrix& from) {
+    weights_ = at::empty({from.n_rows, from.n_columns}, at::kFloat);
+    std::copy(from.numbers.begin(), from.numbers.end(), weights_.data_ptr<float>());
+    weights_ = weights_.t().contiguous();
+    mean_ = at::zeros_like(weights_);
+    square_ = at::zeros_like(weights_);
+}
+
+policies::Matrix TunedMap::matrix() const {
+    const at::Tensor rows = weights_.t().contiguous();
+    const float* data = rows.const_data_ptr<float>();
+    return {static_cast<int>(rows.size(0)), static_cast<int>(rows.size(1)), {data, data + rows.numel()}};
+}
+
+void TunedMap::step(const at::Tensor& gradient, double rate, int64_t t) {
+    constexpr double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, decay = 0.01;
+    const double correction1 = 1.0 - std::pow(beta1, static_cast<double>(t));
+    const double correction2 = 1.0 - std::pow(beta2, static_cast<double>(t));
+    float *w = weights_.data_ptr<float>(), *m = mean_.data_ptr<float>(), *v = square_.data_ptr<float>();
+    const at::Tensor packed = gradient.contiguous();
+    const float* g = packed.const_data_ptr<float>();
+    for (int64_t i = 0; i < weights_.numel(); ++i) {
+        m[i] = static_cast<float>(beta1 * m[i] + (1.0 - beta1) * g[i]);
+        v[i] = static_cast<float>(beta2 * v[i] + (1.0 - beta2) * double{g[i]} * g[i]);
+        const double change = m[i] / correction1 / (std::sqrt(v[i] / correction2) + epsilon);
+        w[i] = static_cast<float>(w[i] - rate * (decay * w[i] + change));
+    }
+}
+
+void TunedMap::add_parts(ResumableState::Parts& parts) {
+    for (const at::Tensor& tensor : {weights_, mean_, square_}) {
+        auto* data = static_cast<std::byte*>(tensor.data_ptr());
+        parts.emplace_back(data, static_cast<size_t>(tensor.nbytes()));
+    }
+}
 
 struct TunedLayer {
     TunedMap keys, values;
@@ -46,12 +101,12 @@ class EchoComparison {
             weights_.emplace(layer, TunedLayer{TunedMap(of_layer.keys), TunedMap(of_layer.values)});
     }
 
-    EchoStep error(std::span<const int32_t> ids, const Progress& progress) const {
+    EchoStep error(std::span<const int32_t> ids, Progress& progress) const {
         return summed(losses(ids, false, progress));
     }
 
     /// Performs step t, counted from 1. A cancelled step changes no map.
-    EchoStep step(std::span<const int32_t> ids, double rate, int64_t t, const Progress& progress) {
+    EchoStep step(std::span<const int32_t> ids, double rate, int64_t t, Progress& progress) {
         const auto found = losses(ids, true, progress);
         for (const auto& [layer, loss] : found) {
             auto& maps = weights_.at(layer);
@@ -76,31 +131,21 @@ class EchoComparison {
     }
 
  private:
-    std::map<int, EchoLayerLoss> losses(std::span<const int32_t> ids, bool with_gradients,
-                                        const Progress& progress) const {
+    std::map<int, EchoLayerLoss> losses(std::span<const int32_t> ids, bool with_gradients, Progress& progress) const {
         const bool with_queries = setup_.loss != EchoLoss::keys_values;
-        PrefillRequest request;
-        request.ids = ids;
-        request.keep_cache = false;
-        request.needs.keys_before_rope = true;
-        request.needs.entries = true;
-        request.needs.window_queries = with_queries ? static_cast<int>(ids.size()) : 0;
         EchoSequence first;
         std::map<int, EchoLayerLoss> losses;
-        WithoutSteps inner(progress);
-        prefill(
-            setup_.model, request,
-            [&](PrefillLayer& layer) {
-                EchoSequence own = observe(layer.prompt, static_cast<int64_t>(ids.size()), with_queries);
-                if (setup_.layout.is_first(layer.layer)) {
-                    first = std::move(own);
-                } else if (setup_.layout.is_rebuilt(layer.layer)) {
-                    const auto& maps = weights_.at(layer.layer);
-                    losses[layer.layer] = compute_layer_loss(setup_, layer.layer, first, own, maps.keys.weights(),
-                                                             maps.values.weights(), with_gradients);
-                }
-            },
-            inner);
+        const int n_queries = with_queries ? static_cast<int>(ids.size()) : 0;
+        read_layers(setup_.model, ids, n_queries, progress, [&](PrefillLayer& layer) {
+            EchoSequence own = observe(layer.prompt, static_cast<int64_t>(ids.size()), with_queries);
+            if (setup_.layout.is_first(layer.layer)) {
+                first = std::move(own);
+            } else if (setup_.layout.is_rebuilt(layer.layer)) {
+                const auto& maps = weights_.at(layer.layer);
+                losses[layer.layer] = compute_layer_loss(setup_, layer.layer, first, own, maps.keys.weights(),
+                                                         maps.values.weights(), with_gradients);
+            }
+        });
         return losses;
     }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <string_view>
 #include <utility>
 
 #include "common/whole_file.h"

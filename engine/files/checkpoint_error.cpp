@@ -1,7 +1,5 @@
 #include "engine/files/checkpoint_error.h"
 
-#include <algorithm>
-
 #include "common/utf8.h"
 
 namespace kvscope::checkpoint {

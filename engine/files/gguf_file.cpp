@@ -8,6 +8,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <type_traits>
 
 #include "engine/files/checkpoint_error.h"
 
@@ -88,58 +90,46 @@ class Reader {
     uint64_t buffer_begin_ = 0;
 };
 
-uint64_t scalar_bytes(uint32_t type) {
-    switch (type) {
-        case GGUF_TYPE_UINT8:
-        case GGUF_TYPE_INT8:
-        case GGUF_TYPE_BOOL:
-            return 1;
-        case GGUF_TYPE_UINT16:
-        case GGUF_TYPE_INT16:
-            return 2;
-        case GGUF_TYPE_UINT32:
-        case GGUF_TYPE_INT32:
-        case GGUF_TYPE_FLOAT32:
-            return 4;
-        case GGUF_TYPE_UINT64:
-        case GGUF_TYPE_INT64:
-        case GGUF_TYPE_FLOAT64:
-            return 8;
-        default:
-            return 0;
-    }
+template <class T>
+GgufValue read_number(Reader& in) {
+    const T number = in.value<T>("a metadata value");
+    if constexpr (std::is_floating_point_v<T>)
+        return double{number};
+    else if constexpr (std::is_signed_v<T>)
+        return int64_t{number};
+    else
+        return uint64_t{number};
 }
 
-GgufValue read_scalar(Reader& in, uint32_t type, const std::string& key) {
-    constexpr const char* what = "a metadata value";
-    switch (type) {
-        case GGUF_TYPE_UINT8:
-            return uint64_t{in.value<uint8_t>(what)};
-        case GGUF_TYPE_INT8:
-            return int64_t{in.value<int8_t>(what)};
-        case GGUF_TYPE_UINT16:
-            return uint64_t{in.value<uint16_t>(what)};
-        case GGUF_TYPE_INT16:
-            return int64_t{in.value<int16_t>(what)};
-        case GGUF_TYPE_UINT32:
-            return uint64_t{in.value<uint32_t>(what)};
-        case GGUF_TYPE_INT32:
-            return int64_t{in.value<int32_t>(what)};
-        case GGUF_TYPE_UINT64:
-            return in.value<uint64_t>(what);
-        case GGUF_TYPE_INT64:
-            return in.value<int64_t>(what);
-        case GGUF_TYPE_FLOAT32:
-            return double{in.value<float>(what)};
-        case GGUF_TYPE_FLOAT64:
-            return in.value<double>(what);
-        case GGUF_TYPE_BOOL:
-            return in.value<uint8_t>(what) != 0;
-        case GGUF_TYPE_STRING:
-            return in.text(what);
-        default:
-            in.fail("metadata key " + key + " has a value of unknown type " + std::to_string(type));
-    }
+struct ValueType {
+    uint64_t least_bytes = 0;
+    GgufValue (*read)(Reader&) = nullptr;  ///< nullptr for arrays and unknown types
+};
+
+/// Types of values by the numbers of enum gguf_type.
+constexpr ValueType value_types[] = {
+    {1, read_number<uint8_t>},
+    {1, read_number<int8_t>},
+    {2, read_number<uint16_t>},
+    {2, read_number<int16_t>},
+    {4, read_number<uint32_t>},
+    {4, read_number<int32_t>},
+    {4, read_number<float>},
+    {1, [](Reader& in) -> GgufValue { return in.value<uint8_t>("a metadata value") != 0; }},
+    {8, [](Reader& in) -> GgufValue { return in.text("a metadata value"); }},
+    {},
+    {8, read_number<uint64_t>},
+    {8, read_number<int64_t>},
+    {8, read_number<double>}};
+static_assert(std::size(value_types) == GGUF_TYPE_COUNT && GGUF_TYPE_STRING == 8 && GGUF_TYPE_FLOAT64 == 12);
+
+const ValueType& value_type_of(uint32_t type) {
+    return value_types[type < std::size(value_types) ? type : uint32_t{GGUF_TYPE_ARRAY}];
+}
+
+GgufValue read_value(Reader& in, uint32_t type, const std::string& key) {
+    if (const auto read = value_type_of(type).read) return read(in);
+    in.fail("metadata key " + key + " has a value of unknown type " + std::to_string(type));
 }
 
 double as_number(const GgufValue& value) {
@@ -154,7 +144,7 @@ GgufArray read_array(Reader& in, const std::string& key) {
     array.element_type = in.value<uint32_t>("an array's type");
     array.size = in.value<uint64_t>("an array's length");
     const bool is_text = array.element_type == GGUF_TYPE_STRING;
-    const uint64_t item_bytes = is_text ? 8 : scalar_bytes(array.element_type);
+    const uint64_t item_bytes = value_type_of(array.element_type).least_bytes;
     if (item_bytes == 0) {
         in.fail("metadata key " + key + " is an array of the unknown type " + std::to_string(array.element_type));
     }
@@ -167,7 +157,7 @@ GgufArray read_array(Reader& in, const std::string& key) {
         }
     } else if (array.size <= GgufArray::longest_kept) {
         for (uint64_t i = 0; i < array.size; ++i) {
-            array.numbers.push_back(as_number(read_scalar(in, array.element_type, key)));
+            array.numbers.push_back(as_number(read_value(in, array.element_type, key)));
         }
     } else {
         in.skip(array.size * item_bytes);
@@ -249,7 +239,7 @@ GgufFile::GgufFile(const std::filesystem::path& path) : file_(path) {
         std::string key = in.text("a metadata key");
         if (key.empty()) in.fail("has an empty metadata key");
         const auto type = in.value<uint32_t>("a metadata value's type");
-        GgufValue value = type == GGUF_TYPE_ARRAY ? GgufValue(read_array(in, key)) : read_scalar(in, type, key);
+        GgufValue value = type == GGUF_TYPE_ARRAY ? GgufValue(read_array(in, key)) : read_value(in, type, key);
         if (!values_.emplace(key, std::move(value)).second) in.fail("has the metadata key " + key + " twice");
     }
 

@@ -11,9 +11,7 @@ using nlohmann::json;
 
 json JsonFields::parse_file(const std::filesystem::path& file) {
     constexpr uint64_t limit = uint64_t{64} << 20;
-    json parsed = parse_json_file(file, limit);
-    if (!parsed.is_object()) throw CheckpointError(file, "is not a JSON object");
-    return parsed;
+    return read_json_object(file, limit);
 }
 
 const json* JsonFields::find(const char* name) const {
@@ -61,25 +59,25 @@ std::optional<int64_t> JsonFields::integer(const char* name) const {
     return as_integer(name, *value, "a whole number");
 }
 
+template <class T>
+std::optional<T> JsonFields::value(const char* name, bool (json::*is_valid)() const noexcept,
+                                   const char* expected) const {
+    const json* found = find(name);
+    if (found == nullptr) return std::nullopt;
+    if (!(found->*is_valid)()) wrong_type(name, *found, expected);
+    return found->get<T>();
+}
+
 std::optional<double> JsonFields::number(const char* name) const {
-    const json* value = find(name);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_number()) wrong_type(name, *value, "a number");
-    return value->get<double>();
+    return value<double>(name, &json::is_number, "a number");
 }
 
 std::optional<bool> JsonFields::boolean(const char* name) const {
-    const json* value = find(name);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_boolean()) wrong_type(name, *value, "true or false");
-    return value->get<bool>();
+    return value<bool>(name, &json::is_boolean, "true or false");
 }
 
 std::optional<std::string> JsonFields::text(const char* name) const {
-    const json* value = find(name);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_string()) wrong_type(name, *value, "a text");
-    return value->get<std::string>();
+    return value<std::string>(name, &json::is_string, "a text");
 }
 
 std::optional<std::vector<std::string>> JsonFields::texts(const char* name) const {

@@ -42,6 +42,9 @@ class JsonFields {
     [[nodiscard]] static std::string shown(const nlohmann::json& value);
 
  private:
+    template <class T>
+    [[nodiscard]] std::optional<T> value(const char* name, bool (nlohmann::json::*is_valid)() const noexcept,
+                                         const char* expected) const;
     [[noreturn]] void wrong_type(const char* name, const nlohmann::json& value, const char* expected) const;
     [[nodiscard]] int64_t as_integer(const char* name, const nlohmann::json& value, const char* expected) const;
 

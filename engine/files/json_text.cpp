@@ -37,16 +37,14 @@ Json parse(std::string_view text) {
 nlohmann::json parse_json(std::string_view text) { return parse<nlohmann::json>(text); }
 
 template <class Json>
-Json parse_json_file(const std::filesystem::path& file, uint64_t limit) {
+Json read_json_object(const std::filesystem::path& file, uint64_t limit) {
     const std::string text = read_text_file(file, limit);
-    try {
-        return parse<Json>(text);
-    } catch (const std::runtime_error& error) {
-        throw CheckpointError(file, error.what());
-    }
+    Json json = with_file_in_errors(file, [&] { return parse<Json>(text); });
+    if (!json.is_object()) throw CheckpointError(file, fmt::format("expected a JSON object, found {}", json.type_name()));
+    return json;
 }
 
-template nlohmann::json parse_json_file(const std::filesystem::path& file, uint64_t limit);
-template nlohmann::ordered_json parse_json_file(const std::filesystem::path& file, uint64_t limit);
+template nlohmann::json read_json_object(const std::filesystem::path& file, uint64_t limit);
+template nlohmann::ordered_json read_json_object(const std::filesystem::path& file, uint64_t limit);
 
 }  // namespace kvscope::checkpoint

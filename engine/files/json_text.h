@@ -13,8 +13,8 @@ namespace kvscope::checkpoint {
 [[nodiscard]] nlohmann::json parse_json(std::string_view text);
 
 /// Parses a file like parse_json(). `Json` may be ordered_json, which keeps the order of fields.
-/// @throws CheckpointError with the position of the error, or if the file has more than `limit` bytes
+/// @throws CheckpointError with the position of the error, or if the file is not an object of at most `limit` bytes
 template <class Json = nlohmann::json>
-[[nodiscard]] Json parse_json_file(const std::filesystem::path& file, uint64_t limit = uint64_t{1} << 30);
+[[nodiscard]] Json read_json_object(const std::filesystem::path& file, uint64_t limit = uint64_t{1} << 30);
 
 }  // namespace kvscope::checkpoint

@@ -4,13 +4,14 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "common/json.h"
 #include "engine/files/checkpoint_error.h"
 #include "engine/files/content_kind.h"
-#include "engine/files/half.h"
 #include "engine/files/json_text.h"
+#include "kernels/bf16.h"
 #include "kernels/threads/parallel_with_scratch.h"
 
 namespace kvscope::checkpoint {
@@ -172,10 +173,18 @@ void read_verbatim(const FileReader& file, const SafetensorsEntry& entry, std::s
     });
 }
 
-uint16_t load_u16(const std::byte* at) {
-    uint16_t bits = 0;
-    std::memcpy(&bits, at, 2);
-    return bits;
+/// Converts n numbers of a file to f32, or to the bits of bf16.
+template <class Stored, class T>
+void convert(const std::byte* raw, int64_t n, T* out) {
+    for (int64_t i = 0; i < n; ++i) {
+        Stored stored;
+        std::memcpy(&stored, raw + i * static_cast<int64_t>(sizeof stored), sizeof stored);
+        const float value = kernels::to_float(stored);
+        if constexpr (std::is_same_v<T, float>)
+            out[i] = value;
+        else
+            out[i] = kernels::bf16_from_float(value).bits;
+    }
 }
 
 [[noreturn]] void refuse_dtype(const FileReader& file, const SafetensorsEntry& entry) {
@@ -190,12 +199,8 @@ void SafetensorsFile::read_f32(const SafetensorsEntry& entry, std::span<float> o
     const bool is_bf16 = entry.dtype == "BF16";
     read_pieces(file_, entry, static_cast<int64_t>(out.size()), 2,
                 [&](const std::byte* raw, int64_t first, int64_t count) {
-                    float* to = out.data() + first;
-                    if (is_bf16) {
-                        for (int64_t i = 0; i < count; ++i) to[i] = bf16_to_f32(load_u16(raw + 2 * i));
-                    } else {
-                        for (int64_t i = 0; i < count; ++i) to[i] = f16_to_f32(load_u16(raw + 2 * i));
-                    }
+                    const auto read = is_bf16 ? convert<kernels::bf16, float> : convert<kernels::half, float>;
+                    read(raw, count, out.data() + first);
                 });
 }
 
@@ -209,16 +214,8 @@ void SafetensorsFile::read_bf16(const SafetensorsEntry& entry, std::span<uint16_
     const bool is_f32 = entry.dtype == "F32";
     read_pieces(file_, entry, static_cast<int64_t>(out.size()), is_f32 ? 4 : 2,
                 [&](const std::byte* raw, int64_t first, int64_t count) {
-                    uint16_t* to = out.data() + first;
-                    if (is_f32) {
-                        for (int64_t i = 0; i < count; ++i) {
-                            float value = 0;
-                            std::memcpy(&value, raw + 4 * i, 4);
-                            to[i] = f32_to_bf16(value);
-                        }
-                    } else {
-                        for (int64_t i = 0; i < count; ++i) to[i] = f32_to_bf16(f16_to_f32(load_u16(raw + 2 * i)));
-                    }
+                    const auto read = is_f32 ? convert<float, uint16_t> : convert<kernels::half, uint16_t>;
+                    read(raw, count, out.data() + first);
                 });
 }
 

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/weight_memory.h"
 #include "engine/common/engine_error.h"
 #include "engine/device/cuda_backend.h"
-#include "engine/options/device_name.h"
 #include "engine/options/run_options.h"
 #include "kernels/cpu_features.h"
 #include "kernels/cuda_library.h"

@@ -73,14 +73,7 @@ class KernelOperations final : public Operations {
     }
 
     void rotate(at::Tensor& x, int64_t heads, const Rotation& rotation) const override {
-        backend_.rope({.dtype = type_of(x),
-                       .n_tokens = x.size(0),
-                       .n_heads = static_cast<int>(heads),
-                       .head_dim = static_cast<int>(2 * rotation.cosines.size(1)),
-                       .x = x.data_ptr(),
-                       .token_stride = x.stride(0),
-                       .cosines = rotation.cosines.const_data_ptr<float>(),
-                       .sines = rotation.sines.const_data_ptr<float>()});
+        backend_.rope(rope_of(rotation, type_of(x), heads, x.data_ptr(), x.stride(0)));
     }
 
     at::Tensor swiglu(const at::Tensor& gate_up) const override {

@@ -20,13 +20,6 @@ const char* row_of(const Matrix::Part& part, int64_t row) {
 
 }  // namespace
 
-Matrix Matrix::of(const at::Tensor& numbers) {
-    Matrix matrix(numbers.size(1), numbers.scalar_type() == at::kBFloat16 ? kernels::DType::bf16 : kernels::DType::f32);
-    matrix.parts_.push_back({kernels::weight_format_of(matrix.type_), numbers.size(0), numbers.contiguous()});
-    matrix.rows_ = numbers.size(0);
-    return matrix;
-}
-
 Matrix Matrix::on(const ComputeDevice& device) const {
     Matrix there(columns_, type_);
     there.rows_ = rows_;
@@ -47,12 +40,6 @@ at::Tensor Matrix::add_rows(kernels::WeightFormat format, int64_t rows) {
     parts_.push_back({format, rows, at::empty({rows, width}, plain ? scalar_of(type_) : at::kByte)});
     rows_ += rows;
     return parts_.back().data;
-}
-
-int64_t Matrix::n_bytes() const {
-    int64_t n = 0;
-    for (const Part& part : parts_) n += static_cast<int64_t>(part.data.nbytes());
-    return n;
 }
 
 std::pair<const Matrix::Part*, int64_t> Matrix::place_of(int64_t row) const {

@@ -24,8 +24,6 @@ class Matrix {
     Matrix() = default;
     Matrix(int64_t columns, kernels::DType type) : columns_(columns), type_(type) {}
 
-    [[nodiscard]] static Matrix of(const at::Tensor& numbers);
-
     /// Copies the matrix from the processor to a device. Converts formats that the device cannot read.
     [[nodiscard]] Matrix on(const ComputeDevice& device) const;
 
@@ -38,7 +36,6 @@ class Matrix {
     [[nodiscard]] kernels::DType type() const { return type_; }
     [[nodiscard]] const ComputeDevice& device() const { return device_; }
     [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
-    [[nodiscard]] int64_t n_bytes() const;
 
     /// Returns rows [first, first + n) in the model's type, (n, columns). Copies only if necessary.
     [[nodiscard]] at::Tensor numbers(int64_t first, int64_t n) const;

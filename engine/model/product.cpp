@@ -20,4 +20,16 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tens
     return y;
 }
 
+std::vector<float> gram_matrix(std::span<const float> x, size_t width) {
+    std::vector<float> products(width * width);
+    kernels::linear({.dtype = kernels::DType::f32,
+                     .n_rows = static_cast<int64_t>(width),
+                     .in = static_cast<int64_t>(x.size() / width),
+                     .out = static_cast<int64_t>(width),
+                     .x = x.data(),
+                     .weight = x.data(),
+                     .y = products.data()});
+    return products;
+}
+
 }  // namespace kvscope::engine

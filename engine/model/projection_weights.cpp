@@ -2,11 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <algorithm>
 #include <string>
 
 #include "engine/common/engine_error.h"
-#include "kernels/bf16.h"
 
 namespace kvscope::engine {
 

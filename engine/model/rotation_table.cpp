@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/device/tensor_functions.h"
-#include "kernels/rope.h"
 
 namespace kvscope::engine {
 

@@ -8,12 +8,29 @@
 #include <span>
 #include <vector>
 
+#include "kernels/rope.h"
+#include "kernels/types.h"
+
 namespace kvscope::engine {
 
 /// Cosines and sines, (n, d / 2) f32 each, that rotate n tokens (RoPE).
 struct Rotation {
     at::Tensor cosines, sines;
 };
+
+/// Returns the rotation of vectors `x` with a row of `rotation` for each token. Strides as in kernels::Rope.
+[[nodiscard]] inline kernels::Rope rope_of(const Rotation& rotation, kernels::DType dtype, int64_t n_heads, void* x,
+                                           int64_t token_stride, int64_t head_stride = 0) {
+    return {.dtype = dtype,
+            .n_tokens = rotation.cosines.size(0),
+            .n_heads = static_cast<int>(n_heads),
+            .head_dim = static_cast<int>(2 * rotation.cosines.size(1)),
+            .x = x,
+            .token_stride = token_stride,
+            .head_stride = head_stride,
+            .cosines = rotation.cosines.const_data_ptr<float>(),
+            .sines = rotation.sines.const_data_ptr<float>()};
+}
 
 /// Table of rotations by position, each computed once in double precision. Thread-safe.
 class RotationTable {

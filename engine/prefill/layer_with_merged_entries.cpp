@@ -12,9 +12,6 @@
 namespace kvscope::engine {
 namespace {
 
-float rounded_to(float, float number) { return number; }
-kernels::bf16 rounded_to(kernels::bf16, float number) { return kernels::bf16_from_float(number); }
-
 /// Merges pairs among n vectors. Pair i becomes the vector at merged + i * stride, or its sum if `merged` is null.
 template <class T>
 void merge_vectors(T* vectors, int64_t d, int64_t n, std::span<const uint32_t> pairs, const float* merged,
@@ -29,8 +26,8 @@ void merge_vectors(T* vectors, int64_t d, int64_t n, std::span<const uint32_t> p
         }
         const float* given = merged ? merged + static_cast<int64_t>(next) * stride : nullptr;
         for (int64_t c = 0; c < d; ++c)
-            target[c] =
-                rounded_to(T{}, given ? given[c] : kernels::to_float(source[c]) + kernels::to_float(source[d + c]));
+            target[c] = kernels::from_float<T>(given ? given[c]
+                                                     : kernels::to_float(source[c]) + kernels::to_float(source[d + c]));
         ++next;
         ++from;
     }
@@ -147,16 +144,9 @@ at::Tensor MergedLayer::rotated(const Transformer& model, std::span<const int64_
     const auto n = static_cast<int64_t>(at.size());
     at::Tensor turned = at::empty_like(entries.keys);
     turned.narrow(1, 0, n).copy_(entries.keys.narrow(1, 0, n));
-    const auto rotation = model.rotation(at);
-    kernels::rope({.dtype = model.dtype(),
-                   .n_tokens = n,
-                   .n_heads = model.shape().n_kv_heads,
-                   .head_dim = model.shape().head_dim,
-                   .x = turned.data_ptr(),
-                   .token_stride = model.shape().head_dim,
-                   .head_stride = entries.capacity() * model.shape().head_dim,
-                   .cosines = rotation.cosines.const_data_ptr<float>(),
-                   .sines = rotation.sines.const_data_ptr<float>()});
+    const int64_t d = model.shape().head_dim;
+    kernels::rope(rope_of(model.rotation(at), model.dtype(), model.shape().n_kv_heads, turned.data_ptr(), d,
+                          entries.capacity() * d));
     return turned;
 }
 

@@ -1,6 +1,10 @@
 #include "engine/prefill/prefill.h"
 
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <optional>
@@ -8,8 +12,8 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/common/work_clock.h"
+#include "engine/device/compute_device.h"
 #include "engine/device/cpu_tensor_memory_pool.h"
-#include "engine/device/device_timestamp.h"
 #include "engine/device/tensor_functions.h"
 #include "engine/prefill/prefill_attention.h"
 #include "engine/prefill/projection_measures.h"
@@ -18,6 +22,31 @@
 
 namespace kvscope::engine {
 namespace {
+
+/// Time at which a card finishes the work requested so far; without a card, the time of construction.
+class DeviceTimestamp {
+ public:
+    explicit DeviceTimestamp(const ComputeDevice& device);
+    /// Returns the seconds until `later`, without pauses of this thread's work. The time `later` must have passed.
+    [[nodiscard]] double until(const DeviceTimestamp& later) const;
+
+ private:
+    WorkClock::time_point time_ = WorkClock::now();
+    WorkClock::duration paused_ = WorkClock::paused();
+    std::optional<c10::Event> event_;  ///< set only on a card
+};
+
+DeviceTimestamp::DeviceTimestamp(const ComputeDevice& device) {
+    if (!device.place.is_cuda()) return;
+    event_.emplace(device.place.type(), c10::EventFlag::BACKEND_DEFAULT);  // records its time
+    event_->record(c10::impl::VirtualGuardImpl(device.place.type()).getStream(device.place));
+}
+
+double DeviceTimestamp::until(const DeviceTimestamp& later) const {
+    using Seconds = std::chrono::duration<double>;
+    if (!event_) return Seconds(later.time_ - time_).count();
+    return event_->elapsedTime(*later.event_) / 1000 - Seconds(later.paused_ - paused_).count();
+}
 
 /// Large chunks use all cores and expand weights less often. Small chunks fit in the processor's caches.
 int64_t tokens_of_chunk(const Transformer& model) { return model.device().is_processor() ? 1024 : 4096; }
@@ -341,6 +370,29 @@ PrefillResult prefill(const Transformer& model, const PrefillRequest& request, c
     result.recording_seconds = pass.recording_seconds();
     result.seconds = WorkClock::seconds_since(start) - outside - result.recording_seconds + pass.unseen_seconds();
     return result;
+}
+
+void read_layers(const Transformer& model, std::span<const int32_t> ids, int window_queries, Progress& progress,
+                 const OnLayer& on_layer) {
+    PrefillRequest request{.ids = ids, .needs = {}, .modes = {}, .tails = {}, .keep_cache = false};
+    request.needs.keys_before_rope = true;
+    request.needs.entries = true;
+    request.needs.window_queries = window_queries;
+    WithoutSteps inner(progress);
+    prefill(model.on_processor(), request, on_layer, inner);
+}
+
+std::vector<float> numbers_by_channel(const policies::EntriesView& view, int n_heads, int head_dim, int64_t first,
+                                      int64_t end) {
+    const int64_t n = end - first;
+    std::vector<float> numbers(static_cast<size_t>(n_heads * head_dim * n)), vector(static_cast<size_t>(head_dim));
+    for (int head = 0; head < n_heads; ++head)
+        for (int64_t token = 0; token < n; ++token) {
+            policies::read_entry(view, head, first + token, head_dim, vector.data());
+            for (int c = 0; c < head_dim; ++c)
+                numbers[static_cast<size_t>((head * head_dim + c) * n + token)] = vector[static_cast<size_t>(c)];
+        }
+    return numbers;
 }
 
 }  // namespace kvscope::engine

@@ -52,4 +52,12 @@ struct PrefillResult {
 PrefillResult prefill(const Transformer& model, const PrefillRequest& request, const OnLayer& on_layer,
                       Progress& progress, const OnLayer& meanwhile = {});
 
+/// Shows each layer of a text, read on the processor, with its entries and keys before RoPE. Reports no steps.
+void read_layers(const Transformer& model, std::span<const int32_t> ids, int window_queries, Progress& progress,
+                 const OnLayer& on_layer);
+
+/// Returns the numbers of the tokens [first, end), by channel: (G d, tokens).
+[[nodiscard]] std::vector<float> numbers_by_channel(const policies::EntriesView& view, int n_heads, int head_dim,
+                                                    int64_t first, int64_t end);
+
 }  // namespace kvscope::engine

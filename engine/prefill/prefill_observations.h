@@ -42,9 +42,6 @@ class PrefillObservations {
 
     /// Returns why a policy cannot use these observations; empty if the policy can. Does not check the budget.
     [[nodiscard]] std::string obstacle(const policies::PolicySpec& spec, int64_t budget) const;
-    [[nodiscard]] bool serves(const policies::PolicySpec& spec, int64_t budget) const {
-        return obstacle(spec, budget).empty();
-    }
 
     /// Returns the entries that a run of this policy would select, for all layers. Thread-safe, one call at a time.
     /// @param budget entries per KV head and layer; ignored by `full`

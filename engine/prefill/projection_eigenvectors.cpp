@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <string_view>
 
 #include "engine/common/engine_error.h"
 #include "engine/device/tensor_functions.h"

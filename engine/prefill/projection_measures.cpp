@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "engine/prefill/projection_eigenvectors.h"
 #include "kernels/adjacent_outer_products.h"

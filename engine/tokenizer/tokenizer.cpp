@@ -80,25 +80,4 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model, co
     throw CheckpointError(directory, "has no tokenizer.json");
 }
 
-std::string StreamDecoder::push(int32_t id) {
-    ids_.push_back(id);
-    const std::span<const int32_t> all(ids_);
-    const std::string before = tokenizer_.decode(all.first(emitted_tokens_), skip_special_);
-    const std::string now = tokenizer_.decode(all, skip_special_);
-    if (now.size() <= before.size() || now.ends_with("\uFFFD")) return "";
-    std::string text = now.substr(before.size());
-    ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(emitted_tokens_));
-    emitted_tokens_ = ids_.size();
-    return text;
-}
-
-std::string StreamDecoder::finish() {
-    const std::span<const int32_t> all(ids_);
-    const std::string before = tokenizer_.decode(all.first(emitted_tokens_), skip_special_);
-    const std::string now = tokenizer_.decode(all, skip_special_);
-    ids_.clear();
-    emitted_tokens_ = 0;
-    return now.size() > before.size() ? now.substr(before.size()) : "";
-}
-
 }  // namespace kvscope::checkpoint

@@ -84,23 +84,4 @@ class Tokenizer {
 /// @throws CheckpointError with the file and the error; Stopped
 std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model, const std::stop_token& stop = {});
 
-/// Decodes generated ids one at a time. All results of push() and finish() together equal decode() of all ids.
-class StreamDecoder {
- public:
-    explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true)
-        : tokenizer_(tokenizer), skip_special_(skip_special) {}
-
-    /// Returns the text that this token completes, or an empty text while a character is incomplete.
-    std::string push(int32_t id);
-
-    /// Returns the remaining text, with U+FFFD for incomplete characters.
-    std::string finish();
-
- private:
-    const Tokenizer& tokenizer_;
-    bool skip_special_;
-    std::vector<int32_t> ids_;   // ids since the last complete character
-    size_t emitted_tokens_ = 0;  // part of ids_; kept as context, since decoders treat the first token differently
-};
-
 }  // namespace kvscope::checkpoint

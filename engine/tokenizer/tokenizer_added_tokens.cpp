@@ -1,7 +1,5 @@
 #include "engine/tokenizer/tokenizer_added_tokens.h"
 
-#include <algorithm>
-
 #include "common/utf8.h"
 #include "engine/tokenizer/tokenizer_characters.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "engine/files/checkpoint_error.h"
-#include "engine/tokenizer/read_json_file.h"
+#include "engine/files/json_text.h"
 #include "engine/tokenizer/tokenizer_post_processor.h"
 
 namespace kvscope::checkpoint {
@@ -49,17 +49,6 @@ void merge(Fields& fields, const ordered_json& object, const fs::path& file, boo
     }
 }
 
-template <typename Action>
-void in_file(const fs::path& file, Action&& action) {
-    try {
-        action();
-    } catch (const CheckpointError&) {
-        throw;
-    } catch (const std::runtime_error& error) {
-        throw CheckpointError(file, error.what());
-    }
-}
-
 /// Reads a token given as a text or an object. Returns nullopt for other values, such as add_bos_token.
 std::optional<AddedToken> as_token(const ordered_json& value, const std::string& where, bool is_special) {
     AddedToken token;
@@ -88,7 +77,7 @@ class Reading {
         out_.whole = config;
         merge(fields_, config, directory_ / "tokenizer_config.json", false);
         if (const Field* decoder = find(fields_, "added_tokens_decoder")) {
-            in_file(decoder->file, [&] { add_decoder(decoder->value); });
+            with_file_in_errors(decoder->file, [&] { add_decoder(decoder->value); });
         } else {
             merge(fields_, load("special_tokens_map.json"), directory_ / "special_tokens_map.json", true);
             add_legacy_file();
@@ -102,7 +91,7 @@ class Reading {
     ordered_json load(const char* name) const {
         const fs::path file = directory_ / name;
         if (!fs::exists(file)) return ordered_json::object();
-        return read_ordered_json_file(file);
+        return read_json_object<ordered_json>(file);
     }
 
     void add(AddedToken token, const fs::path& file, bool replaces) {
@@ -132,7 +121,7 @@ class Reading {
         const nlohmann::json tokens = load("added_tokens.json");
         const std::set<std::string> special = special_texts();
         std::map<int32_t, AddedToken> by_id;
-        in_file(file, [&] {
+        with_file_in_errors(file, [&] {
             for (const auto& [content, value] : tokens.items()) {
                 const int32_t id = read_token_id(JsonNode(value, fmt::format("[\"{}\"]", content)));
                 const bool is_special = special.contains(content);
@@ -152,7 +141,7 @@ class Reading {
     template <typename Take>
     void each_named(Take&& take) const {
         const auto offer = [&](const std::string& name, const Field& field, const ordered_json& value) {
-            in_file(field.file, [&] {
+            with_file_in_errors(field.file, [&] {
                 if (const auto token = as_token(value, name, true)) take(name, *token, field.file);
             });
         };
@@ -177,7 +166,7 @@ class Reading {
             if (field == nullptr || !field->value.is_array()) continue;
             for (size_t i = 0; i < field->value.size(); ++i) {
                 const std::string where = fmt::format("{}[{}]", name, i);
-                in_file(field->file, [&] {
+                with_file_in_errors(field->file, [&] {
                     const auto token = as_token(field->value[i], where, field->is_legacy);
                     if (!token) throw std::runtime_error(where + ": expected a token, as a text or an object");
                     take(*token, field->file);

@@ -10,7 +10,6 @@
 #include <limits>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "common/utf8.h"
 

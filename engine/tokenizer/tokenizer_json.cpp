@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "common/utf8.h"
+#include "engine/files/json_text.h"
 #include "engine/tokenizer/bpe.h"
-#include "engine/tokenizer/read_json_file.h"
 #include "engine/tokenizer/tokenizer_added_tokens.h"
 #include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_decoder.h"
@@ -107,14 +107,8 @@ class JsonTokenizer final : public Tokenizer {
     JsonTokenizer(const std::filesystem::path& directory, const std::stop_token& stop)
         : file_(directory / "tokenizer.json") {
         const TokenizerConfig config = TokenizerConfig::read(directory);
-        try {
-            const nlohmann::json root = read_json_file(file_);
-            read_tokenizer(JsonNode(root, ""), config, stop);
-        } catch (const CheckpointError&) {
-            throw;
-        } catch (const std::runtime_error& error) {
-            throw CheckpointError(file_, error.what());
-        }
+        const nlohmann::json root = read_json_object(file_);
+        with_file_in_errors(file_, [&] { read_tokenizer(JsonNode(root, ""), config, stop); });
         read_configs(directory, config);
     }
 
@@ -132,7 +126,7 @@ class JsonTokenizer final : public Tokenizer {
                 pieces.push_back(piece);
                 continue;
             }
-            if (normalizer_) static_cast<TracedView&>(piece) = arena.keep(normalizer_->apply(piece, limits));
+            if (normalizer_) static_cast<TracedView&>(piece) = arena.keep(normalizer_(piece, limits));
             if (!piece.text.empty()) normalized_tokens_.cut(piece, parse_special, pieces, limits);
         }
 
@@ -153,7 +147,7 @@ class JsonTokenizer final : public Tokenizer {
                 encode_word(piece);
             } else {
                 words.clear();
-                pre_tokenizer_->cut(piece, arena, words);
+                pre_tokenizer_(piece, arena, words);
                 for (const Piece& word : words) encode_word(word);
             }
         }
@@ -285,7 +279,7 @@ class JsonTokenizer final : public Tokenizer {
             limits.step();
             TracedText text(false);
             text.append(token.content, 0);
-            if (normalizer_) text = normalizer_->apply(text.view(), limits);
+            if (normalizer_) text = normalizer_(text.view(), limits);
             limits.require_length(text.size());
             normalized_tokens_.add(token, text.view().text);
         }
@@ -300,14 +294,7 @@ class JsonTokenizer final : public Tokenizer {
     void read_configs(const std::filesystem::path& directory, const TokenizerConfig& tokenizer_config) {
         auto read = [&](const char* name, auto&& use) {
             const std::filesystem::path file = directory / name;
-            if (!std::filesystem::exists(file)) return;
-            try {
-                use(read_json_file(file));
-            } catch (const CheckpointError&) {
-                throw;
-            } catch (const std::runtime_error& error) {
-                throw CheckpointError(file, error.what());
-            }
+            if (std::filesystem::exists(file)) with_file_in_errors(file, [&] { use(read_json_object(file)); });
         };
         auto require_all_known = [&](const std::set<int32_t>& ids, const char* key) {
             for (const int32_t id : ids) require_known(id, key);
@@ -335,8 +322,8 @@ class JsonTokenizer final : public Tokenizer {
 
     std::filesystem::path file_;
     std::unique_ptr<Bpe> bpe_;
-    std::unique_ptr<Normalizer> normalizer_;
-    std::unique_ptr<PreTokenizer> pre_tokenizer_;
+    Normalizer normalizer_;
+    PreTokenizer pre_tokenizer_;
     std::unique_ptr<Decoder> decoder_;
     Surrounding surrounding_;
     AddedTokenFinder raw_tokens_, normalized_tokens_;

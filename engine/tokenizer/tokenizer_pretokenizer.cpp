@@ -105,73 +105,54 @@ bool is_numeric(char32_t c) {
                        [c](const auto& range) { return c >= range.first && c <= range.second; });
 }
 
-class Sequence final : public PreTokenizer {
- public:
-    explicit Sequence(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
-    void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
+PreTokenizer sequence(std::vector<PreTokenizer> steps) {
+    return [steps = std::move(steps)](const Piece& piece, TextArena& arena, std::vector<Piece>& out) {
         std::vector<Piece> now{piece}, next;
-        for (const auto& step : steps_) {
+        for (const auto& step : steps) {
             next.clear();
             for (const Piece& part : now) {
                 arena.limits().step();
-                step->cut(part, arena, next);
+                step(part, arena, next);
             }
             now.swap(next);
         }
         out.insert(out.end(), now.begin(), now.end());
-    }
+    };
+}
 
- private:
-    std::vector<std::unique_ptr<PreTokenizer>> steps_;
-};
-
-class Split final : public PreTokenizer {
- public:
-    Split(Regex pattern, Behavior behavior, bool invert)
-        : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
-    void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
-        std::vector<Span> spans = pattern_.cut(piece.text, arena.limits());
-        if (invert_) {
+PreTokenizer split(const Regex& pattern, Behavior behavior, bool invert) {
+    return [=](const Piece& piece, TextArena& arena, std::vector<Piece>& out) {
+        std::vector<Span> spans = pattern.cut(piece.text, arena.limits());
+        if (invert) {
             for (Span& span : spans) span.matched = !span.matched;
         }
-        append_pieces(piece, arrange(spans, behavior_), out);
-    }
+        append_pieces(piece, arrange(spans, behavior), out);
+    };
+}
 
- private:
-    Regex pattern_;
-    Behavior behavior_;
-    bool invert_;
-};
+PreTokenizer digits(bool individual) {
+    const Behavior behavior = individual ? Behavior::isolated : Behavior::contiguous;
+    return [behavior](const Piece& piece, TextArena&, std::vector<Piece>& out) {
+        append_pieces(piece, arrange(cut_at_characters(piece.text, is_numeric), behavior), out);
+    };
+}
 
-class Digits final : public PreTokenizer {
- public:
-    explicit Digits(bool individual) : behavior_(individual ? Behavior::isolated : Behavior::contiguous) {}
-    void cut(const Piece& piece, TextArena&, std::vector<Piece>& out) const override {
-        append_pieces(piece, arrange(cut_at_characters(piece.text, is_numeric), behavior_), out);
-    }
-
- private:
-    Behavior behavior_;
-};
-
-class ByteLevel final : public PreTokenizer {
- public:
-    ByteLevel(bool add_prefix_space, bool use_regex) : add_prefix_space_(add_prefix_space) {
-        static constexpr std::string_view gpt2 =
-            R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-        if (use_regex) regex_ = Regex::from_oniguruma(gpt2);
-    }
-    void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
+PreTokenizer byte_level(bool add_prefix_space, bool use_regex) {
+    static constexpr std::string_view gpt2 =
+        R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+    std::optional<Regex> regex;
+    if (use_regex) regex = Regex::from_oniguruma(gpt2);
+    return [=](const Piece& piece, TextArena& arena, std::vector<Piece>& out) {
         Piece whole = piece;
-        if (add_prefix_space_ && !piece.text.starts_with(' ')) {
+        if (add_prefix_space && !piece.text.starts_with(' ')) {
             TracedText spaced(piece.ends != nullptr);
             spaced.append(" ", piece.end_of(0));  // belongs to the first character, as in `tokenizers`
             spaced.append(piece);
             static_cast<TracedView&>(whole) = arena.keep(std::move(spaced));
         }
         const size_t first = out.size();
-        if (regex_) {
-            append_pieces(whole, regex_->cut(whole.text, arena.limits()), out);
+        if (regex) {
+            append_pieces(whole, regex->cut(whole.text, arena.limits()), out);
         } else {
             out.push_back(whole);
         }
@@ -189,39 +170,30 @@ class ByteLevel final : public PreTokenizer {
             static_cast<TracedView&>(out[i]) = kept.part(begin, ends[i - first]);
             begin = ends[i - first];
         }
-    }
+    };
+}
 
- private:
-    bool add_prefix_space_;
-    std::optional<Regex> regex_;
-};
-
-class Metaspace final : public PreTokenizer {
- public:
-    explicit Metaspace(MetaspaceOptions options) : options_(std::move(options)) {}
-    void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const override {
-        const bool may_prepend = options_.prepend == MetaspaceOptions::Prepend::always ||
-                                 (options_.prepend == MetaspaceOptions::Prepend::first && piece.at_start);
+PreTokenizer metaspace(const MetaspaceOptions& options) {
+    return [options](const Piece& piece, TextArena& arena, std::vector<Piece>& out) {
+        const bool may_prepend = options.prepend == MetaspaceOptions::Prepend::always ||
+                                 (options.prepend == MetaspaceOptions::Prepend::first && piece.at_start);
         TracedText text(piece.ends != nullptr);
         text.reserve(piece.text.size() * 2);
-        if (may_prepend && !piece.text.starts_with(' ') && !piece.text.starts_with(options_.replacement))
-            text.append(options_.replacement, piece.end_of(0));
+        if (may_prepend && !piece.text.starts_with(' ') && !piece.text.starts_with(options.replacement))
+            text.append(options.replacement, piece.end_of(0));
         for (size_t at = 0; at < piece.text.size(); ++at) {
             const std::string_view byte = piece.text.substr(at, 1);
-            text.append(byte == " " ? std::string_view(options_.replacement) : byte, piece.end_of(at));
+            text.append(byte == " " ? std::string_view(options.replacement) : byte, piece.end_of(at));
         }
         const Piece whole{arena.keep(std::move(text)), piece.at_start, -1};
-        if (!options_.split) {
+        if (!options.split) {
             out.push_back(whole);
             return;
         }
-        const auto spans = cut_at_characters(whole.text, [this](char32_t c) { return c == options_.character; });
+        const auto spans = cut_at_characters(whole.text, [&](char32_t c) { return c == options.character; });
         append_pieces(whole, arrange(spans, Behavior::merged_with_next), out);
-    }
-
- private:
-    MetaspaceOptions options_;
-};
+    };
+}
 
 Behavior behavior_of(const JsonNode& node) {
     const std::string& name = node.text();
@@ -235,19 +207,17 @@ Behavior behavior_of(const JsonNode& node) {
 
 }  // namespace
 
-std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node) {
+PreTokenizer make_pre_tokenizer(const JsonNode& node) {
     const std::string& type = node.at("type").text();
-    if (type == "Sequence") return std::make_unique<Sequence>(node.at("pretokenizers").each(make_pre_tokenizer));
+    if (type == "Sequence") return sequence(node.at("pretokenizers").each(make_pre_tokenizer));
     if (type == "Split") {
-        return std::make_unique<Split>(regex_of(node.at("pattern")), behavior_of(node.at("behavior")),
-                                       node.boolean_or("invert", false));
+        return split(regex_of(node.at("pattern")), behavior_of(node.at("behavior")), node.boolean_or("invert", false));
     }
-    if (type == "Digits") return std::make_unique<Digits>(node.boolean_or("individual_digits", false));
+    if (type == "Digits") return digits(node.boolean_or("individual_digits", false));
     if (type == "ByteLevel") {
-        return std::make_unique<ByteLevel>(node.boolean_or("add_prefix_space", false),
-                                           node.boolean_or("use_regex", true));
+        return byte_level(node.boolean_or("add_prefix_space", false), node.boolean_or("use_regex", true));
     }
-    if (type == "Metaspace") return std::make_unique<Metaspace>(read_metaspace(node));
+    if (type == "Metaspace") return metaspace(read_metaspace(node));
     node.fail(
         fmt::format("the pre-tokenizer \"{}\" is not supported; supported are Sequence, Split, Digits, ByteLevel, "
                     "Metaspace",

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <memory>
+#include <functional>
 #include <vector>
 
 #include "engine/tokenizer/tokenizer_json_node.h"
@@ -35,15 +35,10 @@ class TextArena {
     size_t bytes_ = 0;
 };
 
-/// Pre-tokenizer of a tokenizer.json, which cuts text into words.
-class PreTokenizer {
- public:
-    virtual ~PreTokenizer() = default;
-
-    virtual void cut(const Piece& piece, TextArena& arena, std::vector<Piece>& out) const = 0;
-};
+/// Pre-tokenizer of a tokenizer.json, which cuts a piece into words and appends them to `out`.
+using PreTokenizer = std::function<void(const Piece& piece, TextArena& arena, std::vector<Piece>& out)>;
 
 /// Supports Sequence, Split, Digits, ByteLevel and Metaspace. @throws std::runtime_error for other kinds
-[[nodiscard]] std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node);
+[[nodiscard]] PreTokenizer make_pre_tokenizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

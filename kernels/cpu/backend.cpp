@@ -3,8 +3,6 @@
 #include <cstring>
 #include <new>
 
-#include "kernels/window_attention_head_max.h"
-
 namespace kvscope::kernels {
 namespace {
 
@@ -33,9 +31,7 @@ class CpuBackend final : public Backend {
     void attention_decode(std::span<const DecodeRow> rows, int head_dim, DType dtype, float scale) const override {
         kernels::attention_decode(rows, head_dim, dtype, scale);
     }
-    void window_attention(const WindowAttention& problem) const override {
-        kernels::window_attention(Device::cpu, problem);
-    }
+    void window_attention(const WindowAttention& problem) const override { kernels::window_attention(problem); }
     void window_attention_head_max(const WindowAttention& problem) const override {
         kernels::window_attention_head_max(problem);
     }

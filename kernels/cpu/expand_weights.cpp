@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <stdexcept>
 
 #include "kernels/cpu/levels/level_kernels.h"

@@ -1,7 +1,6 @@
 #include "kernels/shuffle_bytes.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace kvscope::kernels {
 

@@ -59,11 +59,6 @@ inline constexpr const char* release_symbol = "kvscope_cuda_release";
 using Copy = bool(void* to, const void* from, size_t bytes, char* error, size_t error_size);
 inline constexpr const char* copy_symbol = "kvscope_cuda_copy";
 
-/// Copies between host and device, or within the device, in the stream's order. Host memory that is pinned or receives
-/// the copy must stay valid until the copy is complete.
-using CopyInOrder = bool(void* to, const void* from, size_t bytes, void* stream, char* error, size_t error_size);
-inline constexpr const char* copy_in_order_symbol = "kvscope_cuda_copy_in_order";
-
 /// Waits for all work on the stream and reports its failures.
 using Synchronize = bool(void* stream, char* error, size_t error_size);
 inline constexpr const char* synchronize_symbol = "kvscope_cuda_synchronize";
@@ -126,17 +121,9 @@ using LookUpRowsWorkspace = KernelWorkspace<RowLookup>;
 inline constexpr const char* look_up_rows_symbol = "kvscope_cuda_look_up_rows";
 inline constexpr const char* look_up_rows_workspace_symbol = "kvscope_cuda_look_up_rows_workspace";
 
-struct AddElements {
-    int64_t n = 0;
-    float* residual = nullptr;    ///< (n)
-    const void* delta = nullptr;  ///< (n)
-    DType delta_dtype = DType::f32;
-};
-
 // The following kernels need no workspace. row_errors writes `errors` in device memory.
 inline constexpr const char* rms_norm_symbol = "kvscope_cuda_rms_norm";          ///< Kernel<RmsNorm>
 inline constexpr const char* add_rms_norm_symbol = "kvscope_cuda_add_rms_norm";  ///< Kernel<AddRmsNorm>
-inline constexpr const char* add_symbol = "kvscope_cuda_add";                    ///< Kernel<AddElements>
 inline constexpr const char* swiglu_symbol = "kvscope_cuda_swiglu";              ///< Kernel<SwiGlu>
 inline constexpr const char* rope_symbol = "kvscope_cuda_rope";                  ///< Kernel<Rope>
 inline constexpr const char* row_errors_symbol = "kvscope_cuda_row_errors";      ///< Kernel<RowErrors>

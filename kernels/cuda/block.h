@@ -248,13 +248,4 @@ class HostBlock {
 template <class Block, class T>
 using Own = typename Block::template Own<T>;
 
-/// Combines one number per thread of a block into reduced[0], pairwise in a fixed order.
-template <class Block, class T, class F>
-KVSCOPE_DEVICE void reduce_block(Block& block, T* reduced, const F& combine) {
-    for (int step = Block::block_threads / 2; step > 0; step /= 2)
-        block.threads([&](int t) {
-            if (t < step) reduced[t] = combine(reduced[t], reduced[t + step]);
-        });
-}
-
 }  // namespace kvscope::kernels::cuda

@@ -34,13 +34,6 @@ KVSCOPE_CUDA_EXPORT bool kvscope_cuda_copy(void* to, const void* from, size_t by
                      error_size);
 }
 
-KVSCOPE_CUDA_EXPORT bool kvscope_cuda_copy_in_order(void* to, const void* from, size_t bytes, void* stream, char* error,
-                                                    size_t error_size) {
-    if (bytes == 0) return true;
-    return succeeded(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)),
-                     "copying to or from the device", error, error_size);
-}
-
 KVSCOPE_CUDA_EXPORT bool kvscope_cuda_synchronize(void* stream, char* error, size_t error_size) {
     return succeeded(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device", error,
                      error_size);

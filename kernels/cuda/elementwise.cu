@@ -16,12 +16,6 @@ __global__ __launch_bounds__(element_threads, 1) void normalise(RmsNorm p, X* x,
     Norm<Block, X, Delta, Out>{p, x, delta}.run(block, blockIdx.x, reduced);
 }
 
-template <class Delta>
-__global__ __launch_bounds__(element_threads, 1) void add_all(int64_t n, float* residual, const Delta* delta) {
-    Block block;
-    add_elements(block, blockIdx.x, n, residual, delta);
-}
-
 template <class T>
 __global__ __launch_bounds__(element_threads, 1) void activate_rows(SwiGlu p) {
     Block block;
@@ -105,16 +99,6 @@ bool run(const AddRmsNorm& problem, const Call& call) {
     });
 }
 
-bool run(const abi::AddElements& p, const Call& call) {
-    constexpr const char* kernel_name = "add";
-    if (!is_ours(p.delta_dtype)) return call.refuse(kernel_name, "expected f32 or bf16");
-    return launch(kernel_name, divide_rounding_up(p.n, elements_of_block), call, [&](unsigned blocks) {
-        with_type(p.delta_dtype, [&]<class Delta>(Delta) {
-            add_all<<<blocks, element_threads, 0, call.queue()>>>(p.n, p.residual, static_cast<const Delta*>(p.delta));
-        });
-    });
-}
-
 bool run(const SwiGlu& problem, const Call& call) {
     constexpr const char* kernel_name = "swiglu";
     SwiGlu p = problem;
@@ -179,7 +163,6 @@ using namespace kvscope::kernels;
     }
 KVSCOPE_CUDA_ELEMENTWISE(rms_norm, RmsNorm)
 KVSCOPE_CUDA_ELEMENTWISE(add_rms_norm, AddRmsNorm)
-KVSCOPE_CUDA_ELEMENTWISE(add, cuda::abi::AddElements)
 KVSCOPE_CUDA_ELEMENTWISE(swiglu, SwiGlu)
 KVSCOPE_CUDA_ELEMENTWISE(rope, Rope)
 KVSCOPE_CUDA_ELEMENTWISE(row_errors, RowErrors)

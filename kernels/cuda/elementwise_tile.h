@@ -91,14 +91,6 @@ struct Norm {
     }
 };
 
-template <class Block, class Delta>
-KVSCOPE_DEVICE void add_elements(Block& block, int64_t block_index, int64_t n, float* residual, const Delta* delta) {
-    const int64_t begin = block_index * elements_of_block, end = min_of_two(n, begin + elements_of_block);
-    block.registers([&](int t) {
-        for (int64_t i = begin + t; i < end; i += Block::block_threads) residual[i] += to_float(delta[i]);
-    });
-}
-
 /// Computes silu(gate) * up of a part of a row. Requires non-zero strides.
 template <class T, class Block>
 KVSCOPE_DEVICE void apply_swiglu(Block& block, int64_t block_index, const SwiGlu& p) {

@@ -234,15 +234,6 @@ KVSCOPE_DEVICE Loaded<T> load_elements(const T* p, int left) {
         return load_some(p, left);
 }
 
-template <class T>
-KVSCOPE_DEVICE void store_aligned(T* p, const Loaded<T>& x) {
-#ifdef __CUDACC__
-    *reinterpret_cast<uint4*>(p) = make_uint4(x.words[0], x.words[1], x.words[2], x.words[3]);
-#else
-    std::memcpy(p, &x, sizeof x);
-#endif
-}
-
 KVSCOPE_DEVICE uint32_t pack_bf16_pair(float low, float high) {
 #ifdef __CUDACC__
     uint32_t pair;

@@ -63,32 +63,26 @@ std::optional<bool> truth(std::string_view text) {
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
+struct KindTexts {
+    std::string_view name, expectation;
+};
+
+const KindTexts& texts_of(ParameterKind kind) {
+    static constexpr KindTexts texts[] = {{"integer", "a whole number"},
+                                          {"real", "a number"},
+                                          {"choice", "one of "},
+                                          {"boolean", "on or off"},
+                                          {"text", "text"},
+                                          {"integers", "whole numbers separated by commas"},
+                                          {"reals", "numbers separated by commas"},
+                                          {"file", "the path of a file"},
+                                          {"seed", "a whole number, at least 0 and below 2^64"}};
+    return texts[static_cast<size_t>(kind)];
+}
+
 std::string expectation(const Parameter& parameter) {
-    std::string text;
-    switch (parameter.kind) {
-        case ParameterKind::integer:
-            text = "a whole number";
-            break;
-        case ParameterKind::real:
-            text = "a number";
-            break;
-        case ParameterKind::choice:
-            return "one of " + joined(parameter.choices);
-        case ParameterKind::boolean:
-            return "on or off";
-        case ParameterKind::text:
-            return "text";
-        case ParameterKind::file:
-            return "the path of a file";
-        case ParameterKind::seed:
-            return "a whole number, at least 0 and below 2^64";
-        case ParameterKind::integers:
-            text = "whole numbers separated by commas";
-            break;
-        case ParameterKind::reals:
-            text = "numbers separated by commas";
-            break;
-    }
+    std::string text(texts_of(parameter.kind).expectation);
+    if (parameter.kind == ParameterKind::choice) text += joined(parameter.choices);
     if (const std::string range = parameter.range.text(); !range.empty()) text += ", " + range;
     if (!parameter.automatic.empty()) text += ", or auto (" + parameter.automatic + ")";
     return text;
@@ -114,40 +108,27 @@ std::string unknown_parameter(std::string_view name, const std::vector<Parameter
            (names.empty() ? " This policy has no parameters." : " Parameters: " + joined(names) + ".");
 }
 
-Parameter declared(std::string name, ParameterKind kind, ParameterValue fallback, std::string help) {
+Parameter declared(std::string name, ParameterKind kind, ParameterValue fallback, std::string help,
+                   const Range& range = {}) {
     Parameter parameter;
     parameter.name = std::move(name);
     parameter.kind = kind;
     parameter.fallback = std::move(fallback);
+    parameter.range = range;
     parameter.help = std::move(help);
+    return parameter;
+}
+
+Parameter declared_automatic(std::string name, ParameterKind kind, std::string automatic, std::string help,
+                             const Range& range) {
+    Parameter parameter = declared(std::move(name), kind, Automatic{}, std::move(help), range);
+    parameter.automatic = std::move(automatic);
     return parameter;
 }
 
 }  // namespace
 
-std::string_view parameter_kind_name(ParameterKind kind) {
-    switch (kind) {
-        case ParameterKind::integer:
-            return "integer";
-        case ParameterKind::real:
-            return "real";
-        case ParameterKind::choice:
-            return "choice";
-        case ParameterKind::boolean:
-            return "boolean";
-        case ParameterKind::text:
-            return "text";
-        case ParameterKind::integers:
-            return "integers";
-        case ParameterKind::reals:
-            return "reals";
-        case ParameterKind::file:
-            return "file";
-        case ParameterKind::seed:
-            return "seed";
-    }
-    throw std::logic_error("parameter kind has no name");
-}
+std::string_view parameter_kind_name(ParameterKind kind) { return texts_of(kind).name; }
 
 bool Range::contains(double value) const {
     if (std::isnan(value)) return false;
@@ -254,28 +235,19 @@ ParameterValue Parameter::checked(ParameterValue value) const {
 }
 
 Parameter integer_parameter(std::string name, int64_t fallback, Range range, std::string help) {
-    Parameter parameter = declared(std::move(name), ParameterKind::integer, fallback, std::move(help));
-    parameter.range = range;
-    return parameter;
+    return declared(std::move(name), ParameterKind::integer, fallback, std::move(help), range);
 }
 
 Parameter automatic_integer_parameter(std::string name, std::string automatic, Range range, std::string help) {
-    Parameter parameter = declared(std::move(name), ParameterKind::integer, Automatic{}, std::move(help));
-    parameter.range = range;
-    parameter.automatic = std::move(automatic);
-    return parameter;
+    return declared_automatic(std::move(name), ParameterKind::integer, std::move(automatic), std::move(help), range);
 }
 
 Parameter automatic_real_parameter(std::string name, std::string automatic, Range range, std::string help) {
-    Parameter parameter = automatic_integer_parameter(std::move(name), std::move(automatic), range, std::move(help));
-    parameter.kind = ParameterKind::real;
-    return parameter;
+    return declared_automatic(std::move(name), ParameterKind::real, std::move(automatic), std::move(help), range);
 }
 
 Parameter real_parameter(std::string name, double fallback, Range range, std::string help) {
-    Parameter parameter = declared(std::move(name), ParameterKind::real, fallback, std::move(help));
-    parameter.range = range;
-    return parameter;
+    return declared(std::move(name), ParameterKind::real, fallback, std::move(help), range);
 }
 
 Parameter choice_parameter(std::string name, std::vector<std::string> choices, std::string fallback, std::string help) {
@@ -293,15 +265,11 @@ Parameter text_parameter(std::string name, std::string fallback, std::string hel
 }
 
 Parameter integers_parameter(std::string name, std::string fallback, Range range, std::string help) {
-    Parameter parameter = declared(std::move(name), ParameterKind::integers, std::move(fallback), std::move(help));
-    parameter.range = range;
-    return parameter;
+    return declared(std::move(name), ParameterKind::integers, std::move(fallback), std::move(help), range);
 }
 
 Parameter reals_parameter(std::string name, std::string fallback, Range range, std::string help) {
-    Parameter parameter = integers_parameter(std::move(name), std::move(fallback), range, std::move(help));
-    parameter.kind = ParameterKind::reals;
-    return parameter;
+    return declared(std::move(name), ParameterKind::reals, std::move(fallback), std::move(help), range);
 }
 
 Parameter file_parameter(std::string name, std::string help) {

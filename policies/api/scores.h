@@ -1,12 +1,10 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <span>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 

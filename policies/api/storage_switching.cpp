@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <string_view>
 
 #include "policies/api/policy_errors.h"
 

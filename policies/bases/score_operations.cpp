@@ -1,6 +1,5 @@
 #include "policies/bases/score_operations.h"
 
-#include <algorithm>
 #include <functional>
 #include <limits>
 #include <numeric>

@@ -1,7 +1,6 @@
 #include "policies/bases/scoring_policy.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "policies/api/further_interfaces.h"

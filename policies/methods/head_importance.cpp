@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iterator>
 #include <string_view>
-#include <utility>
 
 #include "common/bounded_json.h"
 #include "common/json.h"

@@ -11,11 +11,6 @@ constexpr int64_t many_tokens = int64_t{1} << 20;
 /// Assumed shape before a model is loaded. A budget that is too small for this shape is too small for every model.
 constexpr ModelShape smallest_shape{1, 1, 1, 64};
 
-struct Refusal {
-    std::string reason;         ///< empty if the run is possible
-    bool is_of_budget = false;  ///< whether the reason was a BudgetError
-};
-
 void begin_on(const PolicySpec& spec, RunContext context, const UnreadPrompt& prompt) {
     const std::vector<int32_t> any_ids(prompt.n_tokens > 0 ? static_cast<size_t>(prompt.n_tokens) : 0, 0);
     context.token_ids = any_ids;
@@ -28,7 +23,16 @@ void begin_on(const PolicySpec& spec, RunContext context, const UnreadPrompt& pr
     if (const auto* filters = policy.as<FiltersPrompt>()) require_filter_layer(filters->filter(context), *prompt.shape);
 }
 
-Refusal refusal_of(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt) {
+}  // namespace
+
+const Parameter* find_file_parameter(const PolicySpec& spec) {
+    if (!spec.definition->needs_file) return nullptr;
+    for (const auto& parameter : spec.values.declared())
+        if (parameter.kind == ParameterKind::text) return &parameter;
+    return nullptr;
+}
+
+std::string infeasible_budget_reason(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt) {
     const bool is_known = prompt.shape && prompt.n_tokens > 0;
     const BudgetOf of = spec.definition->budget_of;
     RunContext context;
@@ -44,30 +48,19 @@ Refusal refusal_of(const PolicySpec& spec, const Budget& budget, const UnreadPro
         context.budget = budget.resolve(context.n_tokens, of);
         begin_on(spec, context, prompt);
     } catch (const BudgetError& error) {
-        return {error.what(), true};
+        return error.what();
     } catch (const std::exception& error) {
-        if (is_known) return {error.what()};
+        if (is_known) return error.what();
     }
     return {};
-}
-
-}  // namespace
-
-const Parameter* find_file_parameter(const PolicySpec& spec) {
-    if (!spec.definition->needs_file) return nullptr;
-    for (const auto& parameter : spec.values.declared())
-        if (parameter.kind == ParameterKind::text) return &parameter;
-    return nullptr;
-}
-
-std::string infeasible_budget_reason(const PolicySpec& spec, const Budget& budget, const UnreadPrompt& prompt) {
-    return refusal_of(spec, budget, prompt).reason;
 }
 
 std::optional<int64_t> find_smallest_feasible_count(const PolicySpec& spec, int64_t refused,
                                                     const UnreadPrompt& prompt) {
     if (spec.definition->budget_of == BudgetOf::bytes) return std::nullopt;
-    const auto takes = [&](int64_t entries) { return refusal_of(spec, {.count = entries}, prompt).reason.empty(); };
+    const auto takes = [&](int64_t entries) {
+        return infeasible_budget_reason(spec, {.count = entries}, prompt).empty();
+    };
     int64_t enough = refused;
     do {
         if (enough >= many_tokens) return std::nullopt;

@@ -1,7 +1,6 @@
 #include "policies/registry/name_matching.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace kvscope::policies {
 

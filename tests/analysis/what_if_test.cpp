@@ -6,6 +6,7 @@
 #include "analysis/measures/attention_kept.h"
 #include "analysis/token_report.h"
 #include "tests/analysis/policy_trace.h"
+#include "tests/trace/whole_records.h"
 
 using namespace kvscope::analysis;
 using Catch::Matchers::Contains;
@@ -86,7 +87,7 @@ TEST_CASE("what-if: the recorded values and budget reproduce the recorded run", 
         CHECK(again.output_ids.empty());
 
         const KeptSets kept{3, reader.n_rows(0, run), PolicyTrace::n_tokens, again.kept_offsets, again.kept_indices};
-        const trace::PromptRecord prompt = reader.prompt_record(0);
+        const trace::PromptRecord prompt = trace::prompt_record(reader, 0);
         CHECK(again.attention_kept == attention_kept(prompt.window_attention, 4, kept));
         uint64_t bytes = 0;
         for (const uint64_t of_layer : again.cache_bytes_predicted) bytes += of_layer;

@@ -9,8 +9,8 @@
 #include "engine/checkpoint/hf_config.h"
 #include "engine/families/registry/registry.h"
 #include "engine/files/gguf_file.h"
-#include "engine/files/half.h"
 #include "engine/files/safetensors.h"
+#include "kernels/bf16.h"
 #include "tests/checkpoint/model_files.h"
 
 using namespace kvscope::checkpoint;
@@ -90,7 +90,8 @@ TEST_CASE("every tiny model is read as by transformers") {
             std::vector<uint16_t> rounded(values.size());
             golden.model->read_bf16(tensor.name, rounded);
             bool equal = true;
-            for (size_t i = 0; i < values.size(); ++i) equal = equal && rounded[i] == f32_to_bf16(values[i]);
+            for (size_t i = 0; i < values.size(); ++i)
+                equal = equal && rounded[i] == kvscope::kernels::bf16_from_float(values[i]).bits;
             CHECK(equal);
         }
         CHECK(names.size() == golden.expected["tensors"].size());

@@ -1,11 +1,11 @@
-#include "engine/files/half.h"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-using namespace kvscope::checkpoint;
+#include "kernels/bf16.h"
+
+using namespace kvscope::kernels;
 
 TEST_CASE("every float16 becomes the float32 with the same value") {
     for (uint32_t bits = 0; bits < 0x10000; ++bits) {
@@ -14,7 +14,7 @@ TEST_CASE("every float16 becomes the float32 with the same value") {
         const float magnitude = exponent == 0    ? std::ldexp(static_cast<float>(mantissa), -24)
                                 : exponent == 31 ? std::numeric_limits<float>::infinity()
                                                  : std::ldexp(static_cast<float>(1024 + mantissa), exponent - 25);
-        const float value = f16_to_f32(static_cast<uint16_t>(bits));
+        const float value = to_float(half{static_cast<uint16_t>(bits)});
         if (exponent == 31 && mantissa != 0) {
             REQUIRE(std::isnan(value));
         } else {
@@ -25,16 +25,16 @@ TEST_CASE("every float16 becomes the float32 with the same value") {
 }
 
 TEST_CASE("bfloat16 rounds to nearest, ties to even") {
-    CHECK(f32_to_bf16(1.0f) == 0x3f80);
-    CHECK(f32_to_bf16(std::bit_cast<float>(0x3f808000u)) == 0x3f80);
-    CHECK(f32_to_bf16(std::bit_cast<float>(0x3f808001u)) == 0x3f81);
-    CHECK(f32_to_bf16(std::bit_cast<float>(0x3f818000u)) == 0x3f82);
-    CHECK(f32_to_bf16(std::bit_cast<float>(0xbf818000u)) == 0xbf82);
-    CHECK(f32_to_bf16(std::numeric_limits<float>::max()) == 0x7f80);
-    CHECK(f32_to_bf16(std::numeric_limits<float>::infinity()) == 0x7f80);
-    CHECK(std::isnan(bf16_to_f32(f32_to_bf16(std::bit_cast<float>(0x7f800001u)))));
+    CHECK(bf16_from_float(1.0f).bits == 0x3f80);
+    CHECK(bf16_from_float(std::bit_cast<float>(0x3f808000u)).bits == 0x3f80);
+    CHECK(bf16_from_float(std::bit_cast<float>(0x3f808001u)).bits == 0x3f81);
+    CHECK(bf16_from_float(std::bit_cast<float>(0x3f818000u)).bits == 0x3f82);
+    CHECK(bf16_from_float(std::bit_cast<float>(0xbf818000u)).bits == 0xbf82);
+    CHECK(bf16_from_float(std::numeric_limits<float>::max()).bits == 0x7f80);
+    CHECK(bf16_from_float(std::numeric_limits<float>::infinity()).bits == 0x7f80);
+    CHECK(std::isnan(to_float(bf16_from_float(std::bit_cast<float>(0x7f800001u)))));
     for (uint32_t bits = 0; bits < 0x10000; ++bits) {
-        const float value = bf16_to_f32(static_cast<uint16_t>(bits));
-        if (!std::isnan(value)) REQUIRE(f32_to_bf16(value) == bits);
+        const float value = to_float(bf16{static_cast<uint16_t>(bits)});
+        if (!std::isnan(value)) REQUIRE(bf16_from_float(value).bits == bits);
     }
 }

@@ -193,7 +193,7 @@ TEST_CASE("invalid values in config.json are reported by name") {
     write_file(folder / "config.json", "{\"model_type\": \"llama\",");
     CHECK_THAT(refusal([&] { read_hf_config(folder); }), Contains("not valid JSON") && Contains("config.json"));
     write_file(folder / "config.json", "[1]");
-    CHECK_THAT(refusal([&] { read_hf_config(folder); }), Contains("not a JSON object"));
+    CHECK_THAT(refusal([&] { read_hf_config(folder); }), Contains("expected a JSON object, found array"));
     write_file(folder / "config.json", std::string(100000, '['));
     CHECK_THAT(refusal([&] { read_hf_config(folder); }), Contains("is nested more than 256 levels deep"));
     write_file(folder / "config.json", "version https://git-lfs and more");

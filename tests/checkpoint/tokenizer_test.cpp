@@ -17,7 +17,6 @@ namespace {
 
 using kvscope::checkpoint::CheckpointError;
 using kvscope::checkpoint::open_tokenizer;
-using kvscope::checkpoint::StreamDecoder;
 using kvscope::checkpoint::Tokenizer;
 using kvscope::checkpoint::testing::read_file;
 using kvscope::checkpoint::testing::TemporaryFolder;
@@ -47,13 +46,6 @@ std::string message_of(const std::string& tokenizer_json) {
     return "";
 }
 
-std::string stream(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
-    StreamDecoder decoder(tokenizer, false);
-    std::string text;
-    for (const int32_t id : ids) text += decoder.push(id);
-    return text + decoder.finish();
-}
-
 /// Compares every row of a case. Rows without `decoded` decode to the text itself.
 void check_rows(const Tokenizer& tokenizer, const json& texts, const json& rows, bool add_special, bool parse_special,
                 bool decoding) {
@@ -67,7 +59,6 @@ void check_rows(const Tokenizer& tokenizer, const json& texts, const json& rows,
             const auto decoded = row.value("decoded", text);
             CHECK(tokenizer.decode(ids) == decoded);
             CHECK(tokenizer.decode(ids, true) == row.value("decoded_plain", decoded));
-            CHECK(stream(tokenizer, ids) == decoded);
         }
     }
 }
@@ -188,7 +179,6 @@ TEST_CASE("GGUF: the default model's ids equal llama.cpp's") {
             const auto ids = row.at("ids").get<std::vector<int32_t>>();
             CHECK(tokenizer->encode(text, one.at("add_special"), one.at("parse_special")) == ids);
             CHECK(tokenizer->decode(ids) == text);
-            CHECK(stream(*tokenizer, ids) == text);
             std::string pieces;
             for (const int32_t id : ids) pieces += tokenizer->piece(id);
             CHECK(pieces == text);
@@ -365,26 +355,6 @@ TEST_CASE("Tokens for display are always UTF-8") {
     for (int32_t id = 0; id < tokenizer->vocab_size(); ++id) {
         REQUIRE_NOTHROW(json(tokenizer->shown(id)).dump());
     }
-}
-
-TEST_CASE("Streaming never returns a part of a character") {
-    const auto tokenizer = open_tokenizer(KVSCOPE_DEFAULT_MODEL);
-    const std::string text = "👩‍👩‍👧‍👦 中文 é";
-    StreamDecoder decoder(*tokenizer);
-    std::string all;
-    for (const int32_t id : tokenizer->encode(text, false, false)) {
-        const std::string part = decoder.push(id);
-        CHECK_NOTHROW(json(part).dump());
-        CHECK(part.find("\uFFFD") == std::string::npos);
-        all += part;
-    }
-    CHECK(all == text);
-    CHECK(decoder.finish().empty());
-
-    const auto ids = tokenizer->encode("🦙", false, false);
-    StreamDecoder cut_off(*tokenizer);
-    CHECK(cut_off.push(ids.at(0)).empty());
-    CHECK(cut_off.finish() == "\uFFFD");
 }
 
 TEST_CASE("Byte fallback pieces are the bytes themselves") {

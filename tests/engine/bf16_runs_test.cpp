@@ -5,6 +5,7 @@
 #include "kernels/cpu_features.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/fake_device.h"
+#include "tests/trace/whole_records.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -44,7 +45,7 @@ TEST_CASE("runs in bf16 equal the reference's") {
         const auto reader = run_experiment(
             folder, "t.h5", model, {prompt_of_ids(expected["prompt_ids"].get<std::vector<int32_t>>())}, plans, options);
 
-        check_within(reader.prompt_record(0).last_logits, expected["first_logits"].get<std::vector<float>>(),
+        check_within(trace::prompt_record(reader, 0).last_logits, expected["first_logits"].get<std::vector<float>>(),
                      tolerance("logits"));
         if (!rounds_attention) CHECK(expected["to_f32"]["logits"].get<double>() > 100 * tolerance("logits"));
         CHECK(reader.run_record(0, 0).output_ids == expected["full"]["output_ids"].get<std::vector<int32_t>>());

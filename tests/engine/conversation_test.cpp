@@ -3,6 +3,7 @@
 
 #include "engine/decode/decode_answers.h"
 #include "engine/prefill/prefill.h"
+#include "tests/engine/ask_one_run.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
 
@@ -53,8 +54,9 @@ Finished run(const TemporaryFolder& folder, const std::string& name, std::vector
 engine::Reply ask(engine::Conversation& conversation, const std::string& question) {
     engine::SilentProgress progress;
     std::vector<int32_t> streamed;
-    auto reply = conversation.ask(tiny_model(), question, {.n_new = n_new, .sampling = {}, .ignore_eos = false},
-                                  progress, [&](int32_t id) { streamed.push_back(id); });
+    auto reply =
+        ask_one_run(conversation, tiny_model(), question, {.n_new = n_new, .sampling = {}, .ignore_eos = false},
+                    progress, [&](int32_t id) { streamed.push_back(id); });
     CHECK(streamed == reply.ids);
     return reply;
 }

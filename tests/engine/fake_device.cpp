@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "engine/device/cuda_backend.h"
-#include "engine/device/torch_backend.h"
+#include "tests/engine/torch_device.h"
 
 namespace kvscope::engine {
 namespace {
@@ -204,9 +204,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&compute>()); }
 
-class FakeBackend final : public TorchBackend {
+class FakeBackend final : public TorchDevice {
  public:
-    FakeBackend() : TorchBackend(at::Device(at::kPrivateUse1, 0)) {}
+    FakeBackend() : TorchDevice(at::Device(at::kPrivateUse1, 0)) {}
     std::string name() const override { return "fake"; }
     int64_t rows_alike() const override { return 40; }  // so that work is divided as on a card
 
@@ -321,7 +321,7 @@ ComputeDevice device_of_tests() {
     const char* asked = std::getenv("KVSCOPE_TEST_DEVICE");
     const std::string name = asked ? asked : "";
     if (name.empty()) return {};
-    static const TorchBackend torch(at::kCPU);
+    static const TorchDevice torch(at::kCPU);
     if (name == "torch") return {at::kCPU, &torch};
     if (name == "fake") return fake_device();
     static const FakeKernels fake_kernels;

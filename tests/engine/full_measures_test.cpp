@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/trace/whole_records.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -52,7 +53,7 @@ TEST_CASE("the measures of the full cache equal the reference's", "[arithmetic][
     options.alignment = true;
     const auto reader = run_experiment(folder, "t.h5", model, {prompt_of_ids(ids)},
                                        {plan("h2o:granularity=query_head", "64")}, options);
-    const auto record = reader.prompt_record(0);
+    const auto record = trace::prompt_record(reader, 0);
     const auto h2o = reader.run_record(0, 1);
     const auto shape = model.transformer().shape();
     const auto n = ids.size();

@@ -14,6 +14,7 @@
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"
 #include "tests/engine/whole_cache.h"
+#include "tests/trace/whole_records.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -221,7 +222,7 @@ TEST_CASE("a resumed trace and a trace made with another number of threads conta
     }();
     const auto check = [&](const trace::Reader& other) {
         for (int prompt = 0; prompt < 2; ++prompt) {
-            check_same(once.prompt_record(prompt), other.prompt_record(prompt));
+            check_same(trace::prompt_record(once, prompt), trace::prompt_record(other, prompt));
             for (int run = 0; run < once.n_runs(prompt); ++run)
                 check_same(once.run_record(prompt, run), other.run_record(prompt, run));
         }

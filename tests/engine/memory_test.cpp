@@ -100,7 +100,6 @@ TEST_CASE("scores that do not depend on the budget are stored once for all budge
     const auto a = pool.keep(std::vector<float>{1, nan, 2});
     CHECK(pool.keep(std::vector<float>{1, nan, 2}) == a);
     CHECK(pool.keep(std::vector<float>{1, nan, 3}) != a);
-    CHECK(pool.bytes() == 3 * sizeof(float));
     CHECK(pool.keep(std::vector<double>{1, 2})->size() == 2);
     const policies::Scores<float> scores = a ? *a : std::vector<float>{};
     CHECK(pool.keep(scores) == a);
@@ -109,7 +108,8 @@ TEST_CASE("scores that do not depend on the budget are stored once for all budge
         all[777] = 2.0f;  // between the positions that the hash reads
         return all;
     }()));
-    CHECK(pool.bytes() == 3 * sizeof(float));  // unused scores are released
+    const std::weak_ptr<const std::vector<float>> unused = pool.keep(std::vector<float>{4});
+    CHECK(unused.expired());  // unused scores are released
 }
 
 TEST_CASE("runs of one policy at several budgets share their scores in memory and in the trace") {

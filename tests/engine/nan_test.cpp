@@ -8,6 +8,7 @@
 #include "kernels/cpu_features.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/engine/fake_device.h"
+#include "tests/engine/matrix_of.h"
 #include "tests/engine/whole_cache.h"
 
 using namespace kvscope;
@@ -22,7 +23,7 @@ engine::Transformer damaged(kernels::DType dtype, int32_t token) {
     auto weights = engine::load_weights(checkpoint, dtype, progress);
     const at::Tensor numbers = weights.embedding.numbers().clone();
     numbers.select(0, token).fill_(std::numeric_limits<float>::quiet_NaN());
-    weights.embedding = engine::Matrix::of(numbers);
+    weights.embedding = matrix_of(numbers);
     return engine::Transformer(checkpoint.config(), std::move(weights), dtype).on(engine::device_of_tests());
 }
 

@@ -7,6 +7,7 @@
 #include "engine/prefill/key_gradients.h"
 #include "engine/prefill/prefill.h"
 #include "tests/engine/experiment_on_disk.h"
+#include "tests/engine/matrix_of.h"
 #include "tests/engine/relative_difference.h"
 #include "tests/engine/threads.h"
 
@@ -122,7 +123,7 @@ TEST_CASE("the differentiable operations compute what the kernels compute", "[op
         with_autograd.add(b, delta.differentiable);
         CHECK(apart(a, b) == 0);
 
-        const engine::Matrix weight = engine::Matrix::of(numbers({48, dim}, type, 6));
+        const engine::Matrix weight = matrix_of(numbers({48, dim}, type, 6));
         const at::Tensor bias = numbers({48}, at::kFloat, 7);
         const Operand x({n, dim}, type, 8);
         CHECK(apart(with_kernels.product(x.kernel, weight, bias),

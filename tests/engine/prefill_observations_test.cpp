@@ -87,7 +87,7 @@ TEST_CASE("a live prefill decides like its runs, and with other parameters like 
         for (size_t i = 0; i < plans.size(); ++i) {
             CAPTURE(name, records[i].label, records[i].message);
             REQUIRE(records[i].status == "complete");
-            CHECK(live->serves(plans[i].spec, records[i].budget));
+            CHECK(live->obstacle(plans[i].spec, records[i].budget).empty());
             const auto selections = live->select(plans[i].spec, records[i].budget, options.seed);
             CHECK(kept_of(selections) == records[i].kept_indices);
             CHECK(same(scores_of(selections), scores_of(records[i])));
@@ -169,7 +169,7 @@ TEST_CASE("a live prefill says which policies it cannot serve, and why") {
                                 definition.name == "stores-shared";  // needs keys before RoPE
         CAPTURE(definition.name, live->obstacle(spec, 40));
         n_refused += is_refused;
-        CHECK(live->serves(spec, 40) == !is_refused);
+        CHECK(live->obstacle(spec, 40).empty() == !is_refused);
         if (is_refused) CHECK_THROWS_AS(live->select(spec, 40, 0), std::invalid_argument);
     }
     CHECK(n_refused == 3);
@@ -178,9 +178,9 @@ TEST_CASE("a live prefill says which policies it cannot serve, and why") {
         CHECK_FALSE(live->obstacle(policies::parse_policy(name), 40).empty());
         CHECK_THROWS_AS(live->select(policies::parse_policy(name), 40, 0), std::invalid_argument);
     }
-    CHECK(live->serves(policies::parse_policy("snapkv:window=32"), 40));
+    CHECK(live->obstacle(policies::parse_policy("snapkv:window=32"), 40).empty());
     CHECK(live->obstacle(policies::parse_policy("snapkv:window=33"), 40).find("32") != std::string::npos);
-    CHECK(live->serves(policies::parse_policy("snapkv"), 20));
+    CHECK(live->obstacle(policies::parse_policy("snapkv"), 20).empty());
     CHECK_THROWS_AS(live->select(policies::parse_policy("snapkv"), 20, 0), policies::BudgetError);
     // A policy whose layers depend on one another decides about them in order.
     const policies::Definition growing{
@@ -195,7 +195,7 @@ TEST_CASE("a live prefill says which policies it cannot serve, and why") {
     for (size_t layer = 0; layer < grown.size(); ++layer) CHECK(grown[layer].rows[0].size() == layer + 1);
     // With a budget of the whole prompt, every policy that is served decides, too.
     for (const auto& definition : policies::definitions()) {
-        if (definition.needs_file || !live->serves(policies::parse_policy(definition.name), 100)) continue;
+        if (definition.needs_file || !live->obstacle(policies::parse_policy(definition.name), 100).empty()) continue;
         const auto all = live->select(policies::parse_policy(definition.name), 100, 0);
         CHECK(kept_of(all).size() == 100u * static_cast<size_t>(model.transformer().shape().n_layers) *
                                          static_cast<size_t>(model.transformer().shape().n_kv_heads));

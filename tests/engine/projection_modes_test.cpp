@@ -10,6 +10,7 @@
 #include "tests/engine/same_bits.h"
 #include "tests/engine/threads.h"
 #include "tests/own_cache.h"
+#include "tests/trace/whole_records.h"
 
 using namespace kvscope;
 using namespace kvscope::engine::testing;
@@ -144,7 +145,7 @@ TEST_CASE("a run's measures are the same with stored modes and with any number o
         const auto model = small_model("qwen2-biases", kernels::DType::bf16);  // a new model without modes in memory
         const auto reader =
             run_experiment(folder, file, model, {prompt_of_ids(some_ids(model, 90))}, {}, options_of(1, false));
-        return reader.prompt_record(0).mode_contribution_q;
+        return trace::prompt_record(reader, 0).mode_contribution_q;
     };
     const auto first = contributions("first.h5", 1);
     REQUIRE(!first.empty());

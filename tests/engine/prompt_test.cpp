@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "engine/common/engine_error.h"
+#include "tests/engine/ask_one_run.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
 
@@ -91,7 +92,7 @@ TEST_CASE("a question that shares a token with the context is read separately, w
     const auto caches = session.experiment.take_caches();
     engine::SilentProgress progress;
     const auto reply_to = [&](const std::string& question) {
-        return caches.at(0)->ask(model, question, {.n_new = 2, .sampling = {}, .ignore_eos = false}, progress);
+        return ask_one_run(*caches.at(0), model, question, {.n_new = 2, .sampling = {}, .ignore_eos = false}, progress);
     };
     const auto second = reply_to("Which code?");
     CHECK(second.remark.empty());
@@ -157,7 +158,8 @@ TEST_CASE("a byte without a token changes neither the question's beginning nor t
     const auto caches = session.experiment.take_caches();
     engine::SilentProgress progress;
     const std::string joins = "\n" + asked;
-    const auto reply = caches.at(0)->ask(model, joins, {.n_new = 2, .sampling = {}, .ignore_eos = false}, progress);
+    const auto reply =
+        ask_one_run(*caches.at(0), model, joins, {.n_new = 2, .sampling = {}, .ignore_eos = false}, progress);
     CHECK_THAT(reply.remark, Contains("The question was tokenized separately from the context"));
     CHECK(reply.read == joins);
 }

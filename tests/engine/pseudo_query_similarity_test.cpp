@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "engine/common/engine_error.h"
-#include "engine/prefill/pseudo_tokens.h"
 #include "tests/engine/experiment_on_disk.h"
 
 using namespace kvscope;

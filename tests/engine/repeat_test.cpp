@@ -3,6 +3,7 @@
 
 #include "engine/common/engine_error.h"
 #include "engine/rerun_recorded_runs.h"
+#include "tests/engine/ask_one_run.h"
 #include "tests/engine/context_with_questions.h"
 #include "tests/engine/experiment_on_disk.h"
 #include "tests/policies/echo_maps_file.h"
@@ -117,7 +118,7 @@ TEST_CASE("runs of a trace are repeated from its tokens, and their caches answer
         caches.push_back(again.cache.get());
         const engine::QuestionOptions asking{n_new, {}, false};
         expected.push_back(
-            originals[static_cast<size_t>(runs[i])]->ask(tiny_model(), second_question, asking, progress));
+            ask_one_run(*originals[static_cast<size_t>(runs[i])], tiny_model(), second_question, asking, progress));
     }
     const auto replies = engine::ask_all_runs(tiny_model(), caches, second_question, {n_new, {}, false}, progress);
     REQUIRE(replies.size() == expected.size());
@@ -165,7 +166,7 @@ TEST_CASE("a what-if with a recorded run's settings gives the same answer with t
     std::vector<std::vector<int32_t>> alone;
     for (const auto& one : again) {
         all.push_back(one.cache.get());
-        alone.push_back(one.cache->ask(tiny_model(), second_question, asking, progress).ids);
+        alone.push_back(ask_one_run(*one.cache, tiny_model(), second_question, asking, progress).ids);
     }
     CHECK(alone[1] == alone[2]);
     const auto replies = engine::ask_all_runs(tiny_model(), all, second_question, asking, progress);

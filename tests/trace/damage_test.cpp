@@ -9,6 +9,7 @@
 #include <random>
 
 #include "tests/trace/sample_trace.h"
+#include "tests/trace/whole_records.h"
 #include "trace/checks/check_trace.h"
 #include "trace/hdf5/hdf5.h"
 #include "trace/hdf5/input_file.h"
@@ -54,9 +55,9 @@ void set_attribute(hid_t file, const std::string& group, const std::string& name
 // Reads everything that is readable.
 void read_all(const fs::path& path) {
     const Reader reader(path);
-    (void)reader.model_record();
+    (void)model_record(reader);
     for (int i = 0; i < reader.n_prompts(); ++i) {
-        (void)reader.prompt_record(i);
+        (void)prompt_record(reader, i);
         for (int j = 0; j < reader.n_runs(i); ++j) {
             (void)reader.run_record(i, j);
             if (reader.run(i, j).status == "complete") (void)reader.kept(i, j);

@@ -71,7 +71,7 @@ TEST_CASE("a killed writer is resumed and loses at most what it was writing", "[
         kill(child, SIGKILL);
         waitpid(child, nullptr, 0);
 
-        if (output_state(folder / "t.h5", sample::recipe) != OutputState::complete) {
+        if (check_output_state(folder / "t.h5", sample::recipe) != OutputState::complete) {
             Writer writer(folder / "t.h5", sample::recipe);
             int present = writer.has_model() ? 1 : 0;
             for (int i = 0; i < 2; ++i) {
@@ -160,10 +160,10 @@ TEST_CASE("finished parts are not written again", "[trace]") {
         return 0;
     });
     REQUIRE(WIFSIGNALED(status));
-    CHECK(output_state(folder / "t.h5", sample::recipe) == OutputState::resumable);
+    CHECK(check_output_state(folder / "t.h5", sample::recipe) == OutputState::resumable);
     // Key order and white space do not change a recipe.
-    CHECK(output_state(folder / "t.h5", R"({ "made_by" :"sample_trace.h"})") == OutputState::resumable);
-    CHECK(output_state(folder / "t.h5", other_recipe) == OutputState::other);
+    CHECK(check_output_state(folder / "t.h5", R"({ "made_by" :"sample_trace.h"})") == OutputState::resumable);
+    CHECK_THROWS_AS(check_output_state(folder / "t.h5", other_recipe), OutputExists);
 
     Writer writer(folder / "t.h5", sample::recipe);
     CHECK(writer.resumed());
@@ -319,8 +319,8 @@ TEST_CASE("a complete trace is never edited", "[trace]") {
     const sample::TemporaryFolder folder;
     sample::write_anew(folder / "t.h5");
     const std::string before = contents(folder / "t.h5");
-    CHECK(output_state(folder / "t.h5", sample::recipe) == OutputState::complete);
-    CHECK(output_state(folder / "t.h5", other_recipe) == OutputState::other);
+    CHECK(check_output_state(folder / "t.h5", sample::recipe) == OutputState::complete);
+    CHECK_THROWS_AS(check_output_state(folder / "t.h5", other_recipe), OutputExists);
     CHECK_THROWS_AS(Writer(folder / "t.h5", sample::recipe), AlreadyComplete);
     CHECK_THROWS_AS(Writer(folder / "t.h5", other_recipe), OutputExists);
     CHECK_FALSE(fs::exists(folder / "t.h5.part"));
@@ -416,7 +416,7 @@ TEST_CASE("anything else at the output is refused without force", "[trace]") {
         fs::create_directory(folder / "t.h5.part");
         write_text(folder.path() / "t.h5.part" / "lock", "");
         write_text(folder.path() / "t.h5.part" / "trace.json.tmp", "{");
-        CHECK(output_state(output, sample::recipe) == OutputState::absent);
+        CHECK(check_output_state(output, sample::recipe) == OutputState::absent);
         Writer writer(output, sample::recipe);
         CHECK_FALSE(writer.resumed());
         CHECK_FALSE(fs::exists(folder.path() / "t.h5.part" / "trace.json.tmp"));

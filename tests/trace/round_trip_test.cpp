@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "tests/trace/sample_trace.h"
+#include "tests/trace/whole_records.h"
 #include "trace/checks/check_trace.h"
 #include "trace/reader.h"
 #include "trace/records/record_fields.h"
@@ -59,11 +60,11 @@ void require_same(const RunRecord& a, const RunRecord& b) {
 }
 
 void require_sample(const Reader& reader, const sample::Options& options) {
-    require_same(sample::model(options), reader.model_record());
+    require_same(sample::model(options), model_record(reader));
     REQUIRE(reader.n_prompts() == options.n_questions);
     for (int i = 0; i < reader.n_prompts(); ++i) {
         const PromptRecord prompt = sample::prompt(options, i);
-        require_same(prompt, reader.prompt_record(i));
+        require_same(prompt, prompt_record(reader, i));
         const auto runs = sample::runs(options, prompt);
         REQUIRE(reader.n_runs(i) == static_cast<int>(runs.size()));
         for (int j = 0; j < reader.n_runs(i); ++j) {

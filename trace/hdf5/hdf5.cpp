@@ -125,12 +125,17 @@ Handle open_group(hid_t location, const std::string& path) {
 
 Handle create_group(hid_t location, const std::string& path) {
     const std::string action = fmt::format("create the group {}", path);
-    const Handle links(checked(H5Pcreate(H5P_LINK_CREATE), action), H5Pclose);
-    checked(H5Pset_create_intermediate_group(links.get(), 1), action);
+    const Handle links = link_properties();
     const Handle creation(checked(H5Pcreate(H5P_GROUP_CREATE), action), H5Pclose);
     // Attributes in the object header take fewer bytes than attributes in a heap, and a checksum protects the header.
     checked(H5Pset_attr_phase_change(creation.get(), 64, 48), action);
     return {checked(H5Gcreate2(location, path.c_str(), links.get(), creation.get(), H5P_DEFAULT), action), H5Gclose};
+}
+
+Handle link_properties() {
+    Handle links(checked(H5Pcreate(H5P_LINK_CREATE), "create a path"), H5Pclose);
+    checked(H5Pset_create_intermediate_group(links.get(), 1), "create a path");
+    return links;
 }
 
 std::vector<std::string> members(hid_t location, const std::string& path) {

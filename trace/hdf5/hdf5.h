@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -50,6 +51,15 @@ void note_system_error(int error);
 
 /// Throws ReadFailed if the system caused the failure, else DamagedTrace. `where` names the place, e.g. "t.h5: /model".
 [[noreturn]] void throw_unreadable(const std::string& where, const Failure& failure);
+/// Returns action(). Throws a Failure like throw_unreadable().
+template <class Action>
+auto with_place_in_errors(const std::string& where, Action action) -> decltype(action()) {
+    try {
+        return action();
+    } catch (const Failure& failure) {
+        throw_unreadable(where, failure);
+    }
+}
 
 class Handle {
  public:
@@ -82,6 +92,8 @@ Result checked(Result result, const std::string& action);
 [[nodiscard]] bool is_group(hid_t location, const std::string& path);
 [[nodiscard]] Handle open_group(hid_t location, const std::string& path);
 Handle create_group(hid_t location, const std::string& path);
+/// Returns properties with which HDF5 also creates the groups that a new path needs.
+[[nodiscard]] Handle link_properties();
 /// Returns the names in a group. Numeric names are in numeric order.
 [[nodiscard]] std::vector<std::string> members(hid_t location, const std::string& path);
 /// Returns an object's address in its file. Two names with one address are the same object.
@@ -130,6 +142,10 @@ void require_block_inside(const Block& block, std::span<const std::size_t> shape
 template <class T>
 std::vector<T> read_data_set(hid_t data_set, const Block* block = nullptr);
 [[nodiscard]] std::vector<std::string> read_texts(hid_t data_set);
+/// Returns the texts that `read` stores in the given type, of fixed or variable length. @param read may throw
+[[nodiscard]] std::vector<std::string> texts_of_type(hid_t type, hid_t space, std::size_t count,
+                                                     const std::string& action,
+                                                     const std::function<void(hid_t type, void* values)>& read);
 
 /// Writes a chunked, shuffled and deflated data set. Chunks hold about a megabyte and never span two layers.
 template <class T>
@@ -137,6 +153,7 @@ void write_data_set(hid_t location, const std::string& path, std::span<const T> 
                     std::span<const std::size_t> shape);
 void write_texts(hid_t location, const std::string& path, const std::vector<std::string>& values);
 [[nodiscard]] Handle creation_properties(std::span<const std::size_t> shape, std::size_t element_size);
+/// Returns the type of T in memory and in files.
 template <class T>
 [[nodiscard]] hid_t native_type();
 /// Returns a UTF-8 text type of `length` bytes padded with NUL, or of variable length if `length` is 0.

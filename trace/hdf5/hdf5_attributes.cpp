@@ -15,28 +15,6 @@ std::size_t element_count(hid_t space, const std::string& action) {
     return static_cast<std::size_t>(count);
 }
 
-std::vector<std::string> read_text_values(hid_t attribute, hid_t type, hid_t space, std::size_t count,
-                                          const std::string& action) {
-    std::vector<std::string> out;
-    out.reserve(count);
-    const Handle memory(checked(H5Tcopy(type), action), H5Tclose);
-    if (checked(H5Tis_variable_str(type), action) > 0) {
-        std::vector<char*> pointers(count, nullptr);
-        checked(H5Aread(attribute, memory.get(), pointers.data()), action);
-        for (const char* text : pointers) out.emplace_back(text == nullptr ? "" : text);
-        H5Dvlen_reclaim(memory.get(), space, H5P_DEFAULT, pointers.data());
-        return out;
-    }
-    const std::size_t length = H5Tget_size(type);
-    std::vector<char> bytes(count * length);
-    checked(H5Aread(attribute, memory.get(), bytes.data()), action);
-    for (std::size_t i = 0; i < count; ++i) {
-        const char* text = bytes.data() + i * length;
-        out.emplace_back(text, strnlen(text, length));
-    }
-    return out;
-}
-
 void write_raw(hid_t object, const std::string& name, hid_t type, hid_t memory_type, hid_t space, const void* data) {
     const std::string action = fmt::format("write the attribute {}", name);
     if (checked(H5Aexists(object, name.c_str()), action) > 0) checked(H5Adelete(object, name.c_str()), action);
@@ -52,6 +30,27 @@ void write_scalar(hid_t object, const std::string& name, hid_t type, hid_t memor
 }
 
 }  // namespace
+
+std::vector<std::string> texts_of_type(hid_t type, hid_t space, std::size_t count, const std::string& action,
+                                       const std::function<void(hid_t type, void* values)>& read) {
+    std::vector<std::string> out;
+    out.reserve(count);
+    if (checked(H5Tis_variable_str(type), action) > 0) {
+        std::vector<char*> pointers(count, nullptr);
+        read(type, static_cast<void*>(pointers.data()));
+        for (const char* text : pointers) out.emplace_back(text == nullptr ? "" : text);
+        H5Dvlen_reclaim(type, space, H5P_DEFAULT, static_cast<void*>(pointers.data()));
+        return out;
+    }
+    const std::size_t length = H5Tget_size(type);
+    std::vector<char> bytes(count * length);
+    read(type, bytes.data());
+    for (std::size_t i = 0; i < count; ++i) {
+        const char* text = bytes.data() + i * length;
+        out.emplace_back(text, strnlen(text, length));
+    }
+    return out;
+}
 
 std::vector<std::string> attribute_names(hid_t object) {
     std::vector<std::string> names;
@@ -83,7 +82,9 @@ std::optional<Value> read_attribute(hid_t object, const std::string& name) {
     switch (H5Tget_class(type.get())) {
         case H5T_STRING:
             value.kind = Value::Kind::text;
-            value.texts = read_text_values(attribute.get(), type.get(), space.get(), count, action);
+            value.texts = texts_of_type(type.get(), space.get(), count, action, [&](hid_t memory_type, void* values) {
+                checked(H5Aread(attribute.get(), memory_type, values), action);
+            });
             break;
         case H5T_INTEGER:
         case H5T_ENUM:  // h5py stores bool as an enumeration

@@ -2,7 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 #include <functional>
 #include <numeric>
 #include <type_traits>
@@ -20,50 +20,13 @@ constexpr unsigned deflate_level = 1;
 /// Above this size, texts are stored with variable length, because padding to a fixed length would waste memory.
 constexpr std::size_t fixed_text_bytes = std::size_t{64} << 20;
 
-template <class T>
-hid_t stored_type();
-template <>
-hid_t stored_type<std::int32_t>() {
-    return H5T_STD_I32LE;
-}
-template <>
-hid_t stored_type<std::uint8_t>() {
-    return H5T_STD_U8LE;
-}
-template <>
-hid_t stored_type<std::uint16_t>() {
-    return H5T_STD_U16LE;
-}
-template <>
-hid_t stored_type<std::uint32_t>() {
-    return H5T_STD_U32LE;
-}
-template <>
-hid_t stored_type<std::uint64_t>() {
-    return H5T_STD_U64LE;
-}
-template <>
-hid_t stored_type<float>() {
-    return H5T_IEEE_F32LE;
-}
-template <>
-hid_t stored_type<double>() {
-    return H5T_IEEE_F64LE;
-}
-
 Handle make_space(std::span<const std::size_t> shape) {
     const std::vector<hsize_t> dims(shape.begin(), shape.end());
     return {checked(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), "make a shape"), H5Sclose};
 }
 
-Handle link_properties() {
-    Handle links(checked(H5Pcreate(H5P_LINK_CREATE), "create a data set"), H5Pclose);
-    checked(H5Pset_create_intermediate_group(links.get(), 1), "create a data set");
-    return links;
-}
-
-void write_raw(hid_t location, const std::string& path, hid_t type, hid_t memory_type,
-               std::span<const std::size_t> shape, const void* data) {
+void write_raw(hid_t location, const std::string& path, hid_t type, std::span<const std::size_t> shape,
+               const void* data) {
     const std::string action = fmt::format("write {}", path);
     const Handle space = make_space(shape);
     const Handle creation = creation_properties(shape, H5Tget_size(type));
@@ -73,8 +36,8 @@ void write_raw(hid_t location, const std::string& path, hid_t type, hid_t memory
                 action),
         H5Dclose);
     const bool is_empty = checked(static_cast<hid_t>(H5Sget_simple_extent_npoints(space.get())), action) == 0;
-    if (!is_empty && !(H5Tequal(type, memory_type) > 0 && write_chunks(data_set.get(), data, action)))
-        checked(H5Dwrite(data_set.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), action);
+    if (!is_empty && !write_chunks(data_set.get(), data, action))
+        checked(H5Dwrite(data_set.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), action);
     data_set.close(action);
 }
 
@@ -96,35 +59,6 @@ void read_values(hid_t data_set, const Block* block, hid_t memory_type, void* va
 }
 
 }  // namespace
-
-template <>
-hid_t native_type<std::int32_t>() {
-    return H5T_NATIVE_INT32;
-}
-template <>
-hid_t native_type<std::uint8_t>() {
-    return H5T_NATIVE_UINT8;
-}
-template <>
-hid_t native_type<std::uint16_t>() {
-    return H5T_NATIVE_UINT16;
-}
-template <>
-hid_t native_type<std::uint32_t>() {
-    return H5T_NATIVE_UINT32;
-}
-template <>
-hid_t native_type<std::uint64_t>() {
-    return H5T_NATIVE_UINT64;
-}
-template <>
-hid_t native_type<float>() {
-    return H5T_NATIVE_FLOAT;
-}
-template <>
-hid_t native_type<double>() {
-    return H5T_NATIVE_DOUBLE;
-}
 
 Handle text_type(std::size_t length) {
     Handle type(checked(H5Tcopy(H5T_C_S1), "make a text type"), H5Tclose);
@@ -153,29 +87,9 @@ std::string type_name(hid_t type) {
 }
 
 const char* type_name(schema::Type type) {
-    switch (type) {
-        case schema::Type::i32:
-            return "i32";
-        case schema::Type::u8:
-            return "u8";
-        case schema::Type::u16:
-            return "u16";
-        case schema::Type::u32:
-            return "u32";
-        case schema::Type::u64:
-            return "u64";
-        case schema::Type::f32:
-            return "f32";
-        case schema::Type::f64:
-            return "f64";
-        case schema::Type::f32_or_f64:
-            return "f32 or f64";
-        case schema::Type::f32_or_u16:
-            return "f32 or u16";
-        case schema::Type::text:
-            return "text";
-    }
-    return "";
+    constexpr const char* names[] = {"i32", "u8",  "u16",        "u32",        "u64",
+                                     "f32", "f64", "f32 or f64", "f32 or u16", "text"};
+    return names[static_cast<std::size_t>(type)];
 }
 
 Handle open_data_set(hid_t location, const std::string& path) {
@@ -239,16 +153,8 @@ Handle creation_properties(std::span<const std::size_t> shape, std::size_t eleme
 template <class T>
 void write_data_set(hid_t location, const std::string& path, std::span<const T> values,
                     std::span<const std::size_t> shape) {
-    write_raw(location, path, stored_type<T>(), native_type<T>(), shape, values.data());
+    write_raw(location, path, native_type<T>(), shape, values.data());
 }
-template void write_data_set(hid_t, const std::string&, std::span<const std::int32_t>, std::span<const std::size_t>);
-template void write_data_set(hid_t, const std::string&, std::span<const std::uint8_t>, std::span<const std::size_t>);
-template void write_data_set(hid_t, const std::string&, std::span<const std::uint16_t>, std::span<const std::size_t>);
-template void write_data_set(hid_t, const std::string&, std::span<const std::uint32_t>, std::span<const std::size_t>);
-template void write_data_set(hid_t, const std::string&, std::span<const std::uint64_t>, std::span<const std::size_t>);
-template void write_data_set(hid_t, const std::string&, std::span<const float>, std::span<const std::size_t>);
-template void write_data_set(hid_t, const std::string&, std::span<const double>, std::span<const std::size_t>);
-
 void write_texts(hid_t location, const std::string& path, const std::vector<std::string>& values) {
     std::size_t longest = 1;
     for (const std::string& text : values) longest = std::max(longest, text.size());
@@ -259,14 +165,14 @@ void write_texts(hid_t location, const std::string& path, const std::vector<std:
             std::copy(values[i].begin(), values[i].end(), bytes.begin() + static_cast<std::ptrdiff_t>(i * longest));
         }
         const Handle type = text_type(longest);
-        write_raw(location, path, type.get(), type.get(), shape, bytes.data());
+        write_raw(location, path, type.get(), shape, bytes.data());
         return;
     }
     std::vector<const char*> pointers;
     pointers.reserve(values.size());
     for (const std::string& text : values) pointers.push_back(text.c_str());
     const Handle type = text_type(0);
-    write_raw(location, path, type.get(), type.get(), shape, static_cast<const void*>(pointers.data()));
+    write_raw(location, path, type.get(), shape, static_cast<const void*>(pointers.data()));
 }
 
 void require_plausible_shape(const DataSetInfo& found) {
@@ -309,13 +215,25 @@ std::vector<T> read_data_set(hid_t data_set, const Block* block) {
     if (!out.empty()) read_values(data_set, block, native_type<T>(), out.data(), action);
     return out;
 }
-template std::vector<std::int32_t> read_data_set(hid_t, const Block*);
-template std::vector<std::uint8_t> read_data_set(hid_t, const Block*);
-template std::vector<std::uint16_t> read_data_set(hid_t, const Block*);
-template std::vector<std::uint32_t> read_data_set(hid_t, const Block*);
-template std::vector<std::uint64_t> read_data_set(hid_t, const Block*);
-template std::vector<float> read_data_set(hid_t, const Block*);
-template std::vector<double> read_data_set(hid_t, const Block*);
+static_assert(std::endian::native == std::endian::little, "numbers in memory are written unchanged");
+
+#define KVSCOPE_INSTANTIATE(T, type)                                                                           \
+    template <>                                                                                                \
+    hid_t native_type<T>() {                                                                                   \
+        return type;                                                                                           \
+    }                                                                                                          \
+    template void write_data_set(hid_t, const std::string&, std::span<const T>, std::span<const std::size_t>); \
+    template std::vector<T> read_data_set(hid_t, const Block*);
+
+KVSCOPE_INSTANTIATE(float, H5T_IEEE_F32LE)
+KVSCOPE_INSTANTIATE(double, H5T_IEEE_F64LE)
+KVSCOPE_INSTANTIATE(std::int32_t, H5T_STD_I32LE)
+KVSCOPE_INSTANTIATE(std::uint8_t, H5T_STD_U8LE)
+KVSCOPE_INSTANTIATE(std::uint16_t, H5T_STD_U16LE)
+KVSCOPE_INSTANTIATE(std::uint32_t, H5T_STD_U32LE)
+KVSCOPE_INSTANTIATE(std::uint64_t, H5T_STD_U64LE)
+
+#undef KVSCOPE_INSTANTIATE
 
 std::vector<std::string> read_texts(hid_t data_set) {
     const DataSetInfo found = data_set_info(data_set);
@@ -326,29 +244,10 @@ std::vector<std::string> read_texts(hid_t data_set) {
     const Handle space(checked(H5Dget_space(data_set), action), H5Sclose);
     const std::size_t count =
         std::accumulate(found.shape.begin(), found.shape.end(), std::size_t{1}, std::multiplies<>());
-    std::vector<std::string> out;
-    out.reserve(count);
-    if (count == 0) return out;
-    if (checked(H5Tis_variable_str(type.get()), action) > 0) {
-        std::vector<char*> pointers(count, nullptr);
-        const herr_t status =
-            H5Dread(data_set, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, static_cast<void*>(pointers.data()));
-        if (status >= 0) {
-            for (const char* text : pointers) out.emplace_back(text == nullptr ? "" : text);
-        }
-        // H5Dvlen_reclaim clears HDF5's error record, so the status is checked first.
-        checked(status, action);
-        H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, static_cast<void*>(pointers.data()));
-        return out;
-    }
-    const std::size_t length = H5Tget_size(type.get());
-    std::vector<char> bytes(count * length);
-    read_values(data_set, nullptr, type.get(), bytes.data(), action);
-    for (std::size_t i = 0; i < count; ++i) {
-        const char* text = bytes.data() + i * length;
-        out.emplace_back(text, strnlen(text, length));
-    }
-    return out;
+    if (count == 0) return {};
+    return texts_of_type(type.get(), space.get(), count, action, [&](hid_t memory_type, void* values) {
+        read_values(data_set, nullptr, memory_type, values, action);
+    });
 }
 
 }  // namespace kvscope::trace::h5

@@ -2,8 +2,6 @@
 // global heaps and may read outside its buffers, so this driver checks each heap. Checksums protect the other contents.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <span>
 

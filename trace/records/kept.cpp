@@ -1,5 +1,7 @@
 #include "trace/records/kept.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace kvscope::trace {
@@ -67,6 +69,37 @@ void Kept::find_held_tokens() {
             held_with.push_back(n_merged[offsets[row] + static_cast<std::uint64_t>(entry)]);
         }
     }
+}
+
+std::string problem_of_kept(std::span<const std::uint64_t> offsets, std::span<const std::uint32_t> indices,
+                            std::size_t n) {
+    if (offsets.empty() || offsets.front() != 0 || !std::is_sorted(offsets.begin(), offsets.end()) ||
+        offsets.back() != indices.size()) {
+        return fmt::format("kept_offsets: expected values that rise from 0 to {}, the length of kept_indices",
+                           indices.size());
+    }
+    for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
+        for (std::uint64_t i = offsets[row]; i < offsets[row + 1]; ++i) {
+            if (indices[i] >= n)
+                return fmt::format("kept_indices: expected positions below {}, found {}", n, indices[i]);
+            if (i > offsets[row] && indices[i] <= indices[i - 1])
+                return fmt::format("kept_indices: expected ascending positions in row {}, found {} after {}", row,
+                                   indices[i], indices[i - 1]);
+        }
+    }
+    return {};
+}
+
+std::string problem_of_token_entries(std::span<const std::uint64_t> offsets, std::span<const std::int32_t> token_entry,
+                                     std::size_t n) {
+    for (std::size_t i = 0; i < token_entry.size(); ++i) {
+        const std::size_t row = i / n;
+        const auto count = static_cast<std::int64_t>(offsets[row + 1] - offsets[row]);
+        if (token_entry[i] < -1 || token_entry[i] >= count)
+            return fmt::format("merged/token_entry: expected -1 or an entry below {} in row {}, found {}", count, row,
+                               token_entry[i]);
+    }
+    return {};
 }
 
 }  // namespace kvscope::trace

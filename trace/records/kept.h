@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace kvscope::trace {
@@ -64,5 +65,12 @@ struct Kept {
 
     void find_held_tokens();
 };
+
+/// Returns why entries are invalid, e.g. "kept_offsets: expected …", or an empty text. Positions must be below `n`.
+[[nodiscard]] std::string problem_of_kept(std::span<const std::uint64_t> offsets,
+                                          std::span<const std::uint32_t> indices, std::size_t n);
+/// Like problem_of_kept(), for the entry of each of the n tokens in each row. Requires valid offsets.
+[[nodiscard]] std::string problem_of_token_entries(std::span<const std::uint64_t> offsets,
+                                                   std::span<const std::int32_t> token_entry, std::size_t n);
 
 }  // namespace kvscope::trace

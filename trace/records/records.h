@@ -2,11 +2,9 @@
 // empty vector means that the data set does not exist.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <string_view>
 
 namespace kvscope::trace::schema {
@@ -11,10 +10,6 @@ inline constexpr std::string_view format = "kvscope-trace";
 inline constexpr std::string_view version = "1.2";
 /// Readers refuse a higher major version. They read any minor version and ignore unknown names.
 inline constexpr int version_major = 1;
-inline constexpr int version_minor = 2;
-
-/// Smallest number of window queries for the measures of `full`. A policy can request more queries.
-inline constexpr int default_window = 32;
 
 /// Element type. `text` is UTF-8. `f32_or_u16` is f32, or u16 in files of version 1.0.
 enum class Type { i32, u8, u16, u32, u64, f32, f64, f32_or_f64, f32_or_u16, text };
@@ -79,10 +74,8 @@ struct Attribute {
 }
 
 namespace root {
-inline constexpr std::string_view model_group = "model";
 inline constexpr std::string_view prompts_group = "prompts";
 inline constexpr std::string_view runs_group = "runs";
-inline constexpr std::string_view results_group = "results";
 /// Table of /results with the runs of the trace's prompts. All other tables belong to benchmark tasks.
 inline constexpr std::string_view prompt_results = "prompts";
 inline constexpr std::string_view full_group = "full";

@@ -1,7 +1,6 @@
 #include "trace/records/storable_text.h"
 
 #include <cstddef>
-#include <ctime>
 
 #include "common/utf8.h"
 

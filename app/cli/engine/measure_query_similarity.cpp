@@ -6,7 +6,6 @@
 #include <string>
 
 #include "engine/decode/pseudo_query_similarity.h"
-#include "engine/prefill/pseudo_tokens.h"
 
 namespace kvscope::cli {
 namespace {

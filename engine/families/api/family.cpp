@@ -1,7 +1,5 @@
 #include "engine/families/api/family.h"
 
-#include <utility>
-
 namespace kvscope::checkpoint {
 
 std::vector<NameInFiles> Keys::all() const {

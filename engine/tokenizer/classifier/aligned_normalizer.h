@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <functional>
 
 #include "engine/tokenizer/classifier/aligned_text.h"
 #include "engine/tokenizer/tokenizer_json_node.h"
@@ -9,13 +9,9 @@
 namespace kvscope::checkpoint {
 
 /// Normalizer of an encoder's tokenizer.json that tracks the origin of each character.
-class AlignedNormalizer {
- public:
-    virtual ~AlignedNormalizer() = default;
-    [[nodiscard]] virtual AlignedText apply(const AlignedText& text, TokenizerLimits& limits) const = 0;
-};
+using AlignedNormalizer = std::function<AlignedText(const AlignedText& text, TokenizerLimits& limits)>;
 
 /// Supports Sequence, BertNormalizer, Precompiled, Replace and Strip. @throws std::runtime_error for other kinds
-[[nodiscard]] std::unique_ptr<AlignedNormalizer> make_aligned_normalizer(const JsonNode& node);
+[[nodiscard]] AlignedNormalizer make_aligned_normalizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

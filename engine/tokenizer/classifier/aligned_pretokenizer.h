@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <vector>
 
 #include "engine/tokenizer/classifier/aligned_text.h"
@@ -9,15 +9,11 @@
 
 namespace kvscope::checkpoint {
 
-/// Pre-tokenizer of an encoder's tokenizer.json. Cuts text into words.
-class AlignedPreTokenizer {
- public:
-    virtual ~AlignedPreTokenizer() = default;
-
-    virtual void cut(const AlignedText& text, std::vector<AlignedText>& out, TokenizerLimits& limits) const = 0;
-};
+/// Pre-tokenizer of an encoder's tokenizer.json, which cuts text into words and appends them to `out`.
+using AlignedPreTokenizer =
+    std::function<void(const AlignedText& text, std::vector<AlignedText>& out, TokenizerLimits& limits)>;
 
 /// Supports Sequence, BertPreTokenizer, WhitespaceSplit and Metaspace. @throws std::runtime_error for other kinds
-[[nodiscard]] std::unique_ptr<AlignedPreTokenizer> make_aligned_pre_tokenizer(const JsonNode& node);
+[[nodiscard]] AlignedPreTokenizer make_aligned_pre_tokenizer(const JsonNode& node);
 
 }  // namespace kvscope::checkpoint

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "common/utf8.h"
-#include "engine/tokenizer/read_json_file.h"
+#include "engine/files/json_text.h"
 
 namespace kvscope::checkpoint {
 
@@ -15,14 +15,8 @@ ClassifierTokenizer::ClassifierTokenizer(const std::filesystem::path& directory)
         throw CheckpointError(directory,
                               "has no tokenizer.json; make one with transformers: "
                               "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)");
-    try {
-        const nlohmann::json json = read_json_file(file_);
-        read(JsonNode(json, ""));
-    } catch (const CheckpointError&) {
-        throw;
-    } catch (const std::runtime_error& error) {
-        throw CheckpointError(file_, error.what());
-    }
+    const nlohmann::json json = read_json_object(file_);
+    with_file_in_errors(file_, [&] { read(JsonNode(json, "")); });
 }
 
 void ClassifierTokenizer::read(const JsonNode& root) {
@@ -60,10 +54,10 @@ std::vector<TextToken> ClassifierTokenizer::encode(std::string_view utf8, const 
         throw std::invalid_argument(fmt::format("a text of {} bytes is too long for a token classifier", utf8.size()));
     TokenizerLimits limits(file_, utf8.size(), stop);
     AlignedText text = make_aligned_text(utf8);
-    if (normalizer_) text = normalizer_->apply(text, limits);
+    if (normalizer_) text = normalizer_(text, limits);
     std::vector<AlignedText> words;
     if (pre_tokenizer_) {
-        pre_tokenizer_->cut(text, words, limits);
+        pre_tokenizer_(text, words, limits);
     } else if (!text.empty()) {
         words.push_back(std::move(text));
     }

@@ -38,8 +38,8 @@ class ClassifierTokenizer {
     void read(const JsonNode& root);
 
     std::filesystem::path file_;
-    std::unique_ptr<AlignedNormalizer> normalizer_;
-    std::unique_ptr<AlignedPreTokenizer> pre_tokenizer_;
+    AlignedNormalizer normalizer_;
+    AlignedPreTokenizer pre_tokenizer_;
     std::unique_ptr<WordModel> model_;
     Surrounding surrounding_;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
-#include <utility>
 
 #include "engine/tokenizer/classifier/word_model.h"
 

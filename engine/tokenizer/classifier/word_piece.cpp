@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <unordered_map>
-#include <utility>
 
 #include "engine/tokenizer/classifier/word_model.h"
 #include "engine/tokenizer/tokenizer_post_processor.h"

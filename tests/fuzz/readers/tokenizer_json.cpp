@@ -16,12 +16,7 @@ Reader tokenizer_json_reader() {
                     const auto tokenizer = checkpoint::open_tokenizer(scratch());
                     const auto ids = tokenizer->encode(text, true, true);
                     tokenizer->decode(ids);
-                    checkpoint::StreamDecoder decoder(*tokenizer);
-                    for (const int32_t id : ids) {
-                        tokenizer->shown(id);
-                        decoder.push(id);
-                    }
-                    decoder.finish();
+                    for (const int32_t id : ids) tokenizer->shown(id);
                 });
                 may_refuse([&] {
                     const checkpoint::ClassifierTokenizer tokenizer(scratch());
