@@ -25,7 +25,8 @@ struct HeadProfile {
 };
 
 /// Returns the prompts of a profile. The seed increases by 1 for each prompt. @param needles values of
-/// head_profile_task(); `measure` sets `needle` @throws UsageError if a prompt exceeds the model's context
+/// head_profile_task(); `measure` overrides the option `needle` @throws UsageError if a prompt exceeds the model's
+/// context
 [[nodiscard]] std::vector<PreparedSample> prepare_head_profile(const Model& model, HeadMeasure measure,
                                                                TaskOptions needles, const PromptOptions& prompt);
 

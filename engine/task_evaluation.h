@@ -19,7 +19,7 @@ struct PreparedSample : TaskSample {
 };
 
 /// Returns the task's samples with their prompts. @param prompt options of all prompts except their names
-/// @throws UsageError if a prompt exceeds the model's context; as Task::make_samples
+/// @throws UsageError if a prompt exceeds the model's context; the exceptions of Task::make_samples
 [[nodiscard]] std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task,
                                                           const TaskOptions& options, PromptOptions prompt);
 

@@ -105,8 +105,9 @@ class Reader {
 
     /// Returns the benchmark tasks with results.
     [[nodiscard]] std::vector<std::string> result_tasks() const;
-    /// Returns the rows of /results/<task>, also of `prompts`. If an earlier version wrote the table, the model and the
-    /// recipe give the columns about the experiment, and measures are NaN. Throws std::out_of_range without the table.
+    /// Returns the rows of /results/<task>, also of `prompts`. For tables of earlier versions, `model`, `dtype`, `seed`
+    /// and similar columns come from the trace's model and recipe, and measures are NaN. Throws std::out_of_range
+    /// without the table.
     [[nodiscard]] std::vector<ResultRow> results(std::string_view task) const;
     /// Returns the run's row of /results/prompts. Returns nullopt if the table is missing, damaged or of an earlier
     /// version, or if no row has the run's attributes. analysis::result_rows_of_prompt() then computes the row.

@@ -29,7 +29,7 @@ static_assert(sizeof(Slot) == 8, "columns must follow one another without paddin
 
 constexpr std::size_t n_columns = std::size(result_columns);
 
-/// Calls `visit` with the place of the column's value in `slot`.
+/// Calls `visit` with a reference to the member of `slot` that holds the column's value.
 template <class Value, class Visit>
 void visit_slot(Value ResultRow::*, Slot& slot, Visit visit) {
     if constexpr (std::is_same_v<Value, std::string>)
@@ -55,7 +55,8 @@ bool same_kind(hid_t stored, H5T_class_t wanted) {
     return found == wanted || (wanted == H5T_FLOAT && found == H5T_INTEGER);
 }
 
-/// Whether a stored table has the column. Throws DamagedTrace if the column has another type or must exist.
+/// Whether a stored table has the column. Throws DamagedTrace if the column has the wrong type, or is required and
+/// missing.
 bool has_column(hid_t stored, const ResultColumn& column, const std::string& where) {
     const std::string name(column.name);
     const int at = H5Tget_member_index(stored, name.c_str());

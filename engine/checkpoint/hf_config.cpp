@@ -73,7 +73,8 @@ void read_sizes(const JsonFields& config, const Family& family, ModelConfig& c) 
     const auto size = [&](const NameInFiles& key) {
         return checked_int(config, key.hf, config.required_integer(key.hf));
     };
-    // A null field has the value `if_null`. A missing field has the family's default unless that is 0.
+    // A null field has the value `if_null`. A missing field has the family's default, or `if_null` if that default is
+    // 0.
     const auto size_or = [&](const NameInFiles& key, int64_t of_family, int64_t if_null) {
         const bool of_class = !config.mentions(key.hf) && of_family > 0;
         return checked_int(config, key.hf, config.integer(key.hf).value_or(of_class ? of_family : if_null));
@@ -180,7 +181,7 @@ void read_rope(const JsonFields& config, const char* theta, ModelConfig& c) {
     if (s.kind == RopeScaling::Kind::yarn) read_yarn(*rope, c);
 }
 
-/// Returns whether the field gives each layer a sliding window, or nullopt without that field.
+/// Returns for each layer whether it has a sliding window, or nullopt if the field is missing.
 std::optional<std::vector<bool>> sliding_layers(const JsonFields& config, const char* field, int n_layers) {
     const auto types = config.texts(field);
     if (!types) return std::nullopt;

@@ -18,7 +18,7 @@ class Progress {
     virtual void advance(int64_t done) = 0;
     virtual void message(std::string_view text) = 0;
 
-    /// Returns the token for requests to stop the work, which then throws Stopped.
+    /// Returns the stop token of the work. After a stop request, the work throws Stopped.
     [[nodiscard]] virtual std::stop_token stop_token() const { return {}; }
     /// Called often. Throws Stopped after a stop request, or blocks to pause the work. While the work holds a resource
     /// that other work may need, it asks stop_token() instead.

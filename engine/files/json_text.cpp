@@ -40,7 +40,8 @@ template <class Json>
 Json read_json_object(const std::filesystem::path& file, uint64_t limit) {
     const std::string text = read_text_file(file, limit);
     Json json = with_file_in_errors(file, [&] { return parse<Json>(text); });
-    if (!json.is_object()) throw CheckpointError(file, fmt::format("expected a JSON object, found {}", json.type_name()));
+    if (!json.is_object())
+        throw CheckpointError(file, fmt::format("expected a JSON object, found {}", json.type_name()));
     return json;
 }
 

@@ -50,8 +50,8 @@ struct Merges {
     int64_t n_outside = 0;
 };
 
-/// Reads all observations in `gather`. `select` and `draft` then use only gathered or shared data, because they may run
-/// on any thread, after other runs have changed the appended tokens.
+/// Reads all observations in `gather`. `select` and `draft` then use only gathered or shared data: they may run on any
+/// thread, and other runs may already have replaced the appended tokens (AppendsTokens).
 class Gathers {
  public:
     virtual ~Gathers() = default;
@@ -70,11 +70,11 @@ class DecidesInOrder {
 };
 
 /// Analyzes the model's weights outside the measured time of a run. Keep the results in `RunContext::of_weights`,
-/// because another object may select.
+/// because another object of the policy may make the selection.
 class PreparesWeights {
  public:
     virtual ~PreparesWeights() = default;
-    /// Whether this run uses the weights.
+    /// Whether this run needs prepare().
     [[nodiscard]] virtual bool prepares() const = 0;
     /// Computes data that depend on a layer's weights alone. @throws ScoreError
     virtual void prepare(int layer) = 0;
@@ -117,7 +117,8 @@ class FiltersPrompt {
     [[nodiscard]] virtual PromptFilter filter(const RunContext&) const = 0;
 };
 
-/// Decides by tokens that the model generates greedily from a draft cache. `select` receives these tokens as appended.
+/// Decides by tokens that the model generates greedily from a draft cache. `select` receives these tokens like the
+/// appended tokens of AppendsTokens.
 class LooksAhead {
  public:
     virtual ~LooksAhead() = default;

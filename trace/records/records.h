@@ -84,7 +84,8 @@ struct RunAttributes {
     double prefill_s = 0;
     double select_s = 0;
     std::string output_text;
-    /// Device, processor instructions and commit of kvscope that computed the run; nullopt if not recorded.
+    /// Device, instruction set of the kernels (such as avx2) and kvscope commit that computed the run; nullopt if not
+    /// recorded.
     std::optional<std::string> device, instructions, commit;
     // The next four values are recorded only in isolated mode.
     std::optional<double> first_token_s;
