@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import unittest
 
+import h5py
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 # Each file defines one item of its name. The lists of kvscope are compared with the files.
 POLICY_FILES = sorted(path.stem for path in (SOURCE / "policies").glob("*.cpp"))
@@ -33,6 +35,31 @@ def environment(cache):
     inherited = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
     return {**inherited, "XDG_CACHE_HOME": str(cache), "OMP_NUM_THREADS": "1", "LC_ALL": "C.UTF-8",
             "KVSCOPE_DEFAULT_MODEL": str(GGUF_MODEL)}
+
+
+def snapshot(path):
+    """Returns every name and value of a trace except times."""
+    def is_time(name):
+        return name.endswith("_s") or name == "peak_bytes"
+    found = {}
+    with h5py.File(path, "r") as trace:
+        def visit(name, item):
+            found[name] = {k: str(v) for k, v in item.attrs.items() if not is_time(k)}
+            if isinstance(item, h5py.Dataset):
+                columns = [column for column in item.dtype.names or () if not is_time(column)]
+                found[f"{name} values"] = (item[:][columns] if columns else item[:]).tolist()
+        trace.visititems(visit)
+    return repr(found)
+
+
+def clock_model(path):
+    """Returns a copy of the small model whose chat template contains the time."""
+    shutil.copytree(HF_MODEL, path)
+    config = json.loads((path / "tokenizer_config.json").read_text())
+    config["chat_template"] = ("Now {{ strftime_now('%Y-%m-%d %H:%M:%S') }}. "
+                               "{% for m in messages %}{{ m['content'] }}{% endfor %}")
+    (path / "tokenizer_config.json").write_text(json.dumps(config))
+    return path
 
 
 def help_of(*command):

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "app/gui/figure/figure_job.h"
 #include "app/gui/shell/app.h"
+#include "tests/gui/driven_window.h"
 #include "tests/trace/sample_trace.h"
 
 namespace kvscope::gui::testing {
@@ -30,5 +33,23 @@ struct TwoTraces {
         return options;
     }
 };
+
+/// Figure of the only view.
+inline analysis::Figure shown_by(DrivenApp& driven) {
+    const auto request = driven.app().views().at(0)->view->figure(driven.session());
+    REQUIRE(request);
+    return FigureJob(driven.session(), *request).figure();
+}
+
+inline RunKey run_called(const Session& session, const std::string& label) {
+    for (const RunKey& key : session.all_runs())
+        if (session.look(key).label == label) return key;
+    FAIL("no run is called " << label);
+    return {};
+}
+
+inline const analysis::HeatMap& map_of(const analysis::Figure& figure, size_t panel) {
+    return std::get<analysis::HeatMap>(figure.panels.at(panel).shapes.front());
+}
 
 }  // namespace kvscope::gui::testing

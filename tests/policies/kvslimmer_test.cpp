@@ -132,7 +132,7 @@ struct Toy {
 
 }  // namespace
 
-TEST_CASE("pairs and merged keys equal those of scripts/golden/kvslimmer.py", "[kvslimmer]") {
+TEST_CASE("pairs and merged keys equal those of scripts/golden/kvslimmer_merges.py", "[kvslimmer]") {
     nlohmann::json data;
     std::ifstream(KVSCOPE_TEST_DATA "/policies/merges.json") >> data;
     int outside = 0;
@@ -168,7 +168,7 @@ TEST_CASE("pairs and merged keys equal those of scripts/golden/kvslimmer.py", "[
     CHECK(outside > 0);  // includes weights outside [0, 1]
 }
 
-TEST_CASE("weights of the published code equal those of scripts/golden/kvslimmer.py", "[kvslimmer]") {
+TEST_CASE("weights of the published code equal those of scripts/golden/kvslimmer_merges.py", "[kvslimmer]") {
     nlohmann::json data;
     std::ifstream(KVSCOPE_TEST_DATA "/policies/merges.json") >> data;
     const ModelShape shape{1, data["n_heads"], data["n_kv_heads"], data["head_dim"]};
