@@ -336,7 +336,7 @@ OpenTraceFiles::RowsOfRuns OpenTraceFiles::read_rows_of_runs(const std::stop_tok
     std::vector<ResultRow> stored;
     try {
         for (const GroupPlace& place : tables->second) {
-            const auto columns = with_place_in_errors(place, [&] {
+            const auto columns = h5::with_place_in_errors(place_name(place), [&] {
                 return columns_of_table(h5::open_data_set(source_.open(place.file).get(), place.group).get());
             });
             if (columns.size() < std::size(result_columns)) return {};
