@@ -7,6 +7,7 @@
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/drawing/subject_columns.h"
 #include "analysis/measures/token_coverage.h"
+#include "analysis/runs/rows_of_shown_runs.h"
 #include "analysis/runs/run_choice.h"
 #include "analysis/runs/run_style.h"
 #include "analysis/share_figure.h"

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <exception>
-#include <iterator>
 
-#include "analysis/measures/result_row.h"
 #include "analysis/runs/run_choice.h"
 #include "analysis/runs/run_style.h"
 
@@ -56,17 +54,6 @@ std::vector<LegendEntry> legend_of_runs(std::span<const ShownRun> runs) {
         legend.insert(legend.end(), entries.begin(), entries.end());
     }
     return legend;
-}
-
-std::vector<trace::ResultRow> rows_of_shown_runs(std::span<const ShownRun> runs) {
-    std::vector<trace::ResultRow> rows;
-    for (auto first = runs.begin(); first != runs.end();) {
-        const TracePart& part = *first->part;
-        std::vector<int> indices;
-        for (; first != runs.end() && first->part == &part; ++first) indices.push_back(first->index);
-        std::ranges::move(result_rows(*part.reader, part.options.prompt, indices), std::back_inserter(rows));
-    }
-    return rows;
 }
 
 std::string join_run_labels(std::span<const ShownRun> runs) {

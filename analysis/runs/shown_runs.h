@@ -35,9 +35,6 @@ struct ShownRun {
 /// Returns run_legend() of each trace. If there are several traces, the labels contain their names.
 [[nodiscard]] std::vector<LegendEntry> legend_of_runs(std::span<const ShownRun> runs);
 
-/// Returns the row of each run. @throws as result_rows()
-[[nodiscard]] std::vector<trace::ResultRow> rows_of_shown_runs(std::span<const ShownRun> runs);
-
 [[nodiscard]] std::string join_run_labels(std::span<const ShownRun> runs);
 
 /// Calls complete_figure() with the options of the first trace and combines the recipes of all traces.

@@ -6,6 +6,7 @@
 
 #include "tests/trace/damage.h"
 #include "tests/trace/sample_trace.h"
+#include "trace/tree.h"
 
 using namespace kvscope::trace;
 using namespace kvscope::trace::damage;
