@@ -239,7 +239,11 @@ class Traces(AllForms):
     def test_no_text_of_a_model_commands_the_terminal(self):
         """The random model's answers contain many control characters."""
         with h5py.File(self.path("t.h5"), "r+") as trace:
-            trace["prompts/0/runs/0"].attrs["output_text"] = "red \x1b[31m bell \x07 del \x7f"
+            answer = "red \x1b[31m bell \x07 del \x7f"
+            trace["prompts/0/runs/0"].attrs["output_text"] = answer
+            rows = trace["results/prompts"][:]
+            rows["prediction"][0] = answer
+            trace["results/prompts"][:] = rows
         shown = self.made("inspect", "t.h5").stdout
         self.assertIsNone(re.search(r"[\x00-\x09\x0b-\x1f\x7f]", shown))
         self.assertIn("red ␛[31m bell ␇ del ␡", shown)
