@@ -10,6 +10,7 @@
 #include "common/bounded_json.h"
 #include "trace/group_locations.h"
 #include "trace/hdf5/hdf5.h"
+#include "trace/part_folder.h"
 #include "trace/records/trace_errors.h"
 
 namespace kvscope::trace {
@@ -76,7 +77,8 @@ std::string recipe_difference(const nlohmann::json& recipe, const std::filesyste
     nlohmann::json there;
     try {
         const h5::Guard guard;
-        there = bounded_json::parse_or_discard(Source(trace).root.recipe_json);
+        const auto folder = std::filesystem::is_directory(trace) ? read_folder_record(trace) : std::nullopt;
+        there = bounded_json::parse_or_discard(folder ? folder->recipe_json : Source(trace).root.recipe_json);
     } catch (const TraceError&) {
         return {};
     }

@@ -76,9 +76,12 @@ Table numbers(const trace::Reader& reader, const FigureOptions& options) {
     for (const Run& run : read_runs(shown_runs({&part, 1}))) {
         const trace::RunAttributes& attributes = run.shown.attributes();
         const auto add = [&](int layer, double share) {
-            table.add(Subject{.run = run.shown.index, .layer = layer},
-                      {run.shown.label, attributes.policy, budget_cell(attributes),
-                       std::llround(share * static_cast<double>(run.shown.n_tokens())), share});
+            table.add(
+                Subject{.run = run.shown.index, .layer = layer},
+                {run.shown.label, attributes.policy, budget_cell(attributes),
+                 std::isnan(share) ? Cell()
+                                   : Cell(int64_t{std::llround(share * static_cast<double>(run.shown.n_tokens()))}),
+                 known_cell(share)});
         };
         add(-1, run.model);
         for (const int layer : layers) add(layer, run.layers[static_cast<size_t>(layer)].share);

@@ -36,7 +36,7 @@ std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& opt
     std::vector<Run> runs;
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const std::vector<int> chosen = chosen_runs(reader, options);
-    const std::vector<trace::ResultRow> rows = result_rows(reader, options.prompt, chosen);
+    const std::vector<trace::ResultRow> rows = result_rows(reader, options.prompt, chosen, ignore_damage);
     for (size_t i = 0; i < chosen.size(); ++i) {
         Run& run = runs.emplace_back(Run{chosen[i], reader.run(options.prompt, chosen[i]),
                                          reader.kept(options.prompt, chosen[i]), n_tokens, rows[i].coverage});

@@ -1,6 +1,9 @@
 #include "analysis/measures/result_row.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -10,6 +13,7 @@
 #include "analysis/measures/mean_of_known.h"
 #include "analysis/measures/recall.h"
 #include "analysis/measures/token_coverage.h"
+#include "kernels/select_topk.h"
 #include "trace/records/result_columns.h"
 
 namespace kvscope::analysis {
@@ -29,13 +33,14 @@ void add_measures(trace::ResultRow& row, const trace::RunRecord& run, const Kept
     const auto n_places = static_cast<double>(tokens.n_layers * tokens.n_rows * tokens.n_tokens);
     if (n_places > 0) row.kept_share = static_cast<double>(n_entries) / n_places;
     row.coverage = model_coverage(tokens).share;
-    // Skips data sets of different lengths, which trace::find_problems reports.
-    if (!run.step_kl.empty() && run.step_kl.size() == run.step_agreement.size()) {
-        const LogitDivergence divergence = logit_divergence(run.step_kl, run.step_agreement);
+    if (!run.step_kl.empty()) {
+        const bool has_agreement = run.step_agreement.size() == run.step_kl.size();
+        const LogitDivergence divergence = logit_divergence(
+            run.step_kl, has_agreement ? run.step_agreement : std::vector<uint8_t>(run.step_kl.size()));
         row.kl = divergence.kl_mean;
         row.kl_stderr = divergence.kl_stderr;
         row.kl_steps = static_cast<double>(divergence.n_steps);
-        row.agreement = divergence.agreement;
+        if (has_agreement) row.agreement = divergence.agreement;
     }
     if (can_measure_kept_tokens(run, tokens)) {
         row.attention_kept = mean_of_known(run.attention_kept);
@@ -59,10 +64,14 @@ struct ComputedRow {
     double recall = unknown;
 };
 
-void read_measured_data(const trace::Reader& reader, int prompt, ComputedRow& of) {
+/// @param attempt calls a function and handles its errors
+void read_measured_data(const trace::Reader& reader, int prompt, ComputedRow& of, const auto& attempt) {
+    attempt([&] { of.kept = reader.kept_for_now(prompt, of.run); });
     const auto place = trace::Place::of_run(prompt, of.run);
     const auto read = [&]<class T>(const schema::DataSet& data_set, std::vector<T>& values) {
-        if (reader.has(place, data_set)) values = reader.read<T>(place, data_set);
+        attempt([&] {
+            if (reader.has(place, data_set)) values = reader.read<T>(place, data_set);
+        });
     };
     read(schema::run::step_kl, of.record.step_kl);
     read(schema::run::step_agreement, of.record.step_agreement);
@@ -72,7 +81,6 @@ void read_measured_data(const trace::Reader& reader, int prompt, ComputedRow& of
     read(schema::run::cache_bytes_predicted, of.record.cache_bytes_predicted);
     read(schema::run::merged_keys, of.record.merged_keys);
     read(schema::run::merged_keys_outside, of.record.merged_keys_outside);
-    of.kept = reader.kept_for_now(prompt, of.run);
 }
 
 /// Sets the recall of all runs for which it is defined.
@@ -88,7 +96,13 @@ void add_recalls(const trace::Reader& reader, int prompt, std::span<ComputedRow>
         kept.push_back(one.kept);
         measured.push_back(&one);
     }
-    const std::vector<Recall> recalls = recall_of_runs(reader, prompt, runs, kept);
+    std::vector<Recall> recalls;
+    try {
+        recalls = recall_of_runs(reader, prompt, runs, kept);
+    } catch (const kernels::NanScore& error) {
+        throw trace::DamagedTrace(
+            fmt::format("{}: answer_attention of prompt {}: {}", reader.path().string(), prompt, error.what()));
+    }
     for (size_t i = 0; i < recalls.size(); ++i) measured[i]->recall = mean_of_known(recalls[i].layers);
 }
 
@@ -119,8 +133,10 @@ std::vector<trace::ResultRow> result_rows(const trace::Reader& reader, int promp
     std::vector<ComputedRow> computed;
     std::optional<trace::ResultRow> of_prompt;
     for (size_t i = 0; i < runs.size(); ++i) {
-        if (auto stored = reader.stored_row(prompt, runs[i])) {
-            rows[i] = *std::move(stored);
+        const std::optional<trace::ResultRow> stored = reader.stored_row(prompt, runs[i]);
+        // A complete run without coverage was damaged when its row was written.
+        if (stored && (stored->status != schema::run::status_complete || !std::isnan(stored->coverage))) {
+            rows[i] = *stored;
             continue;
         }
         if (!of_prompt) of_prompt = trace::row_of_prompt(reader.model(), reader.prompt(prompt));
@@ -128,7 +144,13 @@ std::vector<trace::ResultRow> result_rows(const trace::Reader& reader, int promp
         ComputedRow& one = computed.emplace_back(ComputedRow{runs[i], rows[i]});
         static_cast<trace::RunAttributes&>(one.record) = reader.run(prompt, runs[i]);
         trace::add_run_attributes(rows[i], one.record);
-        if (is_complete(one.record)) attempt([&] { read_measured_data(reader, prompt, one); });
+        if (stored) {
+            rows[i].sample_hash = stored->sample_hash;
+            rows[i].data_hash = stored->data_hash;
+        }
+        if (!is_complete(one.record)) continue;
+        rows[i].kept_share = unknown;
+        read_measured_data(reader, prompt, one, attempt);
     }
     if (!computed.empty()) attempt([&] { add_recalls(reader, prompt, computed); });
     const auto n_tokens = static_cast<size_t>(reader.prompt(prompt).visible_tokens());

@@ -15,10 +15,12 @@ namespace kvscope::analysis {
                                           const trace::RunRecord& run, double recall);
 
 using OnDamage = std::function<void(const trace::TraceError&)>;
+/// For callers that show unknown measures as unknown.
+inline void ignore_damage(const trace::TraceError&) {}
 
 /// Returns the rows of these runs: stored rows (trace::Reader::stored_row), or rows that are computed from the recorded
 /// data. Computed rows have no `sample_hash` and no `data_hash`. Frees the kept entries that it reads.
-/// @param on_damage called for damaged data sets; the run then has no measures. If empty, the error is thrown
+/// @param on_damage called for damaged data sets, whose measures are then NaN. If empty, the error is thrown
 [[nodiscard]] std::vector<trace::ResultRow> result_rows(const trace::Reader& reader, int prompt,
                                                         std::span<const int> runs, const OnDamage& on_damage = nullptr);
 

@@ -80,7 +80,7 @@ Ranking make(const trace::Reader& reader, const FigureOptions& options) {
          Column{"first_step_above", fmt::format("First KL > {}", threshold), "", ColumnType::integer},
          Column{"kl_mean", "Mean KL", "nats", ColumnType::real, 4},
          Column{"kl_max", "Largest KL", "nats", ColumnType::real, 4}}));
-    const std::vector<trace::ResultRow> measured = result_rows(reader, options.prompt, runs);
+    const std::vector<trace::ResultRow> measured = result_rows(reader, options.prompt, runs, ignore_damage);
     for (size_t i = 0; i < runs.size(); ++i) {
         const int run = runs[i];
         const Answer answer = read_answer(reader, options.prompt, run);

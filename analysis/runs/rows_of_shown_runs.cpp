@@ -13,7 +13,8 @@ std::vector<trace::ResultRow> rows_of_shown_runs(std::span<const ShownRun> runs)
         const TracePart& part = *first->part;
         std::vector<int> indices;
         for (; first != runs.end() && first->part == &part; ++first) indices.push_back(first->index);
-        std::ranges::move(result_rows(*part.reader, part.options.prompt, indices), std::back_inserter(rows));
+        std::ranges::move(result_rows(*part.reader, part.options.prompt, indices, ignore_damage),
+                          std::back_inserter(rows));
     }
     return rows;
 }

@@ -8,7 +8,7 @@
 
 namespace kvscope::analysis {
 
-/// Returns the row of each run, in the order of the runs. @throws as result_rows()
+/// Returns the row of each run, in the order of the runs. Measures of damaged data sets are NaN.
 [[nodiscard]] std::vector<trace::ResultRow> rows_of_shown_runs(std::span<const ShownRun> runs);
 
 }  // namespace kvscope::analysis

@@ -10,6 +10,7 @@
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/runs/cost_table.h"
 #include "tests/trace/sample_trace.h"
+#include "trace/hdf5/hdf5.h"
 #include "trace/records/result_columns.h"
 
 using namespace kvscope::analysis;
@@ -122,4 +123,53 @@ TEST_CASE("a run that exists only in memory has a row") {
     CHECK(rows.back().coverage == rows[2].coverage);
     CHECK(std::isnan(rows.back().bytes));
     CHECK(rows[2].bytes > 0);
+}
+
+TEST_CASE("a damaged data set removes only its measures, and figures that do not show them") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    const auto sound = result_rows_of_prompt(trace::Reader(folder / "t.h5"), 0);
+    {
+        namespace h5 = trace::h5;
+        const h5::Guard guard;
+        const auto path = (folder / "t.h5").string();
+        h5::Handle file(h5::checked(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), "open for a test"), H5Fclose);
+        const std::string run = "/prompts/0/runs/1/";
+        for (const std::string& name : {run + "output_error", run + "step_agreement"})
+            h5::checked(H5Ldelete(file.get(), name.c_str(), H5P_DEFAULT), "delete for a test");
+        const std::vector<float> values(3);
+        h5::write_data_set<float>(file.get(), run + "output_error", std::span<const float>(values), {3});
+    }
+    const trace::Reader reader(folder / "t.h5");
+    CHECK_THROWS_AS(result_rows_of_prompt(reader, 0), trace::TraceError);
+    const auto rows = result_rows_of_prompt(reader, 0, ignore_damage);
+    CHECK(std::isnan(rows[1].output_error));
+    CHECK(std::isnan(rows[1].agreement));
+    CHECK(rows[1].kl == sound[1].kl);
+    CHECK(rows[1].kl_steps == sound[1].kl_steps);
+    CHECK(rows[1].coverage == sound[1].coverage);
+    CHECK(rows[1].kept_share == sound[1].kept_share);
+    CHECK(contents_of(rows[2]) == contents_of(sound[2]));
+    for (const char* name : {"coverage", "recall", "answers", "retention"}) {
+        INFO(name);
+        CHECK_NOTHROW(figure_definition(name).numbers(reader, {}));
+    }
+}
+
+TEST_CASE("the row of a complete run that was stored without measures is computed again") {
+    const trace::sample::TemporaryFolder folder;
+    trace::sample::write(folder / "t.h5");
+    const auto sound = result_rows_of_prompt(trace::Reader(folder / "t.h5"), 0);
+    auto rows = sound;
+    rows[1].coverage = std::nan("");
+    rows[1].kl = std::nan("");
+    rows[1].sample_hash = "abc";
+    trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.force = true});
+    trace::sample::write_parts(writer);
+    writer.write_results("prompts", 0, rows);
+    writer.finish();
+    const auto found = result_rows_of_prompt(trace::Reader(folder / "t.h5"), 0);
+    CHECK(found[1].coverage == sound[1].coverage);
+    CHECK(found[1].kl == sound[1].kl);
+    CHECK(found[1].sample_hash == "abc");
 }

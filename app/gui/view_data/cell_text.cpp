@@ -53,8 +53,7 @@ double share_of_full_bytes(Session& session, const RunKey& run) {
     const auto rows = session.tasks.ask(
         slot, fmt::format("{} {}", run.document, run.prompt), session.document(run.document)->runs_stamp(run.prompt),
         [reader = at.reader, prompt = at.prompt](const std::stop_token& stop) {
-            const auto ignore = [](const trace::TraceError&) {};  // the run's share is then unknown
-            return analysis::result_rows_of_prompt(reader->with_stop(stop), prompt, ignore);
+            return analysis::result_rows_of_prompt(reader->with_stop(stop), prompt, analysis::ignore_damage);
         });
     if (!rows.value || static_cast<size_t>(at.run) >= rows.value->size())
         return std::numeric_limits<double>::quiet_NaN();

@@ -522,7 +522,9 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
         if (writer.resumed())
             progress.message(fmt::format(
                 "resuming {}{}", job.output.string(),
-                n_continued > 0 ? fmt::format(", with {} runs that an earlier command began", n_continued) : ""));
+                n_continued == 0   ? ""
+                : n_continued == 1 ? ", with one run that an earlier command began"
+                                   : fmt::format(", with {} runs that an earlier command began", n_continued)));
         for (const auto& damaged : writer.set_aside()) warn(damaged);
         if (!writer.has_model()) write_model(writer, model, false, progress);
         engine::Timings timings;
