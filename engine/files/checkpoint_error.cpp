@@ -1,5 +1,7 @@
 #include "engine/files/checkpoint_error.h"
 
+#include <algorithm>
+
 #include "common/utf8.h"
 
 namespace kvscope::checkpoint {

@@ -177,7 +177,7 @@ void read_verbatim(const FileReader& file, const SafetensorsEntry& entry, std::s
 template <class Stored, class T>
 void convert(const std::byte* raw, int64_t n, T* out) {
     for (int64_t i = 0; i < n; ++i) {
-        Stored stored;
+        Stored stored{};
         std::memcpy(&stored, raw + i * static_cast<int64_t>(sizeof stored), sizeof stored);
         const float value = kernels::to_float(stored);
         if constexpr (std::is_same_v<T, float>)

@@ -138,7 +138,8 @@ TEST_CASE("a damaged data set removes only its measures, and figures that do not
         for (const std::string& name : {run + "output_error", run + "step_agreement"})
             h5::checked(H5Ldelete(file.get(), name.c_str(), H5P_DEFAULT), "delete for a test");
         const std::vector<float> values(3);
-        h5::write_data_set<float>(file.get(), run + "output_error", std::span<const float>(values), {3});
+        h5::write_data_set<float>(file.get(), run + "output_error", std::span<const float>(values),
+                                  std::vector<size_t>{3});
     }
     const trace::Reader reader(folder / "t.h5");
     CHECK_THROWS_AS(result_rows_of_prompt(reader, 0), trace::TraceError);
