@@ -149,7 +149,7 @@ TEST_CASE("two steps, a drag over tokens and the palette, show each run's share 
     CHECK(selected.last_token > selected.first_token);
     CHECK(during.first_token == selected.first_token);
     CHECK(during.last_token == selected.last_token);
-    driven.start_by_palette("rank runs that keep most");
+    driven.start_by_palette("rank runs by the kept share");
     driven.settle();
     const auto table = rankings_of(driven).table();
     REQUIRE(table);
