@@ -28,7 +28,7 @@ struct RankedTrace {
             if (i % 6 == 5) prompt.token_text[i] += ".";
         runs = sample::runs(options, prompt);
     }
-    trace::Reader reader() const {
+    [[nodiscard]] trace::Reader reader() const {
         trace::Writer writer(folder / "t.h5", sample::recipe, {.force = true, .generator = "rankings_test"});
         writer.write_model(sample::model(options));
         writer.write_prompt(0, prompt);
@@ -37,7 +37,7 @@ struct RankedTrace {
         return trace::Reader(folder / "t.h5");
     }
 
-    size_t n_tokens() const { return static_cast<size_t>(options.n_tokens); }
+    [[nodiscard]] size_t n_tokens() const { return static_cast<size_t>(options.n_tokens); }
 
     /// Returns the part of an entry that a row of a run holds of a token: 1, or 1/n in an entry of n.
     double part(size_t run, size_t layer, size_t row, size_t token) const {
@@ -53,14 +53,14 @@ struct RankedTrace {
         if (entries[token] < 0) return 0;
         return 1.0 / static_cast<double>(std::count(entries, entries + n_tokens(), entries[token]));
     }
-    double kept_share(size_t run, size_t token) const {
+    [[nodiscard]] double kept_share(size_t run, size_t token) const {
         double sum = 0;
         for (size_t layer = 0; layer < 3; ++layer)
             for (size_t row = 0; row < 2; ++row) sum += part(run, layer, row, token);
         return sum / 6;
     }
     /// Returns the full run's attention in one layer, averaged over the query heads.
-    double lost(size_t run, size_t layer, size_t token) const {
+    [[nodiscard]] double lost(size_t run, size_t layer, size_t token) const {
         double sum = 0;
         for (size_t head = 0; head < 4; ++head)
             if (part(run, layer, head / 2, token) == 0)
@@ -68,14 +68,14 @@ struct RankedTrace {
         return sum;
     }
     /// Returns the loss of `count` tokens from `first`, averaged over layers; 0 for the full run.
-    double kl_lost(size_t run, size_t first, size_t count) const {
+    [[nodiscard]] double kl_lost(size_t run, size_t first, size_t count) const {
         double sum = 0;
         for (size_t layer = 0; run > 0 && layer < 3; ++layer)
             for (size_t token = first; token < first + count; ++token)
                 sum += static_cast<double>(runs[run].kl_attention_lost[layer * n_tokens() + token]) / 3;
         return sum;
     }
-    double jsd(size_t layer, size_t a, size_t b) const {
+    [[nodiscard]] double jsd(size_t layer, size_t a, size_t b) const {
         const size_t n = n_tokens(), prefix = n - static_cast<size_t>(options.window);
         const auto distribution = [&](size_t head) {
             std::vector<double> p(prefix);
@@ -102,7 +102,7 @@ inline Ranking ranked(const trace::Reader& reader, const std::string& name, std:
     return make_ranking(ranking_definition(name), reader, options);
 }
 
-inline size_t column_of(const Ranking& ranking, const std::string& name) {
+[[nodiscard]] inline size_t column_of(const Ranking& ranking, const std::string& name) {
     const auto& columns = ranking.table.columns;
     const auto found = std::find_if(columns.begin(), columns.end(), [&](const auto& c) { return c.name == name; });
     REQUIRE(found != columns.end());
@@ -119,11 +119,11 @@ inline std::string text(const Ranking& ranking, size_t row, const std::string& c
     return std::get<std::string>(ranking.table.rows.at(row).cells.at(column_of(ranking, column)));
 }
 
-inline bool is_empty(const Ranking& ranking, size_t row, const std::string& column) {
+[[nodiscard]] inline bool is_empty(const Ranking& ranking, size_t row, const std::string& column) {
     return std::holds_alternative<std::monostate>(ranking.table.rows.at(row).cells.at(column_of(ranking, column)));
 }
 
-inline std::string why_not(const std::function<void()>& rank) {
+[[nodiscard]] inline std::string why_not(const std::function<void()>& rank) {
     try {
         rank();
     } catch (const std::exception& error) {

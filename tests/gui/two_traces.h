@@ -35,20 +35,20 @@ struct TwoTraces {
 };
 
 /// Figure of the only view.
-inline analysis::Figure shown_by(DrivenApp& driven) {
+[[nodiscard]] inline analysis::Figure shown_by(DrivenApp& driven) {
     const auto request = driven.app().views().at(0)->view->figure(driven.session());
     REQUIRE(request);
     return FigureJob(driven.session(), *request).figure();
 }
 
-inline RunKey run_called(const Session& session, const std::string& label) {
+[[nodiscard]] inline RunKey run_called(const Session& session, const std::string& label) {
     for (const RunKey& key : session.all_runs())
         if (session.look(key).label == label) return key;
     FAIL("no run is called " << label);
     return {};
 }
 
-inline const analysis::HeatMap& map_of(const analysis::Figure& figure, size_t panel) {
+[[nodiscard]] inline const analysis::HeatMap& map_of(const analysis::Figure& figure, size_t panel) {
     return std::get<analysis::HeatMap>(figure.panels.at(panel).shapes.front());
 }
 

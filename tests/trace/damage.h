@@ -18,7 +18,7 @@ namespace kvscope::trace::damage {
 
 namespace fs = std::filesystem;
 
-inline std::string contents(const fs::path& path) {
+[[nodiscard]] inline std::string contents(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -63,7 +63,7 @@ inline void read_all(const fs::path& path) {
     for (const auto& task : reader.result_tasks()) (void)reader.results(task);
 }
 
-inline std::string message_of(const std::function<void()>& work) {
+[[nodiscard]] inline std::string message_of(const std::function<void()>& work) {
     try {
         work();
     } catch (const std::exception& error) {
@@ -72,7 +72,7 @@ inline std::string message_of(const std::function<void()>& work) {
     return "";
 }
 
-inline bool reports(const fs::path& path, const std::string& at) {
+[[nodiscard]] inline bool reports(const fs::path& path, const std::string& at) {
     for (const Problem& problem : find_problems(path)) {
         if (problem.severity == Problem::Severity::error && problem.path == at) return true;
     }
