@@ -412,7 +412,8 @@ struct Writer::Impl {
             {
                 const h5::Guard guard;
                 file = std::make_unique<OutputFile>(temporary);
-                store_root(file->id(), root);
+                // trace.json holds the recipe, whose size grows with the number of prompts.
+                store_root(file->id(), {root.generator, root.created_utc, "", false});
                 store(file->id());
                 file->close();
             }

@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 
+#include "common/json.h"
 #include "tests/skip.h"
 #include "tests/trace/sample_trace.h"
 #include "trace/checks/check_trace.h"
@@ -451,6 +452,18 @@ TEST_CASE("a folder that is not writable is reported", "[trace]") {
     fs::permissions(folder / "locked", fs::perms::owner_read | fs::perms::owner_exec);
     CHECK_THROWS_AS(Writer(folder.path() / "locked" / "t.h5", sample::recipe), WriteFailed);
     fs::permissions(folder / "locked", fs::perms::owner_all);
+}
+
+TEST_CASE("the size of a part does not depend on the number of prompts in the recipe", "[trace]") {
+    const sample::TemporaryFolder folder;
+    const std::string recipe = nlohmann::json{{"text", std::string(1'000'000, 'x')}}.dump();
+    Writer writer(folder / "t.h5", recipe);
+    writer.write_model(sample::model({}));
+    writer.write_results("niah", 0, std::vector<ResultRow>(1));
+    for (const char* part : {"model.h5", "results-niah-0.h5"})
+        CHECK(fs::file_size(folder.path() / "t.h5.part" / part) < 100'000);
+    writer.finish();
+    CHECK(Reader(folder / "t.h5").recipe_json() == recipe);
 }
 
 TEST_CASE("a trace with a part of the recipe is continued", "[trace]") {
