@@ -1,11 +1,13 @@
 """Shared code of the command-line tests: starting kvscope, small models and prompts."""
 
 import csv
+import ctypes
 import io
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -62,6 +64,12 @@ def clock_model(path):
     return path
 
 
+def die_with_parent():
+    """Lets the kernel kill this process when its parent ends. An evaluation whose test was killed would fill the memory."""
+    pr_set_pdeathsig = 1  # from sys/prctl.h
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
 def help_of(*command):
     """Returns the text of --help for kvscope or a command."""
     return subprocess.run([PROGRAM, *command, "--help"], capture_output=True, text=True, timeout=SECONDS_UNTIL_HUNG,
@@ -93,6 +101,7 @@ class ProgramTest(unittest.TestCase):
 
     @classmethod
     def start(cls, *arguments, **options):
+        options.setdefault("preexec_fn", die_with_parent)
         return subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=cls.folder, env=environment(cls.cache),
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 encoding="utf-8", errors="strict", **options)
