@@ -43,12 +43,18 @@ std::vector<ShownRun> shown_runs(std::span<const TracePart> parts) {
     return shown;
 }
 
+std::vector<RunsOfPart> runs_per_part(std::span<const ShownRun> runs) {
+    std::vector<RunsOfPart> parts;
+    for (const ShownRun& run : runs) {
+        if (parts.empty() || &parts.back().part != run.part) parts.push_back({*run.part, {}});
+        parts.back().indices.push_back(run.index);
+    }
+    return parts;
+}
+
 std::vector<LegendEntry> legend_of_runs(std::span<const ShownRun> runs) {
     std::vector<LegendEntry> legend;
-    for (auto first = runs.begin(); first != runs.end();) {
-        const TracePart& part = *first->part;
-        std::vector<int> indices;
-        for (; first != runs.end() && first->part == &part; ++first) indices.push_back(first->index);
+    for (const auto& [part, indices] : runs_per_part(runs)) {
         if (!part.name.empty()) legend.push_back({part.name + ":", LegendEntry::Symbol::none, {}});
         const auto entries = run_legend(part.reader->runs(part.options.prompt), styles_of(part), indices);
         legend.insert(legend.end(), entries.begin(), entries.end());

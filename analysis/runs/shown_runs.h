@@ -32,6 +32,15 @@ struct ShownRun {
 /// @throws FigureError if a part has no run with a chosen name; the first part's NothingToShow if every part is omitted
 [[nodiscard]] std::vector<ShownRun> shown_runs(std::span<const TracePart> parts);
 
+/// Consecutive runs of one trace.
+struct RunsOfPart {
+    const TracePart& part;
+    std::vector<int> indices;  ///< indices of the runs in their trace
+};
+
+/// Returns the runs, divided where the trace changes.
+[[nodiscard]] std::vector<RunsOfPart> runs_per_part(std::span<const ShownRun> runs);
+
 /// Returns run_legend() of each trace. If there are several traces, the labels contain their names.
 [[nodiscard]] std::vector<LegendEntry> legend_of_runs(std::span<const ShownRun> runs);
 
