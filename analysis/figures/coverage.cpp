@@ -24,12 +24,14 @@ struct Run {
 const ShareMeasure measure{"Coverage", "tokens"};
 
 std::vector<Run> read_runs(std::span<const ShownRun> shown) {
-    const std::vector<trace::ResultRow> rows = rows_of_shown_runs(shown);
     std::vector<Run> runs;
-    for (size_t i = 0; i < shown.size(); ++i) {
-        const auto kept = shown[i].part->reader->kept(shown[i].part->options.prompt, shown[i].index);
-        runs.push_back({shown[i], layer_coverage(kept_sets(*kept, shown[i].n_tokens())), rows[i].coverage});
+    for (const ShownRun& run : shown) {
+        const auto kept = run.part->reader->kept(run.part->options.prompt, run.index);
+        runs.push_back({run, layer_coverage(kept_sets(*kept, run.n_tokens()))});
     }
+    // The reader holds the entries that it has read, from which rows of earlier versions are computed.
+    const std::vector<trace::ResultRow> rows = rows_of_shown_runs(shown);
+    for (size_t i = 0; i < rows.size(); ++i) runs[i].model = rows[i].coverage;
     return runs;
 }
 

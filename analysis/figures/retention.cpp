@@ -36,12 +36,14 @@ std::vector<Run> read_runs(const trace::Reader& reader, const FigureOptions& opt
     std::vector<Run> runs;
     const auto n_tokens = static_cast<size_t>(reader.prompt(options.prompt).visible_tokens());
     const std::vector<int> chosen = chosen_runs(reader, options);
-    const std::vector<trace::ResultRow> rows = result_rows(reader, options.prompt, chosen, ignore_damage);
-    for (size_t i = 0; i < chosen.size(); ++i) {
-        Run& run = runs.emplace_back(Run{chosen[i], reader.run(options.prompt, chosen[i]),
-                                         reader.kept(options.prompt, chosen[i]), n_tokens, rows[i].coverage});
+    for (const int index : chosen) {
+        Run& run = runs.emplace_back(
+            Run{index, reader.run(options.prompt, index), reader.kept(options.prompt, index), n_tokens});
         run.counts = count_heads_keeping_per_layer(run.sets());
     }
+    // The reader holds the entries that it has read, from which rows of earlier versions are computed.
+    const std::vector<trace::ResultRow> rows = result_rows(reader, options.prompt, chosen, ignore_damage);
+    for (size_t i = 0; i < rows.size(); ++i) runs[i].coverage = rows[i].coverage;
     return runs;
 }
 
