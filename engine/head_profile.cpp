@@ -177,7 +177,9 @@ std::vector<PreparedSample> prepare_head_profile(const Model& model, HeadMeasure
                 values.set_value("lengths", std::to_string(length));
                 values.set_value("depths", policies::to_text(depth));
                 values.set_value("seed", std::to_string(seed++));
-                samples.push_back(std::move(prepare_samples(model, niah(), needles, prompt)[0]));
+                PreparedSample& sample =
+                    samples.emplace_back(std::move(prepare_samples(model, niah(), needles, prompt)[0]));
+                sample.id = sample.prompt.name = fmt::format("niah-{}-{}-{}", length, policies::to_text(depth), i);
             }
         }
     }

@@ -161,7 +161,10 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
             rows.size() > 1 ? fmt::format(", {} of {} other runs correct", right, rows.size() - 1) : "";
         progress.message(
             fmt::format("{}/{} {}: full {}{}, {:.1f} s{}", i + 1, prepared.samples.size(), prepared.samples[i].id,
-                        rows[0].score > 0.5 ? "correct" : "wrong", others, seconds,
+                        rows[0].score > 0.5 ? "correct"
+                        : job.profile       ? "wrong, not counted"
+                                            : "wrong",
+                        others, seconds,
                         seconds_left > 0 ? fmt::format("; about {} remaining", clock_text(seconds_left)) : ""));
     };
     return run_unless_stopped(job.output, [&] {
