@@ -30,6 +30,12 @@ std::vector<std::string> cut_off(ImGuiTestContext& c, const std::vector<const ch
     return cut;
 }
 
+/// The form moves when a line with the number of tokens replaces another line.
+void wait_until_tokens_are_counted(DrivenApp& driven) {
+    const auto is_counted = [&] { return driven.shown_text().find("tokens; the model accepts") != std::string::npos; };
+    REQUIRE(driven.draw_until(is_counted, patience));
+}
+
 }  // namespace
 
 TEST_CASE("the form is complete in the narrow panel of Explore and in two columns") {
@@ -52,6 +58,7 @@ TEST_CASE("the form is complete in the narrow panel of Explore and in two column
         form.request.questions = {"Who jumps?", "Over whom?"};
         if (open->kind->name == "run") open->view->load(form.to_json());
     }
+    wait_until_tokens_are_counted(driven);
     driven.settle();
     const std::vector<const char*> parts =
         is_wide ? std::vector<const char*>{"//run-1/text", "//run-1/form"} : std::vector<const char*>{"//run-1/form"};
@@ -96,8 +103,7 @@ TEST_CASE("selecting policies does not move the form or scroll it sideways") {
     for (PolicyRow& row : form.rows) row.ticked = false;
     for (const auto& open : driven.app().views())
         if (open->kind->name == "run") open->view->load(form.to_json());
-    const auto is_counted = [&] { return driven.shown_text().find("tokens; the model accepts") != std::string::npos; };
-    REQUIRE(driven.draw_until(is_counted, patience));
+    wait_until_tokens_are_counted(driven);
     driven.settle();
     driven.drive([&](ImGuiTestContext& c) {
         ImGuiWindow* part = c.WindowInfo("//run-1/form").Window;
