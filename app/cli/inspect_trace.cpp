@@ -328,8 +328,9 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryC
         }
     }
     if (const int errors = n_errors(problems))
-        throw std::runtime_error(fmt::format("{} violates the trace format in {} places: `kvscope inspect` lists them",
-                                             path.string(), errors));
+        throw std::runtime_error(fmt::format("{} violates the trace format in {} place{}: `kvscope inspect` lists {}",
+                                             path.string(), errors, errors == 1 ? "" : "s",
+                                             errors == 1 ? "it" : "them"));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 """Extracts the commands of README.md and docs/, and which of them are marked as not run.
 
 A command is a line of a shell block, or an inline code span in a paragraph that begins with `kvscope COMMAND` and has arguments.
-Spans with an ellipsis or a placeholder in capitals are not commands.
+Spans with an ellipsis, or with a word in capitals that stands for a value, are not commands.
 
 `<!-- not run: REASON -->` above a block, or in the paragraph of an inline command, marks a command that the tests do not run.
 `<!-- not run: `kvscope view`: REASON -->` marks the commands that begin with these words. Readers do not see the marks.

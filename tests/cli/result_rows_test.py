@@ -213,7 +213,7 @@ class Prompts(Rows):
             kept[...] = indices
         extend = ("run", "-m", HF_MODEL, "-n", 8, "--dtype", "f32", "-t", 1, "-p", TEXT, "--policy", "snapkv,h2o", "--budget", 40)
         done = self.run_program(*extend, "-o", "damaged.h5")
-        self.assertIn("a row of prompt 0 in /results/prompts lacks measures", done.stderr)
+        self.assertIn("/results/prompts lacks measures of a damaged run", done.stderr)
         rows = rows_of(self.path("damaged.h5"))
         self.assertEqual([row["policy"] for row in rows], ["full", "snapkv", "h2o"])
         self.assertEqual([bool(numpy.isnan(row["coverage"])) for row in rows], [False, True, False])

@@ -96,7 +96,8 @@ void TerminalProgress::advance(int64_t done) {
     if (quiet_) return;
     const auto now = std::chrono::steady_clock::now();
     const double since_shown = std::chrono::duration<double>(now - shown_).count();
-    const bool shows_end = terminal_ && done == steps_;  // the next phase may report no progress that draws the end
+    // The last step is always drawn: if the next phase reports no progress, the line would stay below 100 %.
+    const bool shows_end = terminal_ && done == steps_;
     if (!shows_end && since_shown < (terminal_ ? 0.1 : 5.0)) return;
     shown_ = now;
     const double elapsed = std::chrono::duration<double>(now - start_).count();

@@ -482,7 +482,7 @@ void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, e
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
         // The runs of an earlier command may be damaged.
         auto of_prompt = analysis::result_rows_of_prompt(reader, prompt, [&](const trace::TraceError& error) {
-            warn(fmt::format("a row of prompt {} in /results/prompts lacks measures: {}", prompt, error.what()));
+            warn(fmt::format("/results/prompts lacks measures of a damaged run: {}", error.what()));
         });
         const auto number = static_cast<size_t>(reader.prompt_number(prompt));
         for (trace::ResultRow& row : of_prompt) {
