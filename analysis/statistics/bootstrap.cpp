@@ -1,0 +1,78 @@
+#include "analysis/statistics/bootstrap.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "analysis/statistics/random_index.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+double median_of(std::vector<double> values) {
+    const std::size_t half = values.size() / 2;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(half);
+    std::nth_element(values.begin(), middle, values.end());
+    if (values.size() % 2 == 1) return *middle;
+    return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+/// Returns the quantile of sorted values by linear interpolation, as numpy.quantile.
+double quantile(const std::vector<double>& sorted, double share) {
+    const double place = share * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, sorted.size() - 1);
+    return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
+}
+
+Interval percentile_interval(std::span<const double> values, const Clusters& clusters, const Resampling& resampling) {
+    if (clusters.n_clusters() < 2) return {nan, nan};
+    const std::vector<double> sums = clusters.sums(values);
+    const auto sizes = clusters.sizes();
+    RandomIndex random(resampling.seed);
+    std::vector<double> means(static_cast<std::size_t>(resampling.n_resamples));
+    for (double& mean : means) {
+        double sum = 0;
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+            const std::size_t cluster = random.below(sums.size());
+            sum += sums[cluster];
+            n += sizes[cluster];
+        }
+        mean = sum / static_cast<double>(n);
+    }
+    std::ranges::sort(means);
+    return {quantile(means, 0.025), quantile(means, 0.975)};
+}
+
+}  // namespace
+
+Estimate estimate_mean(std::span<const double> values, const Clusters& clusters, const Resampling& resampling) {
+    if (values.empty()) throw std::invalid_argument("estimate_mean: there are no values");
+    if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
+        throw std::invalid_argument("estimate_mean: a value is not finite");
+    Estimate result;
+    result.n = values.size();
+    result.n_clusters = clusters.n_clusters();
+    for (const double sum : clusters.sums(values)) result.mean += sum / static_cast<double>(result.n);
+    result.median = median_of({values.begin(), values.end()});
+    result.interval = percentile_interval(values, clusters, resampling);
+    return result;
+}
+
+Estimate estimate_score(std::span<const double> scores, const Clusters& clusters, const Resampling& resampling) {
+    Estimate result = estimate_mean(scores, clusters, resampling);
+    const double bound = std::pow(0.025, 1 / static_cast<double>(result.n_clusters));
+    const auto all_are = [&](double number) {
+        return std::ranges::all_of(scores, [&](double score) { return score == number; });
+    };
+    if (all_are(0)) result.interval = {0, 1 - bound};
+    if (all_are(1)) result.interval = {bound, 1};
+    return result;
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "analysis/statistics/clusters.h"
+
+namespace kvscope::analysis {
+
+/// How often statistics draw samples again. Equal values give equal numbers on every machine.
+struct Resampling {
+    int n_resamples = 10000;
+    std::uint64_t seed = 1;
+};
+
+/// An interval that contains the true value with 95 % confidence.
+struct Interval {
+    double low = 0, high = 0;
+};
+
+/// Mean and median of a number that is measured on n samples.
+struct Estimate {
+    double mean = 0, median = 0;
+    Interval interval;  ///< of the mean; NaN for one cluster, because its spread is unknown
+    std::size_t n = 0, n_clusters = 0;
+};
+
+/// Estimates a mean. The interval is the percentile bootstrap (Efron, 1979) over clusters.
+/// @throws std::invalid_argument if there are no values, a value is not finite, or there is not one value per sample
+[[nodiscard]] Estimate estimate_mean(std::span<const double> values, const Clusters& clusters,
+                                     const Resampling& resampling = {});
+
+/// Estimates the mean of scores from 0 to 1. If all scores are 0, or all are 1, all resamples are equal, too. Then the
+/// interval is the exact one of Clopper and Pearson (1934) for as many trials as there are clusters.
+/// @throws std::invalid_argument as estimate_mean()
+[[nodiscard]] Estimate estimate_score(std::span<const double> scores, const Clusters& clusters,
+                                      const Resampling& resampling = {});
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,67 @@
+#include "analysis/statistics/paired_difference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+
+#include "analysis/statistics/random_index.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr std::size_t most_clusters_of_exact_test = 13;  // 8,192 exchanges
+
+/// Returns the p-value of the sum of all `sums` if each of them could have either sign.
+double p_of_exchanges(const std::vector<double>& sums, const Resampling& resampling) {
+    double observed = 0, size = 0;
+    for (const double sum : sums) {
+        observed += sum;
+        size += std::abs(sum);
+    }
+    // Sums of the same numbers in another order differ by rounding.
+    const double threshold = std::abs(observed) - 1e-12 * size;
+    const auto is_as_large = [&](const auto& is_exchanged) {
+        double total = 0;
+        for (std::size_t i = 0; i < sums.size(); ++i) total += is_exchanged(i) ? -sums[i] : sums[i];
+        return std::abs(total) >= threshold;
+    };
+    int64_t n_as_large = 0;
+    if (sums.size() <= most_clusters_of_exact_test) {
+        const auto n_exchanges = int64_t{1} << sums.size();
+        for (int64_t exchange = 0; exchange < n_exchanges; ++exchange)
+            n_as_large += is_as_large([&](std::size_t i) { return ((exchange >> i) & 1) != 0; });
+        return static_cast<double>(n_as_large) / static_cast<double>(n_exchanges);
+    }
+    RandomIndex random(resampling.seed);
+    for (int i = 0; i < resampling.n_resamples; ++i) n_as_large += is_as_large([&](std::size_t) { return random.coin(); });
+    return static_cast<double>(n_as_large + 1) / (resampling.n_resamples + 1);
+}
+
+}  // namespace
+
+PairedDifference paired_difference(std::span<const double> a, std::span<const double> b, const Clusters& clusters,
+                                   const Resampling& resampling) {
+    if (a.size() != b.size()) throw std::invalid_argument("paired_difference: the numbers of values differ");
+    std::vector<double> differences(a.size());
+    std::ranges::transform(a, b, differences.begin(), std::minus());
+    const Estimate estimate = estimate_mean(differences, clusters, resampling);
+    return {estimate, p_of_exchanges(clusters.sums(differences), resampling)};
+}
+
+std::vector<double> holm(std::span<const double> p) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < p.size(); ++i)
+        if (!std::isnan(p[i])) order.push_back(i);
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return p[i]; });
+    std::vector<double> adjusted(p.begin(), p.end());
+    double greatest = 0;
+    for (std::size_t rank = 0; rank < order.size(); ++rank) {
+        greatest = std::max(greatest, p[order[rank]] * static_cast<double>(order.size() - rank));
+        adjusted[order[rank]] = std::min(greatest, 1.0);
+    }
+    return adjusted;
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,69 @@
+"""Intervals and p-values that SciPy computes: tests/data/analysis/statistics.json.
+
+  intervals    a list of {values, mean, median, low, high}: percentile bootstrap of the mean, 95 %
+  clusters     the same with cluster, the number of each value's cluster; NumPy draws the clusters
+  pairs        a list of {a, b, mean, p}: permutation test of paired samples
+  holm         {p, adjusted}, computed as in Holm (1979), Section 3
+
+usage: python scripts/golden/statistics.py
+"""
+
+import json
+import pathlib
+
+import numpy as np
+from scipy import stats
+
+FILE = pathlib.Path(__file__).resolve().parents[2] / "tests/data/analysis/statistics.json"
+N_RESAMPLES = 200_000  # more than in the program, so that the differences are those of the program
+
+
+def interval(values):
+    result = stats.bootstrap((values,), np.mean, confidence_level=0.95, n_resamples=N_RESAMPLES, batch=1000,
+                             method="percentile", random_state=np.random.default_rng(1))
+    return {"values": list(values), "mean": float(np.mean(values)), "median": float(np.median(values)),
+            "low": float(result.confidence_interval.low), "high": float(result.confidence_interval.high)}
+
+
+def cluster_interval(values, cluster):
+    values, cluster = np.asarray(values), np.asarray(cluster)
+    random = np.random.default_rng(2)
+    groups = [values[cluster == c] for c in np.unique(cluster)]
+    sums, sizes = np.array([g.sum() for g in groups]), np.array([len(g) for g in groups])
+    drawn = random.integers(len(groups), size=(N_RESAMPLES, len(groups)))
+    means = sums[drawn].sum(1) / sizes[drawn].sum(1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return {"values": values.tolist(), "cluster": cluster.tolist(), "low": float(low), "high": float(high)}
+
+
+def pair(a, b):
+    result = stats.permutation_test((a, b), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples",
+                                    vectorized=True, n_resamples=N_RESAMPLES, batch=1000, alternative="two-sided",
+                                    random_state=np.random.default_rng(3))
+    return {"a": list(a), "b": list(b), "mean": float(np.mean(np.subtract(a, b))), "p": float(result.pvalue)}
+
+
+def holm(p):
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(np.asarray(p)[order] * np.arange(len(p), 0, -1)))
+    return {"p": list(p), "adjusted": adjusted.tolist()}
+
+
+def main():
+    random = np.random.default_rng(0)
+    scores = [1.0] * 15 + [0.0] * 45  # a case whose quantiles are not between two possible means
+    graded = np.round(random.beta(0.5, 0.5, 40), 3).tolist()
+    cluster = np.repeat(np.arange(15), random.integers(1, 6, 15))
+    per_cluster = np.clip(random.random(15)[cluster] + 0.2 * random.standard_normal(len(cluster)), 0, 1).round(3)
+    a = np.clip(np.array(graded) + 0.1, 0, 1).round(3).tolist()
+    golden = {"intervals": [interval(scores), interval(graded), interval([0.0] * 19 + [1.0])],
+              "clusters": [cluster_interval(per_cluster, cluster)],
+              "pairs": [pair(a, graded), pair(graded[:20], graded[20:]), pair([1.0, 1, 1, 0, 1, 1], [0.0, 0, 1, 0, 0, 0])],
+              "holm": holm([0.01, 0.04, 0.03, 0.005, 0.04, 0.9])}
+    FILE.parent.mkdir(parents=True, exist_ok=True)
+    FILE.write_text(json.dumps(golden, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
