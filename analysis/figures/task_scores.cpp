@@ -241,12 +241,11 @@ void make_table(Figure& figure, const Scores& scores) {
             labels.push_back({middle, static_cast<double>(row), "failed", {90, 90, 90}});
             continue;
         }
-        const auto [mean, low, high] = bootstrap_mean(group.scores());
+        const Estimate score = group.mean_score();
         for (size_t i = column; i <= last; ++i)
-            map.values[row * scores.budgets.size() + i] = static_cast<float>(100 * mean);
-        labels.push_back({middle, static_cast<double>(row),
-                          fmt::format("{} [{}, {}]", short_number(mean), short_number(low), short_number(high)),
-                          ink_on(color_at(ColorScale().map, mean))});
+            map.values[row * scores.budgets.size() + i] = static_cast<float>(100 * score.mean);
+        labels.push_back({middle, static_cast<double>(row), score_text(score, short_number),
+                          ink_on(color_at(ColorScale().map, score.mean))});
     }
     panel.shapes.emplace_back(std::move(map));
     for (auto& label : labels) panel.shapes.emplace_back(std::move(label));
@@ -318,10 +317,10 @@ void make_curves(Figure& figure, const Scores& scores) {
         line.series = static_cast<int>(i);
         for (const auto& group : scores.groups) {
             if (group.setting != scores.settings[i] || group.answered.empty()) continue;
-            const auto [mean, low, high] = bootstrap_mean(group.scores());
+            const Estimate score = group.mean_score();
             if (group.is_full()) {
                 Rule rule;
-                rule.value = 100 * mean;
+                rule.value = 100 * score.mean;
                 rule.label = group.policy;
                 rule.style = looks[i].style;
                 rule.style.marker = Marker::none;
@@ -331,12 +330,12 @@ void make_curves(Figure& figure, const Scores& scores) {
             }
             line.x.push_back(place_of(group, as_shares));
             if (!as_shares) ticks[line.x.back()] = group.budget;
-            line.y.push_back(100 * mean);
+            line.y.push_back(100 * score.mean);
             low_end = std::min(low_end, line.x.back());
             high_end = std::max(high_end, line.x.back());
             if (scores.settings.size() > most_bands + 1) continue;
-            line.low.push_back(100 * low);
-            line.high.push_back(100 * high);
+            line.low.push_back(100 * score.interval.low);
+            line.high.push_back(100 * score.interval.high);
         }
         if (line.x.empty()) continue;
         figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style, "", "", line.series});

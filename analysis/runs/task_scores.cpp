@@ -6,9 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <random>
 #include <set>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -18,8 +16,6 @@
 
 namespace kvscope::analysis {
 namespace {
-
-constexpr int n_resamples = 10000;
 
 std::string named(std::span<const std::string> samples) {
     constexpr size_t most = 10;
@@ -46,10 +42,20 @@ bool counts_bytes(const trace::ResultRow& row) {
 
 }  // namespace
 
-std::vector<double> TaskGroup::scores() const {
-    std::vector<double> values;
-    for (const auto* row : answered) values.push_back(row->score);
-    return values;
+Estimate TaskGroup::mean_score() const {
+    std::vector<double> scores;
+    std::vector<std::string> contexts;
+    for (const auto* row : answered) {
+        scores.push_back(row->score);
+        contexts.push_back(row->context_hash.empty() ? row->sample_id : row->context_hash);
+    }
+    return estimate_score(scores, Clusters(contexts));
+}
+
+std::string score_text(const Estimate& score, std::string (*number_text)(double)) {
+    if (score.n_clusters == 1 && std::isnan(score.interval.low)) return number_text(score.mean);
+    return fmt::format("{} [{}, {}]", number_text(score.mean), number_text(score.interval.low),
+                       number_text(score.interval.high));
 }
 
 double TaskGroup::budget_share() const {
@@ -159,30 +165,6 @@ std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups) {
     return budgets;
 }
 
-BootstrapMean bootstrap_mean(std::span<const double> values) {
-    if (values.empty()) throw std::invalid_argument("bootstrap_mean: there are no values");
-    const double n = static_cast<double>(values.size());
-    BootstrapMean result;
-    for (const double value : values) result.mean += value / n;
-    std::mt19937_64 random(1);
-    std::vector<double> means(n_resamples);
-    for (double& mean : means) {
-        for (size_t i = 0; i < values.size(); ++i) mean += values[static_cast<size_t>((random() >> 11) * 0x1p-53 * n)];
-        mean /= n;
-    }
-    std::sort(means.begin(), means.end());
-    result.low = means[static_cast<size_t>(0.025 * n_resamples)];
-    result.high = means[static_cast<size_t>(0.975 * n_resamples)];
-    // If all samples are equal, so are all resamples, and the bootstrap interval would be empty.
-    const double least_of_all = std::pow(0.025, 1 / n);
-    const auto all_are = [&](double score) {
-        return std::all_of(values.begin(), values.end(), [&](double value) { return value == score; });
-    };
-    if (all_are(0)) result.high = 1 - least_of_all;
-    if (all_are(1)) result.low = least_of_all;
-    return result;
-}
-
 Table task_scores(std::span<const trace::ResultRow> rows) {
     Table table{"task_scores",
                 "Scores by policy and budget",
@@ -207,10 +189,10 @@ Table task_scores(std::span<const trace::ResultRow> rows) {
                 group.is_full(),
                 group.budget};
         if (!group.answered.empty()) {
-            const auto [mean, low, high] = bootstrap_mean(group.scores());
-            row.cells[3] = mean;
-            row.cells[4] = low;
-            row.cells[5] = high;
+            const Estimate score = group.mean_score();
+            row.cells[3] = score.mean;
+            row.cells[4] = known_cell(score.interval.low);
+            row.cells[5] = known_cell(score.interval.high);
         }
         table.rows.push_back(std::move(row));
     }
@@ -232,8 +214,7 @@ Table task_scores_by_budget(std::span<const trace::ResultRow> rows) {
         }
         std::string text = "failed";
         if (!group.answered.empty()) {
-            const auto [mean, low, high] = bootstrap_mean(group.scores());
-            text = fmt::format("{:.1f} [{:.1f}, {:.1f}]", 100 * mean, 100 * low, 100 * high);
+            text = score_text(group.mean_score(), [](double score) { return fmt::format("{:.1f}", 100 * score); });
         }
         auto& cells = table.rows[place->second].cells;
         for (size_t i = 0; i < budgets.size(); ++i)
@@ -281,7 +262,7 @@ std::string wrong_answers(const TaskGroup& full, double mean) {
 
 std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
     const auto groups = group_results_by_setting_and_budget(rows);
-    const auto mean = [](const TaskGroup& group) { return bootstrap_mean(group.scores()).mean; };
+    const auto mean = [](const TaskGroup& group) { return group.mean_score().mean; };
     const TaskGroup* full = nullptr;
     const TaskGroup* random = nullptr;
     for (const auto& group : groups) {

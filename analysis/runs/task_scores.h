@@ -8,19 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/statistics/bootstrap.h"
 #include "analysis/tables/table.h"
 #include "trace/records/records.h"
 
 namespace kvscope::analysis {
-
-/// Mean over samples with its 95 % percentile bootstrap interval (10,000 resamples, fixed seed), or the exact interval
-/// of Clopper and Pearson if all samples are 0 or all are 1.
-struct BootstrapMean {
-    double mean = 0, low = 0, high = 0;
-};
-
-/// @throws std::invalid_argument if there are no values
-[[nodiscard]] BootstrapMean bootstrap_mean(std::span<const double> values);
 
 /// A policy setting at one budget, with all samples of a task.
 struct TaskGroup {
@@ -40,10 +32,15 @@ struct TaskGroup {
     bool of_bytes = false;  ///< The budget is a number of bytes.
 
     [[nodiscard]] bool is_full() const { return policy == full_policy; }
-    [[nodiscard]] std::vector<double> scores() const;
+    /// Returns estimate_score() of the answered samples. Questions about one context are one cluster.
+    /// @throws std::invalid_argument if no sample is answered
+    [[nodiscard]] Estimate mean_score() const;
     /// Returns the mean share of the full cache over the answered samples, 0 to 1.
     [[nodiscard]] double budget_share() const;
 };
+
+/// Formats a mean and its interval, "0.50 [0.30, 0.70]". Scores of one context have no interval.
+[[nodiscard]] std::string score_text(const Estimate& score, std::string (*number_text)(double));
 
 /// Groups results by setting and budget. Groups refer to `rows`. @throws FigureError if there are no rows
 [[nodiscard]] std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows);

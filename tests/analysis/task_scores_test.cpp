@@ -37,25 +37,24 @@ std::vector<trace::ResultRow> results(int full_wrong, int random_right) {
 
 }  // namespace
 
-TEST_CASE("a bootstrap interval contains the mean and narrows with the number of samples", "[task-scores]") {
-    std::vector<double> few, many;
-    for (int i = 0; i < 20; ++i) few.push_back(i % 4 == 0);
-    for (int i = 0; i < 500; ++i) many.push_back(i % 4 == 0);
-    const auto a = bootstrap_mean(few), b = bootstrap_mean(many);
-    CHECK(a.mean == Approx(0.25));
-    CHECK(b.mean == Approx(0.25));
-    // The normal approximation 1.96 sqrt(p (1 - p) / n) is 0.190 and 0.038.
-    CHECK(a.low == Approx(0.25 - 0.19).margin(0.05));
-    CHECK(a.high == Approx(0.25 + 0.19).margin(0.05));
-    CHECK(b.low == Approx(0.25 - 0.038).margin(0.006));
-    CHECK(b.high == Approx(0.25 + 0.038).margin(0.006));
-    const auto all_right = bootstrap_mean(std::vector<double>(60, 1.0));
-    CHECK(all_right.high == 1.0);
-    CHECK(all_right.low == Approx(0.9404).margin(1e-4));  // Clopper and Pearson: 0.025^(1/60)
-    const auto all_wrong = bootstrap_mean(std::vector<double>(40, 0.0));
-    CHECK(all_wrong.low == 0.0);
-    CHECK(all_wrong.high == Approx(0.0881).margin(1e-4));
-    CHECK_THROWS_AS(bootstrap_mean({}), std::invalid_argument);
+TEST_CASE("questions about one context are one cluster of the interval", "[task-scores]") {
+    std::vector<trace::ResultRow> rows = results(0, 0);
+    for (size_t i = 0; i < rows.size(); ++i) rows[i].context_hash = i < rows.size() / 2 ? "a" : "b";
+    const auto of_two_contexts = group_results_by_setting_and_budget(rows)[0].mean_score();
+    CHECK(of_two_contexts.n == 60);
+    CHECK(of_two_contexts.n_clusters == 2);
+    for (trace::ResultRow& row : rows) row.context_hash.clear();  // a trace of version 1.1
+    CHECK(group_results_by_setting_and_budget(rows)[0].mean_score().n_clusters == 60);
+}
+
+TEST_CASE("scores of one context have no interval", "[task-scores]") {
+    const auto text = [](std::vector<double> scores) {
+        const std::vector<std::string> contexts(scores.size(), "a");
+        return score_text(estimate_score(scores, Clusters(contexts)),
+                          [](double score) { return fmt::format("{:.2f}", score); });
+    };
+    CHECK(text({0, 1}) == "0.50");
+    CHECK(text({1, 1}) == "1.00 [0.03, 1.00]");
 }
 
 TEST_CASE("scores are grouped by setting and budget, and the full run's scores over all lengths", "[task-scores]") {
