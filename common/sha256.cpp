@@ -85,4 +85,10 @@ std::string Sha256::hex_digest() {
     return hex;
 }
 
+std::string sha256_of(std::string_view text) {
+    Sha256 hash;
+    hash.update(text);
+    return hash.hex_digest();
+}
+
 }  // namespace kvscope

@@ -28,4 +28,7 @@ class Sha256 {
     uint64_t n_bytes_ = 0;
 };
 
+/// Returns the SHA-256 of a text as 64 lower-case hexadecimal digits.
+[[nodiscard]] std::string sha256_of(std::string_view text);
+
 }  // namespace kvscope

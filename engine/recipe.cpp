@@ -45,6 +45,7 @@ nlohmann::ordered_json recipe_of_prompt(const Prompt& prompt) {
                                     {"question", prompt.question},
                                     {"query_aware", prompt.query_aware},
                                     {"n_context", prompt.n_context}};
+    if (!prompt.answers.empty()) entry["answers"] = prompt.answers;  // they determine the scores
     if (prompt.chat_template.empty()) entry["special"] = prompt.parses_special;
     // Earlier versions tokenized context and question separately, which can give other token ids.
     if (!prompt.question.empty()) entry["tokens"] = fingerprint_of(prompt.ids);

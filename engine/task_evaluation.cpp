@@ -20,16 +20,21 @@ trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSamp
     // Evaluations do not record the attention of the full run's answer, so recall is unknown.
     trace::ResultRow row = analysis::result_row(model.attributes(), prompt, record, trace::ResultRow::unknown);
     row.sample_hash = sample.hash();
+    row.context_hash = sample.prompt.context_hash;
     row.length = sample.length;
     row.depth = sample.depth;
-    row.answers_json = nlohmann::json(sample.answers).dump();
-    row.metric = task.scorer.metric;
-    row.scored_as = "ruler";
-    row.score = record.status == "complete" ? task.scorer.score(record.output_text, sample.answers) : 0;
+    add_score(row, task.scorer, sample.answers);
     return row;
 }
 
 }  // namespace
+
+void add_score(trace::ResultRow& row, const Scorer& scorer, std::span<const std::string> answers) {
+    row.answers_json = nlohmann::json(answers).dump();
+    row.metric = scorer.metric;
+    row.scored_as = "ruler";
+    row.score = row.status == trace::schema::run::status_complete ? scorer.score(row.prediction, answers) : 0;
+}
 
 std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task, const TaskOptions& options,
                                             PromptOptions prompt) {

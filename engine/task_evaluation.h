@@ -23,6 +23,9 @@ struct PreparedSample : TaskSample {
 [[nodiscard]] std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task,
                                                           const TaskOptions& options, PromptOptions prompt);
 
+/// Sets the score of the row's prediction, and its answers and metric. A failed run has the score 0.
+void add_score(trace::ResultRow& row, const Scorer& scorer, std::span<const std::string> answers);
+
 /// Answers every sample with all plans and writes one batch of /results/<task> per sample, with a row for each plan.
 /// Each row gets an equal part of the sample's `seconds`.
 /// @param on_sample called with the rows of each new sample and its time

@@ -144,10 +144,7 @@ std::vector<trace::ResultRow> result_rows(const trace::Reader& reader, int promp
         ComputedRow& one = computed.emplace_back(ComputedRow{runs[i], rows[i]});
         static_cast<trace::RunAttributes&>(one.record) = reader.run(prompt, runs[i]);
         trace::add_run_attributes(rows[i], one.record);
-        if (stored) {
-            rows[i].sample_hash = stored->sample_hash;
-            rows[i].data_hash = stored->data_hash;
-        }
+        if (stored) trace::copy_job_columns(rows[i], *stored);
         if (!is_complete(one.record)) continue;
         rows[i].kept_share = unknown;
         read_measured_data(reader, prompt, one, attempt);

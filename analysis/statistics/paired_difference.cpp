@@ -35,7 +35,8 @@ double p_of_exchanges(const std::vector<double>& sums, const Resampling& resampl
         return static_cast<double>(n_as_large) / static_cast<double>(n_exchanges);
     }
     RandomIndex random(resampling.seed);
-    for (int i = 0; i < resampling.n_resamples; ++i) n_as_large += is_as_large([&](std::size_t) { return random.coin(); });
+    for (int i = 0; i < resampling.n_resamples; ++i)
+        n_as_large += is_as_large([&](std::size_t) { return random.coin(); });
     return static_cast<double>(n_as_large + 1) / (resampling.n_resamples + 1);
 }
 

@@ -98,17 +98,10 @@ std::string read_prompt(const fs::path& path) {
     if (path.extension() != ".jsonl" && path.extension() != ".ndjson") return text;
     const auto first = bounded_json::parse_or_discard(std::string_view(text).substr(0, text.find('\n')));
     if (!first.is_object()) return text;
-    std::string longest;
-    size_t length = 0;
-    for (const auto& [name, value] : first.items()) {
-        if (!value.is_string() || value.get_ref<const std::string&>().size() < length) continue;
-        longest = name;
-        length = value.get_ref<const std::string&>().size();
-    }
-    throw std::runtime_error(
-        fmt::format("{} contains one JSON record per line, not the text of one prompt. Give a record's text, as in "
-                    "`head -n 1 {} | jq -r .{} | kvscope run -f - …`",
-                    path.string(), path.string(), longest));
+    throw std::runtime_error(fmt::format(
+        "{} contains one JSON record per line, not the text of one prompt. `kvscope run -f {} …` runs each record as a "
+        "prompt",
+        path.string(), path.string()));
 }
 
 std::string display_name_of_input(const fs::path& path) { return path == "-" ? "standard input" : path.string(); }

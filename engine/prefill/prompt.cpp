@@ -194,9 +194,7 @@ void require_utf8(std::string_view text, const std::string& origin) {
 }
 
 std::string hash_of_sample(std::string_view context, std::string_view question, std::span<const std::string> answers) {
-    Sha256 hash;
-    hash.update(nlohmann::json::array({context, question, nlohmann::json(answers)}).dump());
-    return hash.hex_digest();
+    return sha256_of(nlohmann::json::array({context, question, nlohmann::json(answers)}).dump());
 }
 
 Prompt tokenize_prompt(const Model& model, std::string_view context, std::string_view question,
@@ -218,7 +216,9 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
     prompt.context = std::string(context);
     prompt.text = rendered.text;
     prompt.question = std::string(question);
-    prompt.sample_hash = hash_of_sample(context, question);
+    prompt.answers = options.answers;
+    prompt.sample_hash = hash_of_sample(context, question, options.answers);
+    prompt.context_hash = sha256_of(context);
     if (templated) prompt.chat_template = model.chat_template()->source();
     prompt.query_aware = options.query_aware || question.empty();
     prompt.parses_special = templated || options.parse_special;
@@ -265,10 +265,14 @@ Prompt read_prompt_from_trace(const Model& model, const trace::Reader& reader, i
     stored.parses_special = !stored.chat_template.empty() || parsed_special(entry);
     stored.rendered_at = rendered_at(reader, entry);
     stored.context = context_of(model, stored, stop);
-    if (const auto row = reader.n_runs(prompt) > 0 ? reader.stored_row(prompt, 0) : std::nullopt)
+    if (const auto row = reader.n_runs(prompt) > 0 ? reader.stored_row(prompt, 0) : std::nullopt) {
+        stored.answers = answers_of(*row);
         stored.sample_hash = row->sample_hash;
+        stored.context_hash = row->context_hash;
+    }
     if (stored.sample_hash.empty() && !stored.context.empty())
-        stored.sample_hash = hash_of_sample(stored.context, stored.question);
+        stored.sample_hash = hash_of_sample(stored.context, stored.question, stored.answers);
+    if (stored.context_hash.empty() && !stored.context.empty()) stored.context_hash = sha256_of(stored.context);
     const std::string origin = fmt::format("{}, prompt {}", file, prompt);
     require_token_embeddings(model, stored.ids, origin);
     require_room(model, stored, n_new, origin);

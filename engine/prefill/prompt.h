@@ -19,7 +19,9 @@ struct Prompt {
     std::string context;                  ///< text before the question, without the template; empty if unknown
     std::string text;                     ///< the exact text that is tokenized, with the chat template applied
     std::string question;                 ///< empty if there is none
+    std::vector<std::string> answers;     ///< accepted answers; empty if unknown
     std::string sample_hash;              ///< hash_of_sample(); empty if the context is unknown
+    std::string context_hash;             ///< SHA-256 of the context; empty if it is unknown
     std::string chat_template;            ///< source of the applied chat template; empty if none
     std::vector<int32_t> ids;             ///< (N) tokens of the whole text
     std::vector<std::string> token_text;  ///< (N) readable text of each token
@@ -38,7 +40,8 @@ struct PromptOptions {
     std::string name = "prompt";
     bool use_template = true;  ///< apply the model's chat template, if it has one
     bool query_aware = true;
-    int64_t n_new = 0;        ///< number of answer tokens that must fit in the model's context
+    int64_t n_new = 0;                      ///< number of answer tokens that must fit in the model's context
+    std::vector<std::string> answers = {};  ///< accepted answers
     std::string origin = {};  ///< source of the text in messages, such as a file; if empty, the prompt's name
     bool may_exceed = false;  ///< accept prompts longer than the model's context, to count their tokens
     bool parse_special =

@@ -124,7 +124,8 @@ TEST_CASE("estimates depend on the values and the seed alone, and refuse invalid
     const Values values{0.1, 0.9, 0.3, 0.5};
     const Clusters four(4);
     CHECK(estimate_mean(values, four).interval.low == estimate_mean(values, four).interval.low);
-    CHECK(estimate_mean(values, four, {.seed = 2}).interval.low == Approx(estimate_mean(values, four).interval.low).margin(0.02));
+    CHECK(estimate_mean(values, four, {.seed = 2}).interval.low ==
+          Approx(estimate_mean(values, four).interval.low).margin(0.02));
     CHECK_THROWS_AS(estimate_mean(Values{}, Clusters(0)), std::invalid_argument);
     CHECK_THROWS_AS(estimate_mean(Values{0, std::nan("")}, Clusters(2)), std::invalid_argument);
     CHECK_THROWS_AS(estimate_mean(values, Clusters(3)), std::invalid_argument);

@@ -64,7 +64,7 @@ class Refusals(ProgramTest):
         self.path("blank.txt").write_text(" \n")
         files = [word for name in ("a.txt", "empty.txt", "b.txt", "blank.txt") for word in ("-f", name)]
         command = ["run", "-m", HF_MODEL, *files, "-n", 2, "--dtype", "f32", "-o", "several.h5"]
-        said = ["empty.txt: the prompt is empty", "blank.txt: the prompt is empty", "The other prompts are run"]
+        said = ["empty.txt: the prompt is empty. It is left out", "blank.txt: the prompt is empty. It is left out"]
         for attempt in ("anew", "complete"):
             with self.subTest(attempt):  # -q does not hide failures
                 self.refuses(1, said, *command, "-q")
@@ -73,11 +73,13 @@ class Refusals(ProgramTest):
         self.assertIn("nothing to do", self.run_program(*command).stderr)
         self.bad(2, ["empty.txt: the prompt is empty"], "-f", "empty.txt", "-f", "blank.txt", prompt=None)
 
-    def test_records_in_json_are_no_prompt(self):
-        record = json.dumps({"input": "Who?", "context": TEXT, "answers": ["x"]})
+    def test_records_without_a_context(self):
+        record = json.dumps({"input": "Who?", "outputs": ["x"]})
         self.path("set.jsonl").write_text(record + "\n" + record + "\n")
-        self.bad(1, ["set.jsonl contains one JSON record per line", "not the text of one prompt",
-                     "head -n 1 set.jsonl | jq -r .context"], "-f", "set.jsonl", prompt=None)
+        self.bad(2, ["set.jsonl:1", 'expected the field "context"', 'found only "input", "outputs"'], "-f", "set.jsonl",
+                 prompt=None)
+
+    def test_a_text_in_a_file_named_as_records(self):
         self.path("plain.jsonl").write_text(TEXT)
         self.made("run", "-m", HF_MODEL, "-f", "plain.jsonl", "-n", 1, "-o", "plain.h5")
 
@@ -92,7 +94,10 @@ class Refusals(ProgramTest):
         self.path("wide.txt").write_bytes("Some text".encode("utf-16"))
         self.bad(2, ["wide.txt", "UTF-16"], "-f", "wide.txt", prompt=None)
         self.path("good.txt").write_text(TEXT)
-        self.bad(2, ["lines.txt"], "-f", "good.txt", "-f", "lines.txt", prompt=None)
+        self.refuses(1, ["lines.txt", "0xEE", "This prompt is left out"], "run", "-m", HF_MODEL, "-f", "good.txt", "-f",
+                     "lines.txt", "-n", 1, "-o", "others.h5", "-q")
+        with h5py.File(self.folder / "others.h5") as file:
+            self.assertEqual(list(file["prompts"]), ["0"])
         self.refuses(2, ["lines.txt", "UTF-8"], "eval", "-m", HF_MODEL, "--haystack", "lines.txt", "-o", "t.h5")
         self.refuses(2, ["lines.txt", "UTF-8"], "profile-heads", HF_MODEL, "--haystack", "lines.txt", "-o", "t.json")
         self.refuses(2, ["lines.txt", "UTF-8"], "analyze", HF_MODEL, "--queries", "-f", "lines.txt", "-q")

@@ -158,6 +158,7 @@ struct ResultRow {
     std::string instructions;
     std::string commit;
     std::string sample_hash;
+    std::string context_hash;
     std::string data_hash;
     std::uint64_t seed = 0;
     std::int64_t question_seen = -1;

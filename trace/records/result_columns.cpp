@@ -10,9 +10,7 @@ namespace kvscope::trace {
 ResultRow row_of_prompt(const ModelAttributes& model, const PromptAttributes& prompt) {
     ResultRow row;
     row.sample_id = prompt.name;
-    Sha256 hash;
-    hash.update(prompt.text);
-    row.prompt_hash = hash.hex_digest();
+    row.prompt_hash = sha256_of(prompt.text);
     row.length = prompt.n_tokens;
     row.depth = row.score = row.seconds = ResultRow::unknown;
     row.answers_json = "[]";
@@ -41,6 +39,11 @@ void add_run_attributes(ResultRow& row, const RunAttributes& run) {
     row.decode_s = run.decode_s.value_or(ResultRow::unknown);
     row.tokens_per_s = run.decode_tokens_per_s.value_or(ResultRow::unknown);
     if (run.peak_bytes) row.peak_bytes = static_cast<double>(*run.peak_bytes);
+}
+
+void copy_job_columns(ResultRow& to, const ResultRow& from) {
+    for (const ResultColumn& column : result_columns)
+        if (column.source == ValueFrom::job) std::visit([&](auto member) { to.*member = from.*member; }, column.member);
 }
 
 bool have_same_value(const ResultColumn& column, const ResultRow& a, const ResultRow& b) {

@@ -159,13 +159,12 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
         const auto right = std::count_if(rows.begin() + 1, rows.end(), [](const auto& row) { return row.score > 0.5; });
         const std::string others =
             rows.size() > 1 ? fmt::format(", {} of {} other runs correct", right, rows.size() - 1) : "";
-        progress.message(
-            fmt::format("{}/{} {}: full {}{}, {:.1f} s{}", i + 1, prepared.samples.size(), prepared.samples[i].id,
-                        rows[0].score > 0.5 ? "correct"
-                        : job.profile       ? "wrong, not counted"
-                                            : "wrong",
-                        others, seconds,
-                        seconds_left > 0 ? fmt::format("; about {} remaining", clock_text(seconds_left)) : ""));
+        progress.message(fmt::format(
+            "{}/{} {}: full {}{}, {:.1f} s{}", i + 1, prepared.samples.size(), prepared.samples[i].id,
+            rows[0].score > 0.5 ? "correct"
+            : job.profile       ? "wrong, not counted"
+                                : "wrong",
+            others, seconds, seconds_left > 0 ? fmt::format("; about {} remaining", clock_text(seconds_left)) : ""));
     };
     return run_unless_stopped(job.output, [&] {
         auto outcome = program::run_job(prepared, model, progress, events);
@@ -177,7 +176,7 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
 int run_in_terminal(const program::RunJob& job, const TerminalOptions& options) {
     const auto outcome = run_with_progress(job, options);
     if (!options.quiet) print(tables_of_runs_and_answers(trace::Reader(job.output)));
-    if (outcome.n_failed == 0) return 0;
+    if (outcome.n_failed == 0) return outcome.n_left_out > 0 ? 1 : 0;
     print_to_stderr(
         fmt::format("kvscope inspect {} --commands prints a command that repeats each failed run; --force repeats "
                     "the whole trace",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
+#include <exception>
 #include <functional>
 #include <map>
 #include <optional>
@@ -53,8 +54,9 @@ engine::PromptOptions prompt_options(const RunJob& job, std::time_t now, const s
             .stop = stop};
 }
 
+/// @param left_out gets the reasons for prompts that cannot be run, if there are other prompts
 std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& model, std::time_t now,
-                                       const std::stop_token& stop) {
+                                       const std::stop_token& stop, std::vector<std::string>& left_out) {
     if (!job.prompt_from.empty()) {
         const auto [path, numbers] = trace_and_prompts(job.prompt_from);
         const trace::Reader reader(path);
@@ -64,14 +66,24 @@ std::vector<engine::Prompt> prompts_of(const RunJob& job, const engine::Model& m
         return stored;
     }
     std::vector<engine::Prompt> prompts;
-    for (const auto& text : job.prompts) {
+    std::exception_ptr refused;
+    const auto add = [&](const PromptText& text, const std::string& question) {
         engine::PromptOptions options = prompt_options(job, now, stop);
         options.name = text.name;
+        options.answers = text.answers;
         options.origin = text.origin;
-        if (text.questions.empty()) prompts.push_back(engine::tokenize_prompt(model, text.context, "", options));
-        for (const auto& question : text.questions)
+        try {
             prompts.push_back(engine::tokenize_prompt(model, text.context, question, options));
+        } catch (const engine::UsageError& error) {
+            if (!refused) refused = std::current_exception();
+            left_out.emplace_back(error.what());
+        }
+    };
+    for (const PromptText& text : job.prompts) {
+        if (text.questions.empty()) add(text, "");
+        for (const std::string& question : text.questions) add(text, question);
     }
+    if (prompts.empty() && refused) std::rethrow_exception(refused);
     return prompts;
 }
 
@@ -160,7 +172,7 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
 PreparedJob prepare_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans,
                        const engine::Model& model, const std::stop_token& stop) {
     PreparedJob whole = begin_preparing(now, job, std::move(plans));
-    whole.prompts = prompts_of(job, model, now, stop);
+    whole.prompts = prompts_of(job, model, now, stop, whole.left_out);
     const std::string complete = trace::read_recipe_of_trace(job.output);
     const std::string begun = trace::read_recipe_of_trace(trace::part_folder_of(job.output));
     const auto recipe_of = [&](const PreparedJob& one) {
@@ -390,8 +402,11 @@ void copy_finished_samples(const PreparedJob& prepared, trace::Writer& writer) {
     for (const auto& sample : prepared.samples) {
         const auto rows = finished.find(sample.id);
         if (rows == finished.end() || writer.has_results(task, sample.number)) continue;
-        // Earlier versions did not write the hash.
-        for (trace::ResultRow& row : rows->second) row.sample_hash = sample.hash();
+        // Earlier versions did not write the hashes.
+        for (trace::ResultRow& row : rows->second) {
+            row.sample_hash = sample.hash();
+            row.context_hash = sample.prompt.context_hash;
+        }
         writer.write_results(task, sample.number, rows->second);
     }
 }
@@ -484,9 +499,11 @@ void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, e
         auto of_prompt = analysis::result_rows_of_prompt(reader, prompt, [&](const trace::TraceError& error) {
             warn(fmt::format("/results/prompts lacks measures of a damaged run: {}", error.what()));
         });
-        const auto number = static_cast<size_t>(reader.prompt_number(prompt));
+        const auto& asked = prepared.prompts.at(static_cast<size_t>(reader.prompt_number(prompt)));
         for (trace::ResultRow& row : of_prompt) {
-            row.sample_hash = prepared.prompts.at(number).sample_hash;
+            row.sample_hash = asked.sample_hash;
+            row.context_hash = asked.context_hash;
+            if (!asked.answers.empty()) engine::add_score(row, engine::string_match_part(), asked.answers);
             rows.push_back(std::move(row));
         }
         progress.advance(prompt + 1);
@@ -498,11 +515,13 @@ void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, e
 
 RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engine::Progress& progress,
                    const RunEvents& events) {
-    const auto& [job, prompts, samples, plans, n_prompts_there, n_plans_there, n_continued, recipe, options] = prepared;
+    const auto& [job, prompts, samples, plans, left_out, n_prompts_there, n_plans_there, n_continued, recipe, options] =
+        prepared;
     const auto warn = [&](const std::string& text) {
         events.on_warning ? events.on_warning(text) : progress.message(text);
     };
     if (events.on_prompts) events.on_prompts(prompts);
+    for (const std::string& reason : left_out) warn(reason + ". This prompt is left out");
     for (const auto& remark :
          engine::remarks_on_tokens(model, prompts, job.experiment.parse_special, progress.stop_token()))
         warn(remark);
@@ -535,11 +554,11 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
         if (!job.task) write_rows_of_prompts(prepared, writer, progress, warn);
         writer.finish();
         progress.message(fmt::format("{} written", job.output.string()));
-        return {false, failures.tell_all(trace::Reader(job.output)), timings};
+        return {false, failures.tell_all(trace::Reader(job.output)), left_out.size(), timings};
     } catch (const trace::AlreadyComplete&) {
         progress.message(job.output.string() + (job.task ? " already contains these results"
                                                          : " already contains all requested runs: nothing to do"));
-        return {true, failures.tell_all(trace::Reader(job.output)), {}};
+        return {true, failures.tell_all(trace::Reader(job.output)), left_out.size(), {}};
     } catch (const std::invalid_argument&) {
         if (is_begun) remove_part_folder_without_results(job.output);
         throw;

@@ -18,6 +18,7 @@ struct PreparedJob {
     std::vector<engine::Prompt> prompts{};          ///< for a task, those of `samples`
     std::vector<engine::PreparedSample> samples{};  ///< of the job's task
     std::vector<engine::RunPlan> plans;
+    std::vector<std::string> left_out{};            ///< why prompts of the job cannot be run, one reason per prompt
     size_t n_prompts_there = 0, n_plans_there = 0;  ///< first prompts and plans that a complete trace already contains
     size_t n_continued = 0;                         ///< runs of an unfinished trace that the job does not name
     std::string recipe{};
@@ -39,7 +40,8 @@ struct RunEvents {
 
 struct RunOutcome {
     bool was_complete = false;
-    int n_failed = 0;  ///< number of failed runs in the trace, including runs of earlier commands
+    int n_failed = 0;       ///< number of failed runs in the trace, including runs of earlier commands
+    size_t n_left_out = 0;  ///< number of prompts that cannot be run
     engine::Timings timings;
 };
 

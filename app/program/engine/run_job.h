@@ -17,7 +17,8 @@ struct PromptText {
     std::string name;
     std::string context;
     std::vector<std::string> questions;
-    std::string origin = {};  ///< file or option that messages name; may be empty
+    std::string origin = {};                ///< file or option that messages name; may be empty
+    std::vector<std::string> answers = {};  ///< accepted answers to each question; empty if unknown
 };
 
 /// Settings of `kvscope run`, `eval` and `profile-heads`, or of a run started in the app.

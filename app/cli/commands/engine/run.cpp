@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 
@@ -8,8 +8,7 @@
 #include "app/cli/engine/run_in_terminal.h"
 #include "app/cli/option_validators.h"
 #include "app/cli/terminal.h"
-#include "app/program/input_files.h"
-#include "common/utf8.h"
+#include "app/program/engine/prompt_sources.h"
 
 namespace kvscope::cli::run_file {
 namespace {
@@ -19,37 +18,34 @@ struct Arguments {
     TerminalOptions terminal;
     std::string prompt;
     std::string prompt_name = "prompt";
-    std::vector<std::string> prompt_files;
+    std::vector<std::string> sources;
     std::vector<std::string> questions;
 };
 
-bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
-
-/// @returns the number of empty prompts, which are omitted @throws std::invalid_argument if all prompts are empty
-int read_prompts(const Arguments& arguments, std::vector<program::PromptText>& prompts) {
+/// @returns the number of files and lines that are left out
+size_t read_prompts(const Arguments& arguments, std::vector<program::PromptText>& prompts) {
     if (!arguments.prompt.empty())
         prompts.push_back({arguments.prompt_name, arguments.prompt, arguments.questions, "-p"});
-    for (const auto& file : arguments.prompt_files)
-        prompts.push_back({utf8_lossy(std::filesystem::path(file).stem().string()), program::read_prompt(file),
-                           arguments.questions, program::display_name_of_input(file)});
-    const auto has_text = [](const program::PromptText& prompt) { return !is_blank(prompt.context); };
-    if (!prompts.empty() && std::none_of(prompts.begin(), prompts.end(), has_text))
-        throw std::invalid_argument(prompts.front().origin + ": the prompt is empty: give a text");
-    return static_cast<int>(std::erase_if(prompts, [&](const program::PromptText& prompt) {
-        if (has_text(prompt)) return false;
-        print_to_stderr(prompt.origin + ": the prompt is empty and is left out. The other prompts are run");
-        return true;
-    }));
+    std::vector<std::string> problems;
+    for (const auto& source : arguments.sources) {
+        auto found = program::find_prompts(source, arguments.questions);
+        std::ranges::move(found.prompts, std::back_inserter(prompts));
+        std::ranges::move(found.problems, std::back_inserter(problems));
+    }
+    if (prompts.empty() && !problems.empty()) throw std::invalid_argument(problems.front());
+    for (const std::string& problem : problems) print_to_stderr(problem + ". It is left out");
+    program::make_names_unique(prompts);
+    return problems.size();
 }
 
 int act(Arguments& arguments) {
     auto& job = arguments.job;
-    const int n_failed = read_prompts(arguments, job.prompts);
+    const size_t n_left_out = read_prompts(arguments, job.prompts);
     if (job.prompts.empty() && job.prompt_from.empty())
-        throw std::invalid_argument("no prompt: give a text with -p or a file with -f");
+        throw std::invalid_argument("no prompt: give a text with -p, or a text file, a JSONL file or a folder with -f");
     arguments.terminal.model.copy_to(job.experiment);
     const int code = run_in_terminal(job, arguments.terminal);
-    return code == 0 && n_failed > 0 ? 1 : code;
+    return code == 0 && n_left_out > 0 ? 1 : code;
 }
 
 std::function<int()> declare(CLI::App& app) {
@@ -61,9 +57,13 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--prompt-name", arguments->prompt_name, "Name in the trace of the prompt given by -p")
         ->type_name("NAME")
         ->capture_default_str();
-    app.add_option("-f,--prompt-file,--file", arguments->prompt_files, "Prompt file, - for standard input; repeatable")
-        ->type_name("FILE");
-    app.add_option("--question", arguments->questions, "Question after the prompt; repeatable")
+    app.add_option(
+           "prompts,-f,--prompt-file,--file", arguments->sources,
+           "Text file, folder of text files, or JSONL file with a \"context\" and optionally a \"question\" and "
+           "\"answers\" per line; - for standard input; repeatable")
+        ->type_name("FILE|FOLDER");
+    app.add_option("--question", arguments->questions,
+                   "Question after each prompt that has no question of its own; repeatable")
         ->type_name("TEXT")
         ->allow_extra_args(false);  // otherwise CLI11 splits "[a, b]" in two
     declare_policy_and_budget_options(app, job);

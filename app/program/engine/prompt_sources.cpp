@@ -1,0 +1,105 @@
+#include "app/program/engine/prompt_sources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+
+#include "app/program/input_files.h"
+#include "common/bounded_json.h"
+#include "common/utf8.h"
+#include "engine/common/engine_error.h"
+#include "engine/tasks/api/sample_line.h"
+
+namespace kvscope::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string name_of(const fs::path& path) { return utf8_lossy(path.stem().string()); }
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+
+/// Whether a text has a line with a JSON object. Other texts are one prompt, whatever the file's name.
+bool has_record(std::string_view text) {
+    bool found = false;
+    engine::for_each_line_with_text(text, [&](std::string_view line, int) {
+        found = bounded_json::parse_or_discard(line).is_object();
+        return !found;
+    });
+    return found;
+}
+
+void add_records(PromptsFound& found, const fs::path& path, std::string_view text,
+                 const std::vector<std::string>& questions) {
+    engine::for_each_line_with_text(text, [&](std::string_view line, int number) {
+        const std::string place = fmt::format("{}:{}", display_name_of_input(path), number);
+        try {
+            const auto sample = engine::read_sample_line(line, place, engine::LineNeeds::nothing);
+            found.prompts.push_back({.name = fmt::format("{}-{}", name_of(path), number),
+                                     .context = sample.context,
+                                     .questions = sample.question.empty() ? questions : std::vector{sample.question},
+                                     .origin = place,
+                                     .answers = sample.answers});
+        } catch (const engine::UsageError& error) {
+            found.problems.emplace_back(error.what());
+        }
+        return true;
+    });
+}
+
+void add_file(PromptsFound& found, const fs::path& path, const std::vector<std::string>& questions) {
+    std::string text = read_text(path);
+    const bool may_have_records = path.extension() == ".jsonl" || path.extension() == ".ndjson";
+    if (may_have_records && has_record(text)) return add_records(found, path, text, questions);
+    const std::string origin = display_name_of_input(path);
+    if (is_blank(text)) {
+        found.problems.push_back(origin + ": the prompt is empty");
+        return;
+    }
+    found.prompts.push_back(
+        {.name = name_of(path), .context = std::move(text), .questions = questions, .origin = origin});
+}
+
+void add_folder(PromptsFound& found, const fs::path& folder, const std::vector<std::string>& questions) {
+    std::set<fs::path> files;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error))
+        if (entry.is_regular_file(error) && !entry.path().filename().string().starts_with('.'))
+            files.insert(entry.path());
+    for (const fs::path& file : files) {
+        try {
+            add_file(found, file, questions);
+        } catch (const std::runtime_error& unreadable) {
+            found.problems.emplace_back(unreadable.what());
+        }
+    }
+    if (error) throw std::runtime_error(fmt::format("{} cannot be read: {}", folder.string(), error.message()));
+    if (files.empty())
+        throw std::runtime_error(folder.string() + ": the folder contains no file: name a folder of text files");
+}
+
+}  // namespace
+
+PromptsFound find_prompts(const fs::path& path, const std::vector<std::string>& questions) {
+    PromptsFound found;
+    std::error_code error;
+    if (fs::is_directory(path, error))
+        add_folder(found, path, questions);
+    else
+        add_file(found, path, questions);
+    return found;
+}
+
+void make_names_unique(std::vector<PromptText>& prompts) {
+    std::set<std::string> names;
+    for (PromptText& prompt : prompts) {
+        const std::string name = prompt.name;
+        for (int number = 2; !names.insert(prompt.name).second; ++number)
+            prompt.name = fmt::format("{}-{}", name, number);
+    }
+}
+
+}  // namespace kvscope::program

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""`kvscope run` with a folder, a JSONL file or several files: each file or line is one prompt."""
+
+import json
+import unittest
+
+import h5py
+
+from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest
+
+TIMES = {"prefill_s", "select_s", "first_token_s", "decode_s", "tokens_per_s", "peak_bytes", "data_hash"}
+RUNS = ("-m", HF_MODEL, "--policy", "snapkv:window=8", "--policy", "h2o", "--budget", 24, "-n", 4, "--dtype", "f32", "-t", 1)
+
+
+def text(value):
+    return value.decode() if isinstance(value, bytes) else value
+
+
+@NEEDS_ENGINE
+class ManyPrompts(ProgramTest):
+    @classmethod
+    def prepare(cls):
+        cls.folder.joinpath("texts", "deeper").mkdir(parents=True)
+        for name, content in {"b.txt": TEXT, "a.md": TEXT[40:], "a.txt": TEXT[20:], ".hidden": "x", "deeper/c.txt": "x"}.items():
+            cls.folder.joinpath("texts", name).write_text(content)
+
+    def rows(self, name):
+        with h5py.File(self.path(name)) as trace:
+            table = trace["results/prompts"][:]
+        return [{column: text(row[column]) for column in table.dtype.names} for row in table]
+
+    def names(self, name):
+        with h5py.File(self.path(name)) as trace:
+            return [trace[f"prompts/{i}"].attrs["name"] for i in range(len(trace["prompts"]))]
+
+    def write_records(self, name, *records):
+        self.path(name).write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in records))
+
+    def test_a_folder(self):
+        self.made("run", "texts", *RUNS, "-o", "folder.h5", "-q")
+        self.assertEqual(self.names("folder.h5"), ["a", "a-2", "b"])  # in the order of file names
+        # The rows of a prompt do not depend on the other prompts.
+        self.made("run", "-f", "texts/b.txt", *RUNS, "-o", "alone.h5", "-q")
+        for row, alone in zip(self.rows("folder.h5")[6:], self.rows("alone.h5"), strict=True):
+            self.assertEqual(repr({k: v for k, v in row.items() if k not in TIMES}),
+                             repr({k: v for k, v in alone.items() if k not in TIMES}))
+        self.assertIn("no errors", self.made("inspect", "folder.h5").stdout)
+
+    def test_records_with_questions_and_answers(self):
+        self.write_records("q.jsonl", {"context": TEXT, "question": "Who jumps?", "answers": ["e"], "_id": 7}, "",
+                           {"context": TEXT, "question": "", "answers": None}, {"context": TEXT, "answers": ["no such text"]})
+        self.made("run", "q.jsonl", "--question", "And then?", *RUNS, "-o", "q.h5", "-q")
+        self.assertEqual(self.names("q.h5"), ["q-1", "q-3", "q-4"])
+        with h5py.File(self.path("q.h5")) as trace:
+            self.assertEqual([trace[f"prompts/{i}"].attrs["question"] for i in range(3)],
+                             ["Who jumps?", "And then?", "And then?"])
+        rows = self.rows("q.h5")
+        for row in rows[:3]:
+            self.assertEqual(row["score"], float("e" in row["prediction"].lower()))
+            self.assertEqual((row["metric"], row["answers_json"]), ("string_match_part", '["e"]'))
+        for row in rows[3:6]:
+            self.assertNotEqual(row["score"], row["score"])  # NaN, because no answer is known
+            self.assertEqual(row["metric"], "")
+        self.assertEqual([row["score"] for row in rows[6:]], [0, 0, 0])
+        self.assertEqual(len({row["context_hash"] for row in rows}), 1)
+        self.assertEqual(len({row["sample_hash"] for row in rows}), 3)
+        self.assertIn("no errors", self.made("inspect", "q.h5").stdout)
+
+    def test_answers_are_a_part_of_the_recipe(self):
+        self.write_records("s.jsonl", {"context": TEXT, "answers": ["x"]})
+        self.made("run", "s.jsonl", *RUNS, "-o", "s.h5", "-q")
+        self.write_records("s.jsonl", {"context": TEXT, "answers": ["y"]})
+        self.refuses(1, ["s.h5", "answers", '"x"', '"y"'], "run", "s.jsonl", *RUNS, "-o", "s.h5", "-q")
+        self.made("run", "--prompt-from", "s.h5", *RUNS, "-o", "again.h5", "-q")
+        self.assertEqual([row["answers_json"] for row in self.rows("again.h5")], 3 * ['["x"]'])
+
+    def test_a_folder_gains_a_file(self):
+        self.path("more").mkdir()
+        self.path("more").joinpath("b.txt").write_text(TEXT)
+        self.made("run", "more", *RUNS, "-o", "more.h5", "-q")
+        before = self.rows("more.h5")
+        self.path("more").joinpath("a.txt").write_text(TEXT[30:])  # before the other file in the folder's order
+        self.made("run", "more", *RUNS, "-o", "more.h5", "-q")
+        rows = self.rows("more.h5")
+        self.assertEqual(self.names("more.h5"), ["b", "a"])
+        self.assertEqual([row["prediction"] for row in rows[:3]], [row["prediction"] for row in before])
+
+    def test_a_prompt_beyond_the_context_fails_alone(self):
+        self.path("long.txt").write_text(TEXT * CONTEXT_LENGTH)
+        command = ("run", "-f", "texts/a.txt", "-f", "long.txt", "-f", "texts/b.txt", *RUNS, "-o", "long.h5", "-q")
+        for attempt in ("anew", "complete"):
+            with self.subTest(attempt):
+                self.refuses(1, ["long.txt", "This prompt is left out"], *command)
+                self.assertEqual(self.names("long.h5"), ["a", "b"])
+        self.refuses(2, ["long.txt"], "run", "-f", "long.txt", *RUNS, "-o", "none.h5", "-q")
+        self.assertEqual(list(self.folder.glob("none.h5*")), [])
+
+    def test_bad_records_fail_alone(self):
+        self.write_records("bad.jsonl", "{broken", {"context": " "}, {"text": TEXT}, {"context": TEXT, "answers": "x"},
+                           {"context": TEXT})
+        self.refuses(1, ["bad.jsonl:1: expected an object", "bad.jsonl:2: expected a text that is not blank",
+                         'bad.jsonl:3: expected the field "context", found only "text"',
+                         "bad.jsonl:4: expected a list of texts"], "run", "bad.jsonl", *RUNS, "-o", "bad.h5", "-q")
+        self.assertEqual(self.names("bad.h5"), ["bad-5"])
+
+    def test_no_prompt(self):
+        self.path("empty").mkdir()
+        self.refuses(1, ["empty: the folder contains no file"], "run", "empty", *RUNS, "-o", "none.h5")
+        self.refuses(1, ["nowhere does not exist"], "run", "nowhere", *RUNS, "-o", "none.h5")
+        self.write_records("none.jsonl", {"contexts": TEXT})
+        self.refuses(2, ["none.jsonl:1", 'found only "contexts"'], "run", "none.jsonl", *RUNS, "-o", "none.h5")
+
+
+if __name__ == "__main__":
+    unittest.main()
