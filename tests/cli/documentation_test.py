@@ -3,6 +3,7 @@ command of each page in a fresh folder. All share one trace of the demo.
 """
 
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -308,6 +309,11 @@ class Documentation(unittest.TestCase):
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(text.read_text(encoding="utf-8")[:CHARACTERS], encoding="utf-8")
         shutil.copy(folder / "assets" / "demo" / "demo_context.txt", folder / "report.txt")
+        (folder / "texts").mkdir()
+        for name in "one.txt", "two.txt":
+            (folder / "texts" / name).write_text(f"{name}: " + 20 * "The ladder is red, and the door is green. ")
+        question = {"context": 20 * "The ladder is red. ", "question": "Which color has the ladder?", "answers": ["red"]}
+        (folder / "questions.jsonl").write_text(2 * (json.dumps(question) + "\n"))
         demo = self.here / "kvscope-demo" / "demo.h5"
         (folder / "kvscope-demo").mkdir()
         os.link(demo, folder / "kvscope-demo" / "demo.h5")
