@@ -157,6 +157,7 @@ struct ResultRow {
     std::string device;
     std::string instructions;
     std::string commit;
+    std::string requested_budget;
     std::string sample_hash;
     std::string context_hash;
     std::string data_hash;

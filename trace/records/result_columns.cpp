@@ -4,13 +4,14 @@
 #include <type_traits>
 
 #include "common/sha256.h"
+#include "trace/records/storable_text.h"
 
 namespace kvscope::trace {
 
 ResultRow row_of_prompt(const ModelAttributes& model, const PromptAttributes& prompt) {
     ResultRow row;
     row.sample_id = prompt.name;
-    row.prompt_hash = sha256_of(prompt.text);
+    row.prompt_hash = sha256_of(storable_text(prompt.text));
     row.length = prompt.n_tokens;
     row.depth = row.score = row.seconds = ResultRow::unknown;
     row.answers_json = "[]";

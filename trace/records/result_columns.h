@@ -49,7 +49,7 @@ inline constexpr ResultColumn::Range rounded_share{.low = -1e-3, .high = 1 + 1e-
 
 inline constexpr ResultColumn all[] = {
     {"sample_id", &ResultRow::sample_id, always, attributes, "name of the sample in its data set, or of the prompt"},
-    {"prompt_hash", &ResultRow::prompt_hash, always, attributes, "SHA-256 of the exact prompt"},
+    {"prompt_hash", &ResultRow::prompt_hash, always, attributes, "SHA-256 of the prompt's text"},
     {"policy", &ResultRow::policy, always, attributes, "attribute `policy` of the run"},
     {"parameters_json", &ResultRow::parameters_json, always, attributes, "attribute `parameters_json` of the run"},
     {"budget", &ResultRow::budget, always, attributes, "attribute `budget` of the run", amount_if_complete},
@@ -73,6 +73,8 @@ inline constexpr ResultColumn all[] = {
     {"device", &ResultRow::device, sometimes, attributes, "attribute `device` of the run"},
     {"instructions", &ResultRow::instructions, sometimes, attributes, "attribute `instructions` of the run"},
     {"commit", &ResultRow::commit, sometimes, attributes, "attribute `commit` of the run"},
+    {"requested_budget", &ResultRow::requested_budget, sometimes, job,
+     "budget as requested: a number of entries, or a share from 0 to 1; empty if unknown"},
     {"sample_hash", &ResultRow::sample_hash, sometimes, job,
      "SHA-256 of context, question and accepted answers, without the template; empty if unknown"},
     {"context_hash", &ResultRow::context_hash, sometimes, job, "SHA-256 of the context; empty if unknown"},
@@ -120,6 +122,9 @@ inline constexpr auto& result_columns = columns::all;
 
 /// Sets the columns that attributes of the run determine. A failed run has no times.
 void add_run_attributes(ResultRow& row, const RunAttributes& run);
+
+/// Copies the columns that the job determines (ValueFrom::job).
+void copy_job_columns(ResultRow& to, const ResultRow& from);
 
 /// Whether two rows have the same value in a column. NaN equals NaN.
 [[nodiscard]] bool have_same_value(const ResultColumn& column, const ResultRow& a, const ResultRow& b);
