@@ -9,7 +9,7 @@
 namespace kvscope::engine {
 namespace {
 
-trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSample& sample,
+trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSample& sample, const RunPlan& plan,
                         const trace::RunRecord& record) {
     trace::PromptAttributes prompt;
     prompt.name = sample.id;
@@ -19,6 +19,7 @@ trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSamp
     prompt.query_aware = sample.prompt.query_aware;
     // Evaluations do not record the attention of the full run's answer, so recall is unknown.
     trace::ResultRow row = analysis::result_row(model.attributes(), prompt, record, trace::ResultRow::unknown);
+    row.requested_budget = plan.budget.text();
     row.sample_hash = sample.hash();
     row.context_hash = sample.prompt.context_hash;
     row.length = sample.length;
@@ -77,7 +78,7 @@ void evaluate_task(
         Experiment experiment(model, left, how, progress);
         experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
             const auto at = static_cast<size_t>(run);
-            if (at >= n_again) rows[n_known + at - n_again] = row_of(model, task, samples[i], record);
+            if (at >= n_again) rows[n_known + at - n_again] = row_of(model, task, samples[i], left[at], record);
         };
         experiment.run(std::span(&samples[i].prompt, 1));
         const double seconds = watch.seconds();

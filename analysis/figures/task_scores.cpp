@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -315,8 +316,12 @@ void make_curves(Figure& figure, const Scores& scores) {
         line.label = looks[i].label;
         line.style = looks[i].style;
         line.series = static_cast<int>(i);
-        for (const auto& group : scores.groups) {
-            if (group.setting != scores.settings[i] || group.answered.empty()) continue;
+        std::vector<TaskGroup> of_setting;
+        std::ranges::copy_if(scores.groups, std::back_inserter(of_setting), [&](const TaskGroup& group) {
+            return group.setting == scores.settings[i] && !group.answered.empty();
+        });
+        std::ranges::stable_sort(of_setting, {}, [&](const TaskGroup& group) { return place_of(group, as_shares); });
+        for (const auto& group : of_setting) {
             const Estimate score = group.mean_score();
             if (group.is_full()) {
                 Rule rule;

@@ -11,7 +11,11 @@
 namespace kvscope::analysis {
 namespace {
 
-Cell whole_cell(double value) { return std::isnan(value) ? Cell() : Cell(static_cast<int64_t>(value)); }
+/// Returns an empty cell for unknown numbers and for those of damaged traces that no integer can hold.
+Cell whole_cell(double value) {
+    constexpr double limit = 0x1p63;
+    return std::abs(value) < limit ? Cell(static_cast<int64_t>(value)) : Cell();
+}
 
 std::vector<Column> columns() {
     return {{"run", "Run", "", ColumnType::integer},
@@ -88,7 +92,7 @@ Table cost_table(const trace::Reader& reader, int prompt) {
     table.name = "cost";
     table.title = "Kept entries, cost and divergence from the full run, by run";
     table.columns = columns();
-    const std::vector<trace::ResultRow> rows = result_rows_of_prompt(reader, prompt);
+    const std::vector<trace::ResultRow> rows = result_rows_of_prompt(reader, prompt, ignore_damage);
     for (size_t run = 0; run < rows.size(); ++run)
         table.rows.push_back(
             row_of(static_cast<int>(run), reader.runs(prompt)[run], rows[run], share_of_full_bytes(rows, rows[run])));

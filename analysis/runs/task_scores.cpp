@@ -6,8 +6,10 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "analysis/drawing/figure_definition.h"
@@ -68,14 +70,17 @@ namespace {
 
 constexpr std::string_view bytes_prefix = "bytes of ";
 
-/// A setting's budget as the user gave it: a number of entries, or a share if the entries differ by sample.
+/// A setting's budget as the user gave it: a number of entries, or a share if the entries differ by sample. Traces of
+/// earlier versions lack the requested budget, so it is derived from the recorded entries.
 struct AskedBudget {
+    std::optional<policies::Budget> requested;
     bool of_bytes = false;  ///< The policy records the share itself, not the resulting entries.
     std::set<int64_t> entries;
     std::set<double> fractions;
     double low = 0, high = 1;  ///< shares that round to the recorded entries in all samples
 
     void add(const trace::ResultRow& row) {
+        if (row.status != trace::schema::run::status_complete) return;  // failed runs record no entries
         entries.insert(row.budget);
         fractions.insert(row.budget_fraction);
         if (!(row.budget_fraction > 0)) return;
@@ -85,12 +90,14 @@ struct AskedBudget {
     }
     /// Whether the share has so few decimals that a user probably gave it.
     bool is_given_share() const {
+        if (fractions.empty()) return false;
         const double scaled = *fractions.begin() * 1e4;
         return of_bytes && fractions.size() == 1 && std::abs(scaled - std::round(scaled)) < 1e-7;
     }
-    bool is_share() const { return is_given_share() || entries.size() > 1; }
+    bool is_share() const { return requested ? requested->is_share : is_given_share() || entries.size() > 1; }
     bool holds(double share) const { return low <= share + 1e-9 && share <= high + 1e-9; }
     double share() const {
+        if (requested) return requested->share;
         if (is_given_share()) return *fractions.begin();
         for (const double digits : {1e2, 1e3, 1e4, 1e5})
             if (const double rounded = std::round((low + high) / 2 * digits) / digits; holds(rounded)) return rounded;
@@ -100,11 +107,22 @@ struct AskedBudget {
 
 /// Formats entries as a number and shares in per cent. Entries that match one of `shares` are shown as this share.
 std::string budget_text(const AskedBudget& asked, const std::vector<double>& shares) {
-    if (!asked.is_share())
+    if (!asked.requested && !asked.is_share())
         for (const double share : shares)
             if (asked.holds(share)) return policies::share_label(share);
     if (asked.is_share()) return policies::share_label(asked.share());
-    return fmt::format("{}{}", asked.of_bytes ? bytes_prefix : "", *asked.entries.begin());
+    if (!asked.requested && asked.entries.empty()) return "unknown";
+    return fmt::format("{}{}", asked.of_bytes ? bytes_prefix : "",
+                       asked.requested ? asked.requested->count : *asked.entries.begin());
+}
+
+std::optional<policies::Budget> requested_budget(const trace::ResultRow& row) {
+    try {
+        if (!row.requested_budget.empty()) return policies::parse_budget(row.requested_budget);
+    } catch (const policies::BudgetError&) {
+        // A later version or another program wrote the text.
+    }
+    return std::nullopt;
 }
 
 }  // namespace
@@ -113,15 +131,21 @@ std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace
     if (rows.empty()) throw FigureError("there are no results, because no sample has finished");
     std::vector<TaskGroup> groups;
     std::vector<AskedBudget> budgets;
-    std::map<std::pair<std::string, int>, size_t> places;        // group by setting and index of its budget
-    std::map<std::pair<std::string, std::string>, int> counted;  // results so far by sample and setting
+    using Key = std::tuple<std::string, std::string, int>;       // setting, requested budget, number among equal ones
+    std::map<Key, size_t> places;                                // indices of groups
+    std::map<std::pair<std::string, std::string>, int> counted;  // rows of the sample so far
+    const trace::ResultRow* before = nullptr;
     for (const auto& row : rows) {
+        // The rows of each sample begin with the full run. Names of samples may repeat.
+        if (row.policy == full_policy || (before && before->sample_id != row.sample_id)) counted.clear();
+        before = &row;
         const std::string setting = setting_of(row);
-        const int nth = counted[{row.sample_id, setting}]++;
-        const auto [place, is_new] = places.try_emplace({setting, nth}, groups.size());
+        const int nth = counted[{setting, row.requested_budget}]++;
+        const auto [place, is_new] = places.try_emplace({setting, row.requested_budget, nth}, groups.size());
         if (is_new) {
             groups.push_back({row.policy, setting, {}, {}, 0});
-            budgets.push_back({.of_bytes = counts_bytes(row), .entries = {}, .fractions = {}});
+            budgets.push_back(
+                {.requested = requested_budget(row), .of_bytes = counts_bytes(row), .entries = {}, .fractions = {}});
         }
         budgets[place->second].add(row);
         TaskGroup& group = groups[place->second];
@@ -273,11 +297,12 @@ std::string assess_task_validity(std::span<const trace::ResultRow> rows) {
     }
     if (!full) return "Not usable: the full run has no answers.";
     std::vector<std::string> missing;
-    if (full->answered.size() < 60) missing.push_back(fmt::format("{} samples instead of 60", full->answered.size()));
+    if (full->answered.size() < 60)
+        missing.push_back(fmt::format("there are only {} samples, but 60 are needed", full->answered.size()));
     if (mean(*full) < 0.9) missing.push_back(wrong_answers(*full, mean(*full)));
     if (!random) {
         missing.emplace_back("there is no run of the policy `random` to show the chance level");
-    } else if (mean(*random) > 0.1) {
+    } else if (mean(*random) > 0.1 && mean(*full) >= 0.9) {
         missing.push_back(fmt::format("random at {} is right in {:.1f} %, more than 10 %: the task is too easy",
                                       random->budget, 100 * mean(*random)));
     }
@@ -314,7 +339,8 @@ std::string describe_uncompressed_samples(std::span<const trace::ResultRow> rows
 std::string windows_in_words(const std::map<int64_t, std::set<std::string>>& policies_by_window) {
     std::string text;
     for (const auto& [window, policies] : policies_by_window)
-        text += fmt::format("{}{} of {}", text.empty() ? "windows: " : "; ", window, fmt::join(policies, ", "));
+        text +=
+            fmt::format("{} {} queries: {}", text.empty() ? "window of" : "; of", window, fmt::join(policies, ", "));
     return text;
 }
 

@@ -1,7 +1,10 @@
 #include "analysis/runs/task_scores.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <utility>
 
 #include "analysis/drawing/figure_definition.h"
 #include "analysis/runs/rename_runs.h"
@@ -146,7 +149,7 @@ TEST_CASE("the windows of a task's policies are listed, including defaults", "[t
     rows[3].policy = "snapkv";
     rows[3].parameters_json = R"({"window": 8})";
     rows[4].policy = "of another program";
-    CHECK(describe_policy_windows(rows) == "windows: 8 of snapkv; 32 of snapkv");
+    CHECK(describe_policy_windows(rows) == "window of 8 queries: snapkv; of 32 queries: snapkv");
     CHECK(describe_policy_windows(std::span(rows).first(1)).empty());
 }
 
@@ -192,6 +195,26 @@ TEST_CASE("a share is shown as it was given, whatever number of entries it is in
     CHECK(test::cell(table, 1, "budget_of") == Cell("bytes"));
 }
 
+TEST_CASE("requested budgets are told apart even if they keep equally many entries", "[task-scores]") {
+    std::vector<trace::ResultRow> rows;
+    for (int sample = 0; sample < 2; ++sample) {
+        rows.push_back(row(0, "full", 185, 1));  // names of samples may repeat
+        for (const char* budget : {"0.2", "0.21", "0.22", "40"}) {
+            rows.push_back(row(0, "random", 40, sample));
+            rows.back().requested_budget = budget;
+        }
+        rows.push_back(row(0, "random", 0, 0));
+        rows.back().requested_budget = "0.001";
+        rows.back().status = "failed: no entry";
+    }
+    std::vector<std::string> found;
+    for (const auto& group : group_results_by_setting_and_budget(rows))
+        found.push_back(fmt::format("{} {}", group.budget, group.answered.size()));
+    CHECK(found == std::vector<std::string>{"all 2", "20 % 2", "21 % 2", "22 % 2", "40 2", "0.1 % 0"});
+    rows[1].requested_budget = "of a later version";
+    CHECK(group_results_by_setting_and_budget(rows)[1].budget == "40");
+}
+
 TEST_CASE("task scores: entries and bytes share an axis only as shares of the full cache", "[task-scores]") {
     const trace::sample::TemporaryFolder folder;
     std::vector<trace::ResultRow> rows;
@@ -226,6 +249,12 @@ TEST_CASE("task scores: a curve goes from the smallest to the largest budget, wh
     std::vector<trace::ResultRow> rows;
     for (int i = 0; i < 3; ++i)
         for (const int64_t budget : {128, 32, 64}) rows.push_back(row(i, "snapkv", budget, 1));
+    // Counts and shares have one axis, of shares.
+    for (const auto& [requested, share] : {std::pair("40", 0.4), std::pair("80", 0.8), std::pair("0.5", 0.5)}) {
+        rows.push_back(row(3, "h2o", std::llround(100 * share), 1));
+        rows.back().budget_fraction = share;
+        rows.back().requested_budget = requested;
+    }
     {
         trace::Writer writer(folder / "t.h5", trace::sample::recipe, {.generator = "sample"});
         trace::sample::write_parts(writer);
@@ -236,7 +265,9 @@ TEST_CASE("task scores: a curve goes from the smallest to the largest budget, wh
     FigureOptions options;
     options.source = "curves";
     const Figure figure = test::made(reader, "task-scores", options);
-    CHECK(test::layer_of<Line>(figure, 0).x == std::vector<double>{32, 64, 128});
+    CHECK(test::layer_of<Line>(figure, 0, 1).x == std::vector<double>{40, 50, 80});
+    options.runs = {"snapkv"};
+    CHECK(test::layer_of<Line>(test::made(reader, "task-scores", options), 0).x == std::vector<double>{32, 64, 128});
 }
 
 TEST_CASE("task scores: a table of settings by budgets, with intervals", "[task-scores]") {
