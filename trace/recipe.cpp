@@ -44,9 +44,64 @@ std::string change_in_words(const nlohmann::json& there, const nlohmann::json& c
     const std::string is =
         operation == "add" ? "nothing" : shorten_json_value(there.at(nlohmann::json::json_pointer(path)));
     const std::string wanted = operation == "remove" ? "nothing" : shorten_json_value(change.at("value"));
-    const bool is_behind_the_last = path.ends_with("/-");
-    const std::string name = path.substr(1, path.size() - (is_behind_the_last ? 3 : 1));
+    const bool is_appended = path.ends_with("/-");
+    const std::string name = path.substr(1, path.size() - (is_appended ? 3 : 1));
     return is.empty() || wanted.empty() ? name : fmt::format("{}: existing {}, requested {}", name, is, wanted);
+}
+
+/// Describes up to three differences: "new_tokens: existing 16, requested 32; text; and 2 more". Empty if equal.
+std::string differences(const nlohmann::json& there, const nlohmann::json& wanted) {
+    constexpr size_t most_named = 3;
+    const auto changes = nlohmann::json::diff(there, wanted);
+    std::vector<std::string> named;
+    for (size_t i = 0; i < std::min(changes.size(), most_named); ++i)
+        named.push_back(change_in_words(there, changes[i]));
+    if (changes.size() > most_named) named.push_back(fmt::format("and {} more", changes.size() - most_named));
+    return fmt::format("{}", fmt::join(named, "; "));
+}
+
+/// Names a prompt, or a run by its policy and budget, for a message.
+std::string name_of_entry(const nlohmann::json& entry) {
+    const auto text = [&](const char* key) {
+        const auto found = entry.is_object() ? entry.find(key) : entry.end();
+        return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
+    };
+    const std::string policy = text("policy");
+    return policy.empty() ? fmt::format("the prompt '{}'", text("name"))
+                          : fmt::format("the run {} @ {}", policy, text("budget"));
+}
+
+/// Describes entries of a list that `wanted` changes or lacks. @param lacks "the command omits" or "the trace lacks"
+std::vector<std::string> differences_of_entries(const nlohmann::json& there, const nlohmann::json& wanted,
+                                                const char* lacks) {
+    std::vector<nlohmann::json> added(wanted.begin(), wanted.end());
+    std::vector<std::string> found;
+    std::vector<nlohmann::json> missing;
+    for (const nlohmann::json& entry : there) {
+        const auto same = std::find(added.begin(), added.end(), entry);
+        same == added.end() ? missing.push_back(entry) : static_cast<void>(added.erase(same));
+    }
+    size_t n_omitted = 0;
+    std::string first_omitted;
+    for (const nlohmann::json& entry : missing) {
+        const std::string name = name_of_entry(entry);
+        const auto changed =
+            std::ranges::find_if(added, [&](const nlohmann::json& other) { return name_of_entry(other) == name; });
+        if (changed != added.end())
+            found.push_back(fmt::format("{} differs in {}", name, differences(entry, *changed)));
+        else if (n_omitted++ == 0)
+            first_omitted = name;
+    }
+    if (n_omitted > 0)
+        found.push_back(fmt::format("{} {}{}", lacks, first_omitted,
+                                    n_omitted > 1 ? fmt::format(" and {} more", n_omitted - 1) : ""));
+    constexpr size_t most_named = 3;
+    if (found.size() > most_named) {
+        const size_t left = found.size() - most_named;
+        found.resize(most_named);
+        found.push_back(fmt::format("and {} more", left));
+    }
+    return found;
 }
 
 }  // namespace
@@ -72,8 +127,7 @@ bool can_extend_recipe_to(const std::string& part_json, const std::string& whole
                                 nlohmann::json(bounded_json::parse_or_discard(whole_json)));
 }
 
-std::string recipe_difference(const nlohmann::json& recipe, const std::filesystem::path& trace, bool may_extend) {
-    constexpr size_t most_named = 3;
+std::string recipe_difference(const nlohmann::json& recipe, const std::filesystem::path& trace) {
     nlohmann::json there;
     try {
         const h5::Guard guard;
@@ -83,20 +137,22 @@ std::string recipe_difference(const nlohmann::json& recipe, const std::filesyste
         return {};
     }
     if (!there.is_object() || !recipe.is_object()) return {};
-    std::vector<std::string> named;
-    auto changes = nlohmann::json::diff(there, recipe);
-    const auto adds_to_a_list = [](const nlohmann::json& change) {
-        return change.at("path").get<std::string>().ends_with("/-");
-    };
-    if (may_extend) changes.erase(std::remove_if(changes.begin(), changes.end(), adds_to_a_list), changes.end());
-    for (const auto& change : changes) {
-        if (named.size() == most_named) break;
-        named.push_back(change_in_words(there, change));
+    auto rest = there, wanted_rest = recipe;
+    std::vector<std::string> found, lacking;
+    if (has_lists(there) && has_lists(recipe)) {
+        for (const char* name : lists) {
+            std::ranges::move(differences_of_entries(there[name], recipe[name], "the command omits"),
+                              std::back_inserter(found));
+            std::ranges::move(differences_of_entries(recipe[name], there[name], "the trace lacks"),
+                              std::back_inserter(lacking));
+            rest.erase(name);
+            wanted_rest.erase(name);
+        }
     }
-    if (named.empty()) return {};
-    const size_t left = changes.size() - named.size();
-    return fmt::format(" (it differs in {}{})", fmt::join(named, "; "),
-                       left > 0 ? fmt::format("; and {} more", left) : "");
+    if (const std::string keys = differences(rest, wanted_rest); !keys.empty())
+        found.insert(found.begin(), "it differs in " + keys);
+    if (found.empty()) found = std::move(lacking);  // a trace can be extended, so this alone is usually no obstacle
+    return found.empty() ? "" : fmt::format(" ({})", fmt::join(found, "; "));
 }
 
 std::string read_recipe_of_trace(const std::filesystem::path& path) {

@@ -15,10 +15,8 @@ namespace kvscope::trace {
 [[nodiscard]] bool can_extend_recipe_to(const std::string& part_json, const std::string& whole_json);
 
 /// Describes the first few differences to the recipe of a trace or folder, e.g. " (it differs in seed: existing 0,
-/// requested 1)". Returns "" if a recipe is unreadable. With `may_extend`, ignores entries that `recipe` only appends
-/// to a list.
-[[nodiscard]] std::string recipe_difference(const nlohmann::json& recipe, const std::filesystem::path& trace,
-                                            bool may_extend);
+/// requested 1; the command omits the prompt 'report')". Returns "" if a recipe is unreadable.
+[[nodiscard]] std::string recipe_difference(const nlohmann::json& recipe, const std::filesystem::path& trace);
 /// Returns the recipe of a complete trace or of a folder `<output>.part`, or "" if no recipe can be read.
 [[nodiscard]] std::string read_recipe_of_trace(const std::filesystem::path& path);
 

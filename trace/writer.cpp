@@ -116,9 +116,8 @@ ReadFailed with_file_kept(const ReadFailed& failure) {
 }
 
 /// @param output the complete trace that can be extended, or empty if there is none
-[[noreturn]] void refuse_existing_folder(const fs::path& folder, const nlohmann::json& recipe, bool may_extend,
-                                         const fs::path& output) {
-    const std::string why = recipe_difference(recipe, folder, may_extend);
+[[noreturn]] void refuse_existing_folder(const fs::path& folder, const nlohmann::json& recipe, const fs::path& output) {
+    const std::string why = recipe_difference(recipe, folder);
     if (output.empty()) refuse_existing(folder, why);
     std::error_code error;
     throw OutputExists(fmt::format(
@@ -202,15 +201,14 @@ void empty_folder(const fs::path& folder) {
 
 Found require_usable_output(const fs::path& path, const nlohmann::json& recipe, const WriterOptions& options) {
     require_folder_can_be_made(path);
-    const bool may_extend = options.is_part_of_it != nullptr;
     const Found file = look_at_file(path, recipe, options);
     if (file == Found::same && !options.force) return file;
-    if (file == Found::other && !options.force) refuse_existing(path, recipe_difference(recipe, path, may_extend));
+    if (file == Found::other && !options.force) refuse_existing(path, recipe_difference(recipe, path));
     if (file == Found::other) require_replaceable(path);
     const fs::path folder = part_folder_of(path);
     if (!options.force && look_at_folder(folder, recipe, options.is_part_of_it) == Found::other) {
         require_free(folder);
-        refuse_existing_folder(folder, recipe, may_extend, file == Found::part ? path : fs::path());
+        refuse_existing_folder(folder, recipe, file == Found::part ? path : fs::path());
     }
     return file;
 }
@@ -275,8 +273,7 @@ struct Writer::Impl {
         try {
             Found found = look_at_folder(folder, recipe, options.is_part_of_it);
             if (found == Found::other && !options.force)
-                refuse_existing_folder(folder, recipe, options.is_part_of_it != nullptr,
-                                       extends_output ? path : fs::path());
+                refuse_existing_folder(folder, recipe, extends_output ? path : fs::path());
             // A folder whose parts were already joined into the file is a leftover.
             const auto record =
                 found == Found::same || found == Found::part ? read_folder_record(folder) : std::nullopt;
@@ -531,6 +528,20 @@ void Writer::write_run(int prompt, int run, const RunRecord& record) {
     });
     if (!shares) impl_->shared_scores.written(prompt, run, found);
     impl_->parts.runs[prompt].insert(run);
+}
+
+void Writer::remove_prompt(int prompt) {
+    try {
+        // Readers of the folder must not find runs without their prompt.
+        for (const int run : impl_->parts.runs[prompt]) fs::remove(file_of_run(impl_->folder, prompt, run));
+        fs::remove(impl_->folder / part_file_name_of_prompt(prompt));
+    } catch (const fs::filesystem_error& failure) {
+        throw WriteFailed(
+            fmt::format("cannot remove a part of {}: {}", impl_->folder.string(), failure.code().message()));
+    }
+    impl_->parts.runs.erase(prompt);
+    impl_->parts.prompts.erase(prompt);
+    impl_->prompts.erase(prompt);
 }
 
 void Writer::write_results(std::string_view task, int batch, const std::vector<ResultRow>& rows) {

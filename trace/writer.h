@@ -75,6 +75,8 @@ class Writer {
     /// Requires the prompt. Runs are numbered from 0, and one run must have the policy `full`. If `context_of` names
     /// another prompt, first write run `run` of the other prompt, so that kept_* and scores are stored once.
     void write_run(int prompt, int run, const RunRecord& record);
+    /// Removes the prompt and its runs, which were written to the folder. Does nothing if the folder lacks the prompt.
+    void remove_prompt(int prompt);
     /// Writes one batch of rows, e.g. the samples of one job. finish() joins the batches of a task in ascending order.
     void write_results(std::string_view task, int batch, const std::vector<ResultRow>& rows);
 
