@@ -119,9 +119,9 @@ struct Experiment::Impl {
         std::vector<std::string> obstacles(plans.size());
         for (const auto& run : runs)
             if (run->failed()) obstacles[static_cast<size_t>(run->index())] = run->record.message;
+        if (!options.require_possible_run) return runs;  // Samples of a task report their failed runs.
         // Later prompts must not end the command, because a repeated command would end at the same prompt.
-        if (options.require_possible_run && questions[0].number == 0)
-            require_any_possible_run(prompt, plans, obstacles);
+        if (questions[0].number == 0) require_any_possible_run(prompt, plans, obstacles);
         for (size_t i = 1; i < plans.size(); ++i)
             if (!obstacles[i].empty() && told_impossible.insert(i).second)
                 progress.message(fmt::format("{} cannot run on {}: {}", plans[i].asked(), prompt.name, obstacles[i]));
@@ -409,11 +409,14 @@ void Experiment::run(std::span<const Prompt> prompts) {
         impl_->results.write(record);
     }
     for (const std::vector<int>& numbers : group_by_shared_context(prompts)) {
-        if (std::ranges::all_of(numbers, [&](int number) { return impl_->results.is_finished(number); })) continue;
-        std::vector<Question> questions;
-        for (const int number : numbers) questions.push_back({number, prompts[static_cast<size_t>(number)]});
-        if (on_begun) on_begun(numbers.front());
-        impl_->options.isolated ? impl_->run_isolated(questions) : impl_->run_shared(questions);
+        if (is_skipped && std::ranges::all_of(numbers, is_skipped)) continue;
+        if (!std::ranges::all_of(numbers, [&](int number) { return impl_->results.is_finished(number); })) {
+            std::vector<Question> questions;
+            for (const int number : numbers) questions.push_back({number, prompts[static_cast<size_t>(number)]});
+            if (on_begun) on_begun(numbers.front());
+            impl_->options.isolated ? impl_->run_isolated(questions) : impl_->run_shared(questions);
+        }
+        if (on_finished) on_finished(numbers);
     }
     impl_->timings.total_s += watch.seconds();
 }

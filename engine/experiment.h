@@ -85,6 +85,10 @@ class Experiment {
     std::function<void(int prompt, const trace::PromptRecord&)> on_prompt;
     /// Called before each unfinished prompt. Isolated runs call it once for all questions of a context.
     std::function<void(int prompt)> on_begun;
+    /// Called when all prompts of a context are finished, with their numbers.
+    std::function<void(const std::vector<int>& prompts)> on_finished;
+    /// Whether a prompt needs no runs, although the trace lacks them.
+    std::function<bool(int prompt)> is_skipped;
     /// Called when a run has selected its entries, before its answer.
     std::function<void(int prompt, int run, const trace::RunRecord&)> on_kept;
     std::function<void(int run, int32_t id)> on_token;

@@ -333,6 +333,7 @@ const ResultRow* OpenTraceFiles::stored_row(int prompt, int run, const std::stop
 OpenTraceFiles::RowsOfRuns OpenTraceFiles::read_rows_of_runs(const std::stop_token& stop) const {
     const auto tables = source_.results.find(std::string(schema::root::prompt_results));
     if (tables == source_.results.end()) return {};
+    if (source_.is_folder && tables->second.size() > 1) return {};  // rows of prompts whose runs are not stored
     std::vector<ResultRow> stored;
     try {
         for (const GroupPlace& place : tables->second) {

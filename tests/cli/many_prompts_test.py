@@ -2,11 +2,13 @@
 """`kvscope run` with a folder, a JSONL file or several files: each file or line is one prompt."""
 
 import json
+import signal
+import time
 import unittest
 
 import h5py
 
-from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest
+from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest
 
 TIMES = {"prefill_s", "select_s", "first_token_s", "decode_s", "tokens_per_s", "peak_bytes", "data_hash"}
 RUNS = ("-m", HF_MODEL, "--policy", "snapkv:window=8", "--policy", "h2o", "--budget", 24, "-n", 4, "--dtype", "f32", "-t", 1)
@@ -102,6 +104,47 @@ class ManyPrompts(ProgramTest):
                          'bad.jsonl:3: expected the field "context", found only "text"',
                          "bad.jsonl:4: expected a list of texts"], "run", "bad.jsonl", *RUNS, "-o", "bad.h5", "-q")
         self.assertEqual(self.names("bad.h5"), ["bad-5"])
+
+    def test_only_rows(self):
+        arguments = (*RUNS, "--policy", "asymkv:sinks=4", "--policy", "oracle", "--question", "Who?", "--question", "And then?",
+                     "--query-aware", "off", "-q", "-o")
+        self.made("run", "texts", *arguments, "full.h5")
+        self.made("run", "texts", *arguments, "rows.h5", "--record", "rows")
+        full, rows = self.rows("full.h5"), self.rows("rows.h5")
+        self.assertEqual(len(rows), 30)
+        for row, other in zip(rows, full, strict=True):
+            self.assertEqual(repr({k: v for k, v in row.items() if k not in TIMES - {"data_hash"}}),
+                             repr({k: v for k, v in other.items() if k not in TIMES - {"data_hash"}}))
+        with h5py.File(self.path("rows.h5")) as trace:
+            self.assertEqual(len(trace.get("prompts", ())), 0)
+        self.assertLess(self.path("rows.h5").stat().st_size, self.path("full.h5").stat().st_size / 3)
+        self.assertIn("no errors", self.made("inspect", "rows.h5").stdout)
+        self.assertIn("nothing to do", self.made("run", "texts", *arguments[:-2], "-o", "rows.h5", "--record", "rows").stderr)
+        self.refuses(1, ["rows.h5", "record"], "run", "texts", *arguments, "rows.h5")
+
+    def test_only_rows_resume_and_gain_prompts(self):
+        self.path("grown").mkdir()
+        for i in range(12):
+            self.path("grown").joinpath(f"{i:02}.txt").write_text(TEXT[i:])
+        command = ("run", "grown", *RUNS, "--record", "rows", "-o", "grown.h5")
+        process = self.start(*command)
+        parts = self.path("grown.h5.part")
+        while process.poll() is None and not (parts / "results-prompts-3.h5").exists():
+            time.sleep(0.005)
+        process.kill()
+        process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+        self.assertLessEqual(len(list(parts.glob("prompt-*.h5"))), 2)  # finished prompts are removed
+        self.assertIn("resuming grown.h5", self.made(*command).stderr)
+        self.path("grown").joinpath("0.txt").write_text(TEXT[50:])
+        done = self.made(*command)
+        self.assertIn("extending grown.h5", done.stderr)
+        self.assertNotIn("2/13 00", done.stderr)  # the rows of earlier prompts are kept
+        self.made("run", "grown", *RUNS, "--record", "rows", "-q", "-o", "once.h5")
+        by_name = lambda row: (row["sample_id"], row["policy"])
+        for row, other in zip(sorted(self.rows("grown.h5"), key=by_name), sorted(self.rows("once.h5"), key=by_name), strict=True):
+            self.assertEqual(repr({k: v for k, v in row.items() if k not in TIMES}),
+                             repr({k: v for k, v in other.items() if k not in TIMES}))
 
     def test_no_prompt(self):
         self.path("empty").mkdir()

@@ -42,10 +42,8 @@ class TraceCheck {
                 rows_of_runs_.resize(n_before + place.runs.size());
             }
             check_recipe();
-            const bool has_task = std::ranges::any_of(
-                source_.results, [](const auto& table) { return table.first != schema::root::prompt_results; });
-            if (source_.prompts.empty() && !has_task && source_.root.complete && !is_of_model_alone())
-                problems_.error("/prompts", "a prompt, or results of a task", "none");
+            if (source_.prompts.empty() && source_.results.empty() && source_.root.complete && !is_of_model_alone())
+                problems_.error("/prompts", "a prompt, or results", "none");
         }
         for (const auto& [task, tables] : source_.results) {
             const bool of_prompts = task == schema::root::prompt_results;
@@ -208,6 +206,7 @@ class TraceCheck {
     /// add runs without rows.
     void check_rows_of_runs(const std::vector<ResultRow>& rows, const std::set<std::string_view>& columns,
                             const std::string& table) {
+        if (source_.prompts.empty()) return;  // the trace stores only rows
         std::size_t n_runs = 0;
         for (const PromptPlace& prompt : source_.prompts) n_runs += prompt.runs.size();
         if (rows.size() != n_runs) {

@@ -7,16 +7,19 @@
 #include <ctime>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "analysis/measures/result_row.h"
 #include "app/program/version.h"
 #include "common/json.h"
 #include "common/whole_file.h"
+#include "engine/common/engine_error.h"
 #include "engine/projection_spectra.h"
 #include "engine/run_requirements.h"
 #include "engine/trace_extension.h"
@@ -27,6 +30,8 @@
 
 namespace kvscope::program {
 namespace {
+
+constexpr std::string_view prompt_table = trace::schema::root::prompt_results;
 
 /// Splits "trace.h5:2" or "trace.h5:0,1" into file and prompt numbers. Without numbers, returns prompt 0.
 std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::string& text) {
@@ -169,8 +174,14 @@ void require_same_tokens(const trace::Reader& stored, std::span<const engine::Pr
     }
 }
 
-PreparedJob prepare_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans,
-                       const engine::Model& model, const std::stop_token& stop) {
+std::string with_rows_only(const std::string& recipe_json) {
+    auto recipe = nlohmann::ordered_json::parse(recipe_json);
+    recipe["record"] = "rows";
+    return recipe.dump();
+}
+
+PreparedJob prepare_prompts_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans,
+                               const engine::Model& model, const std::stop_token& stop) {
     PreparedJob whole = begin_preparing(now, job, std::move(plans));
     whole.prompts = prompts_of(job, model, now, stop, whole.left_out);
     const std::string complete = trace::read_recipe_of_trace(job.output);
@@ -178,6 +189,7 @@ PreparedJob prepare_at(std::time_t now, const RunJob& job, std::vector<engine::R
     const auto recipe_of = [&](const PreparedJob& one) {
         const std::string asked = engine::recipe_json(model, one.prompts, one.plans, job.experiment);
         std::string wanted = engine::recipe_with_render_times(asked, one.prompts, now);
+        if (job.rows_only) wanted = with_rows_only(wanted);
         if (job.force) return wanted;
         return engine::with_stored_prompt_entries(begun, engine::with_stored_prompt_entries(complete, wanted));
     };
@@ -199,9 +211,10 @@ PreparedJob prepare_at(std::time_t now, const RunJob& job, std::vector<engine::R
             const trace::Reader stored(job.output);
             require_same_tokens(stored, whole.prompts);
             engine::refuse_questions_that_change_runs(stored, whole.prompts, whole.plans);
-            whole.n_prompts_there = static_cast<size_t>(stored.n_prompts());
+            const auto there = nlohmann::json::parse(complete);
+            whole.n_prompts_there = there["prompts"].size();
+            whole.n_plans_there = there["runs"].size();
             if (whole.prompts.size() > whole.n_prompts_there) engine::require_recorded_files(job.output, whole.plans);
-            whole.n_plans_there = stored.n_prompts() > 0 ? static_cast<size_t>(stored.n_runs(0)) : 0;
         }
         const auto folder = trace::part_folder_of(job.output);
         if (whole.options.is_part_of_it(trace::read_recipe_of_trace(folder))) {
@@ -215,21 +228,8 @@ PreparedJob prepare_at(std::time_t now, const RunJob& job, std::vector<engine::R
     return whole;
 }
 
-/// Renders chat templates with the creation time of an existing trace, because the rendered text may contain the date.
-PreparedJob prepare_prompts(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
-                            const std::stop_token& stop) {
-    if (const auto stored = trace::creation_time(job.output)) {
-        PreparedJob whole = prepare_at(*stored, job, plans, model, stop);
-        // With --force, a new trace with today's date replaces a trace of another recipe.
-        if (!job.force ||
-            trace::check_output_state(job.output, whole.recipe, whole.options) == trace::OutputState::resumable)
-            return whole;
-    }
-    return prepare_at(std::time(nullptr), job, plans, model, stop);
-}
-
-PreparedJob prepare_samples_of_task(const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model,
-                                    const std::stop_token& stop) {
+PreparedJob prepare_samples_at(std::time_t now, const RunJob& job, std::vector<engine::RunPlan> plans,
+                               const engine::Model& model, const std::stop_token& stop) {
     const std::string complete = trace::read_recipe_of_trace(job.output);
     size_t n_continued = 0;
     if (!job.force) {
@@ -238,8 +238,6 @@ PreparedJob prepare_samples_of_task(const RunJob& job, std::vector<engine::RunPl
                                            std::move(plans));
         n_continued = plans.size() - n_continued;
     }
-    // The date in a chat template must not change when a trace is resumed.
-    const std::time_t now = (job.force ? std::nullopt : trace::creation_time(job.output)).value_or(std::time(nullptr));
     PreparedJob prepared = begin_preparing(now, job, std::move(plans));
     prepared.n_continued = n_continued;
     prepared.samples =
@@ -272,6 +270,20 @@ PreparedJob prepare_samples_of_task(const RunJob& job, std::vector<engine::RunPl
     return prepared;
 }
 
+/// Renders chat templates with the creation time of an existing trace, because the rendered text may contain the date.
+PreparedJob prepare_for_output(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
+                               const std::stop_token& stop) {
+    const auto prepare_at = job.task ? prepare_samples_at : prepare_prompts_at;
+    if (const auto stored = trace::creation_time(job.output)) {
+        PreparedJob whole = prepare_at(*stored, job, plans, model, stop);
+        // With --force, a new trace with today's date replaces a trace of another recipe.
+        if (!job.force ||
+            trace::check_output_state(job.output, whole.recipe, whole.options) == trace::OutputState::resumable)
+            return whole;
+    }
+    return prepare_at(std::time(nullptr), job, plans, model, stop);
+}
+
 PreparedJob prepare_profile(const RunJob& job, std::vector<engine::RunPlan> plans, const engine::Model& model,
                             const std::stop_token& stop) {
     const std::time_t now = std::time(nullptr);
@@ -295,15 +307,20 @@ std::vector<engine::RunPlan> plans_left(const PreparedJob& whole, size_t prompt)
 PreparedJob prepare_job(const RunJob& job, const std::vector<engine::RunPlan>& plans, const engine::Model& model,
                         const std::stop_token& stop) {
     if (job.profile) return prepare_profile(job, plans, model, stop);
-    return job.task ? prepare_samples_of_task(job, plans, model, stop) : prepare_prompts(job, plans, model, stop);
+    return prepare_for_output(job, plans, model, stop);
 }
 
 void check_job(const PreparedJob& prepared, const engine::Model& model) {
     const auto& prompts = prepared.prompts;
     const auto n_tokens = [](const engine::Prompt& prompt) { return prompt.ids.size(); };
-    if (prepared.job.task)  // the runs of a longer sample may fail
-        engine::require_any_possible_run(model, *std::ranges::min_element(prompts, {}, n_tokens),
-                                         plans_left(prepared, 0));
+    if (prepared.job.task) {  // Counts can fail on long samples, shares on short ones. One possible run suffices.
+        const auto [shortest, longest] = std::ranges::minmax_element(prompts, {}, n_tokens);
+        try {
+            engine::require_any_possible_run(model, *longest, plans_left(prepared, 0));
+        } catch (const engine::UsageError&) {
+            engine::require_any_possible_run(model, *shortest, plans_left(prepared, 0));
+        }
+    }
     for (size_t i = 0; !prepared.job.task && i < prompts.size(); ++i)
         engine::require_any_possible_run(model, prompts[i], plans_left(prepared, i));
     if (!prepared.job.profile) {
@@ -359,6 +376,7 @@ class Failures {
     /// Reports the failed runs of a finished trace and returns their number.
     int tell_all(const trace::Reader& reader) {
         if (prepared_.job.task) return tell_all_samples(reader.results(prepared_.job.task->name));
+        if (prepared_.job.rows_only) return tell_all_samples(reader.results(prompt_table));
         int n_runs = 0;
         for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
             n_runs += reader.n_runs(prompt);
@@ -468,10 +486,79 @@ void write_profile(const PreparedJob& prepared, const engine::Model& model, engi
                                  job.output.string(), profile.n_right, samples.size()));
 }
 
+using Warn = std::function<void(const std::string&)>;
+
+/// Returns the rows of a prompt of the trace, with the columns that the job determines.
+std::vector<trace::ResultRow> rows_of_recorded_prompt(const PreparedJob& prepared, const trace::Reader& reader,
+                                                      int prompt, const Warn& warn) {
+    // The runs of an earlier command may be damaged.
+    auto rows = analysis::result_rows_of_prompt(reader, prompt, [&](const trace::TraceError& error) {
+        warn(fmt::format("/results/prompts lacks measures of a damaged run: {}", error.what()));
+    });
+    const auto& asked = prepared.prompts.at(static_cast<size_t>(reader.prompt_number(prompt)));
+    for (size_t i = 0; i < rows.size(); ++i) {
+        const auto run = static_cast<size_t>(reader.run_number(prompt, static_cast<int>(i)));
+        rows[i].requested_budget = prepared.plans.at(run).budget.text();
+        rows[i].sample_hash = asked.sample_hash;
+        rows[i].context_hash = asked.context_hash;
+        if (!asked.answers.empty()) engine::add_score(rows[i], engine::string_match_part(), asked.answers);
+    }
+    return rows;
+}
+
+/// Replaces each finished prompt in the folder by its rows.
+class RowsOnly {
+ public:
+    RowsOnly(const PreparedJob& prepared, trace::Writer& writer, const Warn& warn)
+        : prepared_(prepared), writer_(writer), warn_(warn) {
+        // A killed command may have written the rows of a prompt and left the prompt.
+        for (int prompt = 0; prompt < static_cast<int>(prepared.prompts.size()); ++prompt)
+            if (has_rows(prompt)) writer.remove_prompt(prompt);
+        copy_rows_of_complete_trace();
+    }
+
+    bool has_rows(int prompt) const { return writer_.has_results(prompt_table, prompt); }
+
+    void replace(const std::vector<int>& prompts) {
+        const trace::Reader reader(trace::part_folder_of(prepared_.job.output));
+        for (int i = 0; i < reader.n_prompts(); ++i) {
+            const int prompt = reader.prompt_number(i);
+            if (std::ranges::find(prompts, prompt) == prompts.end() || has_rows(prompt)) continue;
+            writer_.write_results(prompt_table, prompt, rows_of_recorded_prompt(prepared_, reader, i, warn_));
+        }
+        for (const int prompt : prompts) writer_.remove_prompt(prompt);
+    }
+
+ private:
+    /// Rows with fewer runs are computed again, because the compared answers of the full run are not stored.
+    void copy_rows_of_complete_trace() {
+        const size_t n_runs = prepared_.plans.size();
+        if (prepared_.n_prompts_there == 0 || prepared_.n_plans_there != n_runs) return;
+        const auto rows = trace::Reader(prepared_.job.output).results(prompt_table);
+        for (size_t prompt = 0; prompt < std::min(prepared_.n_prompts_there, rows.size() / n_runs); ++prompt) {
+            const auto first = rows.begin() + static_cast<std::ptrdiff_t>(prompt * n_runs);
+            if (!has_rows(static_cast<int>(prompt)))
+                writer_.write_results(prompt_table, static_cast<int>(prompt),
+                                      {first, first + static_cast<std::ptrdiff_t>(n_runs)});
+        }
+    }
+
+    const PreparedJob& prepared_;
+    trace::Writer& writer_;
+    const Warn& warn_;
+};
+
 engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,
-                               engine::Progress& progress, const RunEvents& events, Failures& failures) {
+                               engine::Progress& progress, const RunEvents& events, Failures& failures,
+                               const Warn& warn) {
     engine::Experiment experiment(model, prepared.plans, prepared.job.experiment, writer, progress);
     if (events.on_begin) events.on_begin(experiment);
+    std::optional<RowsOnly> rows_only;
+    if (prepared.job.rows_only) {
+        rows_only.emplace(prepared, writer, warn);
+        experiment.is_skipped = [&](int prompt) { return rows_only->has_rows(prompt); };
+        experiment.on_finished = [&](const std::vector<int>& prompts) { rows_only->replace(prompts); };
+    }
     const auto on_run = std::move(experiment.on_run);
     experiment.on_run = [&](int prompt, int number, const trace::RunRecord& record) {
         failures.tell(prompt, number, prepared.prompts[static_cast<size_t>(prompt)].name, record);
@@ -484,31 +571,22 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
         throw;
     }
     if (events.on_end) events.on_end(experiment);
-    if (prepared.job.experiment.analyze && !writer.extends()) write_model(writer, model, true, progress);
+    if (prepared.job.experiment.analyze && !prepared.job.rows_only && !writer.extends())
+        write_model(writer, model, true, progress);
     return experiment.timings();
 }
 
 /// Writes /results/prompts from the recorded data of all runs, also those recorded before the command was resumed.
 void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, engine::Progress& progress,
-                           const std::function<void(const std::string&)>& warn) {
+                           const Warn& warn) {
     const trace::Reader reader(trace::part_folder_of(prepared.job.output), progress.stop_token());
     progress.begin("computing the rows of results", reader.n_prompts(), "prompts");
     std::vector<trace::ResultRow> rows;
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
-        // The runs of an earlier command may be damaged.
-        auto of_prompt = analysis::result_rows_of_prompt(reader, prompt, [&](const trace::TraceError& error) {
-            warn(fmt::format("/results/prompts lacks measures of a damaged run: {}", error.what()));
-        });
-        const auto& asked = prepared.prompts.at(static_cast<size_t>(reader.prompt_number(prompt)));
-        for (trace::ResultRow& row : of_prompt) {
-            row.sample_hash = asked.sample_hash;
-            row.context_hash = asked.context_hash;
-            if (!asked.answers.empty()) engine::add_score(row, engine::string_match_part(), asked.answers);
-            rows.push_back(std::move(row));
-        }
+        std::ranges::move(rows_of_recorded_prompt(prepared, reader, prompt, warn), std::back_inserter(rows));
         progress.advance(prompt + 1);
     }
-    writer.write_results(trace::schema::root::prompt_results, 0, rows);
+    writer.write_results(prompt_table, 0, rows);
 }
 
 }  // namespace
@@ -517,7 +595,7 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
                    const RunEvents& events) {
     const auto& [job, prompts, samples, plans, left_out, n_prompts_there, n_plans_there, n_continued, recipe, options] =
         prepared;
-    const auto warn = [&](const std::string& text) {
+    const Warn warn = [&](const std::string& text) {
         events.on_warning ? events.on_warning(text) : progress.message(text);
     };
     if (events.on_prompts) events.on_prompts(prompts);
@@ -534,24 +612,26 @@ RunOutcome run_job(const PreparedJob& prepared, const engine::Model& model, engi
     try {
         trace::Writer writer(job.output, recipe, options);
         is_begun = !writer.resumed();
-        if (job.task ? n_prompts_there > 0 : writer.extends())
-            progress.message(fmt::format("extending {}: it already contains {} of {} {}, with {} of {} runs each",
-                                         job.output.string(), n_prompts_there, prompts.size(),
-                                         job.task ? "samples" : "prompts", n_plans_there, plans.size()));
+        if (job.task || job.rows_only ? n_prompts_there > 0 : writer.extends())
+            progress.message(fmt::format("extending {} from {} {} with {} runs each to {} {} with {} runs each",
+                                         job.output.string(), n_prompts_there, job.task ? "samples" : "prompts",
+                                         n_plans_there, prompts.size(), job.task ? "samples" : "prompts",
+                                         plans.size()));
         if (writer.resumed())
             progress.message(fmt::format(
                 "resuming {}{}", job.output.string(),
-                n_continued == 0   ? ""
-                : n_continued == 1 ? ", with one run that an earlier command began"
-                                   : fmt::format(", with {} runs that an earlier command began", n_continued)));
+                n_continued == 0 ? ""
+                : n_continued == 1
+                    ? "; one run that an earlier command began is finished, too"
+                    : fmt::format("; {} runs that an earlier command began are finished, too", n_continued)));
         for (const auto& damaged : writer.set_aside()) warn(damaged);
         if (!writer.has_model()) write_model(writer, model, false, progress);
         engine::Timings timings;
         if (job.task)
             answer_samples(prepared, model, writer, progress, events, failures);
         else
-            timings = answer_prompts(prepared, model, writer, progress, events, failures);
-        if (!job.task) write_rows_of_prompts(prepared, writer, progress, warn);
+            timings = answer_prompts(prepared, model, writer, progress, events, failures, warn);
+        if (!job.task && !job.rows_only) write_rows_of_prompts(prepared, writer, progress, warn);
         writer.finish();
         progress.message(fmt::format("{} written", job.output.string()));
         return {false, failures.tell_all(trace::Reader(job.output)), left_out.size(), timings};

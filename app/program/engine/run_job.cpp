@@ -117,10 +117,14 @@ std::vector<std::string> settings_without_effect(const RunJob& job) {
                                            [](const PromptText& prompt) { return !prompt.questions.empty(); });
     if (!job.experiment.query_aware && !job.prompts.empty() && !has_questions)
         lines.emplace_back("--query-aware off has no effect: no prompt has a question");
-    std::map<std::string, int> times;
-    for (const engine::RunPlan& plan : plans) ++times[plan.label()];
-    for (const auto& [label, n] : times)
-        if (n > 1) lines.push_back(fmt::format("{} is named {} times, but runs once", label, n));
+    for (auto plan = plans.begin(); plan != plans.end(); ++plan) {
+        const auto is_equal = [&](const engine::RunPlan& other) {
+            return other.spec == plan->spec && other.budget == plan->budget;
+        };
+        if (std::any_of(plans.begin(), plan, is_equal)) continue;
+        if (const auto n = std::count_if(plan, plans.end(), is_equal); n > 1)
+            lines.push_back(fmt::format("{} is named {} times, but runs once", plan->label(), n));
+    }
     return lines;
 }
 

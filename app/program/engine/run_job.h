@@ -34,6 +34,7 @@ struct RunJob {
     std::vector<std::string> budgets;
     engine::ExperimentOptions experiment;
     std::filesystem::path output;
+    bool rows_only = false;  ///< store only the rows of results of `prompts`, which need little space
     bool force = false;
     bool requires_files =
         true;  ///< whether the job is refused if a policy's file is missing; otherwise only its runs fail
