@@ -132,7 +132,7 @@ Reproduction reproduction_of_run(const trace::Reader& reader, int prompt, int ru
     remark_on_label(spec, made.remarks);
     remark_on_files(spec, made.remarks);
     if (attributes.status == trace::schema::run::status_failed)
-        made.remarks.push_back(fmt::format("failed and kept nothing: {}; the command tries again",
+        made.remarks.push_back(fmt::format("failed, and the command repeats it: {}",
                                            attributes.message.empty() ? "unknown reason" : attributes.message));
     return made;
 }

@@ -76,8 +76,9 @@ std::span<const FigureDefinition> ranking_definitions() {
 
 const FigureDefinition& ranking_definition(std::string_view name) {
     if (const auto* found = find_definition(ranking_definitions(), name)) return *found;
-    throw FigureError(
-        fmt::format("there is no ranking '{}'; there are {}", name, fmt::join(names_of(ranking_definitions()), ", ")));
+    const std::vector<std::string> known = names_of(ranking_definitions());
+    throw FigureError(fmt::format("there is no ranking '{}'.{} There are {}", name, policies::did_you_mean(name, known),
+                                  policies::joined(known)));
 }
 
 const FigureDefinition& figure_definition(std::string_view name) {

@@ -139,7 +139,7 @@ analysis::Table run_table(const trace::Reader& reader, int prompt, const MemoryC
     return table;
 }
 
-/// Returns "windows: 8 of aperturekv; 32 of h2o, snapkv", or an empty text if no run has a window.
+/// Returns "window of 8 queries: aperturekv; of 32 queries: h2o, snapkv", or an empty text if no run has a window.
 std::string windows_of_runs(const trace::Reader& reader, int prompt) {
     std::map<int64_t, std::set<std::string>> policies_by_window;
     for (const auto& run : reader.runs(prompt))
@@ -175,7 +175,7 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
     const auto rows = reader.results(task);
     if (rows.empty()) return {};
     std::string text = fmt::format(
-        "\nscores of {}\n{}", one_line(task),
+        "\n{}\n{}", caption_of_scores(task),
         analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));
     if (const auto what = describe_what_policies_saw(rows); !what.empty()) text += what + "\n";
     for (const auto& failure : analysis::describe_failed_runs(rows)) text += one_line(failure) + "\n";
@@ -334,6 +334,10 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryC
 }
 
 }  // namespace
+
+std::string caption_of_scores(std::string_view task) {
+    return fmt::format("scores of {} in %, with 95 % intervals; one column per budget", one_line(task));
+}
 
 std::string describe_what_policies_saw(std::span<const trace::ResultRow> rows) {
     std::string text = analysis::describe_policy_windows(rows);

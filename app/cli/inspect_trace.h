@@ -21,7 +21,10 @@ struct MemoryColumns {
 [[nodiscard]] int inspect_trace(const std::filesystem::path& path, const OutputFormat& format, bool whole_text,
                                 const MemoryColumns& memory = {});
 
-/// Returns a line about the policies of a task: "policies saw the question; windows: 32 of h2o, snapkv".
+/// Returns "scores of niah in %, with 95 % intervals; one column per budget", for task_scores_by_budget().
+[[nodiscard]] std::string caption_of_scores(std::string_view task);
+
+/// Returns a line about the policies of a task: "policies saw the question; window of 32 queries: h2o, snapkv".
 [[nodiscard]] std::string describe_what_policies_saw(std::span<const trace::ResultRow> rows);
 
 /// Returns the questions, tables of runs and answers of the first eight prompts.

@@ -63,7 +63,10 @@ std::unique_ptr<Checkpoint> open_checkpoint(const fs::path& path) {
     refuse_dangling_link(path);
     const fs::file_status status = fs::status(path, error);
     if (status.type() == fs::file_type::not_found) {
-        throw CheckpointError(path.string() + " does not exist; expected a GGUF file or a Hugging Face directory");
+        throw CheckpointError(
+            path.string() +
+            " does not exist; expected a GGUF file, a Hugging Face directory, or the name of a model in the local "
+            "hub cache (`kvscope models` lists the models)");
     }
     if (fs::is_directory(status)) {
         refuse_dangling_links(path);

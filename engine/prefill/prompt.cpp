@@ -22,6 +22,15 @@ std::string origin_of(const PromptOptions& options) {
     return options.origin.empty() ? fmt::format("the prompt '{}'", options.name) : options.origin;
 }
 
+std::vector<std::string> answers_of(const trace::ResultRow& row) {
+    const auto list = bounded_json::parse_or_discard(row.answers_json);
+    std::vector<std::string> answers;
+    if (!list.is_array()) return answers;
+    for (const auto& answer : list)
+        if (answer.is_string()) answers.push_back(answer);
+    return answers;
+}
+
 void require_room(const Model& model, const Prompt& prompt, int64_t n_new, const std::string& origin) {
     const auto n = static_cast<int64_t>(prompt.ids.size());
     const int64_t limit = model.config().context_length;

@@ -111,8 +111,10 @@ TaskSample make_sample(const SampleRequest& request, const NeedleForm& form, con
         sentences.push_back(sentence);
     }
     if (sentences.empty())
-        throw UsageError(fmt::format("{} tokens leave no space for a sentence beside the needle: use a longer context",
-                                     form.n_tokens));
+        throw UsageError(
+            fmt::format("--lengths {}: the needle has {} tokens, which leaves no space for another sentence; "
+                        "use a greater length",
+                        form.n_tokens, n_tokens(needle)));
     for (;;) {
         const auto place = std::lround(form.depth * static_cast<double>(sentences.size()));
         auto with_needle = sentences;

@@ -8,7 +8,7 @@ import unittest
 
 import h5py
 
-from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, ProgramTest, csv_rows
+from program import HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, ProgramTest, clock_model, csv_rows
 
 
 def n_results(part):
@@ -127,6 +127,31 @@ class MoreSamples(ProgramTest):
         return self.run_program("eval", "-m", HF_MODEL, "--lengths", "150,300", "--depths", 0.5, "--samples", n_samples,
                                 "--policy", "h2o", "--budget", 32, "-n", 4, "--dtype", "f32", "-t", 1, "-o", output, *arguments)
 
+    def test_a_share_that_only_short_samples_are_too_short_for(self):
+        """A budget of 17 % of the short samples is not above the window; that of the long samples is."""
+        command = ("eval", "-m", HF_MODEL, "--lengths", "100,250", "--depths", 0.5, "--samples", 1, "--policy", "snapkv:window=32",
+                   "--budget", "17%", "-n", 4, "-t", 1, "-o", "share.h5")
+        done = self.run_program(*command)
+        self.assertEqual(done.returncode, 1, done.stderr)  # because of the failed run
+        with h5py.File(self.path("share.h5")) as trace:
+            status = [row["status"].decode() for row in trace["results/niah"][:] if row["policy"] == b"snapkv"]
+        self.assertTrue(status[0].startswith("failed: "), status)
+        self.assertEqual(status[1], "complete")
+        self.assertEqual(done.stderr.count("17 %"), 1, done.stderr)  # the reason is printed once
+
+    def test_a_forced_evaluation_resumes_although_its_template_contains_the_time(self):
+        command = ("eval", "-m", clock_model(self.path("clock")), "--lengths", 200, "--depths", 0.5, "--samples", 40, "--policy",
+                   "h2o", "--budget", 32, "-n", 4, "-t", 1, "-o", "forced.h5", "--force")
+        process = self.start(*command)
+        parts = self.path("forced.h5.part")
+        while process.poll() is None and n_results(parts) < 3:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS_UNTIL_HUNG)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        time.sleep(1.1)  # another second, and therefore another prompt with today's date
+        self.assertIn("resuming forced.h5", self.made(*command).stderr)
+
     def results(self, name):
         """Returns (sample, policy, prediction, seconds) of each row. Changed seconds mean that the row was computed again."""
         with h5py.File(self.path(name), "r") as trace:
@@ -148,7 +173,7 @@ class MoreSamples(ProgramTest):
 
     def test_more_samples_go_on_with_those_that_are_finished(self):
         done = self.more(1, 2)
-        self.assertIn("contains 2 of 4 samples", done.stderr)
+        self.assertIn("from 2 samples with 2 runs each to 4 samples", done.stderr)
         self.more(2, 5)
 
     def test_more_policies_and_budgets(self):

@@ -257,7 +257,7 @@ class Extended(ProgramTest):
         process.kill()
         process.communicate()
         said = self.made(*few).stderr
-        self.assertIn("resuming part.h5, with 71 runs that an earlier command began", said)
+        self.assertIn("resuming part.h5; 71 runs that an earlier command began are finished, too", said)
         self.assertEqual(len(self.labels("part.h5")), 1 + 2 * 71)
         self.assertIn("nothing to do", self.made(*few).stderr)
 

@@ -72,7 +72,8 @@ TEST_CASE("a needle prompt has its length, its depth and its answer once", "[nee
     const auto a = needle_sample(kilotoken), again = needle_sample(kilotoken);
     CHECK(a.context == again.context);
     CHECK(a.answers != needle_sample({{"lengths", "1000"}, {"seed", "2"}}).answers);
-    CHECK_THROWS_WITH(needle_sample({{"lengths", "5"}}), Contains("5 tokens leave no space for a sentence"));
+    CHECK_THROWS_WITH(needle_sample({{"lengths", "5"}}),
+                      Contains("--lengths 5: the needle has") && Contains("use a greater length"));
     CHECK_THROWS_WITH(needle_sample({{"depths", "1.5"}}), Contains("1.5"));
     CHECK_THROWS_WITH(needle_sample({{"lengths", "100,100"}}), Contains("given twice"));
 }

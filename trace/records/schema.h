@@ -244,7 +244,7 @@ inline constexpr Attribute attributes[] = {
     {"budget_of", AttributeType::text, Need::sometimes,
      "bytes if every token is kept and budget_fraction is a share of the full cache's bytes; absent for entry budgets"},
     {"window", AttributeType::integer, Need::always, "number of window queries that the policy used; 0 if none"},
-    {"seed", AttributeType::integer, Need::always, "random seed of the sampling"},
+    {"seed", AttributeType::integer, Need::always, "seed of random policies"},
     {"granularity", AttributeType::text, Need::always, "kv_head (R = G) or query_head (R = H)"},
     {"status", AttributeType::text, Need::always, "complete or failed"},
     {"message", AttributeType::text, Need::always,

@@ -89,7 +89,7 @@ class Batch {
         for (const auto& line : lines)
             progress_.message(is_alone ? line : fmt::format("{}, {}", prompts_.front().name, line));
         if (!is_alone && !lines.empty())
-            progress_.message("the budgets of the other prompts depend on their own lengths");
+            progress_.message("the other prompts have other lengths, so the same budgets are other shares of them");
     }
 
  private:

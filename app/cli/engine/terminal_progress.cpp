@@ -41,6 +41,10 @@ Finished finished_at(const std::filesystem::path& output) {
 }
 
 std::string stopped_message(const std::filesystem::path& output, Finished finished) {
+    std::error_code error;
+    if (finished == Finished::nothing && std::filesystem::is_regular_file(output, error))
+        return fmt::format("stopped without new results; {} is unchanged, and the same command starts again",
+                           output.string());
     if (finished == Finished::nothing) return "stopped without results; the same command starts from the beginning";
     if (finished == Finished::prompts)
         return fmt::format(

@@ -28,6 +28,7 @@ struct Arguments {
 void show(const Arguments& arguments, const trace::Reader& reader) {
     const auto rows = reader.results(arguments.task);
     const bool is_for_people = arguments.format.is_for_people();
+    if (arguments.format.is_text()) print("\n" + caption_of_scores(arguments.task) + "\n");
     arguments.format.print(is_for_people ? analysis::task_scores_by_budget(rows) : analysis::task_scores(rows));
     std::string failures;
     for (const auto& failure : analysis::describe_failed_runs(rows)) failures += failure + "\n";
