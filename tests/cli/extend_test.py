@@ -211,7 +211,7 @@ class Extended(ProgramTest):
                                     *self.command("file.h5", "-f", "prompt.txt", policies=(policy,), budgets="40"))
                 self.assertNotIn("--force", said)
         self.assertEqual(self.labels("file.h5"), ["full", f"{headkv} @ 40", "h2o @ 40", "random @ 40"])
-        self.refuses(1, ["file.h5 ", "runs/1/files"], *self.command("file.h5", policies=(headkv,), budgets="40"))
+        self.refuses(1, ["file.h5 ", "the run headkv @ 40 differs in files"], *self.command("file.h5", policies=(headkv,), budgets="40"))
         importance.write_text(scores)
         self.made(*self.command("file.h5", "-f", "prompt.txt", policies=("h2o",), budgets="40"))
         self.assertEqual(self.labels("file.h5", 1), self.labels("file.h5"))

@@ -307,7 +307,7 @@ class ExistingOutput(ProgramTest):
 
     def test_another_recipe_is_refused(self):
         more = ("--policy", "h2o", "--budget", "20,30")
-        for named, command in {"prompts/0/text": self.command(*self.arguments, prompt=TEXT + " Or not."),
+        for named, command in {"the prompt 'prompt' differs in": self.command(*self.arguments, prompt=TEXT + " Or not."),
                                'mode: existing "shared", requested "isolated"': self.command(*self.arguments, "--isolated"),
                                "new_tokens: existing 8, requested 9": self.command(*more, n=9),
                                "seed: existing 0, requested 1": self.command(*more, "--seed", 1)}.items():

@@ -42,9 +42,9 @@ class TraceCheck {
                 rows_of_runs_.resize(n_before + place.runs.size());
             }
             check_recipe();
-            if (source_.prompts.empty() && source_.results.empty() && source_.root.complete && !is_of_model_alone())
-                problems_.error("/prompts", "a prompt, or results", "none");
         }
+        const bool may_be_empty = !model || !source_.prompts.empty() || !source_.root.complete || is_of_model_alone();
+        bool is_empty = true;
         for (const auto& [task, tables] : source_.results) {
             const bool of_prompts = task == schema::root::prompt_results;
             for (const GroupPlace& table : tables) {
@@ -53,9 +53,11 @@ class TraceCheck {
                     const auto rows = load_results(open.get(), table.group);
                     check_results(rows, table.group, of_prompts);
                     if (of_prompts) check_rows_of_runs(rows, columns_of_table(open.get()), table.group);
+                    is_empty = is_empty && of_prompts && rows.empty();
                 });
             }
         }
+        if (is_empty && !may_be_empty) problems_.error("/prompts", "a prompt, or results", "none");
         return problems_.take();
     }
 
