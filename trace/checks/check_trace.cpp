@@ -27,6 +27,7 @@ class TraceCheck {
 
     std::vector<Problem> run() {
         check_root();
+        bool may_be_empty = true;
         if (const auto model = check_model()) {
             int expected = 0;
             for (const PromptPlace& place : source_.prompts) {
@@ -42,8 +43,8 @@ class TraceCheck {
                 rows_of_runs_.resize(n_before + place.runs.size());
             }
             check_recipe();
+            may_be_empty = !source_.prompts.empty() || !source_.root.complete || is_of_model_alone();
         }
-        const bool may_be_empty = !model || !source_.prompts.empty() || !source_.root.complete || is_of_model_alone();
         bool is_empty = true;
         for (const auto& [task, tables] : source_.results) {
             const bool of_prompts = task == schema::root::prompt_results;
