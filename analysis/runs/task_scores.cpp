@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "analysis/drawing/figure_definition.h"
-#include "policies/api/budget.h"
+#include "analysis/runs/row_settings.h"
 #include "policies/registry/policy_from_record.h"
 
 namespace kvscope::analysis {
@@ -23,23 +20,6 @@ std::string named(std::span<const std::string> samples) {
     constexpr size_t most = 10;
     const std::string names = fmt::format("{}", fmt::join(samples.first(std::min(samples.size(), most)), ", "));
     return samples.size() <= most ? names : fmt::format("{} and {} more", names, samples.size() - most);
-}
-
-std::string setting_of(const trace::ResultRow& row) {
-    try {
-        return policies::policy_from_record(row.policy, row.parameters_json).label();
-    } catch (const policies::ParameterError&) {
-        return row.policy;
-    }
-}
-
-bool counts_bytes(const trace::ResultRow& row) {
-    try {
-        return policies::policy_from_record(row.policy, row.parameters_json).definition->budget_of ==
-               policies::BudgetOf::bytes;
-    } catch (const policies::ParameterError&) {
-        return false;
-    }
 }
 
 }  // namespace
@@ -66,89 +46,18 @@ double TaskGroup::budget_share() const {
     return sum / static_cast<double>(answered.size());
 }
 
-namespace {
-
-constexpr std::string_view bytes_prefix = "bytes of ";
-
-/// A setting's budget as the user gave it: a number of entries, or a share if the entries differ by sample. Traces of
-/// earlier versions lack the requested budget, so it is derived from the recorded entries.
-struct AskedBudget {
-    std::optional<policies::Budget> requested;
-    bool of_bytes = false;  ///< The policy records the share itself, not the resulting entries.
-    std::set<int64_t> entries;
-    std::set<double> fractions;
-    double low = 0, high = 1;  ///< shares that round to the recorded entries in all samples
-
-    void add(const trace::ResultRow& row) {
-        if (row.status != trace::schema::run::status_complete) return;  // failed runs record no entries
-        entries.insert(row.budget);
-        fractions.insert(row.budget_fraction);
-        if (!(row.budget_fraction > 0)) return;
-        const double half = 0.5 * row.budget_fraction / static_cast<double>(std::max<int64_t>(row.budget, 1));
-        low = std::max(low, row.budget_fraction - half);
-        high = std::min(high, row.budget_fraction + half);
-    }
-    /// Whether the share has so few decimals that a user probably gave it.
-    bool is_given_share() const {
-        if (fractions.empty()) return false;
-        const double scaled = *fractions.begin() * 1e4;
-        return of_bytes && fractions.size() == 1 && std::abs(scaled - std::round(scaled)) < 1e-7;
-    }
-    bool is_share() const { return requested ? requested->is_share : is_given_share() || entries.size() > 1; }
-    bool holds(double share) const { return low <= share + 1e-9 && share <= high + 1e-9; }
-    double share() const {
-        if (requested) return requested->share;
-        if (is_given_share()) return *fractions.begin();
-        for (const double digits : {1e2, 1e3, 1e4, 1e5})
-            if (const double rounded = std::round((low + high) / 2 * digits) / digits; holds(rounded)) return rounded;
-        return (low + high) / 2;
-    }
-};
-
-/// Formats entries as a number and shares in per cent. Entries that match one of `shares` are shown as this share.
-std::string budget_text(const AskedBudget& asked, const std::vector<double>& shares) {
-    if (!asked.requested && !asked.is_share())
-        for (const double share : shares)
-            if (asked.holds(share)) return policies::share_label(share);
-    if (asked.is_share()) return policies::share_label(asked.share());
-    if (!asked.requested && asked.entries.empty()) return "unknown";
-    return fmt::format("{}{}", asked.of_bytes ? bytes_prefix : "",
-                       asked.requested ? asked.requested->count : *asked.entries.begin());
-}
-
-std::optional<policies::Budget> requested_budget(const trace::ResultRow& row) {
-    try {
-        if (!row.requested_budget.empty()) return policies::parse_budget(row.requested_budget);
-    } catch (const policies::BudgetError&) {
-        // A later version or another program wrote the text.
-    }
-    return std::nullopt;
-}
-
-}  // namespace
-
 std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace::ResultRow> rows) {
     if (rows.empty()) throw FigureError("there are no results, because no sample has finished");
     std::vector<TaskGroup> groups;
-    std::vector<AskedBudget> budgets;
-    using Key = std::tuple<std::string, std::string, int>;       // setting, requested budget, number among equal ones
-    std::map<Key, size_t> places;                                // indices of groups
-    std::map<std::pair<std::string, std::string>, int> counted;  // rows of the sample so far
-    const trace::ResultRow* before = nullptr;
-    for (const auto& row : rows) {
-        // The rows of each sample begin with the full run. Names of samples may repeat.
-        if (row.policy == full_policy || (before && before->sample_id != row.sample_id)) counted.clear();
-        before = &row;
-        const std::string setting = setting_of(row);
-        const int nth = counted[{setting, row.requested_budget}]++;
-        const auto [place, is_new] = places.try_emplace({setting, row.requested_budget, nth}, groups.size());
-        if (is_new) {
-            groups.push_back({row.policy, setting, {}, {}, 0});
-            budgets.push_back(
-                {.requested = requested_budget(row), .of_bytes = counts_bytes(row), .entries = {}, .fractions = {}});
+    const std::vector<RowSettings> settings = settings_of_rows(rows);
+    for (size_t i = 0; i < rows.size(); ++i) {
+        const trace::ResultRow& row = rows[i];
+        const RowSettings& of = settings[i];
+        if (of.group == groups.size()) {  // groups are numbered in the order of their first rows
+            groups.push_back({row.policy, of.setting, of.budget, {}, 0});
+            groups.back().of_bytes = of.of_bytes;
         }
-        budgets[place->second].add(row);
-        TaskGroup& group = groups[place->second];
+        TaskGroup& group = groups[of.group];
         if (row.status == "complete") {
             group.answered.push_back(&row);
         } else {
@@ -162,28 +71,14 @@ std::vector<TaskGroup> group_results_by_setting_and_budget(std::span<const trace
             failure.samples.push_back(row.sample_id);
         }
     }
-    std::vector<double> shares;
-    for (size_t i = 0; i < groups.size(); ++i)
-        if (!groups[i].is_full() && budgets[i].is_share()) shares.push_back(budgets[i].share());
-    for (size_t i = 0; i < groups.size(); ++i)
-        groups[i].budget = groups[i].is_full() ? "all" : budget_text(budgets[i], shares);
-    for (size_t i = 0; i < groups.size(); ++i) groups[i].of_bytes = budgets[i].of_bytes;
     return groups;
 }
 
 std::vector<std::string> distinct_budgets(std::span<const TaskGroup> groups) {
-    const auto place_of = [](const std::string& budget) {
-        const bool of_bytes = budget.starts_with(bytes_prefix);
-        const std::string_view text = std::string_view(budget).substr(of_bytes ? bytes_prefix.size() : 0);
-        double number = 0;
-        std::from_chars(text.data(), text.data() + text.size(), number);
-        return std::pair(budget.ends_with('%') ? 2 : of_bytes ? 1 : 0, number);
-    };
     std::vector<std::string> budgets;
     for (const auto& group : groups)
         if (!group.is_full()) budgets.push_back(group.budget);
-    std::sort(budgets.begin(), budgets.end(),
-              [&](const std::string& a, const std::string& b) { return place_of(a) < place_of(b); });
+    std::ranges::sort(budgets, {}, budget_place);
     budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
     if (budgets.empty()) budgets.emplace_back("all");
     return budgets;

@@ -18,9 +18,7 @@ namespace kvscope::analysis {
 struct TaskGroup {
     std::string policy;
     std::string setting;  ///< "snapkv:window=8"
-    /// "128"; "12.5 %" for a share of each sample's prompt; "bytes of 128" for a policy that keeps all tokens in the
-    /// bytes of 128 entries; "all" for `full`.
-    std::string budget;
+    std::string budget;   ///< as RowSettings::budget
     std::vector<const trace::ResultRow*> answered;
     int n_failed = 0;
     struct Failure {

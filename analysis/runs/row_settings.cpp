@@ -1,0 +1,145 @@
+#include "analysis/runs/row_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "policies/api/budget.h"
+#include "policies/registry/policy_from_record.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr std::string_view bytes_prefix = "bytes of ";
+
+/// A setting's budget as the user gave it: a number of entries, or a share if the entries differ by sample. Traces of
+/// earlier versions lack the requested budget, so it is derived from the recorded entries.
+struct AskedBudget {
+    std::optional<policies::Budget> requested;
+    bool of_bytes = false;  ///< The policy records the share itself, not the resulting entries.
+    std::set<int64_t> entries;
+    std::set<double> fractions;
+    double low = 0, high = 1;  ///< shares that round to the recorded entries in all samples
+
+    void add(const trace::ResultRow& row) {
+        if (row.status != trace::schema::run::status_complete) return;  // failed runs record no entries
+        entries.insert(row.budget);
+        fractions.insert(row.budget_fraction);
+        if (!(row.budget_fraction > 0)) return;
+        const double half = 0.5 * row.budget_fraction / static_cast<double>(std::max<int64_t>(row.budget, 1));
+        low = std::max(low, row.budget_fraction - half);
+        high = std::min(high, row.budget_fraction + half);
+    }
+    /// Whether the share has so few decimals that a user probably gave it.
+    bool is_given_share() const {
+        if (fractions.empty()) return false;
+        const double scaled = *fractions.begin() * 1e4;
+        return of_bytes && fractions.size() == 1 && std::abs(scaled - std::round(scaled)) < 1e-7;
+    }
+    bool is_share() const { return requested ? requested->is_share : is_given_share() || entries.size() > 1; }
+    bool holds(double share) const { return low <= share + 1e-9 && share <= high + 1e-9; }
+    double share() const {
+        if (requested) return requested->share;
+        if (is_given_share()) return *fractions.begin();
+        for (const double digits : {1e2, 1e3, 1e4, 1e5})
+            if (const double rounded = std::round((low + high) / 2 * digits) / digits; holds(rounded)) return rounded;
+        return (low + high) / 2;
+    }
+};
+
+/// Formats entries as a number and shares in per cent. Entries that match one of `shares` are shown as this share.
+std::string budget_text(const AskedBudget& asked, const std::vector<double>& shares) {
+    if (!asked.requested && !asked.is_share())
+        for (const double share : shares)
+            if (asked.holds(share)) return policies::share_label(share);
+    if (asked.is_share()) return policies::share_label(asked.share());
+    if (!asked.requested && asked.entries.empty()) return "unknown";
+    return fmt::format("{}{}", asked.of_bytes ? bytes_prefix : "",
+                       asked.requested ? asked.requested->count : *asked.entries.begin());
+}
+
+std::optional<policies::Budget> budget_requested_in(const trace::ResultRow& row) {
+    try {
+        if (!row.requested_budget.empty()) return policies::parse_budget(row.requested_budget);
+    } catch (const policies::BudgetError&) {
+        // A later version or another program wrote the text.
+    }
+    return std::nullopt;
+}
+
+struct RecordedSetting {
+    std::string label;
+    bool of_bytes = false;
+};
+
+RecordedSetting recorded_setting(const trace::ResultRow& row) {
+    try {
+        const policies::PolicySpec spec = policies::policy_from_record(row.policy, row.parameters_json);
+        return {spec.label(), spec.definition->budget_of == policies::BudgetOf::bytes};
+    } catch (const policies::ParameterError&) {
+        return {row.policy};
+    }
+}
+
+/// Rows of one setting and budget.
+struct RowGroup {
+    bool is_full = false;
+    AskedBudget asked;
+};
+
+}  // namespace
+
+std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows) {
+    std::map<std::pair<std::string, std::string>, RecordedSetting> known;  // by policy and parameters
+    using Key = std::tuple<std::string, std::string, int>;       // setting, requested budget, number among equal ones
+    std::map<Key, size_t> places;                                // indices of groups
+    std::map<std::pair<std::string, std::string>, int> counted;  // rows of the sample so far
+    std::vector<RowGroup> groups;
+    std::vector<RowSettings> all;
+    const trace::ResultRow* before = nullptr;
+    size_t n_samples = 0;
+    for (const trace::ResultRow& row : rows) {
+        const bool is_full = row.policy == full_policy;
+        if (!before || is_full || before->sample_id != row.sample_id) {
+            ++n_samples;
+            counted.clear();
+        }
+        before = &row;
+        const auto [recorded, is_new] = known.try_emplace({row.policy, row.parameters_json});
+        if (is_new) recorded->second = recorded_setting(row);
+        const auto& [setting, of_bytes] = recorded->second;
+        const int nth = counted[{setting, row.requested_budget}]++;
+        const auto [place, is_first] = places.try_emplace({setting, row.requested_budget, nth}, groups.size());
+        if (is_first)
+            groups.push_back(
+                {is_full,
+                 {.requested = budget_requested_in(row), .of_bytes = of_bytes, .entries = {}, .fractions = {}}});
+        groups[place->second].asked.add(row);
+        all.push_back({setting, {}, of_bytes, n_samples - 1, place->second});
+    }
+    std::vector<double> shares;
+    for (const RowGroup& each : groups)
+        if (!each.is_full && each.asked.is_share()) shares.push_back(each.asked.share());
+    for (RowSettings& row : all) {
+        const RowGroup& group = groups[row.group];
+        row.budget = group.is_full ? "all" : budget_text(group.asked, shares);
+    }
+    return all;
+}
+
+std::pair<int, double> budget_place(const std::string& budget) {
+    const bool of_bytes = budget.starts_with(bytes_prefix);
+    const std::string_view text = std::string_view(budget).substr(of_bytes ? bytes_prefix.size() : 0);
+    double number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return {budget.ends_with('%') ? 2 : of_bytes ? 1 : 0, number};
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/records/records.h"
+
+namespace kvscope::analysis {
+
+/// Policy setting, budget and sample of one row of results.
+struct RowSettings {
+    std::string setting;  ///< "snapkv:window=8"
+    /// "128"; "12.5 %" for a share of each sample's prompt; "bytes of 128" for a policy that keeps all tokens in the
+    /// bytes of 128 entries; "all" for `full`.
+    std::string budget;
+    bool of_bytes = false;   ///< The budget is a number of bytes.
+    std::size_t sample = 0;  ///< number of the sample in the table
+    std::size_t group = 0;   ///< number of the setting and budget in the table
+};
+
+/// Returns the settings of each row of a table. The rows of a sample begin with the full run's row, because names of
+/// samples may repeat.
+[[nodiscard]] std::vector<RowSettings> settings_of_rows(std::span<const trace::ResultRow> rows);
+
+/// Returns the sort key of RowSettings::budget: entries, then bytes, then shares, each in ascending order.
+[[nodiscard]] std::pair<int, double> budget_place(const std::string& budget);
+
+}  // namespace kvscope::analysis
