@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,10 +21,20 @@ struct Column {
     int decimals = 3;  ///< decimals of real numbers in Markdown, LaTeX and text; CSV and JSON keep all digits
     Best best = Best::none;
     bool is_json = false;  ///< The text is JSON: JSON formats insert it as an object.
+    bool second = false;   ///< Markdown and LaTeX underline the second-best number.
+};
+
+/// A mean with its interval, "0.50 [0.30, 0.70]". CSV and JSON contain only the mean.
+struct MeanCell {
+    double mean = 0;
+    double low = NAN, high = NAN;  ///< NaN: no interval is shown
+    std::string mark = {};         ///< text after the interval
+
+    [[nodiscard]] auto operator<=>(const MeanCell&) const = default;
 };
 
 /// A cell without a value (unknown or not applicable) is std::monostate. Real numbers may be NaN or infinite.
-using Cell = std::variant<std::monostate, std::string, int64_t, double>;
+using Cell = std::variant<std::monostate, std::string, int64_t, double, MeanCell>;
 
 [[nodiscard]] inline Cell known_cell(double value) { return std::isnan(value) ? Cell() : Cell(value); }
 
@@ -40,6 +51,9 @@ struct Table {
     std::string title;
     std::vector<Column> columns;
     std::vector<Row> rows;
+    std::string note = {};  ///< shown with the table in text, Markdown and LaTeX
+    /// The same numbers, arranged for people: text, Markdown and LaTeX show these tables instead. Empty: this table.
+    std::vector<Table> for_people = {};
 };
 
 }  // namespace kvscope::analysis

@@ -53,6 +53,7 @@ std::string csv_cell(const Cell& cell) {
     if (const auto* text = std::get_if<std::string>(&cell)) return text->empty() ? "\"\"" : csv_field(*text);
     if (const auto* whole = std::get_if<int64_t>(&cell)) return std::to_string(*whole);
     if (const auto* real = std::get_if<double>(&cell)) return shortest(*real);
+    if (const auto* mean = std::get_if<MeanCell>(&cell)) return shortest(mean->mean);
     return {};
 }
 
@@ -84,6 +85,8 @@ nlohmann::ordered_json json_row(const Table& table, const Row& row) {
         if (const auto* whole = std::get_if<int64_t>(&row.cells[c])) value = *whole;
         if (const auto* real = std::get_if<double>(&row.cells[c]); real != nullptr && std::isfinite(*real))
             value = *real;
+        if (const auto* mean = std::get_if<MeanCell>(&row.cells[c]); mean != nullptr && std::isfinite(mean->mean))
+            value = mean->mean;
     }
     return object;
 }
@@ -120,44 +123,21 @@ std::string shown(const Cell& cell, const Column& column, bool group_thousands) 
         return group_thousands ? format_count(*whole) : std::to_string(*whole);
     }
     if (const auto* real = std::get_if<double>(&cell)) return format_real(*real, column.decimals);
+    if (const auto* mean = std::get_if<MeanCell>(&cell)) return format_mean(*mean, column.decimals);
     return {};
 }
 
 std::optional<double> number(const Cell& cell) {
     if (const auto* whole = std::get_if<int64_t>(&cell)) return static_cast<double>(*whole);
     if (const auto* real = std::get_if<double>(&cell); real != nullptr && !std::isnan(*real)) return *real;
+    if (const auto* mean = std::get_if<MeanCell>(&cell); mean != nullptr && !std::isnan(mean->mean)) return mean->mean;
     return std::nullopt;
 }
 
-/// Returns whether each cell (rows, columns) is bold: the best displayed number of a group, unless all are equal.
-std::vector<std::vector<bool>> best_cells(const Table& table) {
-    std::vector<std::vector<bool>> best(table.rows.size(), std::vector<bool>(table.columns.size(), false));
-    std::map<std::string_view, std::vector<size_t>> groups;
-    for (size_t r = 0; r < table.rows.size(); ++r)
-        if (!table.rows[r].control) groups[table.rows[r].group].push_back(r);
-    for (size_t c = 0; c < table.columns.size(); ++c) {
-        const Column& column = table.columns[c];
-        if (column.best == Best::none) continue;
-        for (const auto& [group, rows] : groups) {
-            std::vector<size_t> candidates;
-            std::optional<size_t> winner;
-            const auto value_of = [&](size_t r) { return number(table.rows[r].cells[c]); };
-            for (const size_t r : rows) {
-                const std::optional<double> value = value_of(r);
-                if (!value) continue;
-                candidates.push_back(r);
-                if (!winner ||
-                    (column.best == Best::lowest ? *value < *value_of(*winner) : *value > *value_of(*winner)))
-                    winner = r;
-            }
-            if (!winner) continue;
-            const auto text_of = [&](size_t r) { return shown(table.rows[r].cells[c], column, false); };
-            const auto is_best = [&](size_t r) { return text_of(r) == text_of(*winner); };
-            if (std::all_of(candidates.begin(), candidates.end(), is_best)) continue;
-            for (const size_t r : candidates) best[r][c] = is_best(r);
-        }
-    }
-    return best;
+/// Returns the number as it is displayed, without its interval.
+std::string displayed(const Cell& cell, const Column& column) {
+    if (const auto* mean = std::get_if<MeanCell>(&cell)) return format_real(mean->mean, column.decimals);
+    return shown(cell, column, false);
 }
 
 std::string padded(const std::string& text, size_t width, bool right) {
@@ -186,7 +166,9 @@ std::string text(const Table& table, size_t width) {
         for (size_t c = 0; c < row.cells.size(); ++c)
             line.push_back(terminal_text(shown(row.cells[c], table.columns[c], true), Lines::one));
     }
-    return format_aligned_columns(lines, numbers, width);
+    std::string out = format_aligned_columns(lines, numbers, width);
+    if (!table.note.empty()) out += terminal_text(table.note, Lines::one) + "\n";
+    return out;
 }
 
 std::string markdown_escaped(std::string_view raw) {
@@ -199,14 +181,16 @@ std::string markdown_escaped(std::string_view raw) {
 }
 
 std::string markdown(const Table& table) {
-    const auto best = best_cells(table);
+    const auto ranks = ranks_of_cells(table);
     TextCells lines(1);
     for (const Column& column : table.columns) lines[0].push_back(markdown_escaped(heading(column)));
     for (size_t r = 0; r < table.rows.size(); ++r) {
         auto& line = lines.emplace_back();
         for (size_t c = 0; c < table.columns.size(); ++c) {
             const std::string cell = markdown_escaped(shown(table.rows[r].cells[c], table.columns[c], false));
-            line.push_back(best[r][c] ? "**" + cell + "**" : cell);
+            line.push_back(ranks[r][c] == Rank::best     ? "**" + cell + "**"
+                           : ranks[r][c] == Rank::second ? "<u>" + cell + "</u>"
+                                                         : cell);
         }
     }
     std::vector<size_t> width = widths(lines, table.columns.size());
@@ -222,6 +206,7 @@ std::string markdown(const Table& table) {
     }
     out += '\n';
     for (size_t r = 1; r < lines.size(); ++r) out += row_of(lines[r]);
+    if (!table.note.empty()) out += "\n" + markdown_escaped(table.note) + "\n";
     return out;
 }
 
@@ -248,6 +233,7 @@ std::string_view in_latex(std::string_view character) {
         {"‖", "$\\|$"},
         {"≤", "$\\le$"},
         {"≥", "$\\ge$"},
+        {"≈", "$\\approx$"},
         {"→", "$\\rightarrow$"},
         {"←", "$\\leftarrow$"},
         {"↵", "$\\hookleftarrow$"},
@@ -289,6 +275,12 @@ bool has_other_script(std::string_view text) {
 }
 
 std::string latex_cell(const Cell& cell, const Column& column) {
+    if (const auto* mean = std::get_if<MeanCell>(&cell)) {
+        const auto text = [&](double value) { return latex_cell(value, column); };
+        const std::string interval =
+            std::isnan(mean->low) ? "" : fmt::format(" [{}, {}]", text(mean->low), text(mean->high));
+        return text(mean->mean) + interval + latex_escaped(mean->mark);
+    }
     if (std::holds_alternative<std::monostate>(cell)) return "--";
     std::string value = latex_escaped(shown(cell, column, true));
     if (std::holds_alternative<std::string>(cell)) return value;
@@ -302,7 +294,7 @@ std::string latex_cell(const Cell& cell, const Column& column) {
 }
 
 std::string latex(const Table& table) {
-    const auto best = best_cells(table);
+    const auto ranks = ranks_of_cells(table);
     std::string out = "\\begin{tabular}{";
     for (const Column& column : table.columns) out += is_number(column) ? 'r' : 'l';
     out += "}\n\\toprule\n";
@@ -314,8 +306,10 @@ std::string latex(const Table& table) {
         for (size_t c = 0; c < table.columns.size(); ++c) {
             const std::string cell = latex_cell(table.rows[r].cells[c], table.columns[c]);
             out += c > 0 ? " & " : "";
-            if (!best[r][c]) {
+            if (ranks[r][c] == Rank::other) {
                 out += cell;
+            } else if (ranks[r][c] == Rank::second) {
+                out += "\\underline{" + cell + "}";
             } else if (cell.find('$') == std::string::npos) {
                 out += "\\textbf{" + cell + "}";
             } else {
@@ -326,7 +320,8 @@ std::string latex(const Table& table) {
     }
     const bool needs_fonts = has_other_script(out);
     return std::string("% needs \\usepackage{booktabs}") +
-           (needs_fonts ? ", and XeLaTeX or LuaLaTeX with a font that contains all letters" : "") + "\n" + out +
+           (needs_fonts ? ", and XeLaTeX or LuaLaTeX with a font that contains all letters" : "") + "\n" +
+           (table.note.empty() ? "" : "% " + terminal_text(table.note, Lines::one) + "\n") + out +
            "\\bottomrule\n\\end{tabular}\n";
 }
 
@@ -337,7 +332,7 @@ Table without_empty_columns(const Table& table) {
             return text != nullptr ? !text->empty() : !std::holds_alternative<std::monostate>(row.cells[c]);
         });
     };
-    Table shown{table.name, table.title, {}, std::vector<Row>(table.rows.size())};
+    Table shown{table.name, table.title, {}, std::vector<Row>(table.rows.size()), table.note};
     for (size_t r = 0; r < table.rows.size(); ++r) {
         shown.rows[r].control = table.rows[r].control;
         shown.rows[r].group = table.rows[r].group;
@@ -351,6 +346,37 @@ Table without_empty_columns(const Table& table) {
 }
 
 }  // namespace
+
+std::vector<std::vector<Rank>> ranks_of_cells(const Table& table) {
+    std::vector<std::vector<Rank>> ranks(table.rows.size(), std::vector<Rank>(table.columns.size(), Rank::other));
+    std::map<std::string_view, std::vector<size_t>> groups;
+    for (size_t r = 0; r < table.rows.size(); ++r)
+        if (!table.rows[r].control) groups[table.rows[r].group].push_back(r);
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+        const Column& column = table.columns[c];
+        if (column.best == Best::none) continue;
+        for (const auto& [group, rows] : groups) {
+            std::vector<std::pair<double, size_t>> numbers;  // the best first
+            for (const size_t r : rows)
+                if (const auto value = number(table.rows[r].cells[c]))
+                    numbers.emplace_back(column.best == Best::lowest ? *value : -*value, r);
+            std::ranges::stable_sort(numbers, {}, &std::pair<double, size_t>::first);
+            size_t n_different = 0;  // displayed numbers so far
+            std::string last;
+            std::vector<std::pair<size_t, Rank>> found;
+            for (const auto& [key, r] : numbers) {
+                std::string text = displayed(table.rows[r].cells[c], column);
+                if (n_different == 0 || text != last) ++n_different;
+                last = std::move(text);
+                if (n_different == 1) found.emplace_back(r, Rank::best);
+                if (n_different == 2 && column.second) found.emplace_back(r, Rank::second);
+            }
+            if (n_different < 2) continue;
+            for (const auto& [r, rank] : found) ranks[r][c] = rank;
+        }
+    }
+    return ranks;
+}
 
 Table safe_for_spreadsheets(Table table) {
     const auto make_safe = [](std::string& text) {
@@ -388,6 +414,12 @@ std::string format_real(double value, int decimals) {
     return fmt::format("{:.{}f}", value, decimals);
 }
 
+std::string format_mean(const MeanCell& cell, int decimals) {
+    const auto text = [&](double value) { return format_real(value, decimals); };
+    const std::string interval = std::isnan(cell.low) ? "" : fmt::format(" [{}, {}]", text(cell.low), text(cell.high));
+    return text(cell.mean) + interval + cell.mark;
+}
+
 std::string format_bytes(double bytes) {
     constexpr std::array units = {"B", "kB", "MB", "GB", "TB"};
     size_t unit = 0;
@@ -411,6 +443,13 @@ std::string format_count(int64_t value) {
 
 std::string format_table(const Table& table, TableFormat format, size_t width) {
     check_shape(table);
+    const bool is_for_people =
+        format == TableFormat::text || format == TableFormat::markdown || format == TableFormat::latex;
+    if (is_for_people && !table.for_people.empty()) {
+        std::string all;
+        for (const Table& each : table.for_people) all += (all.empty() ? "" : "\n") + format_table(each, format, width);
+        return all;
+    }
     switch (format) {
         case TableFormat::text:
             return text(without_empty_columns(table), width);

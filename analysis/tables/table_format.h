@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/tables/table.h"
 
@@ -17,8 +18,9 @@ enum class TableFormat { text, csv, markdown, latex, json, jsonl };
 /// Returns the table as text that ends with a line break.
 /// - csv: RFC 4180 with column names and all digits; empty cells are empty fields.
 /// - json: an array of objects; jsonl: one object per line. Empty, NaN and infinite cells are null.
-/// - text, markdown, latex: titles with units, rounded numbers, the best number of each group in bold (not in text), no
-///   empty columns. LaTeX needs the package booktabs.
+/// - text, markdown, latex: titles with units, rounded numbers, the best number of each group in bold and the second
+///   best underlined (not in text), no empty columns, the note, and Table::for_people. LaTeX needs the package
+///   booktabs.
 /// @param width columns of the terminal, for text only; 0 sets no limit
 /// @throws std::invalid_argument if a row and `columns` differ in length
 [[nodiscard]] std::string format_table(const Table& table, TableFormat format, size_t width = 0);
@@ -28,6 +30,16 @@ enum class TableFormat { text, csv, markdown, latex, json, jsonl };
 
 /// Formats a real number with `decimals` digits, or with an exponent if it is too small or too large for them.
 [[nodiscard]] std::string format_real(double value, int decimals);
+
+/// Formats a mean and its interval: "0.50 [0.30, 0.70]".
+[[nodiscard]] std::string format_mean(const MeanCell& cell, int decimals);
+
+/// Place of a number in its group.
+enum class Rank { other, second, best };
+
+/// Returns the rank of each cell (rows, columns). Numbers that are displayed alike have the same rank; all are `other`
+/// if they are alike in the whole group.
+[[nodiscard]] std::vector<std::vector<Rank>> ranks_of_cells(const Table& table);
 
 /// Formats 12345 as "12,345".
 [[nodiscard]] std::string format_count(int64_t value);
