@@ -1,0 +1,93 @@
+#include "analysis/results/result.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "analysis/measures/result_row.h"
+#include "analysis/runs/row_settings.h"
+#include "analysis/runs/run_choice.h"
+#include "policies/registry/registry.h"
+
+namespace kvscope::analysis {
+namespace {
+
+bool is_chosen(const Result& result, const FigureOptions& options) {
+    return options.runs.empty() || std::ranges::any_of(options.runs, [&](const RunChoice& choice) {
+               const auto* called = std::get_if<std::string>(&choice);
+               const std::string name = called ? *called : std::to_string(std::get<int>(choice));
+               const auto label = options.setting_labels.find(result.setting);
+               if (label != options.setting_labels.end() && name == label->second) return true;
+               return name == result.row.policy || name == result.setting ||
+                      policies::same_run_label(result.setting + " @ " + result.budget, name);
+           });
+}
+
+}  // namespace
+
+void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> rows, const std::string& task,
+               const std::string& trace) {
+    const std::vector<RowSettings> settings = settings_of_rows(rows);
+    std::map<size_t, std::vector<trace::ResultRow>> samples;
+    for (size_t i = 0; i < rows.size(); ++i) samples[settings[i].sample].push_back(rows[i]);
+    std::map<std::string, int> n_equal;  // samples so far with this hash
+    std::map<size_t, std::string> names;
+    for (const auto& [number, sample] : samples) {
+        const std::string& hash = sample.front().sample_hash;
+        names[number] = hash.empty() ? fmt::format("{}\n{}\n{}", trace, task, number)
+                                     : fmt::format("{}\n{}\n{}", task, hash, n_equal[hash]++);
+    }
+    for (size_t i = 0; i < rows.size(); ++i)
+        results.push_back({rows[i], trace, task, settings[i].setting, settings[i].budget, names[settings[i].sample],
+                           share_of_full_bytes(samples[settings[i].sample], rows[i])});
+}
+
+std::vector<Result> results_of_prompts(const trace::Reader& reader, const std::string& trace) {
+    std::vector<trace::ResultRow> rows;
+    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
+        std::ranges::move(result_rows_of_prompt(reader, prompt, ignore_damage), std::back_inserter(rows));
+    if (reader.n_prompts() == 0) {
+        try {
+            rows = reader.results(trace::schema::root::prompt_results);
+        } catch (const std::out_of_range&) {
+            return {};  // The trace has no rows of prompts either.
+        }
+    }
+    std::vector<Result> results;
+    add_table(results, rows, std::string(trace::schema::root::prompt_results), trace);
+    return results;
+}
+
+std::vector<Result> results_of_trace(const trace::Reader& reader, const std::string& trace) {
+    std::vector<Result> results;
+    for (const std::string& task : reader.result_tasks()) add_table(results, reader.results(task), task, trace);
+    return results.empty() ? results_of_prompts(reader, trace) : results;
+}
+
+std::vector<Result> chosen_results(std::span<const TracePart> parts) {
+    std::vector<Result> results;
+    for (const TracePart& part : parts) {
+        if (part.reader->n_prompts() > 0) check_prompt(*part.reader, part.options.prompt);
+        for (Result& result : results_of_trace(*part.reader, part.name)) results.push_back(std::move(result));
+    }
+    if (results.empty())
+        throw NothingToShow(
+            fmt::format("{}: the trace has no results of prompts or tasks; `kvscope run` and `kvscope "
+                        "eval` make a trace with results",
+                        parts.front().reader->path().string()));
+    std::set<std::string> settings;
+    for (const Result& result : results) settings.insert(result.setting);
+    std::erase_if(results, [&](const Result& result) { return !is_chosen(result, parts.front().options); });
+    if (results.empty())
+        throw FigureError(
+            fmt::format("the results have none of the chosen settings; they have {}", fmt::join(settings, ", ")));
+    return results;
+}
+
+}  // namespace kvscope::analysis

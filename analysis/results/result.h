@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/drawing/figure_definition.h"
+#include "trace/reader.h"
+
+namespace kvscope::analysis {
+
+/// One row of results with the settings by which rows are grouped.
+struct Result {
+    trace::ResultRow row;
+    std::string trace;    ///< name of the trace; empty if there is only one
+    std::string task;     ///< task of the table, or "prompts"
+    std::string setting;  ///< RowSettings::setting
+    std::string budget;   ///< RowSettings::budget
+    /// Equal for the rows of one sample, also in other tables if the row has a `sample_hash`.
+    std::string sample;
+    double share_of_bytes = trace::ResultRow::unknown;  ///< of the full run's bytes, same sample
+
+    [[nodiscard]] bool is_complete() const { return row.status == trace::schema::run::status_complete; }
+    [[nodiscard]] bool is_full() const { return row.policy == full_policy; }
+};
+
+/// Appends the rows of a table. The rows of a sample begin with the full run's row.
+void add_table(std::vector<Result>& results, std::span<const trace::ResultRow> rows, const std::string& task,
+               const std::string& trace = "");
+
+/// Returns the results of all prompts of a trace, which may store only their rows.
+[[nodiscard]] std::vector<Result> results_of_prompts(const trace::Reader& reader, const std::string& trace = "");
+
+/// Returns the results of all tasks of a trace, or of all prompts if the trace has no task.
+[[nodiscard]] std::vector<Result> results_of_trace(const trace::Reader& reader, const std::string& trace = "");
+
+/// Returns the results of all traces. Each trace's option `runs` names policies, settings, or settings at a budget.
+/// @throws NothingToShow if there are no results; FigureError if none are chosen, or the prompt does not exist
+[[nodiscard]] std::vector<Result> chosen_results(std::span<const TracePart> parts);
+
+}  // namespace kvscope::analysis

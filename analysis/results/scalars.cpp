@@ -1,0 +1,78 @@
+#include "analysis/results/scalars.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "analysis/drawing/figure_definition.h"
+#include "policies/registry/name_matching.h"
+
+namespace kvscope::analysis {
+namespace {
+
+template <double trace::ResultRow::*member>
+double column_value(const Result& result) {
+    return result.row.*member;
+}
+
+using trace::ResultRow;
+using enum Best;
+
+constexpr std::array scalars = {
+    Scalar{"score", "Score", "", 3, highest, true, column_value<&ResultRow::score>},
+    Scalar{"kl", "KL", "nats", 4, lowest, false, column_value<&ResultRow::kl>},
+    Scalar{"agreement", "Agreement", "", 3, highest, false, column_value<&ResultRow::agreement>},
+    Scalar{"coverage", "Coverage", "", 3, highest, false, column_value<&ResultRow::coverage>},
+    Scalar{"recall", "Recall", "", 3, highest, false, column_value<&ResultRow::recall>},
+    Scalar{"attention_kept", "Attention kept", "", 3, highest, false, column_value<&ResultRow::attention_kept>},
+    Scalar{"output_error", "Output error", "", 3, lowest, false, column_value<&ResultRow::output_error>},
+    Scalar{"bytes", "Bytes", "", 0, lowest, false, column_value<&ResultRow::bytes>},
+    Scalar{"bytes_share", "Share of full's bytes", "", 3, lowest, false,
+           [](const Result& result) { return result.share_of_bytes; }},
+    Scalar{"kept_share", "Kept share", "", 3, lowest, false, column_value<&ResultRow::kept_share>},
+    Scalar{"budget_share", "Budget share", "", 3, none, false,
+           [](const Result& result) { return std::min(result.row.budget_fraction, 1.0); }},
+    Scalar{"tokens_per_s", "Tokens per second", "", 2, highest, false, column_value<&ResultRow::tokens_per_s>},
+    Scalar{"prefill_s", "Prefill", "s", 3, lowest, false, column_value<&ResultRow::prefill_s>},
+    Scalar{"first_token_s", "First token", "s", 3, lowest, false, column_value<&ResultRow::first_token_s>},
+    Scalar{"decode_s", "Decoding", "s", 3, lowest, false, column_value<&ResultRow::decode_s>},
+    Scalar{"peak_bytes", "Peak bytes", "", 0, lowest, false, column_value<&ResultRow::peak_bytes>},
+};
+
+}  // namespace
+
+std::vector<std::string> scalar_names() {
+    std::vector<std::string> names;
+    for (const Scalar& scalar : scalars) names.emplace_back(scalar.name);
+    return names;
+}
+
+const Scalar* find_scalar(std::string_view name) {
+    const std::string wanted = underscores_to_hyphens(name);
+    const auto* const found = std::ranges::find_if(
+        scalars, [&](const Scalar& scalar) { return underscores_to_hyphens(scalar.name) == wanted; });
+    return found == scalars.end() ? nullptr : &*found;
+}
+
+const Scalar& scalar_named(std::string_view name) {
+    if (const Scalar* found = find_scalar(name)) return *found;
+    const std::vector<std::string> known = scalar_names();
+    throw FigureError(fmt::format("rows of results have no number '{}'.{} There are {}", name,
+                                  policies::did_you_mean(std::string(name), known), policies::joined(known)));
+}
+
+bool is_known(const Scalar& scalar, std::span<const Result> results) {
+    return std::ranges::any_of(
+        results, [&](const Result& result) { return result.is_complete() && std::isfinite(scalar.value(result)); });
+}
+
+const Scalar& default_scalar(std::span<const Result> results) {
+    const Scalar& score = scalar_named("score");
+    return is_known(score, results) ? score : scalar_named("kl");
+}
+
+}  // namespace kvscope::analysis

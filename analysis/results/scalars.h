@@ -1,0 +1,38 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/results/result.h"
+#include "analysis/tables/table.h"
+
+namespace kvscope::analysis {
+
+/// A number of each complete run that is averaged over samples.
+struct Scalar {
+    std::string_view name;   ///< as the column of `/results`, for options and CSV
+    std::string_view title;  ///< for people
+    std::string_view unit;   ///< empty if there is none
+    int decimals = 3;
+    Best best = Best::none;
+    bool is_score = false;                     ///< score from 0 to 1 (estimate_score())
+    double (*value)(const Result&) = nullptr;  ///< NaN if unknown
+};
+
+[[nodiscard]] std::vector<std::string> scalar_names();
+
+/// Finds a scalar by name; '_' equals '-'. Returns nullptr if there is none.
+[[nodiscard]] const Scalar* find_scalar(std::string_view name);
+
+/// @throws FigureError with the names of all scalars if none has this name
+[[nodiscard]] const Scalar& scalar_named(std::string_view name);
+
+/// Whether a complete run has a finite value.
+[[nodiscard]] bool is_known(const Scalar& scalar, std::span<const Result> results);
+
+/// Returns `score` if a score is known, otherwise `kl`.
+[[nodiscard]] const Scalar& default_scalar(std::span<const Result> results);
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/results/result.h"
+
+namespace kvscope::analysis {
+
+/// One value of a setting.
+struct SettingValue {
+    std::string label;
+    std::pair<int, double> place;  ///< order of the values; equal places keep the order of the rows
+    double number = NAN;           ///< NaN if the value is not a number
+};
+
+/// A property of rows by which they are grouped.
+struct Setting {
+    std::string name;  ///< for options and CSV
+    std::string title;
+    std::string unit;
+    /// Whether the policy setting determines the value: the policy itself and its parameters.
+    bool of_policy = false;
+    /// Whether the full run belongs to all values, because it has no budget and no parameters.
+    bool full_has_all = false;
+    std::function<SettingValue(const Result&)> value;
+};
+
+/// Returns policy, budget, task, length, depth, model, dtype, question or trace, or a parameter of a policy.
+/// @param labels new labels of policy settings (FigureOptions::setting_labels)
+/// @throws FigureError with the known names if there is no such setting, and no row has such a parameter
+[[nodiscard]] Setting setting_named(std::string_view name, std::span<const Result> results,
+                                    const std::map<std::string, std::string>& labels = {});
+
+/// Returns the policy setting without one parameter: "snapkv" for "snapkv:window=8" and "window".
+[[nodiscard]] std::string setting_without(const Result& result, const std::string& parameter);
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,385 @@
+#include "analysis/results/summary.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "analysis/drawing/figure_definition.h"
+#include "policies/registry/name_matching.h"
+#include "policies/registry/registry.h"
+
+namespace kvscope::analysis {
+namespace {
+
+/// Values of one sample.
+struct Sample {
+    std::string context;  ///< name of the cluster
+    double a = 0;
+    double b = 0;  ///< value of the reference run
+};
+
+/// Orders samples and clusters by their values, so that sums and random draws do not depend on the order of the rows.
+/// Returns the clusters of the ordered samples.
+Clusters put_in_order(std::vector<Sample>& samples) {
+    using Values = std::vector<std::pair<double, double>>;
+    std::map<std::string, Values> contexts;
+    for (const Sample& sample : samples) contexts[sample.context].emplace_back(sample.a, sample.b);
+    std::vector<Values> clusters;
+    for (auto& [name, values] : contexts) {
+        std::ranges::sort(values);
+        clusters.push_back(std::move(values));
+    }
+    std::ranges::sort(clusters);
+    samples.clear();
+    std::vector<std::string> names;
+    for (size_t i = 0; i < clusters.size(); ++i)
+        for (const auto& [a, b] : clusters[i]) {
+            names.push_back(fmt::format("{}", i));
+            samples.push_back({names.back(), a, b});
+        }
+    return Clusters(names);
+}
+
+/// Known values of the runs in a cell, by sample.
+struct SampleValues {
+    std::string context;
+    std::vector<double> values;
+
+    double mean() const {
+        std::vector<double> sorted = values;
+        std::ranges::sort(sorted);
+        return std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(sorted.size());
+    }
+};
+
+using Runs = std::vector<const Result*>;
+using ValuesBySample = std::map<std::string, SampleValues>;
+
+ValuesBySample values_of(const Runs& runs, const Scalar& scalar) {
+    ValuesBySample samples;
+    for (const Result* run : runs) {
+        const double value = run->is_complete() ? scalar.value(*run) : NAN;
+        if (!std::isfinite(value)) continue;
+        SampleValues& sample = samples[run->sample];
+        sample.context = run->row.context_hash.empty() ? run->sample : run->row.context_hash;
+        sample.values.push_back(value);
+    }
+    return samples;
+}
+
+std::optional<Estimate> estimate_of(const ValuesBySample& values, const Scalar& scalar) {
+    if (values.empty()) return std::nullopt;
+    std::vector<Sample> samples;
+    for (const auto& [name, sample] : values) samples.push_back({sample.context, sample.mean()});
+    const Clusters clusters = put_in_order(samples);
+    std::vector<double> numbers;
+    for (const Sample& sample : samples) numbers.push_back(sample.a);
+    return scalar.is_score ? estimate_score(numbers, clusters) : estimate_mean(numbers, clusters);
+}
+
+/// Returns nullopt if no sample has both values.
+std::optional<PairedDifference> difference_of(const ValuesBySample& values, const ValuesBySample& reference) {
+    std::vector<Sample> samples;
+    for (const auto& [name, sample] : values)
+        if (const auto other = reference.find(name); other != reference.end())
+            samples.push_back({sample.context, sample.mean(), other->second.mean()});
+    if (samples.empty()) return std::nullopt;
+    const Clusters clusters = put_in_order(samples);
+    std::vector<double> a, b;
+    for (const Sample& sample : samples) {
+        a.push_back(sample.a);
+        b.push_back(sample.b);
+    }
+    return paired_difference(a, b, clusters);
+}
+
+/// Rows, columns or blocks: the different values of settings, in order. Without a setting, there is one.
+struct Grouping {
+    std::vector<Setting> settings;
+    bool full_has_all = false;  ///< Full runs belong to all values.
+    std::vector<std::vector<SettingValue>> values;
+    std::map<std::string, size_t> places;  ///< index of the values by key
+
+    std::vector<SettingValue> values_of_run(const Result& run) const {
+        std::vector<SettingValue> found;
+        for (const Setting& setting : settings) found.push_back(setting.value(run));
+        return found;
+    }
+    static std::string key(const std::vector<SettingValue>& values) {
+        std::string text;
+        for (const SettingValue& value : values) text += value.label + '\n';
+        return text;
+    }
+    bool belongs_to_all(const Result& run) const { return full_has_all && run.is_full(); }
+    /// Whether a run of the reference setting belongs to the i-th values, apart from the policy and its parameters.
+    bool matches_reference(size_t i, const Result& run) const {
+        for (size_t k = 0; k < settings.size(); ++k) {
+            const bool fits = settings[k].of_policy || (settings[k].full_has_all && run.is_full()) ||
+                              settings[k].value(run).label == values[i][k].label;
+            if (!fits) return false;
+        }
+        return true;
+    }
+    std::vector<size_t> places_of(const Result& run) const {
+        if (!belongs_to_all(run)) return {places.at(key(values_of_run(run)))};
+        std::vector<size_t> all(values.size());
+        std::iota(all.begin(), all.end(), size_t{0});
+        return all;
+    }
+};
+
+std::vector<std::pair<int, double>> order_of(const std::vector<SettingValue>& values) {
+    std::vector<std::pair<int, double>> order;
+    for (const SettingValue& value : values) order.push_back(value.place);
+    return order;
+}
+
+Grouping grouping_of(std::vector<Setting> settings, bool are_rows, std::span<const Result> results) {
+    Grouping grouping;
+    grouping.full_has_all = !are_rows && settings.size() == 1 && settings.front().full_has_all &&
+                            !std::ranges::all_of(results, [](const Result& run) { return run.is_full(); });
+    grouping.settings = std::move(settings);
+    std::set<std::string> known;
+    for (const Result& run : results) {
+        if (grouping.belongs_to_all(run)) continue;
+        std::vector<SettingValue> values = grouping.values_of_run(run);
+        if (known.insert(Grouping::key(values)).second) grouping.values.push_back(std::move(values));
+    }
+    std::ranges::stable_sort(grouping.values, {}, order_of);
+    for (size_t i = 0; i < grouping.values.size(); ++i) grouping.places[Grouping::key(grouping.values[i])] = i;
+    return grouping;
+}
+
+/// Returns the recorded setting that `name` means: a setting, its new label, or a policy with one setting.
+std::string reference_setting(const std::string& name, std::span<const Result> results,
+                              const std::map<std::string, std::string>& labels) {
+    std::vector<std::string> settings;
+    std::set<std::string> of_policy;
+    std::string canonical = name;
+    try {
+        canonical = policies::parse_policy(name).label();
+    } catch (const policies::ParameterError&) {
+        // The name may be a new label, or a policy of another program.
+    }
+    for (const Result& run : results) {
+        if (std::ranges::find(settings, run.setting) == settings.end()) settings.push_back(run.setting);
+        if (run.row.policy == name) of_policy.insert(run.setting);
+    }
+    for (const std::string& setting : settings) {
+        const auto renamed = labels.find(setting);
+        if (setting == name || setting == canonical || (renamed != labels.end() && renamed->second == name))
+            return setting;
+    }
+    if (of_policy.size() == 1) return *of_policy.begin();
+    throw FigureError(fmt::format("the results have no policy setting '{}'.{} There are {}", name,
+                                  policies::did_you_mean(name, settings), policies::joined(settings)));
+}
+
+/// An origin of a run's numbers.
+struct Origin {
+    const char* name;
+    std::string (*value)(const trace::ResultRow&);
+};
+
+constexpr size_t shown_digits = 12;  // of a hash or commit
+
+constexpr Origin origins[] = {
+    {"device", [](const trace::ResultRow& row) { return row.device; }},
+    {"instructions", [](const trace::ResultRow& row) { return row.instructions; }},
+    {"commit", [](const trace::ResultRow& row) { return row.commit.substr(0, shown_digits); }},
+};
+
+std::string listed(const std::string& name, const std::set<std::string>& values) {
+    std::vector<std::string> known;
+    for (const std::string& value : values) known.push_back(value.empty() ? "unknown" : value);
+    return fmt::format("{} ({})", name, fmt::join(known, ", "));
+}
+
+/// Returns the settings and origins of which the compared runs have several values, although they are no rows, columns
+/// or blocks. @param cells runs of each cell, and of its reference
+std::vector<std::string> mixed_settings(std::span<const Runs> cells, std::span<const Result> results,
+                                        const std::set<std::string>& grouped) {
+    std::vector<std::string> mixed;
+    const auto add = [&](const std::string& name, const std::set<std::string>& values) {
+        if (values.size() > 1) mixed.push_back(listed(name, values));
+    };
+    // Means over several of these are no means of one run setting.
+    for (const char* name : {"policy", "budget", "task"}) {
+        if (grouped.contains(name)) continue;
+        const Setting setting = setting_named(name, results);
+        std::set<std::string> values;
+        for (const Runs& runs : cells) {
+            std::set<std::string> of_cell;
+            for (const Result* run : runs) of_cell.insert(setting.value(*run).label);
+            if (of_cell.size() > 1) values.merge(of_cell);
+        }
+        add(name, values);
+    }
+    for (const char* name : {"model", "dtype", "question"}) {
+        if (grouped.contains(name)) continue;
+        const Setting setting = setting_named(name, results);
+        std::set<std::string> values;
+        for (const Result& run : results) values.insert(setting.value(run).label);
+        add(name, values);
+    }
+    for (const Origin& origin : origins) {
+        std::set<std::string> values;
+        for (const Result& run : results) values.insert(origin.value(run.row));
+        add(origin.name, values);
+    }
+    if (std::ranges::none_of(results, [](const Result& run) { return run.row.sample_hash.empty(); })) return mixed;
+    std::map<std::string, std::set<std::string>> data;  // by task
+    for (const Result& run : results) data[run.task].insert(run.row.data_hash.substr(0, shown_digits));
+    for (const auto& [task, hashes] : data) add(fmt::format("data of {}", task), hashes);
+    return mixed;
+}
+
+std::optional<Setting> optional_setting(const std::string& name, std::span<const Result> results,
+                                        const std::map<std::string, std::string>& labels) {
+    if (name.empty()) return std::nullopt;
+    return setting_named(name, results, labels);
+}
+
+std::vector<Setting> as_list(const std::optional<Setting>& setting) {
+    return setting ? std::vector{*setting} : std::vector<Setting>();
+}
+
+std::vector<SettingValue> single_values(const Grouping& grouping) {
+    std::vector<SettingValue> singles;
+    for (const auto& values : grouping.values) singles.push_back(values.empty() ? SettingValue() : values.front());
+    return singles;
+}
+
+/// Returns "6", or "5 to 6".
+std::string range_text(const std::set<size_t>& numbers) {
+    if (numbers.empty()) return "0";
+    if (numbers.size() == 1) return fmt::format("{}", *numbers.begin());
+    return fmt::format("{} to {}", *numbers.begin(), *numbers.rbegin());
+}
+
+}  // namespace
+
+std::optional<double> Summary::mean_of_columns(size_t block, size_t row) const {
+    if (columns.size() < 2) return std::nullopt;
+    double sum = 0;
+    for (size_t column = 0; column < columns.size(); ++column) {
+        const auto& estimate = cell(block, row, column).estimate;
+        if (!estimate) return std::nullopt;
+        sum += estimate->mean;
+    }
+    return sum / static_cast<double>(columns.size());
+}
+
+std::string Summary::row_label(size_t row) const {
+    std::string label;
+    for (size_t i = 0; i < rows[row].size(); ++i) {
+        const bool is_budget = row_settings[i].name == "budget";
+        if (i > 0 && is_budget && rows[row][i].label == "all") continue;  // of the full run
+        label += (i == 0 ? "" : is_budget ? " @ " : ", ") + rows[row][i].label;
+    }
+    return label;
+}
+
+std::string Summary::note() const {
+    std::set<size_t> n, contexts;
+    size_t n_failed = 0;
+    for (const SummaryCell& cell : cells) {
+        n_failed += cell.n_failed;
+        if (!cell.estimate) continue;
+        n.insert(cell.estimate->n);
+        contexts.insert(cell.estimate->n_clusters);
+    }
+    std::string text = fmt::format("Means over n = {} samples of {} contexts, with 95 % bootstrap intervals{}.",
+                                   range_text(n), range_text(contexts),
+                                   scalar->is_score ? " (Clopper-Pearson if all scores are 0 or all are 1)" : "");
+    if (n_failed > 0) text += fmt::format(" Failed: {}.", n_failed);
+    if (!against.empty())
+        text += fmt::format(
+            " ≈: not distinguishable from {} (paired exchange test, Holm-adjusted p above 0.05; "
+            "comparisons: {}).",
+            against, n_comparisons);
+    if (!mixed.empty()) text += fmt::format(" Warning: the runs differ in {}.", fmt::join(mixed, "; "));
+    return text;
+}
+
+Summary summarize(std::span<const Result> results, const SummaryRequest& request) {
+    Summary summary;
+    summary.scalar = &scalar_named(request.scalar);
+    for (const std::string& name : request.rows)
+        summary.row_settings.push_back(setting_named(name, results, request.labels));
+    summary.column_setting = optional_setting(request.columns, results, request.labels);
+    summary.block_setting = optional_setting(request.blocks, results, request.labels);
+    std::string reference;
+    if (!request.against.empty()) {
+        reference = reference_setting(request.against, results, request.labels);
+        const auto renamed = request.labels.find(reference);
+        summary.against = renamed == request.labels.end() ? reference : renamed->second;
+    }
+
+    const Grouping rows = grouping_of(summary.row_settings, true, results);
+    const Grouping columns = grouping_of(as_list(summary.column_setting), false, results);
+    const Grouping blocks = grouping_of(as_list(summary.block_setting), false, results);
+    summary.rows = rows.values;
+    summary.columns = single_values(columns);
+    summary.blocks = single_values(blocks);
+
+    std::vector<Runs> runs(rows.values.size() * columns.values.size() * blocks.values.size());
+    const auto index = [&](size_t block, size_t row, size_t column) {
+        return (block * rows.values.size() + row) * columns.values.size() + column;
+    };
+    Runs references;
+    for (const Result& run : results) {
+        if (!reference.empty() && run.setting == reference) references.push_back(&run);
+        for (const size_t block : blocks.places_of(run))
+            for (const size_t row : rows.places_of(run))
+                for (const size_t column : columns.places_of(run)) runs[index(block, row, column)].push_back(&run);
+    }
+
+    std::vector<Runs> with_references = runs;
+    summary.cells.resize(runs.size());
+    std::vector<double> p(runs.size(), NAN);
+    for (size_t block = 0; block < blocks.values.size(); ++block)
+        for (size_t row = 0; row < rows.values.size(); ++row)
+            for (size_t column = 0; column < columns.values.size(); ++column) {
+                const size_t i = index(block, row, column);
+                SummaryCell& cell = summary.cells[i];
+                cell.has_rows = !runs[i].empty();
+                if (!cell.has_rows) continue;
+                cell.is_full = std::ranges::all_of(runs[i], [](const Result* run) { return run->is_full(); });
+                cell.is_reference =
+                    std::ranges::all_of(runs[i], [&](const Result* run) { return run->setting == reference; });
+                cell.n_failed = static_cast<size_t>(
+                    std::ranges::count_if(runs[i], [](const Result* run) { return !run->is_complete(); }));
+                const ValuesBySample values = values_of(runs[i], *summary.scalar);
+                cell.estimate = estimate_of(values, *summary.scalar);
+                if (cell.is_reference || references.empty()) continue;
+                Runs compared;
+                for (const Result* run : references)
+                    if (blocks.matches_reference(block, *run) && rows.matches_reference(row, *run) &&
+                        columns.matches_reference(column, *run))
+                        compared.push_back(run);
+                if (const auto paired = difference_of(values, values_of(compared, *summary.scalar))) {
+                    cell.comparison = Comparison{*paired};
+                    p[i] = paired->p;
+                }
+                with_references.push_back(std::move(compared));
+            }
+    const std::vector<double> adjusted = holm(p);
+    for (size_t i = 0; i < p.size(); ++i) {
+        if (!summary.cells[i].comparison) continue;
+        summary.cells[i].comparison->adjusted_p = adjusted[i];
+        ++summary.n_comparisons;
+    }
+
+    std::set<std::string> grouped = {request.columns, request.blocks};
+    grouped.insert(request.rows.begin(), request.rows.end());
+    summary.mixed = mixed_settings(with_references, results, grouped);
+    return summary;
+}
+
+}  // namespace kvscope::analysis

@@ -1,0 +1,184 @@
+#include "analysis/results/summary_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+namespace kvscope::analysis {
+namespace {
+
+Column real_column(const Scalar& scalar, std::string name, std::string title) {
+    return {std::move(name), std::move(title), std::string(scalar.unit), ColumnType::real, scalar.decimals};
+}
+
+/// Returns "KL (nats)".
+std::string titled(const Scalar& scalar) {
+    return scalar.unit.empty() ? std::string(scalar.title) : fmt::format("{} ({})", scalar.title, scalar.unit);
+}
+
+Column label_column_of(const Setting& setting) { return {setting.name, setting.title, setting.unit}; }
+
+bool compares_policies(const Summary& summary) {
+    return std::ranges::any_of(summary.row_settings, &Setting::of_policy);
+}
+
+/// Returns the labels of block and row.
+std::vector<Cell> leading_cells(const Summary& summary, size_t block, size_t row) {
+    std::vector<Cell> cells;
+    if (summary.block_setting) cells.emplace_back(summary.blocks[block].label);
+    for (const SettingValue& value : summary.rows[row]) cells.emplace_back(value.label);
+    return cells;
+}
+
+std::vector<Column> leading_columns(const Summary& summary) {
+    std::vector<Column> columns;
+    if (summary.block_setting) columns.push_back(label_column_of(*summary.block_setting));
+    for (const Setting& setting : summary.row_settings) columns.push_back(label_column_of(setting));
+    return columns;
+}
+
+std::string comparison_text(const SummaryCell& cell) {
+    if (!cell.comparison->is_distinguishable()) return "not distinguishable";
+    return cell.comparison->paired.estimate.mean > 0 ? "higher" : "lower";
+}
+
+/// Returns difference, its interval, number of pairs, p, adjusted p, and the result.
+std::vector<Cell> comparison_cells(const SummaryCell& cell) {
+    if (!cell.comparison) return {{}, {}, {}, {}, {}, {}, cell.is_reference ? Cell("reference") : Cell()};
+    const auto& [estimate, p] = cell.comparison->paired;
+    return {estimate.mean,
+            known_cell(estimate.interval.low),
+            known_cell(estimate.interval.high),
+            static_cast<int64_t>(estimate.n),
+            p,
+            cell.comparison->adjusted_p,
+            comparison_text(cell)};
+}
+
+}  // namespace
+
+MeanCell mean_cell(const SummaryCell& cell) {
+    const bool is_alike = cell.comparison && !cell.comparison->is_distinguishable();
+    return {cell.estimate->mean, cell.estimate->interval.low, cell.estimate->interval.high, is_alike ? " ≈" : ""};
+}
+
+Table summary_table(const Summary& summary) {
+    Table table{"results", fmt::format("{} over samples", summary.scalar->title), leading_columns(summary), {}};
+    const Scalar& scalar = *summary.scalar;
+    const auto add_column = [&](const std::string& name, const std::string& title) {
+        Column column = real_column(scalar, name, title);
+        if (compares_policies(summary)) column.best = scalar.best;
+        column.second = true;
+        if (summary.column_setting) column.unit.clear();  // The heading is a setting's value.
+        table.columns.push_back(std::move(column));
+    };
+    for (const SettingValue& value : summary.columns)
+        add_column(summary.column_setting ? fmt::format("{}_{}", summary.column_setting->name, value.label)
+                                          : std::string(scalar.name),
+                   summary.column_setting ? value.label : std::string(scalar.title));
+    const bool has_means = summary.columns.size() > 1;
+    if (has_means) add_column("mean", "Mean");
+    for (size_t block = 0; block < summary.blocks.size(); ++block)
+        for (size_t row = 0; row < summary.rows.size(); ++row) {
+            Row line{leading_cells(summary, block, row), true, summary.blocks[block].label};
+            bool has_rows = false;
+            for (size_t column = 0; column < summary.columns.size(); ++column) {
+                const SummaryCell& cell = summary.cell(block, row, column);
+                has_rows = has_rows || cell.has_rows;
+                if (cell.has_rows && !cell.is_full) line.control = false;
+                line.cells.push_back(cell.estimate ? Cell(mean_cell(cell)) : cell.n_failed ? Cell("failed") : Cell());
+            }
+            if (!has_rows) continue;
+            if (has_means) {
+                const auto mean = summary.mean_of_columns(block, row);
+                line.cells.push_back(mean ? Cell(*mean) : Cell());
+            }
+            table.rows.push_back(std::move(line));
+        }
+    table.note = fmt::format("{}. {}", titled(scalar), summary.note());
+    return table;
+}
+
+Table summary_numbers(const Summary& summary) {
+    const Scalar& scalar = *summary.scalar;
+    Table table{"results", fmt::format("{} over samples", scalar.title), {{"scalar", "Number", ""}}, {}};
+    for (Column& column : leading_columns(summary)) table.columns.push_back(std::move(column));
+    if (summary.column_setting) table.columns.push_back(label_column_of(*summary.column_setting));
+    Column mean = real_column(scalar, "mean", "Mean");
+    if (compares_policies(summary)) mean.best = scalar.best;
+    const std::vector<Column> numbers = {{"n", "Samples", "", ColumnType::integer},
+                                         {"contexts", "Contexts", "", ColumnType::integer},
+                                         mean,
+                                         real_column(scalar, "median", "Median"),
+                                         real_column(scalar, "low", "95 % from"),
+                                         real_column(scalar, "high", "to"),
+                                         {"failed", "Failed", "", ColumnType::integer},
+                                         real_column(scalar, "difference", "Difference"),
+                                         real_column(scalar, "difference_low", "95 % from"),
+                                         real_column(scalar, "difference_high", "to"),
+                                         {"pairs", "Pairs", "", ColumnType::integer},
+                                         {"p", "p", "", ColumnType::real, 4},
+                                         {"adjusted_p", "Adjusted p", "", ColumnType::real, 4},
+                                         {"comparison", "Comparison", ""},
+                                         {"differs", "Differs", ""}};
+    table.columns.insert(table.columns.end(), numbers.begin(), numbers.end());
+    for (size_t block = 0; block < summary.blocks.size(); ++block)
+        for (size_t row = 0; row < summary.rows.size(); ++row)
+            for (size_t column = 0; column < summary.columns.size(); ++column) {
+                const SummaryCell& cell = summary.cell(block, row, column);
+                if (!cell.has_rows) continue;
+                Row line{{std::string(scalar.name)},
+                         cell.is_full,
+                         fmt::format("{}\n{}", summary.blocks[block].label, summary.columns[column].label)};
+                const auto add = [&](std::vector<Cell> cells) {
+                    std::ranges::move(cells, std::back_inserter(line.cells));
+                };
+                add(leading_cells(summary, block, row));
+                if (summary.column_setting) add({summary.columns[column].label});
+                const Estimate estimate = cell.estimate.value_or(Estimate());
+                add({static_cast<int64_t>(estimate.n), static_cast<int64_t>(estimate.n_clusters)});
+                if (cell.estimate)
+                    add({estimate.mean, estimate.median, known_cell(estimate.interval.low),
+                         known_cell(estimate.interval.high)});
+                else
+                    add({{}, {}, {}, {}});
+                add({static_cast<int64_t>(cell.n_failed)});
+                add(comparison_cells(cell));
+                add({summary.mixed.empty() ? Cell() : Cell(fmt::format("{}", fmt::join(summary.mixed, "; ")))});
+                table.rows.push_back(std::move(line));
+            }
+    table.note = summary.note();
+    table.for_people = {summary_table(summary)};
+    return table;
+}
+
+Table overview_of_results(std::span<const Result> results) {
+    Table table{"results", "Means over samples", {}, {}};
+    for (const char* name : {"kl", "agreement", "coverage", "kept_share", "bytes_share", "score"}) {
+        const Scalar& scalar = scalar_named(name);
+        if (!is_known(scalar, results)) continue;
+        const Summary summary = summarize(results, {.scalar = name, .rows = {"policy", "budget"}});
+        if (table.columns.empty()) {
+            table.columns.push_back({"run", "Run", ""});
+            for (size_t row = 0; row < summary.rows.size(); ++row)
+                table.rows.push_back({{summary.row_label(row)}, summary.cell(0, row, 0).is_full});
+            table.columns.push_back({"n", "n", "", ColumnType::integer});
+            for (size_t row = 0; row < summary.rows.size(); ++row) {
+                const auto& estimate = summary.cell(0, row, 0).estimate;
+                table.rows[row].cells.emplace_back(static_cast<int64_t>(estimate ? estimate->n : 0));
+            }
+            table.note = summary.note();
+        }
+        table.columns.push_back(real_column(scalar, std::string(scalar.name), std::string(scalar.title)));
+        for (size_t row = 0; row < summary.rows.size(); ++row) {
+            const SummaryCell& cell = summary.cell(0, row, 0);
+            table.rows[row].cells.push_back(cell.estimate ? Cell(mean_cell(cell)) : Cell());
+        }
+    }
+    return table;
+}
+
+}  // namespace kvscope::analysis
