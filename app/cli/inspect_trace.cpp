@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "analysis/results/summary_table.h"
 #include "analysis/runs/cost_table.h"
 #include "analysis/runs/extrapolated_memory.h"
 #include "analysis/runs/task_scores.h"
@@ -184,6 +185,22 @@ std::string describe_scores(const trace::Reader& reader, const std::string& task
     return text + analysis::assess_task_validity(rows) + "\n";
 }
 
+/// Returns a table of means over the prompts; empty if there is only one prompt.
+std::string describe_means(const trace::Reader& reader, Problems& problems) {
+    if (reader.n_prompts() == 1) return {};
+    return readable(problems, "/results/prompts", "runs that can be averaged",
+                    [&]() -> std::string {
+                        const auto results = analysis::results_of_prompts(reader);
+                        std::set<std::string> samples;
+                        for (const auto& result : results) samples.insert(result.sample);
+                        if (samples.size() < 2) return {};
+                        return fmt::format("\nmeans over {} prompts\n{}", samples.size(),
+                                           analysis::format_table(analysis::overview_of_results(results),
+                                                                  analysis::TableFormat::text, terminal_width()));
+                    })
+        .value_or("");
+}
+
 std::string describe(const trace::Reader& reader, bool whole_text, const MemoryColumns& memory, Problems& problems) {
     std::string text = fmt::format("{}: kvscope trace {}, {}, by {} on {}\n", one_line(reader.path().string()),
                                    one_line(reader.version()), reader.complete() ? "complete" : "incomplete",
@@ -201,6 +218,7 @@ std::string describe(const trace::Reader& reader, bool whole_text, const MemoryC
         device != "cpu")
         text += fmt::format("computed on {}, which rounds numbers differently from the CPU\n", device);
     if (const auto sampling = sampling_of(reader.recipe_json()); !sampling.empty()) text += sampling + "\n";
+    text += describe_means(reader, problems);
     for (int prompt = 0; prompt < reader.n_prompts(); ++prompt)
         text += describe_prompt(reader, prompt, whole_text) + describe_runs(reader, prompt, memory, problems);
     for (const auto& task : reader.result_tasks())
@@ -347,18 +365,20 @@ std::string describe_what_policies_saw(std::span<const trace::ResultRow> rows) {
 }
 
 std::string tables_of_runs_and_answers(const trace::Reader& reader) {
-    constexpr int most_prompts = 8;  // more would scroll out of the terminal
+    constexpr int most_prompts = 4;  // more would scroll out of the terminal
     Problems problems;
-    std::string text;
     const int n_prompts = reader.n_prompts();
-    for (int prompt = 0; prompt < std::min(n_prompts, most_prompts); ++prompt) {
+    std::string text = describe_means(reader, problems);
+    for (int prompt = 0; prompt < n_prompts && n_prompts <= most_prompts; ++prompt) {
         const auto& attributes = reader.prompt(prompt);
         if (n_prompts > 1) text += fmt::format("\nprompt {} '{}'\n", prompt, one_line(attributes.name));
         if (!attributes.question.empty())
             text += fmt::format("\nasked: {}\n", first_line(attributes.question, longest_question));
         text += describe_runs(reader, prompt, {}, problems);
     }
-    if (n_prompts > most_prompts) text += fmt::format("\nand {} more prompts\n", n_prompts - most_prompts);
+    if (n_prompts > most_prompts)
+        text += fmt::format("\n`kvscope inspect {}` prints the runs and answers of each prompt\n",
+                            one_line(reader.path().string()));
     for (const auto& problem : problems) text += fmt::format("\n{}: {}\n", problem.path, one_line(problem.found));
     return text;
 }

@@ -27,7 +27,7 @@ struct MemoryColumns {
 /// Returns a line about the policies of a task: "policies saw the question; window of 32 queries: h2o, snapkv".
 [[nodiscard]] std::string describe_what_policies_saw(std::span<const trace::ResultRow> rows);
 
-/// Returns the questions, tables of runs and answers of the first eight prompts.
+/// Returns the means over all prompts, and the question, table of runs and answers of each prompt if there are few.
 [[nodiscard]] std::string tables_of_runs_and_answers(const trace::Reader& reader);
 
 }  // namespace kvscope::cli
