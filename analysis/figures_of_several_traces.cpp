@@ -236,6 +236,7 @@ void add_prompt_to_title(Figure& figure, const FigureDefinition& definition, std
 
 Table make_numbers(const FigureDefinition& definition, std::span<const TracePart> parts) {
     if (parts.size() == 1) return definition.numbers(*parts.front().reader, parts.front().options);
+    if (definition.joint_numbers) return definition.joint_numbers(parts);
     std::optional<Table> joined;
     std::string nothing;
     for (const TracePart& part : parts) {

@@ -1,8 +1,10 @@
 #include "analysis/drawing/axes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace kvscope::analysis {
 namespace {
@@ -51,6 +53,24 @@ Axis token_axis(size_t n_tokens) {
     Axis axis = axis_of(Dimension::token, n_tokens);
     axis.title = "Token position";
     return axis;
+}
+
+Axis name_axis(std::string title, const std::vector<std::string>& names, bool reversed) {
+    Axis axis;
+    axis.title = std::move(title);
+    axis.min = -0.5;
+    axis.max = static_cast<double>(names.size()) - 0.5;
+    axis.reversed = reversed;
+    for (const auto& name : names) axis.ticks.push_back({static_cast<double>(axis.ticks.size()), name});
+    return axis;
+}
+
+HeatMap map_of_means(size_t rows, size_t columns) {
+    HeatMap map;
+    set_map_extent(map, rows, columns);
+    map.values.assign(rows * columns, NAN);
+    map.reduction = Reduction::mean;
+    return map;
 }
 
 Panel make_layer_token_panel(const std::vector<int>& layers, size_t n_tokens) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "analysis/drawing/figure.h"
@@ -14,6 +15,8 @@ namespace kvscope::analysis {
 
 [[nodiscard]] Axis token_axis(size_t n_tokens);
 
+[[nodiscard]] Axis name_axis(std::string title, const std::vector<std::string>& names, bool reversed);
+
 /// Returns a panel with tokens from left to right and layers from top to bottom.
 [[nodiscard]] Panel make_layer_token_panel(const std::vector<int>& layers, size_t n_tokens);
 
@@ -25,6 +28,9 @@ void set_map_extent(Map& map, size_t rows, size_t columns) {
     map.x_end = static_cast<double>(columns) - 0.5;
     map.y_end = static_cast<double>(rows) - 0.5;
 }
+
+/// Returns a map without values, whose pixels show the mean of their cells.
+[[nodiscard]] HeatMap map_of_means(size_t rows, size_t columns);
 
 /// Arranges maps in rows of `columns` maps. Each row of a map is `row_mm` high, or less if the page is too small.
 void lay_out_maps(Figure& figure, size_t n_maps, size_t columns, size_t n_rows, double row_mm, double least_mm = 5);

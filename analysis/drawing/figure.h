@@ -160,6 +160,7 @@ struct TextLabel {
     double width = 0;               ///< width along x to which the text is compressed; 0: natural width
     std::vector<Ink> inks = {};     ///< colors of the parts in order; empty: `color`
     bool is_right_to_left = false;  ///< draws the text from right to left, for example a bracket in Hebrew text
+    bool bold = false, underlined = false;
 };
 
 using Shape = std::variant<HeatMap, Categories, Line, Bars, Scatter, Rule, TextLabel>;

@@ -123,6 +123,9 @@ struct FigureDefinition {
     /// Returns the rows of `numbers`, and the layer, head, token or run of each row (analysis/ranking.h). nullptr for a
     /// figure with a drawing.
     Ranking (*rank)(const trace::Reader&, const FigureOptions&) = nullptr;
+    /// Returns the numbers of several traces in one table. If nullptr, the table has the rows of each trace's
+    /// `numbers`.
+    Table (*joint_numbers)(std::span<const TracePart>) = nullptr;
 
     [[nodiscard]] bool has_drawing() const { return make != nullptr; }
 };
@@ -130,6 +133,13 @@ struct FigureDefinition {
 /// Implements `make` with a function for any number of traces.
 template <Figure (*joint)(std::span<const TracePart>)>
 [[nodiscard]] Figure make_from_one_trace(const trace::Reader& reader, const FigureOptions& options) {
+    const TracePart part{&reader, options};
+    return joint({&part, 1});
+}
+
+/// Implements `numbers` with a function for any number of traces.
+template <Table (*joint)(std::span<const TracePart>)>
+[[nodiscard]] Table numbers_from_one_trace(const trace::Reader& reader, const FigureOptions& options) {
     const TracePart part{&reader, options};
     return joint({&part, 1});
 }

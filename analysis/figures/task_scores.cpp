@@ -185,31 +185,7 @@ std::string own_choice(const trace::Reader& reader, const FigureOptions& options
                        are_entries ? " entries" : "", scores.groups.size(), n_all);
 }
 
-std::vector<Tick> ticks_of(const std::vector<std::string>& names) {
-    std::vector<Tick> ticks;
-    for (const auto& name : names) ticks.push_back({static_cast<double>(ticks.size()), name});
-    return ticks;
-}
-
-Axis axis_of(std::string title, const std::vector<std::string>& names, bool reversed) {
-    Axis axis;
-    axis.title = std::move(title);
-    axis.min = -0.5;
-    axis.max = static_cast<double>(names.size()) - 0.5;
-    axis.reversed = reversed;
-    axis.ticks = ticks_of(names);
-    return axis;
-}
-
 std::string score_of(const Scores& scores) { return "Score of " + scores.task; }
-
-HeatMap empty_map(size_t rows, size_t columns) {
-    HeatMap map;
-    set_map_extent(map, rows, columns);
-    map.values.assign(rows * columns, NAN);
-    map.reduction = Reduction::mean;
-    return map;
-}
 
 ColorScale per_cent(const Scores& scores) {
     ColorScale scale;
@@ -223,14 +199,14 @@ void make_table(Figure& figure, const Scores& scores) {
     std::vector<std::string> names;
     for (const auto& setting : scores.settings) names.push_back(scores.name_of(setting));
     Panel panel;
-    panel.x = axis_of("Budget", scores.budgets, false);
+    panel.x = name_axis("Budget", scores.budgets, false);
     // Budgets that are shares or bytes already contain their unit.
     const bool are_entries = std::all_of(scores.groups.begin(), scores.groups.end(), [](const TaskGroup& group) {
         return group.is_full() || counts_entries(group);
     });
     if (are_entries) panel.x.unit = "entries";
-    panel.y = axis_of("", names, true);
-    HeatMap map = empty_map(scores.settings.size(), scores.budgets.size());
+    panel.y = name_axis("", names, true);
+    HeatMap map = map_of_means(scores.settings.size(), scores.budgets.size());
     std::vector<TextLabel> labels;
     for (const auto& group : scores.groups) {
         const size_t row = index_of(scores.settings, group.setting);
@@ -381,11 +357,11 @@ void make_depths(Figure& figure, const Scores& scores) {
         panel.column = !is_grid ? place % figure.columns : group.is_full() ? 0 : index_of(scores.budgets, group.budget);
         panel.title =
             group.is_full() ? group.policy : fmt::format("{} @ {}", scores.name_of(group.setting), group.budget);
-        panel.x = axis_of("Prompt", length_names, false);
+        panel.x = name_axis("Prompt", length_names, false);
         panel.x.unit = "tokens";
-        panel.y = axis_of("Depth", depth_names, true);
+        panel.y = name_axis("Depth", depth_names, true);
         panel.y.unit = "%";
-        HeatMap map = empty_map(depths.size(), lengths.size());
+        HeatMap map = map_of_means(depths.size(), lengths.size());
         std::vector<std::vector<double>> cells(map.values.size());
         for (const auto* row : group.answered) {
             const auto column = std::lower_bound(lengths.begin(), lengths.end(), row->length) - lengths.begin();

@@ -119,10 +119,13 @@ void draw_label(cairo_t* cr, const analysis::TextLabel& label, double size_pt, d
     if (text.empty()) return;
     const Context context = make_context();
     if (label.is_right_to_left) pango_context_set_base_dir(context.get(), PANGO_DIRECTION_RTL);
-    const Layout layout = make_layout(context.get(), text, {size_pt, false, label.monospace, label.color});
+    const Layout layout = make_layout(context.get(), text, {size_pt, label.bold, label.monospace, label.color});
     if (label.is_right_to_left) pango_layout_set_auto_dir(layout.get(), FALSE);
     from = 0;
     for (size_t i = 0; i < ends.size(); from = ends[i++]) set_ink(layout.get(), from, ends[i], label.inks[i].color);
+    if (label.underlined)
+        pango_attr_list_insert(pango_layout_get_attributes(layout.get()),
+                               pango_attr_underline_new(PANGO_UNDERLINE_SINGLE));
     const TextSize size = size_of(layout.get());
     cairo_save(cr);
     cairo_translate(cr, x, y);

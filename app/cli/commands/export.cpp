@@ -479,10 +479,12 @@ std::function<int()> declare(CLI::App& app) {
         ->allow_extra_args(false);
     app.add_option("--layer,--layers", arguments->layers, "Layers, as in 0,5,10-12");
     const auto* heads = app.add_option("--head,--heads", arguments->heads, "Query heads, as in 0,5-7");
-    auto* columns = app.add_option("--column,--columns", arguments->options.columns,
-                                   "Columns of the table of runs for the x and y axes; repeatable")
-                        ->delimiter(',')
-                        ->allow_extra_args(false);
+    auto* columns =
+        app.add_option("--column,--columns", arguments->options.columns,
+                       "For cost: columns of the table of runs for the x and y axes; repeatable. For results-table: "
+                       "setting of the columns")
+            ->delimiter(',')
+            ->allow_extra_args(false);
     auto* source =
         app.add_option("--source", arguments->options.source, "Measure to show, for figures with several measures");
     suggest(columns, choices_in_figures("columns"));

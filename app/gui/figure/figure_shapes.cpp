@@ -200,8 +200,14 @@ struct ShapePainter {
 
     void operator()(const analysis::TextLabel& label) const {
         const ImVec2 at = place(label.x, label.y);
-        draw_text(list, {at.x - text_width(label.text) / 2, at.y - ImGui::GetTextLineHeight() / 2},
-                  packed(label_color(label.color, theme)), label.text);
+        const float width = text_width(label.text);
+        const ImVec2 corner{at.x - width / 2, at.y - ImGui::GetTextLineHeight() / 2};
+        const ImU32 color = packed(label_color(label.color, theme));
+        draw_text(list, corner, color, label.text);
+        // The app's font has no bold style: a second copy makes the strokes wider.
+        if (label.bold) draw_text(list, {corner.x + 0.06f * ImGui::GetFontSize(), corner.y}, color, label.text);
+        const float bottom = corner.y + ImGui::GetTextLineHeight();
+        if (label.underlined) list->AddLine({corner.x, bottom}, {corner.x + width, bottom}, color);
     }
 };
 

@@ -1,0 +1,328 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "analysis/drawing/covered_curves.h"
+#include "analysis/drawing/figure_definition.h"
+#include "analysis/results/summary_table.h"
+#include "analysis/runs/run_style.h"
+#include "analysis/runs/shown_runs.h"
+
+namespace kvscope::analysis {
+namespace {
+
+constexpr size_t most_bands = 4;  // more bands would hide each other
+constexpr size_t most_columns = 3;
+
+/// The x axis: a setting with numbers, or a scalar.
+struct XAxis {
+    std::optional<Setting> setting;
+    const Scalar* scalar = nullptr;
+
+    bool is_budget() const { return !setting || setting->name == "budget"; }
+    std::string title() const { return setting ? setting->title : std::string(scalar->title); }
+    std::string unit() const { return setting ? setting->unit : std::string(scalar->unit); }
+};
+
+/// Budgets are entries if all runs have such budgets, otherwise shares.
+XAxis x_axis_of(const FigureOptions& options, std::span<const Result> results) {
+    const std::string name = options.own_text("over", "budget");
+    if (const Scalar* scalar = find_scalar(name)) return {std::nullopt, scalar};
+    Setting setting = setting_named(name, results, options.setting_labels);
+    const auto counts_entries = [&](const Result& result) {
+        return result.is_full() || setting.value(result).place.first == 0;
+    };
+    if (setting.name == "budget" && !std::ranges::all_of(results, counts_entries))
+        return {std::nullopt, &scalar_named("budget_share")};
+    return {std::move(setting), nullptr};
+}
+
+const Scalar& y_scalar_of(const FigureOptions& options, std::span<const Result> results) {
+    const std::string name = options.own_text("y", "");
+    const Scalar& scalar = name.empty() ? default_scalar(results) : scalar_named(name);
+    if (!is_known(scalar, results)) throw NothingToShow(fmt::format("no complete run has a value of {}", scalar.name));
+    return scalar;
+}
+
+bool has_several(std::span<const Result> results, std::string Result::*member) {
+    std::string first;
+    for (const Result& result : results) {
+        if (member == &Result::budget && result.is_full()) continue;
+        if (first.empty()) first = result.*member;
+        if (result.*member != first) return true;
+    }
+    return false;
+}
+
+struct Point {
+    double x = 0;
+    const SummaryCell* y = nullptr;
+    size_t column = 0;
+};
+
+struct Curves {
+    XAxis x;
+    Summary y;
+    std::optional<Summary> x_means;            ///< means of the scalar of the x axis
+    std::map<std::string, Result> run_of_row;  ///< one run, by the row's labels
+
+    /// Returns the points of a row in ascending order of x, without unknown numbers.
+    std::vector<Point> points(size_t block, size_t row) const {
+        std::vector<Point> found;
+        for (size_t column = 0; column < y.columns.size(); ++column) {
+            const SummaryCell& cell = y.cell(block, row, column);
+            if (!cell.estimate) continue;
+            double at = y.columns[column].number;
+            if (x_means) {
+                const auto& estimate = x_means->cell(block, row, column).estimate;
+                at = estimate ? estimate->mean : NAN;
+            }
+            if (std::isfinite(at)) found.push_back({at, &cell, column});
+        }
+        std::ranges::stable_sort(found, {}, &Point::x);
+        return found;
+    }
+    /// Whether a row is the full run, which has one number for the whole axis.
+    bool is_rule(size_t row) const { return (x.is_budget() || x.setting->full_has_all) && is_full(row); }
+    bool is_full(size_t row) const {
+        for (size_t block = 0; block < y.blocks.size(); ++block)
+            for (size_t column = 0; column < y.columns.size(); ++column) {
+                const SummaryCell& cell = y.cell(block, row, column);
+                if (cell.has_rows && !cell.is_full) return false;
+            }
+        return true;
+    }
+};
+
+struct Chosen {
+    std::vector<Result> results;
+    XAxis x;
+    SummaryRequest request;
+};
+
+Chosen choose(std::span<const TracePart> parts) {
+    const FigureOptions& options = parts.front().options;
+    Chosen chosen{chosen_results(parts), {}, {}};
+    std::vector<Result>& results = chosen.results;
+    chosen.request.scalar = y_scalar_of(options, results).name;
+    chosen.x = x_axis_of(options, results);
+    chosen.request.labels = options.setting_labels;
+    chosen.request.columns = chosen.x.setting ? chosen.x.setting->name : "budget";
+    // A curve over a parameter joins settings that differ in this parameter.
+    if (chosen.x.setting && chosen.x.setting->of_policy)
+        for (Result& result : results) result.setting = setting_without(result, chosen.x.setting->name);
+    if (!chosen.x.is_budget() && has_several(results, &Result::budget)) chosen.request.rows = {"policy", "budget"};
+    const std::string blocks = options.own_text("blocks", has_several(results, &Result::task) ? "task" : "none");
+    chosen.request.blocks = blocks == "none" ? "" : blocks;
+    const auto has_point = [&](const Result& result) {
+        if (result.is_full() && chosen.x.is_budget()) return false;
+        const double x = chosen.x.setting ? chosen.x.setting->value(result).number : chosen.x.scalar->value(result);
+        return result.is_complete() && std::isfinite(x) &&
+               std::isfinite(scalar_named(chosen.request.scalar).value(result));
+    };
+    if (std::ranges::none_of(results, has_point))
+        throw NothingToShow(fmt::format("no compressed run has both {} and a number of {}", chosen.request.scalar,
+                                        chosen.x.setting ? chosen.x.setting->name : chosen.x.scalar->name));
+    return chosen;
+}
+
+void check(const trace::Reader& reader, const FigureOptions& options) {
+    const TracePart part{&reader, options};
+    choose({&part, 1});
+}
+
+Curves curves_of(const Chosen& chosen) {
+    Curves curves{chosen.x, summarize(chosen.results, chosen.request), {}, {}};
+    if (chosen.x.scalar) {
+        SummaryRequest request = chosen.request;
+        request.scalar = chosen.x.scalar->name;
+        curves.x_means = summarize(chosen.results, request);
+    }
+    for (const Result& result : chosen.results) {
+        std::string label;
+        for (const Setting& setting : curves.y.row_settings) label += setting.value(result).label + '\n';
+        curves.run_of_row.try_emplace(label, result);
+    }
+    return curves;
+}
+
+std::vector<LineStyle> styles_of_rows(const Curves& curves) {
+    constexpr std::array markers = {Marker::circle, Marker::square, Marker::triangle, Marker::diamond, Marker::cross};
+    std::vector<trace::RunAttributes> looks;
+    for (size_t row = 0; row < curves.y.rows.size(); ++row) {
+        std::string key;
+        for (const SettingValue& value : curves.y.rows[row]) key += value.label + '\n';
+        const Result& run = curves.run_of_row.at(key);
+        auto& look = looks.emplace_back();
+        look.policy = run.row.policy;
+        look.parameters_json = run.setting;
+        if (curves.y.row_settings.size() > 1) look.budget = run.row.budget;
+    }
+    auto styles = run_styles(looks);
+    std::map<std::string, size_t> n_rows;
+    for (size_t i = 0; i < styles.size(); ++i) styles[i].marker = markers[n_rows[looks[i].policy]++ % markers.size()];
+    return styles;
+}
+
+/// Smallest and largest numbers of an axis.
+struct Limits {
+    double low = INFINITY, high = -INFINITY;
+
+    void add(double number) {
+        if (!std::isfinite(number)) return;
+        low = std::min(low, number);
+        high = std::max(high, number);
+    }
+    void set(Axis& axis) const {
+        const bool is_logarithmic = axis.scale == Scale::logarithmic;
+        if (is_logarithmic) {
+            const double margin = low < high ? 1.06 : 2;
+            axis.min = low / margin;
+            axis.max = high * margin;
+            return;
+        }
+        const double margin = low < high ? 0.06 * (high - low) : std::max(0.5 * std::abs(low), 0.5);
+        axis.min = low - margin;
+        axis.max = high + margin;
+    }
+};
+
+Figure make(std::span<const TracePart> parts) {
+    const Curves curves = curves_of(choose(parts));
+    const Summary& summary = curves.y;
+    const std::vector<LineStyle> styles = styles_of_rows(curves);
+    Figure figure;
+    figure.name = "results-curves";
+    figure.title = fmt::format("{} over {}", summary.scalar->title, curves.x.title());
+    Limits x_limits, y_limits;
+    std::map<double, std::string> ticks;
+    std::vector<bool> has_legend(summary.rows.size(), false);
+    const bool has_bands = summary.rows.size() <= most_bands + 1;
+    for (size_t block = 0; block < summary.blocks.size(); ++block) {
+        Panel panel;
+        panel.row = block / most_columns;
+        panel.column = block % most_columns;
+        if (summary.block_setting)
+            panel.title = fmt::format("{} {}", summary.block_setting->title, summary.blocks[block].label);
+        panel.x.title = curves.x.title();
+        panel.x.unit = curves.x.unit();
+        panel.y.title = summary.scalar->title;
+        panel.y.unit = summary.scalar->unit;
+        if (curves.x.setting && curves.x.is_budget()) {
+            panel.x.unit = "entries";
+            panel.x.scale = Scale::logarithmic;
+        }
+        for (size_t row = 0; row < summary.rows.size(); ++row) {
+            if (curves.is_rule(row)) {
+                const auto& estimate = summary.cell(block, row, 0).estimate;
+                if (!estimate) continue;
+                Rule rule;
+                rule.value = estimate->mean;
+                rule.label = summary.rows[row].front().label;
+                rule.style = styles[row];
+                rule.style.marker = Marker::none;
+                rule.style.dash = Dash::dashed;
+                y_limits.add(rule.value);
+                panel.shapes.emplace_back(rule);
+                continue;
+            }
+            Line line;
+            line.label = summary.row_label(row);
+            line.style = styles[row];
+            line.series = static_cast<int>(row);
+            for (const Point& point : curves.points(block, row)) {
+                const Estimate& estimate = *point.y->estimate;
+                line.x.push_back(point.x);
+                line.y.push_back(estimate.mean);
+                x_limits.add(point.x);
+                y_limits.add(estimate.mean);
+                if (curves.x.setting) ticks[point.x] = summary.columns[point.column].label;
+                if (!has_bands) continue;
+                const bool has_interval = std::isfinite(estimate.interval.low);
+                line.low.push_back(has_interval ? estimate.interval.low : estimate.mean);
+                line.high.push_back(has_interval ? estimate.interval.high : estimate.mean);
+                y_limits.add(line.low.back());
+                y_limits.add(line.high.back());
+            }
+            if (line.x.empty()) continue;
+            if (!has_legend[row])
+                figure.legend.push_back({line.label, LegendEntry::Symbol::line, line.style, "", "", line.series});
+            has_legend[row] = true;
+            panel.shapes.emplace_back(std::move(line));
+        }
+        figure.panels.push_back(std::move(panel));
+    }
+    constexpr size_t most_ticks = 8;
+    for (Panel& panel : figure.panels) {
+        x_limits.set(panel.x);
+        y_limits.set(panel.y);
+        if (ticks.size() <= most_ticks)
+            for (const auto& [place, label] : ticks) panel.x.ticks.push_back({place, label});
+    }
+    figure.columns = std::min(summary.blocks.size(), most_columns);
+    figure.rows = (summary.blocks.size() + most_columns - 1) / most_columns;
+    figure.shared_x = figure.shared_y = true;
+    mark_hidden_series(figure);
+    figure.panel_height_mm = 60;
+    figure.width_mm = figure.columns > 1 ? 174 : 120;
+    figure.caption = fmt::format("{}. {}{}", figure.title, summary.note(),
+                                 has_bands ? " Bands show the intervals." : " The table contains the intervals.");
+    complete_figure(figure, parts, {});
+    return figure;
+}
+
+Table numbers(std::span<const TracePart> parts) {
+    const Curves curves = curves_of(choose(parts));
+    Table all = summary_numbers(curves.y);
+    Table table{"results-curves", all.title, all.columns, {}, all.note};
+    const auto place =
+        static_cast<std::ptrdiff_t>(std::ranges::find(table.columns, "n", &Column::name) - table.columns.begin());
+    table.columns.insert(table.columns.begin() + place, {"x", curves.x.title(), curves.x.unit(), ColumnType::real, 4});
+    size_t line = 0;  // row of `all`, in the order of summary_numbers()
+    for (size_t block = 0; block < curves.y.blocks.size(); ++block)
+        for (size_t row = 0; row < curves.y.rows.size(); ++row) {
+            const std::vector<Point> points = curves.points(block, row);
+            for (size_t column = 0; column < curves.y.columns.size(); ++column) {
+                if (!curves.y.cell(block, row, column).has_rows) continue;
+                Row copy = all.rows[line++];
+                const auto point = std::ranges::find(points, column, &Point::column);
+                copy.cells.insert(copy.cells.begin() + place, point == points.end() ? Cell() : Cell(point->x));
+                table.rows.push_back(std::move(copy));
+            }
+        }
+    return table;
+}
+
+}  // namespace
+
+FigureDefinition results_curves_figure() {
+    FigureDefinition definition{
+        "results-curves",
+        "Curves of results",
+        "Means over prompts or task samples, over the budget, the length, a parameter or another number",
+        {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
+         {"y", "the averaged number; default: score if known, otherwise kl", scalar_names(), {}, "score"},
+         {"over",
+          "x axis: budget, length, depth, a parameter, or a number such as coverage; default: budget",
+          {},
+          {},
+          "budget"},
+         {"blocks",
+          "setting with a panel for each value, or none; default: task if there are several",
+          {},
+          {},
+          "task"}},
+        check,
+        make_from_one_trace<make>,
+        numbers_from_one_trace<numbers>};
+    definition.make_joint = make;
+    definition.joint_numbers = numbers;
+    definition.runs_are_settings = true;
+    definition.is_of_prompt = [](const FigureOptions&) { return false; };
+    return definition;
+}
+
+}  // namespace kvscope::analysis

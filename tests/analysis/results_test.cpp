@@ -1,0 +1,415 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
+
+#include "analysis/results/summary_table.h"
+#include "analysis/tables/table_format.h"
+#include "tests/analysis/sample_figures.h"
+
+using namespace kvscope;
+using namespace kvscope::analysis;
+using namespace kvscope::analysis::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+using Rows = std::vector<trace::ResultRow>;
+
+trace::ResultRow run_row(int sample, const std::string& policy, int64_t budget, double kl) {
+    trace::ResultRow one;
+    one.sample_id = "sample";  // Names of samples need not differ.
+    one.policy = policy;
+    one.parameters_json = "{}";
+    one.budget = budget;
+    one.budget_fraction = static_cast<double>(budget) / 100;
+    one.length = 100 + sample;
+    one.score = one.depth = NAN;
+    one.kl = kl;
+    one.bytes = 10.0 * static_cast<double>(budget);
+    return one;
+}
+
+struct Run {
+    std::string policy;
+    int64_t budget;
+    std::vector<double> kl;  ///< one per sample; infinite for a failed run
+};
+
+/// The full run has 100 entries and a KL of 0.
+Rows rows_of(const std::vector<Run>& runs) {
+    Rows rows;
+    for (size_t i = 0; i < runs.front().kl.size(); ++i) {
+        const int sample = static_cast<int>(i);
+        rows.push_back(run_row(sample, "full", 100, 0));
+        for (const Run& run : runs) {
+            rows.push_back(run_row(sample, run.policy, run.budget, run.kl[i]));
+            if (std::isinf(run.kl[i])) rows.back().status = "failed: no memory";
+        }
+    }
+    return rows;
+}
+
+std::vector<Result> results_of(const Rows& rows, const std::string& task = "prompts", const std::string& trace = "") {
+    std::vector<Result> results;
+    add_table(results, rows, task, trace);
+    return results;
+}
+
+size_t row_called(const Summary& summary, const std::string& label) {
+    for (size_t i = 0; i < summary.rows.size(); ++i)
+        if (summary.row_label(i) == label) return i;
+    throw std::out_of_range(label);
+}
+
+const SummaryCell& cell_of(const Summary& summary, const std::string& row, const std::string& column) {
+    for (size_t i = 0; i < summary.columns.size(); ++i)
+        if (summary.columns[i].label == column) return summary.cell(0, row_called(summary, row), i);
+    throw std::out_of_range(column);
+}
+
+const double nan_value = NAN, failed = INFINITY;
+
+}  // namespace
+
+TEST_CASE("cells contain mean, median and numbers of samples and failed runs", "[results]") {
+    const auto results =
+        results_of(rows_of({{"snapkv", 16, {1, 2, 3, nan_value, 6, failed}}, {"h2o", 16, {1, 1, 1, 1, 1, 1}}}));
+    const Summary summary = summarize(results, {.scalar = "kl", .columns = "budget"});
+    REQUIRE(summary.columns.size() == 1);
+    const SummaryCell& snapkv = cell_of(summary, "snapkv", "16");
+    REQUIRE(snapkv.estimate);
+    CHECK(snapkv.estimate->mean == 3);  // (1 + 2 + 3 + 6) / 4
+    CHECK(snapkv.estimate->median == 2.5);
+    CHECK(snapkv.estimate->n == 4);
+    CHECK(snapkv.estimate->n_clusters == 4);
+    CHECK(snapkv.n_failed == 1);
+    CHECK(snapkv.estimate->interval.low >= 1);
+    CHECK(snapkv.estimate->interval.high <= 6);
+    CHECK(snapkv.estimate->interval.low < 3);
+    CHECK(snapkv.estimate->interval.high > 3);
+    CHECK(cell_of(summary, "h2o", "16").estimate->interval.low == 1);
+    CHECK(cell_of(summary, "full", "16").estimate->n == 6);  // the full run belongs to all budgets
+    CHECK(cell_of(summary, "full", "16").is_full);
+    CHECK(summary.n_comparisons == 0);
+    CHECK_THAT(summary.note(), Contains("n = 4 to 6 samples") && Contains("Failed: 1"));
+}
+
+TEST_CASE("bytes are compared with the full run of the same sample", "[results]") {
+    auto rows = rows_of({{"snapkv", 25, {1, 1}}});
+    rows[2].bytes = 2000;  // full run of the second sample
+    const Summary summary = summarize(results_of(rows), {.scalar = "bytes_share"});
+    CHECK(summary.cell(0, row_called(summary, "snapkv"), 0).estimate->mean == Approx((0.25 + 0.125) / 2));
+    CHECK(summary.cell(0, row_called(summary, "full"), 0).estimate->mean == 1);
+}
+
+TEST_CASE("one sample has no interval, and its comparison shows no difference", "[results]") {
+    const auto results = results_of(rows_of({{"snapkv", 16, {2}}, {"h2o", 16, {1}}}));
+    const Summary summary = summarize(results, {.scalar = "kl", .columns = "budget", .against = "h2o"});
+    const SummaryCell& cell = cell_of(summary, "snapkv", "16");
+    CHECK(cell.estimate->n == 1);
+    CHECK(std::isnan(cell.estimate->interval.low));
+    REQUIRE(cell.comparison);
+    CHECK(cell.comparison->paired.estimate.mean == 1);
+    CHECK(cell.comparison->paired.p == 1);
+    CHECK_FALSE(cell.comparison->is_distinguishable());
+}
+
+TEST_CASE("comparisons are paired, and their p-values are adjusted by Holm's method", "[results]") {
+    const std::vector<double> reference = {1, 2, 3, 4, 5, 6, 7};
+    std::vector<double> higher = reference, once_missing = reference;
+    for (double& value : higher) value += 0.5;
+    for (double& value : once_missing) value -= 1;
+    once_missing[2] = nan_value;
+    const auto results = results_of(rows_of({{"h2o", 16, reference},
+                                             {"snapkv", 16, higher},
+                                             {"random", 16, once_missing},
+                                             {"streamingllm", 16, reference}}));
+    const Summary summary = summarize(results, {.scalar = "kl", .columns = "budget", .against = "h2o"});
+    const auto comparison = [&](const char* policy) { return *cell_of(summary, policy, "16").comparison; };
+    CHECK(cell_of(summary, "h2o", "16").is_reference);
+    CHECK_FALSE(cell_of(summary, "h2o", "16").comparison);
+    CHECK(summary.n_comparisons == 4);  // full, snapkv, random, streamingllm
+    // All differences of a run have one sign, so 2 of the 2^n exchanges are as large.
+    CHECK(comparison("snapkv").paired.estimate.mean == Approx(0.5));
+    CHECK(comparison("snapkv").paired.p == Approx(2.0 / 128));
+    CHECK(comparison("full").paired.p == Approx(2.0 / 128));
+    CHECK(comparison("full").paired.estimate.mean == Approx(-4));
+    CHECK(comparison("random").paired.estimate.n == 6);
+    CHECK(comparison("random").paired.p == Approx(2.0 / 64));
+    CHECK(comparison("streamingllm").paired.p == 1);  // equal runs
+    CHECK(comparison("streamingllm").paired.estimate.mean == 0);
+    // Holm: 4 × 0.015625, 3 × 0.015625 raised to the former, 2 × 0.03125 raised to the former, 1.
+    CHECK(comparison("snapkv").adjusted_p == Approx(0.0625));
+    CHECK(comparison("full").adjusted_p == Approx(0.0625));
+    CHECK(comparison("random").adjusted_p == Approx(0.0625));
+    CHECK(comparison("streamingllm").adjusted_p == 1);
+    CHECK_FALSE(comparison("snapkv").is_distinguishable());
+    CHECK_THAT(summary.note(), Contains("not distinguishable from h2o") && Contains("comparisons: 4"));
+
+    const auto two = results_of(rows_of({{"h2o", 16, reference}, {"snapkv", 16, higher}}));
+    const Summary of_two = summarize(two, {.scalar = "kl", .columns = "budget", .against = "h2o"});
+    CHECK(cell_of(of_two, "snapkv", "16").comparison->adjusted_p == Approx(0.03125));
+    CHECK(cell_of(of_two, "snapkv", "16").comparison->is_distinguishable());
+    const Table table = summary_numbers(of_two);
+    REQUIRE(table.rows.size() == 3);
+    CHECK(std::get<std::string>(cell(table, 1, "comparison")) == "reference");
+    CHECK(std::get<std::string>(cell(table, 2, "comparison")) == "higher");
+    CHECK(std::get<std::string>(cell(table, 0, "comparison")) == "lower");
+    CHECK(whole(cell(table, 2, "pairs")) == 7);
+}
+
+TEST_CASE("a run is compared with the reference at the same budget, and full with each budget", "[results]") {
+    const std::vector<double> ones(6, 1), twos(6, 2), threes(6, 3);
+    const auto results =
+        results_of(rows_of({{"h2o", 16, ones}, {"h2o", 32, threes}, {"snapkv", 16, twos}, {"snapkv", 32, twos}}));
+    for (const bool budgets_are_rows : {false, true}) {
+        SummaryRequest request{.scalar = "kl", .against = "h2o"};
+        if (budgets_are_rows)
+            request.rows = {"policy", "budget"};
+        else
+            request.columns = "budget";
+        const Summary summary = summarize(results, request);
+        const auto difference = [&](const std::string& policy, const std::string& budget) {
+            const SummaryCell& cell = budgets_are_rows
+                                          ? summary.cell(0, row_called(summary, policy + " @ " + budget), 0)
+                                          : cell_of(summary, policy, budget);
+            return cell.comparison->paired.estimate.mean;
+        };
+        CHECK(difference("snapkv", "16") == Approx(1));
+        CHECK(difference("snapkv", "32") == Approx(-1));
+        if (budgets_are_rows) continue;
+        CHECK(difference("full", "16") == Approx(-1));
+        CHECK(difference("full", "32") == Approx(-3));
+        CHECK(summary.n_comparisons == 4);
+    }
+    const Summary against_full = summarize(results, {.scalar = "kl", .columns = "budget", .against = "full"});
+    CHECK(against_full.n_comparisons == 4);
+    CHECK(cell_of(against_full, "snapkv", "32").comparison->paired.estimate.mean == Approx(2));
+    CHECK_THROWS_WITH(summarize(results, {.scalar = "kl", .against = "snapvk"}), Contains("Did you mean snapkv"));
+}
+
+TEST_CASE("questions about one context are one cluster", "[results]") {
+    auto rows = rows_of({{"snapkv", 16, {2, 2, 3, 3}}, {"h2o", 16, {1, 1, 2, 2}}});
+    for (size_t i = 0; i < rows.size(); ++i) rows[i].context_hash = i < 6 ? "a" : "b";
+    const Summary summary = summarize(results_of(rows), {.scalar = "kl", .columns = "budget", .against = "h2o"});
+    const SummaryCell& cell = cell_of(summary, "snapkv", "16");
+    CHECK(cell.estimate->n == 4);
+    CHECK(cell.estimate->n_clusters == 2);
+    CHECK(cell.comparison->paired.p == 0.5);  // 2 of the 4 exchanges of two contexts
+    CHECK(cell.comparison->paired.estimate.interval.low == 1);
+    CHECK_THAT(summary.note(), Contains("n = 4 samples of 2 contexts"));
+}
+
+TEST_CASE("an absent cell stays empty, and its row has no mean of the columns", "[results]") {
+    const auto results = results_of(rows_of({{"snapkv", 16, {1, 3}}, {"snapkv", 32, {1, 1}}, {"h2o", 16, {2, 5}}}));
+    const Summary summary = summarize(results, {.scalar = "kl", .columns = "budget"});
+    CHECK_FALSE(cell_of(summary, "h2o", "32").has_rows);
+    CHECK(*summary.mean_of_columns(0, row_called(summary, "snapkv")) == 1.5);  // (2 + 1) / 2
+    CHECK(*summary.mean_of_columns(0, row_called(summary, "full")) == 0);
+    CHECK_FALSE(summary.mean_of_columns(0, row_called(summary, "h2o")));
+    const Table table = summary_table(summary);
+    REQUIRE(table.columns.size() == 4);
+    CHECK(table.columns[1].name == "budget_16");
+    CHECK(std::holds_alternative<std::monostate>(table.rows[2].cells[2]));
+    CHECK(std::holds_alternative<std::monostate>(table.rows[2].cells[3]));
+    CHECK(std::get<MeanCell>(table.rows[1].cells[1]).mean == 2);
+    CHECK(table.rows[0].control);
+    CHECK_FALSE(table.rows[1].control);
+    CHECK(summary_numbers(summary).rows.size() == 5);  // full twice, snapkv twice, h2o once
+}
+
+TEST_CASE("the order of the samples has no effect", "[results]") {
+    std::mt19937 random(7);
+    std::uniform_real_distribution<double> uniform;
+    std::vector<double> a(30), b(30);
+    for (double& value : a) value = uniform(random);
+    for (double& value : b) value = uniform(random);
+    Rows rows = rows_of({{"snapkv", 16, a}, {"h2o", 16, b}});
+    for (size_t i = 0; i < rows.size(); ++i) {
+        rows[i].context_hash = std::string(1, static_cast<char>('a' + i / 3 / 2));
+        rows[i].sample_hash = std::to_string(i / 3);
+    }
+    const SummaryRequest request{.scalar = "kl", .columns = "budget", .against = "h2o"};
+    const Table before = summary_numbers(summarize(results_of(rows), request));
+    std::vector<size_t> order(30);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::shuffle(order, random);
+    Rows shuffled;
+    for (const size_t sample : order)
+        shuffled.insert(shuffled.end(), rows.begin() + static_cast<std::ptrdiff_t>(3 * sample),
+                        rows.begin() + static_cast<std::ptrdiff_t>(3 * sample + 3));
+    CHECK(format_table(summary_numbers(summarize(results_of(shuffled), request)), TableFormat::csv) ==
+          format_table(before, TableFormat::csv));
+    for (auto& row : rows) row.sample_hash.clear();
+    for (auto& row : shuffled) row.sample_hash.clear();
+    CHECK(format_table(summary_numbers(summarize(results_of(shuffled), request)), TableFormat::csv) ==
+          format_table(summary_numbers(summarize(results_of(rows), request)), TableFormat::csv));
+}
+
+TEST_CASE("samples of two traces are paired by their hash, and different origins are named", "[results]") {
+    Rows one = rows_of({{"snapkv", 16, {3, 4, 5}}});
+    Rows other = rows_of({{"h2o", 16, {1, 1, 1}}});
+    const auto name = [](Rows& rows, const std::string& device, const char* const* hashes) {
+        for (size_t i = 0; i < rows.size(); ++i) {
+            rows[i].model = "small";
+            rows[i].device = device;
+            rows[i].sample_hash = hashes[i / 2];
+        }
+    };
+    const char* const first[] = {"x", "y", "z"};
+    const char* const second[] = {"z", "w", "x"};
+    name(one, "cpu", first);
+    name(other, "cuda", second);
+    const auto both = [&] {
+        std::vector<Result> results = results_of(one, "prompts", "one");
+        for (Result& result : results_of(other, "prompts", "other")) results.push_back(result);
+        return results;
+    };
+    const SummaryRequest request{.scalar = "kl", .columns = "budget", .against = "h2o"};
+    Summary summary = summarize(both(), request);
+    const Comparison comparison = *cell_of(summary, "snapkv", "16").comparison;
+    CHECK(comparison.paired.estimate.n == 2);  // x and z
+    CHECK(comparison.paired.estimate.mean == 3);
+    CHECK(summary.mixed == std::vector<std::string>{"device (cpu, cuda)"});
+    CHECK_THAT(summary.note(), Contains("Warning: the runs differ in device (cpu, cuda)"));
+    // The two full runs of a sample count as their mean.
+    CHECK(cell_of(summary, "full", "16").estimate->n == 4);
+
+    for (auto& row : one) row.sample_hash.clear();
+    for (auto& row : other) row.sample_hash.clear();
+    for (auto& row : other) row.data_hash = "0123456789abcdef";
+    summary = summarize(both(), request);
+    CHECK_FALSE(cell_of(summary, "snapkv", "16").comparison);
+    CHECK(summary.mixed == std::vector<std::string>{"device (cpu, cuda)", "data of prompts (unknown, 0123456789ab)"});
+}
+
+TEST_CASE("means over several budgets are named", "[results]") {
+    const auto results = results_of(rows_of({{"snapkv", 16, {1, 3}}, {"snapkv", 32, {2, 2}}}));
+    const Summary summary = summarize(results, {.scalar = "kl"});
+    const SummaryCell& snapkv = summary.cell(0, row_called(summary, "snapkv"), 0);
+    CHECK(snapkv.estimate->n == 2);
+    CHECK(snapkv.estimate->mean == 2);
+    CHECK(summary.mixed == std::vector<std::string>{"budget (16, 32)"});
+    CHECK(summarize(results, {.scalar = "kl", .columns = "budget"}).mixed.empty());
+}
+
+TEST_CASE("rows are grouped by parameter, length, task and other settings", "[results]") {
+    auto rows = rows_of({{"snapkv", 16, {1, 2}}, {"snapkv", 16, {3, 4}}, {"h2o", 16, {5, 6}}});
+    for (size_t i = 1; i < rows.size(); i += 4) rows[i].parameters_json = R"({"window": 8})";
+    for (size_t i = 2; i < rows.size(); i += 4) rows[i].parameters_json = R"({"window": 16})";
+    auto results = results_of(rows);
+    const auto columns_of = [&](const std::string& setting) {
+        std::vector<std::string> labels;
+        for (const auto& value : summarize(results, {.scalar = "kl", .columns = setting}).columns)
+            labels.push_back(value.label);
+        return labels;
+    };
+    CHECK(columns_of("window") == std::vector<std::string>{"8", "16", "–"});
+    CHECK(columns_of("length") == std::vector<std::string>{"100", "101"});
+    CHECK(columns_of("question") == std::vector<std::string>{"unknown"});
+    CHECK(columns_of("policy").size() == 4);
+    for (Result& result : results_of(rows, "qa")) results.push_back(result);
+    CHECK(columns_of("task") == std::vector<std::string>{"prompts", "qa"});
+    CHECK_THROWS_WITH(columns_of("windo"), Contains("Did you mean window") && Contains("budget") && Contains("depth"));
+    CHECK_THROWS_WITH(summarize(results, {.scalar = "kls"}), Contains("Did you mean kl") && Contains("kept_share"));
+    CHECK(setting_without(results[1], "window") == "snapkv");
+    CHECK(results[1].setting == "snapkv:window=8");
+}
+
+TEST_CASE("the best number is bold and the second best underlined; ties share their place", "[results]") {
+    const std::vector<double> zeros(3, 0), ones(3, 1), twos(3, 2), nearly(3, 1.00001);
+    auto rows =
+        rows_of({{"snapkv", 16, ones}, {"h2o", 16, nearly}, {"random", 16, twos}, {"streamingllm", 16, {4, 5, 6}}});
+    const Table table =
+        summary_numbers(summarize(results_of(rows), {.scalar = "kl", .columns = "budget", .against = "snapkv"}));
+    const std::string markdown = format_table(table, TableFormat::markdown);
+    CHECK_THAT(markdown, Contains("**1.0000 [1.0000, 1.0000]**") && Contains("<u>2.0000 [2.0000, 2.0000] ≈</u>"));
+    CHECK(markdown.find("**0.0000") == std::string::npos);  // the full run
+    CHECK(markdown.find("**1.0000 [1.0000, 1.0000] ≈**") != std::string::npos);
+    CHECK_THAT(markdown, Contains("5.0000 [") && Contains("comparisons: 4"));
+    const std::string latex = format_table(table, TableFormat::latex);
+    CHECK_THAT(latex, Contains("\\textbf{1.0000 [1.0000, 1.0000]}") &&
+                          Contains("\\underline{2.0000 [2.0000, 2.0000] $\\approx$}") &&
+                          Contains("% KL (nats). Means over n = 3"));
+    const std::string csv = format_table(table, TableFormat::csv);
+    CHECK_THAT(csv, Contains("\nkl,h2o,16,3,3,1.00001,1.00001,1.00001,1.00001,0,"));
+    CHECK(csv.find("**") == std::string::npos);
+}
+
+TEST_CASE("results-table: numbers, cells of the drawing, and choices", "[results]") {
+    const SampleTrace sample;
+    FigureOptions options;
+    const Table table = table_of(sample.reader(), "results-table", options);
+    // tests/trace/sample_trace.h: four samples; full at two budgets, snapkv at two, aperturekv at one
+    REQUIRE(table.rows.size() == 5);
+    CHECK(real(cell(table, 2, "mean")) == 0.5);
+    CHECK(real(cell(table, 3, "mean")) == 0.75);
+    CHECK(whole(cell(table, 4, "n")) == 3);
+    CHECK(whole(cell(table, 4, "failed")) == 1);
+    CHECK(std::get<std::string>(cell(table, 4, "policy")) == "aperturekv:window=4");
+    CHECK(real(cell(table, 4, "high")) == Approx(1 - std::pow(0.025, 1.0 / 3)));  // Clopper-Pearson
+    const Figure figure = made(sample.reader(), "results-table", options);
+    REQUIRE(figure.panels.size() == 1);
+    CHECK(layer_of<HeatMap>(figure, 0).values.at(3) == 0.5f);
+    CHECK(layer_of<TextLabel>(figure, 0, 1).text == "1.000 [0.398, 1.000]");  // 0.025^(1/4)
+    const auto is_bold = [](const Shape& shape) {
+        const auto* label = std::get_if<TextLabel>(&shape);
+        return label && label->bold;
+    };
+    CHECK(std::ranges::count_if(figure.panels[0].shapes, is_bold) == 1);  // snapkv @ 24
+
+    options.own = {{"rows", "budget,depth"}, {"blocks", "policy"}, {"against", "full"}};
+    options.columns = {"length"};
+    CHECK_NOTHROW(made(sample.reader(), "results-table", options));
+    CHECK(table_of(sample.reader(), "results-table", options).rows.size() == 16);
+    options = {};
+    options.runs = {"snapkv"};
+    CHECK(table_of(sample.reader(), "results-table", options).rows.size() == 2);
+    options.runs = {"h2o"};
+    CHECK_THROWS_WITH(table_of(sample.reader(), "results-table", options),
+                      Contains("aperturekv:window=4, full, snapkv"));
+    options = {};
+    options.own = {{"cells", "recall"}};
+    CHECK_THROWS_AS(made(sample.reader(), "results-table", options), NothingToShow);
+}
+
+TEST_CASE("results-curves: one curve per policy over the budget, a setting or a number", "[results]") {
+    const SampleTrace sample;
+    FigureOptions options;
+    const Figure budgets = made(sample.reader(), "results-curves", options);
+    const auto line_called = [](const Figure& figure, const std::string& label) {
+        for (const Shape& shape : figure.panels.at(0).shapes)
+            if (const auto* line = std::get_if<Line>(&shape); line && line->label == label) return *line;
+        throw std::out_of_range(label);
+    };
+    CHECK(line_called(budgets, "snapkv").x == std::vector<double>{24, 48});
+    CHECK(line_called(budgets, "snapkv").y == std::vector<double>{0.5, 0.75});
+    CHECK(line_called(budgets, "snapkv").low.size() == 2);
+    CHECK(layer_of<Rule>(budgets, 0).value == 1);
+    options.own = {{"over", "length"}};
+    const Figure lengths = made(sample.reader(), "results-curves", options);
+    CHECK(line_called(lengths, "snapkv @ 24").x == std::vector<double>{100, 200});
+    CHECK(line_called(lengths, "snapkv @ 24").y == std::vector<double>{1, 0});
+    CHECK(line_called(lengths, "full").y == std::vector<double>{1, 1});
+    const Table numbers = table_of(sample.reader(), "results-curves", options);
+    CHECK(real(cell(numbers, 0, "x")) == 100);
+    options.own = {{"over", "kept_share"}, {"y", "score"}};
+    CHECK_NOTHROW(made(sample.reader(), "results-curves", options));
+    options.own = {{"over", "window"}};
+    CHECK(line_called(made(sample.reader(), "results-curves", options), "aperturekv @ 24").x == std::vector<double>{4});
+    options.own = {{"over", "task"}};
+    CHECK_THROWS_WITH(made(sample.reader(), "results-curves", options), Contains("a number of task"));
+}
+
+TEST_CASE("the overview of a trace leaves out unknown numbers", "[results]") {
+    const auto results = results_of(rows_of({{"snapkv", 16, {1, 3}}, {"h2o", 16, {2, 5}}}));
+    const Table table = overview_of_results(results);
+    std::vector<std::string> names;
+    for (const Column& column : table.columns) names.push_back(column.name);
+    CHECK(names == std::vector<std::string>{"run", "n", "kl", "kept_share", "bytes_share"});
+    REQUIRE(table.rows.size() == 3);
+    CHECK(std::get<std::string>(cell(table, 1, "run")) == "snapkv @ 16");
+    CHECK(std::get<MeanCell>(cell(table, 1, "kl")).mean == 2);
+    CHECK(std::get<MeanCell>(cell(table, 1, "bytes_share")).mean == Approx(0.16));
+}
