@@ -24,7 +24,8 @@ trace::ResultRow row_of(const Model& model, const Task& task, const PreparedSamp
     row.context_hash = sample.prompt.context_hash;
     row.length = sample.length;
     row.depth = sample.depth;
-    add_score(row, task.scorer, sample.answers);
+    row.subset = sample.subset;
+    add_score(row, sample.scorer.value_or(task.scorer), sample.answers);
     return row;
 }
 
@@ -40,10 +41,14 @@ void add_score(trace::ResultRow& row, const Scorer& scorer, std::span<const std:
 std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task, const TaskOptions& options,
                                             PromptOptions prompt) {
     prompt.use_template = prompt.use_template && task.applies_template;
+    const int64_t n_new = prompt.n_new;
     std::vector<PreparedSample> samples;
     for (auto& sample : task.make_samples(
              {task, options, model.tokenizer(), model.config().context_length, prompt.n_new, prompt.stop})) {
+        if (n_new != task.n_new) sample.n_new = 0;
         prompt.name = sample.id;
+        prompt.separator = sample.separator;
+        prompt.n_new = sample.n_new > 0 ? sample.n_new : n_new;
         Prompt tokenized = tokenize_prompt(model, sample.context, sample.question, prompt);
         if (sample.length == 0) sample.length = static_cast<int64_t>(tokenized.ids.size());
         samples.push_back({std::move(sample), std::move(tokenized)});
@@ -75,6 +80,7 @@ void evaluate_task(
         if (n_known > 0) left.insert(left.begin(), plans[0]);
         const size_t n_again = n_known > 0 ? 1 : 0;
         rows.resize(plans.size());
+        how.n_new = samples[i].n_new > 0 ? samples[i].n_new : options.n_new;
         Experiment experiment(model, left, how, progress);
         experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
             const auto at = static_cast<size_t>(run);

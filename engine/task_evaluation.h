@@ -18,7 +18,8 @@ struct PreparedSample : TaskSample {
     [[nodiscard]] std::string hash() const { return hash_of_sample(context, question, answers); }
 };
 
-/// Returns the task's samples with their prompts. @param prompt options of all prompts except their names
+/// Returns the task's samples with their prompts. @param prompt options of all prompts except their names; an `n_new`
+/// other than the task's replaces that of the samples
 /// @throws UsageError if a prompt exceeds the model's context; the exceptions of Task::make_samples
 [[nodiscard]] std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task,
                                                           const TaskOptions& options, PromptOptions prompt);

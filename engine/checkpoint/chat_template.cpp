@@ -117,11 +117,12 @@ std::string ChatTemplate::render(std::span<const Message> messages, bool add_gen
 }
 
 RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, std::string_view context,
-                             std::string_view question, std::optional<std::time_t> now, const std::stop_token& stop) {
+                             std::string_view question, std::optional<std::time_t> now, const std::stop_token& stop,
+                             std::string_view separator) {
     require_utf8(context);
     require_utf8(question);
     std::string content(context);
-    if (!question.empty()) content.append("\n\n").append(question);
+    if (!question.empty()) content.append(separator).append(question);
     const size_t question_in_content = content.size() - question.size();
     if (!chat_template) return {content, question.empty() ? content.size() : question_in_content};
 

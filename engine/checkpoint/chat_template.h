@@ -53,10 +53,10 @@ struct RenderedPrompt {
     size_t question_begin = 0;  ///< text.size() if there is no question
 };
 
-/// Applies the template, if any, to context + "\n\n" + question, and finds the question's start.
+/// Applies the template, if any, to context + separator + question, and finds the question's start.
 /// @throws CheckpointError if the template does more to the message than strip white space
 [[nodiscard]] RenderedPrompt render_prompt(const std::optional<ChatTemplate>& chat_template, std::string_view context,
                                            std::string_view question, std::optional<std::time_t> now = std::nullopt,
-                                           const std::stop_token& stop = {});
+                                           const std::stop_token& stop = {}, std::string_view separator = "\n\n");
 
 }  // namespace kvscope::checkpoint

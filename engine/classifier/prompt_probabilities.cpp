@@ -50,9 +50,10 @@ ContextSpan find_context_in_prompt(const Model& model, const Prompt& prompt, con
             model.chat_template() ? model.chat_template()->special_tokens() : std::map<std::string, std::string>(),
             "the prompt's chat template", "", stop);
     const std::string rendered =
-        checkpoint::render_prompt(chat_template, stand_in, prompt.question, prompt.rendered_at, stop).text;
-    const size_t at = rendered.rfind(prompt.question.empty() ? std::string(stand_in)
-                                                             : std::string(stand_in) + "\n\n" + prompt.question);
+        checkpoint::render_prompt(chat_template, stand_in, prompt.question, prompt.rendered_at, stop, prompt.separator)
+            .text;
+    const size_t at = rendered.rfind(
+        prompt.question.empty() ? std::string(stand_in) : std::string(stand_in) + prompt.separator + prompt.question);
     if (at == std::string::npos)
         throw RunError("the chat template changes the user's text, so that the text cannot be found in the prompt");
     const std::string_view before = std::string_view(rendered).substr(0, at);

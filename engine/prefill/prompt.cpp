@@ -217,7 +217,7 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
     const bool templated = options.use_template && model.chat_template().has_value();
     const std::time_t now = options.now.value_or(std::time(nullptr));
     const auto rendered = checkpoint::render_prompt(templated ? model.chat_template() : std::nullopt, context, question,
-                                                    now, options.stop);
+                                                    now, options.stop, options.separator);
 
     Prompt prompt;
     prompt.rendered_at = now;
@@ -225,6 +225,7 @@ Prompt tokenize_prompt(const Model& model, std::string_view context, std::string
     prompt.context = std::string(context);
     prompt.text = rendered.text;
     prompt.question = std::string(question);
+    prompt.separator = options.separator;
     prompt.answers = options.answers;
     prompt.sample_hash = hash_of_sample(context, question, options.answers);
     prompt.context_hash = sha256_of(context);

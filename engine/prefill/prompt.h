@@ -19,6 +19,7 @@ struct Prompt {
     std::string context;                  ///< text before the question, without the template; empty if unknown
     std::string text;                     ///< the exact text that is tokenized, with the chat template applied
     std::string question;                 ///< empty if there is none
+    std::string separator = "\n\n";       ///< text between context and question
     std::vector<std::string> answers;     ///< accepted answers; empty if unknown
     std::string sample_hash;              ///< hash_of_sample(); empty if the context is unknown
     std::string context_hash;             ///< SHA-256 of the context; empty if it is unknown
@@ -30,8 +31,8 @@ struct Prompt {
     bool parses_special = true;           ///< whether control tokens in the text are parsed, not read as plain text
     std::time_t rendered_at = 0;          ///< current time for the template
 
-    /// Returns the user's message: the context, then a blank line and the question, if any.
-    [[nodiscard]] std::string content() const { return question.empty() ? context : context + "\n\n" + question; }
+    /// Returns the user's message: the context, then the separator and the question, if any.
+    [[nodiscard]] std::string content() const { return question.empty() ? context : context + separator + question; }
 
     [[nodiscard]] int64_t n_visible() const { return query_aware ? static_cast<int64_t>(ids.size()) : n_context; }
 };
@@ -42,6 +43,7 @@ struct PromptOptions {
     bool query_aware = true;
     int64_t n_new = 0;                      ///< number of answer tokens that must fit in the model's context
     std::vector<std::string> answers = {};  ///< accepted answers
+    std::string separator = "\n\n";         ///< text between context and question
     std::string origin = {};  ///< source of the text in messages, such as a file; if empty, the prompt's name
     bool may_exceed = false;  ///< accept prompts longer than the model's context, to count their tokens
     bool parse_special =

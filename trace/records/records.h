@@ -137,6 +137,7 @@ struct ResultRow {
     static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
     std::string sample_id;
+    std::string subset;
     std::string prompt_hash;
     std::string policy;
     std::string parameters_json;

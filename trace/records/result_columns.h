@@ -68,6 +68,7 @@ inline constexpr ResultColumn all[] = {
     {"kept_share", &ResultRow::kept_share, always, data_sets, "share of the prompt's entries that were kept",
      share_if_complete},
     {"status", &ResultRow::status, always, attributes, "complete, or \"failed: \" and the reason"},
+    {"subset", &ResultRow::subset, sometimes, job, "part of the task; empty if it has no parts"},
     {"model", &ResultRow::model, sometimes, attributes, "name of the model"},
     {"dtype", &ResultRow::dtype, sometimes, attributes, "number type of the computation"},
     {"device", &ResultRow::device, sometimes, attributes, "attribute `device` of the run"},

@@ -240,8 +240,8 @@ PreparedJob prepare_samples_at(std::time_t now, const RunJob& job, std::vector<e
     }
     PreparedJob prepared = begin_preparing(now, job, std::move(plans));
     prepared.n_continued = n_continued;
-    prepared.samples =
-        engine::prepare_samples(model, *job.task, read_task_files(job.task_values), prompt_options(job, now, stop));
+    prepared.samples = engine::prepare_samples(model, *job.task, read_task_files(job.task_values, job.task->assets),
+                                               prompt_options(job, now, stop));
     for (const auto& sample : prepared.samples) prepared.prompts.push_back(sample.prompt);
     auto recipe =
         nlohmann::ordered_json::parse(engine::recipe_json(model, prepared.prompts, prepared.plans, job.experiment));

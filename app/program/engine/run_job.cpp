@@ -35,7 +35,7 @@ void set_task(RunJob& job, const engine::Task& task, policies::ParameterValues v
     job.experiment.record = false;
 }
 
-engine::TaskOptions read_task_files(policies::ParameterValues values) {
+engine::TaskOptions read_task_files(policies::ParameterValues values, std::span<const std::string> assets) {
     engine::TaskOptions options{std::move(values)};
     for (const policies::Parameter& parameter : options.values.declared()) {
         if (parameter.kind != policies::ParameterKind::file) continue;
@@ -46,6 +46,7 @@ engine::TaskOptions read_task_files(policies::ParameterValues values) {
         engine::require_utf8(text, shown);
         options.values.set(parameter.name, shown);  // for messages
     }
+    for (const std::string& asset : assets) options.files[asset] = read_text(asset_path(asset));
     return options;
 }
 

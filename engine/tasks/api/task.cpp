@@ -1,19 +1,47 @@
 #include "engine/tasks/api/task.h"
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 
-#include "common/lower_case.h"
+#include "common/utf8.h"
 #include "engine/common/engine_error.h"
 #include "policies/registry/name_matching.h"
 
 namespace kvscope::engine {
 namespace {
 
+std::string in_lower_case(std::string_view text) {
+    std::string out;
+    for (size_t at = 0; at < text.size();) {
+        const auto character = decode_utf8_character(text, at);
+        append_utf8(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(character.code))));
+        at += character.bytes;
+    }
+    return out;
+}
+
+/// Returns the text in lower case, with control characters as line feeds, and without white space at the ends.
+std::string cleaned(std::string_view prediction) {
+    std::string text;
+    size_t end = 0;  // after the last character that is no white space
+    for (size_t at = 0; at < prediction.size();) {
+        const auto character = decode_utf8_character(prediction, at);
+        const bool is_space = character.code < 0x20 || is_white_space(character.code);
+        if (character.code < 0x20)
+            text += text.empty() ? "" : "\n";
+        else if (!is_space || !text.empty())
+            text += prediction.substr(at, character.bytes);
+        if (!is_space) end = text.size();
+        at += character.bytes;
+    }
+    return in_lower_case(std::string_view(text).substr(0, end));
+}
+
 std::ptrdiff_t number_of_answers_in(std::string_view prediction, std::span<const std::string> answers) {
-    return std::ranges::count_if(answers, [text = lower_case(prediction)](const std::string& answer) {
-        return text.find(lower_case(answer)) != std::string::npos;
+    return std::ranges::count_if(answers, [text = cleaned(prediction)](const std::string& answer) {
+        return text.find(in_lower_case(answer)) != std::string::npos;
     });
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -15,6 +16,16 @@
 
 namespace kvscope::engine {
 
+/// Compares a prediction with the accepted answers. The scorers are those of RULER: they ignore case, white space at
+/// the ends of the prediction, and which control character it contains (evaluate.py).
+struct Scorer {
+    std::string metric;
+    double (*score)(std::string_view prediction, std::span<const std::string> answers);  ///< 0 to 1
+};
+
+[[nodiscard]] Scorer string_match_all();   ///< share of the answers that the prediction contains
+[[nodiscard]] Scorer string_match_part();  ///< 1 if the prediction contains an answer
+
 /// A question about a context, with the accepted answers.
 struct TaskSample {
     std::string id{};  ///< unique, as in "niah-1000-0.5-0"
@@ -26,21 +37,16 @@ struct TaskSample {
     std::vector<std::pair<size_t, size_t>> spans{};
     int64_t length = 0;  ///< requested tokens of the context; 0: results contain the number of tokens of the prompt
     double depth = std::numeric_limits<double>::quiet_NaN();  ///< NaN if the task has no needle
+    std::string subset{};               ///< part of the task, such as "niah_single_1"; empty if the task has no parts
+    std::string separator = "\n\n";     ///< text between context and question
+    int64_t n_new = 0;                  ///< largest number of answer tokens; 0: the task's number
+    std::optional<Scorer> scorer = {};  ///< instead of the task's scorer
 };
-
-/// Compares a prediction with the accepted answers. The scorers are those of RULER, and ignore the case of ASCII
-/// letters.
-struct Scorer {
-    std::string metric;
-    double (*score)(std::string_view prediction, std::span<const std::string> answers);  ///< 0 to 1
-};
-
-[[nodiscard]] Scorer string_match_all();   ///< share of the answers that the prediction contains
-[[nodiscard]] Scorer string_match_part();  ///< 1 if the prediction contains an answer
 
 struct TaskOptions {
     policies::ParameterValues values;
-    std::map<std::string, std::string> files{};  ///< contents of the files that `values` names, by parameter
+    /// Contents of the files that `values` names, by parameter, and of the task's assets, by their names.
+    std::map<std::string, std::string> files{};
 };
 
 struct Task;
@@ -60,9 +66,10 @@ struct Task {
     std::string title;
     std::string citation;
     std::vector<policies::Parameter> parameters;
-    bool needs_file = false;       ///< whether the parameter `file` must name a file
-    int64_t n_new = 0;             ///< default of the largest number of answer tokens
-    bool applies_template = true;  ///< whether the model's chat template is applied, unless the user disables it
+    bool needs_file = false;            ///< whether the parameter `file` must name a file
+    int64_t n_new = 0;                  ///< default of the largest number of answer tokens
+    std::vector<std::string> assets{};  ///< files of assets/ that make_samples reads from TaskOptions::files
+    bool applies_template = true;       ///< whether the model's chat template is applied, unless the user disables it
     Scorer scorer;
     /// Whether samples with equal prompts have equal answers. If not, recipes of traces also contain the answers.
     bool text_determines_answers = false;
