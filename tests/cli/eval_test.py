@@ -106,6 +106,33 @@ class OwnSamples(ProgramTest):
 
 
 @NEEDS_ENGINE
+class Ruler(ProgramTest):
+    def eval(self, *more):
+        return ("eval", "-m", HF_MODEL, "--task", "ruler", "--lengths", 500, "--no-template", "--policy",
+                "h2o", "--budget", 64, "-q", "-o", "ruler.h5", *more)
+
+    def rows(self):
+        with h5py.File(self.path("ruler.h5")) as trace:
+            return trace["results/ruler"][:]
+
+    def test_a_subset_has_its_own_number_of_answer_tokens(self):
+        """The model's context is 512, so that the prompt of 450 tokens leaves space for 50 tokens but not for 128."""
+        self.made(*self.eval("--subsets", "fwe", "--samples", 1))
+        first = self.rows()
+        self.made(*self.eval("--subsets", "fwe", "--samples", 2))
+        rows = self.rows()
+        for column in "sample_id", "prompt_hash", "prediction", "score", "seconds":
+            self.assertEqual(rows[column][:2].tolist(), first[column].tolist())
+        self.assertEqual([row["sample_id"] for row in rows[::2]], [b"fwe-500-0", b"fwe-500-1"])
+        self.assertEqual({(row["subset"], row["metric"], row["scored_as"], row["length"]) for row in rows},
+                         {(b"fwe", b"string_match_all", b"ruler", 500)})
+        self.refuses(2, ["fwe-500-0", "100 new tokens"], *self.eval("--subsets", "fwe", "--samples", 1, "-n", 100, "--force"))
+
+    def test_a_missing_file_is_named(self):
+        self.refuses(2, ["qa_1", "dev-v2.0.json", "rajpurkar", "--squad"], *self.eval("--subsets", "qa_1"))
+
+
+@NEEDS_ENGINE
 class WrongUsage(ProgramTest):
     NEEDLES = ("eval", "-m", HF_MODEL, "--lengths", 300, "--depths", 0.5, "--samples", 1, "--policy", "snapkv", "-n", 2, "-q",
                "-o", "w.h5")

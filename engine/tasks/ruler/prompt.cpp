@@ -1,0 +1,87 @@
+#include "engine/tasks/ruler/prompt.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "common/stopped.h"
+#include "engine/common/engine_error.h"
+
+namespace kvscope::engine::ruler {
+namespace {
+
+/// RULER repeats an unsuccessful draw of the smallest size forever.
+constexpr int most_draws_of_smallest_size = 200;
+
+}  // namespace
+
+int64_t SizeSearch::tokens_at(int64_t size, const Draw& draw) const {
+    throw_if_stopped(request_.stop);
+    const auto prompt = draw(size);
+    if (!prompt)
+        throw UsageError(fmt::format(
+            "--lengths {}: RULER's script for {} fails with this length and the seed {}: use another length or --seed",
+            length_, request_.name, request_.seed));
+    return request_.count_tokens(prompt->text());
+}
+
+int64_t SizeSearch::greatest_fitting(int64_t upper, const Draw& draw, int64_t n_more) const {
+    int64_t low = step_, high = upper, best = step_;
+    while (low <= high) {
+        const int64_t size = (low + high) / 2;
+        if (tokens_at(size, draw) + n_more + n_new_ <= length_) {
+            best = size;
+            low = size + 1;
+        } else {
+            high = size - 1;
+        }
+    }
+    return best;
+}
+
+int64_t SizeSearch::upper_bound(const Draw& draw) const {
+    const double tokens_of_one = static_cast<double>(tokens_at(step_, draw)) / static_cast<double>(step_);
+    return std::max(static_cast<int64_t>(static_cast<double>(length_) / tokens_of_one * 3), 2 * step_);
+}
+
+RulerPrompt SizeSearch::draw_fitting(int64_t size, const Draw& draw) const {
+    int64_t smallest = std::numeric_limits<int64_t>::max();
+    for (int n_smallest = 0; n_smallest < most_draws_of_smallest_size;) {
+        throw_if_stopped(request_.stop);
+        auto prompt = draw(size);
+        if (prompt) {
+            prompt->length = request_.count_tokens(prompt->text()) + n_new_;
+            if (prompt->length <= length_) return std::move(*prompt);
+            smallest = std::min(smallest, prompt->length);
+        }
+        if (size > step_)
+            size -= step_;
+        else
+            ++n_smallest;
+    }
+    throw UsageError(fmt::format(
+        "--lengths {}: expected at least {} tokens for the smallest prompt of RULER's {} and its answer: use a longer "
+        "length, or omit this subset",
+        length_, smallest == std::numeric_limits<int64_t>::max() ? "more" : std::to_string(smallest), request_.name));
+}
+
+std::string filled(std::string_view text, std::initializer_list<std::string_view> values) {
+    std::string out;
+    const auto* value = values.begin();
+    for (size_t at = 0; at < text.size();) {
+        const size_t place = value == values.end() ? std::string_view::npos : text.find("{}", at);
+        out += text.substr(at, place - at);
+        if (place == std::string_view::npos) break;
+        out += *value++;
+        at = place + 2;
+    }
+    return out;
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+    return fmt::format("{}", fmt::join(parts, separator));
+}
+
+}  // namespace kvscope::engine::ruler
