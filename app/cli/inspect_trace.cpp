@@ -343,6 +343,10 @@ void print_table(const fs::path& path, const OutputFormat& format, const MemoryC
                     readable(problems, "/results/" + tasks.front(), "scores that can be put into a table",
                              [&] { return analysis::task_scores(reader->results(tasks.front())); }))
                 format.print(*scores);
+        } else if (const auto results = readable(problems, "/results/prompts", "runs that can be averaged",
+                                                 [&] { return analysis::results_of_prompts(*reader); });
+                   results && !results->empty()) {
+            format.print(analysis::overview_of_results(*results));  // the trace stores only rows
         }
     }
     if (const int errors = n_errors(problems))

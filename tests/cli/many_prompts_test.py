@@ -8,7 +8,7 @@ import unittest
 
 import h5py
 
-from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest
+from program import CONTEXT_LENGTH, HF_MODEL, NEEDS_ENGINE, SECONDS_UNTIL_HUNG, TEXT, ProgramTest, csv_rows
 
 TIMES = {"prefill_s", "select_s", "first_token_s", "decode_s", "tokens_per_s", "peak_bytes", "data_hash"}
 RUNS = ("-m", HF_MODEL, "--policy", "snapkv:window=8", "--policy", "h2o", "--budget", 24, "-n", 4, "--dtype", "f32", "-t", 1)
@@ -118,7 +118,10 @@ class ManyPrompts(ProgramTest):
         with h5py.File(self.path("rows.h5")) as trace:
             self.assertEqual(len(trace.get("prompts", ())), 0)
         self.assertLess(self.path("rows.h5").stat().st_size, self.path("full.h5").stat().st_size / 3)
-        self.assertIn("no errors", self.made("inspect", "rows.h5").stdout)
+        said = self.made("inspect", "rows.h5").stdout
+        self.assertIn("no errors", said)
+        self.assertIn("means over 6 prompts", said)
+        self.assertEqual(len(csv_rows(self.made("inspect", "rows.h5", "--format", "csv").stdout)), 5)
         self.assertIn("nothing to do", self.made("run", "texts", *arguments[:-2], "-o", "rows.h5", "--record", "rows").stderr)
         self.refuses(1, ["rows.h5", "record"], "run", "texts", *arguments, "rows.h5")
 
