@@ -116,7 +116,7 @@ class Ruler(ProgramTest):
             return trace["results/ruler"][:]
 
     def test_a_subset_has_its_own_number_of_answer_tokens(self):
-        """The model's context is 512, so that the prompt of 450 tokens leaves space for 50 tokens but not for 128."""
+        """The model's context is 512, so that the prompt leaves space for 50 tokens but not for 127."""
         self.made(*self.eval("--subsets", "fwe", "--samples", 1))
         first = self.rows()
         self.made(*self.eval("--subsets", "fwe", "--samples", 2))
@@ -126,7 +126,7 @@ class Ruler(ProgramTest):
         self.assertEqual([row["sample_id"] for row in rows[::2]], [b"fwe-500-0", b"fwe-500-1"])
         self.assertEqual({(row["subset"], row["metric"], row["scored_as"], row["length"]) for row in rows},
                          {(b"fwe", b"string_match_all", b"ruler", 500)})
-        self.refuses(2, ["fwe-500-0", "100 new tokens"], *self.eval("--subsets", "fwe", "--samples", 1, "-n", 100, "--force"))
+        self.refuses(2, ["fwe-500-0", "127 new tokens"], *self.eval("--subsets", "fwe", "--samples", 1, "-n", 127, "--force"))
 
     def test_a_missing_file_is_named(self):
         self.refuses(2, ["qa_1", "dev-v2.0.json", "rajpurkar", "--squad"], *self.eval("--subsets", "qa_1"))
