@@ -138,7 +138,9 @@ class ManyPrompts(ProgramTest):
         process.communicate(timeout=SECONDS_UNTIL_HUNG)
         self.assertEqual(process.returncode, -signal.SIGKILL)
         self.assertLessEqual(len(list(parts.glob("prompt-*.h5"))), 2)  # finished prompts are removed
-        self.assertIn("resuming grown.h5", self.made(*command).stderr)
+        said = self.made(*command).stderr
+        self.assertIn("resuming grown.h5", said)
+        self.assertIn("12/12 11: ", said)
         self.path("grown").joinpath("0.txt").write_text(TEXT[50:])
         done = self.made(*command)
         self.assertIn("extending grown.h5", done.stderr)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <fstream>
 #include <optional>
 #include <stdexcept>
@@ -71,16 +72,20 @@ class Batch {
         if (begun_) {
             tokens_done_ += std::exchange(prompts_[*begun_].n_left, 0);
             const double seconds = std::chrono::duration<double>(now - begin_).count();
-            progress_.message(fmt::format("{}/{} {}: {:.1f} s; about {} remaining", *begun_ + 1, prompts_.size(),
-                                          prompts_[*begun_].name,
-                                          std::chrono::duration<double>(now - begun_at_).count(),
-                                          clock_text(seconds / tokens_done_ * tokens_left_from(next))));
+            tell_finished(
+                fmt::format("; about {} remaining", clock_text(seconds / tokens_done_ * tokens_left_from(next))));
         } else {
             begin_ = now;
         }
         begun_ = next;
         begun_at_ = now;
         progress_.set_part(fmt::format("{}/{}", next + 1, prompts_.size()));
+    }
+
+    /// Reports the last prompt.
+    void end() {
+        if (begun_) tell_finished("");
+        begun_.reset();
     }
 
     void tell_budgets(const std::vector<std::string>& lines) const {
@@ -98,6 +103,12 @@ class Batch {
         double n_left = 0;  ///< tokens that remain to be processed
         int64_t n_visible = 0;
     };
+
+    void tell_finished(const std::string& remaining) {
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begun_at_;
+        progress_.message(fmt::format("{}/{} {}: {:.1f} s{}", *begun_ + 1, prompts_.size(), prompts_[*begun_].name,
+                                      seconds.count(), remaining));
+    }
 
     double tokens_left_from(size_t begin) const {
         double n = 0;
@@ -154,7 +165,10 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
     events.on_begin = [&](engine::Experiment& experiment) {
         experiment.on_begun = [&](int prompt) { batch.begin(prompt); };
     };
-    events.on_end = [&](engine::Experiment&) { progress.set_part(""); };
+    events.on_end = [&](engine::Experiment&) {
+        progress.set_part("");
+        if (!std::current_exception()) batch.end();  // on_end is called in the handler of an exception, too
+    };
     events.on_sample = [&](size_t i, std::span<const trace::ResultRow> rows, double seconds, double seconds_left) {
         const auto right = std::count_if(rows.begin() + 1, rows.end(), [](const auto& row) { return row.score > 0.5; });
         const std::string others =
