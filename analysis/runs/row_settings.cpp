@@ -29,7 +29,7 @@ struct AskedBudget {
     double low = 0, high = 1;  ///< shares that round to the recorded entries in all samples
 
     void add(const trace::ResultRow& row) {
-        if (row.status != trace::schema::run::status_complete) return;  // failed runs record no entries
+        if (row.budget <= 0) return;  // a run that failed before its budget was resolved
         entries.insert(row.budget);
         fractions.insert(row.budget_fraction);
         if (!(row.budget_fraction > 0)) return;
