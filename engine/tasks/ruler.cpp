@@ -25,7 +25,7 @@ constexpr UserFile user_files[] = {
     {"punkt", "NLTK's parameters for splitting sentences, needed with --essays",
      "the package punkt_tab, write punkt.txt with `grep \"\" *.t* > punkt.txt` in its folder english",
      "https://github.com/nltk/nltk_data"},
-    {"english_words", "RULER's english_words.json, for cwe with long prompts", "", ""},
+    {"words", "RULER's english_words.json, for cwe with long prompts", "", ""},
     {"squad", "SQuAD's dev-v2.0.json, for qa_1", "dev-v2.0.json", "https://rajpurkar.github.io/SQuAD-explorer"},
     {"hotpotqa", "HotpotQA's hotpot_dev_distractor_v1.json, for qa_2", "hotpot_dev_distractor_v1.json",
      "https://hotpotqa.github.io"},

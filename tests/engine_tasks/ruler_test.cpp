@@ -47,7 +47,7 @@ const std::map<std::string, std::string>& files() {
             texts[asset] = file_text(std::filesystem::path(KVSCOPE_SOURCE) / "assets" / asset);
         for (const std::string name : {"essays.json", "punkt.txt", "squad.json", "hotpotqa.json"})
             texts[name.substr(0, name.find('.'))] = file_text(folder / name);
-        texts["english_words"] = english_words();
+        texts["words"] = english_words();
         return texts;
     }();
     return read;
@@ -59,7 +59,7 @@ using Changes = std::vector<std::pair<std::string, std::string>>;
 std::vector<TaskSample> samples_of(const Changes& changes, const Changes& replaced = {}, int64_t context = 400000) {
     const Task& task = task_named("ruler");
     TaskOptions options{policies::ParameterValues(task.parameters), files()};
-    for (const std::string name : {"essays", "punkt", "english_words", "squad", "hotpotqa"})
+    for (const std::string name : {"essays", "punkt", "words", "squad", "hotpotqa"})
         options.values.set(name, name + ".file");
     for (const auto& [option, text] : replaced)
         text.empty() ? void(options.files.erase(option)) : void(options.files[option] = text);
@@ -189,7 +189,7 @@ TEST_CASE("RULER refuses options and files that give no prompts", "[ruler]") {
     refused(one_subset("niah_single_2", "1000"), {{"punkt", ""}}, "https://github.com/nltk/nltk_data");
     refused(one_subset("qa_1", "1000"), {{"squad", ""}}, "name it with --squad");
     refused(one_subset("qa_2", "1000"), {{"hotpotqa", ""}}, "name it with --hotpotqa");
-    refused(one_subset("cwe", "300000"), {{"english_words", ""}}, "name it with --english_words");
+    refused(one_subset("cwe", "300000"), {{"words", ""}}, "name it with --english_words");
     refused(one_subset("niah_single_2", "1000"), {{"essays", "[]"}}, "essays.file: expected the JSON object");
     refused(one_subset("niah_single_2", "1000"), {{"punkt", "a\n"}}, "punkt.file:1: expected a line such as");
     refused(one_subset("niah_single_2", "1000"), {{"punkt", "ortho_context.tab:a\tb"}}, "a number after the tab");
@@ -198,8 +198,8 @@ TEST_CASE("RULER refuses options and files that give no prompts", "[ruler]") {
     refused(one_subset("qa_1", "1000"), {{"squad", "{\"data\": [1]}"}}, "found another structure");
     refused(one_subset("qa_1", "1000", "99"), {}, "squad.file: expected at least 99 questions for --samples 99, found");
     refused(one_subset("qa_2", "1000"), {{"hotpotqa", "{}"}}, "hotpotqa.file: expected HotpotQA's JSON");
-    refused(one_subset("cwe", "1500"), {{"english_words", "{\"a\": 1}"}}, "english_words.file: expected a JSON object");
-    CHECK(samples_of(one_subset("cwe", "1500"), {{"english_words", ""}}).size() == 1);
+    refused(one_subset("cwe", "1500"), {{"words", "{\"a\": 1}"}}, "english_words.file: expected a JSON object");
+    CHECK(samples_of(one_subset("cwe", "1500"), {{"words", ""}}).size() == 1);
 }
 
 TEST_CASE("RULER's scorers compare as its evaluate.py", "[ruler]") {

@@ -73,13 +73,13 @@ class WordLists {
  public:
     explicit WordLists(const SubsetRequest& request) : request_(request), words_(sorted_words(request.files)) {
         PythonRandom(request.seed).shuffle(words_);
-        if (!request.files.contains("english_words")) return;
+        if (!request.files.contains("words")) return;
         TextsInOrder read;
-        if (!nlohmann::json::sax_parse(request.files.at("english_words"), &read))
+        if (!nlohmann::json::sax_parse(request.files.at("words"), &read))
             throw UsageError(fmt::format(
                 "{}: expected a JSON object of words, such as {{\"0\": \"word\"}}, found another text: use the file "
                 "scripts/data/synthetic/json/english_words.json of RULER, which is stored in Git LFS",
-                request.file_name("english_words")));
+                request.file_name("words")));
         more_words_ = std::move(read.texts);
     }
 
@@ -104,11 +104,11 @@ class WordLists {
 
     std::optional<Example> draw_example(PythonRandom& random, size_t n, size_t repeats,
                                         size_t repeats_of_others) const {
-        if (n > words_.size() && !request_.files.contains("english_words"))
+        if (n > words_.size() && !request_.files.contains("words"))
             throw UsageError(fmt::format(
                 "--subsets cwe needs more than the {} words of wonderwords at this length: fetch "
                 "scripts/data/synthetic/json/english_words.json (Git LFS) from https://github.com/NVIDIA/RULER, put it "
-                "anywhere, and name it with --english_words",
+                "anywhere, and name it with --words",
                 words_.size()));
         const auto& words = n <= words_.size() ? words_ : more_words_;
         const auto chosen = random.sample(words.size(), n);

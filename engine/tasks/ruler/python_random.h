@@ -34,7 +34,7 @@ class PythonRandom {
 
  private:
     /// Returns an integer of k bits, from 1 to 32.
-    uint32_t bits(int k) { return static_cast<uint32_t>(engine_() >> (32 - k)); }
+    [[nodiscard]] uint32_t bits(int k) { return static_cast<uint32_t>(engine_() >> (32 - k)); }
 
     std::mt19937 engine_;
 };
