@@ -189,7 +189,7 @@ TEST_CASE("RULER refuses options and files that give no prompts", "[ruler]") {
     refused(one_subset("niah_single_2", "1000"), {{"punkt", ""}}, "https://github.com/nltk/nltk_data");
     refused(one_subset("qa_1", "1000"), {{"squad", ""}}, "name it with --squad");
     refused(one_subset("qa_2", "1000"), {{"hotpotqa", ""}}, "name it with --hotpotqa");
-    refused(one_subset("cwe", "300000"), {{"words", ""}}, "name it with --english_words");
+    refused(one_subset("cwe", "300000"), {{"words", ""}}, "name it with --words");
     refused(one_subset("niah_single_2", "1000"), {{"essays", "[]"}}, "essays.file: expected the JSON object");
     refused(one_subset("niah_single_2", "1000"), {{"punkt", "a\n"}}, "punkt.file:1: expected a line such as");
     refused(one_subset("niah_single_2", "1000"), {{"punkt", "ortho_context.tab:a\tb"}}, "a number after the tab");
@@ -198,7 +198,7 @@ TEST_CASE("RULER refuses options and files that give no prompts", "[ruler]") {
     refused(one_subset("qa_1", "1000"), {{"squad", "{\"data\": [1]}"}}, "found another structure");
     refused(one_subset("qa_1", "1000", "99"), {}, "squad.file: expected at least 99 questions for --samples 99, found");
     refused(one_subset("qa_2", "1000"), {{"hotpotqa", "{}"}}, "hotpotqa.file: expected HotpotQA's JSON");
-    refused(one_subset("cwe", "1500"), {{"words", "{\"a\": 1}"}}, "english_words.file: expected a JSON object");
+    refused(one_subset("cwe", "1500"), {{"words", "{\"a\": 1}"}}, "words.file: expected a JSON object");
     CHECK(samples_of(one_subset("cwe", "1500"), {{"words", ""}}).size() == 1);
 }
 
