@@ -111,6 +111,8 @@ def shortened(command):
         is_there = name in words
         if (name == "--screenshot" and is_there) or (name == "--trials" and "--queries" not in words):
             continue
+        if "ruler" in words and name in ("--lengths", "--depths"):  # its prompts have a smallest length and no depth
+            continue
         words = set_option(words, name, value)
     return shlex.join(words)
 
