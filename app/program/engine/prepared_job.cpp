@@ -7,15 +7,13 @@
 #include <ctime>
 #include <exception>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
-#include "analysis/measures/result_row.h"
+#include "app/program/engine/prompt_rows.h"
 #include "app/program/version.h"
 #include "common/json.h"
 #include "common/whole_file.h"
@@ -30,8 +28,6 @@
 
 namespace kvscope::program {
 namespace {
-
-constexpr std::string_view prompt_table = trace::schema::root::prompt_results;
 
 /// Splits "trace.h5:2" or "trace.h5:0,1" into file and prompt numbers. Without numbers, returns prompt 0.
 std::pair<std::filesystem::path, std::vector<int>> trace_and_prompts(const std::string& text) {
@@ -376,7 +372,7 @@ class Failures {
     /// Reports the failed runs of a finished trace and returns their number.
     int tell_all(const trace::Reader& reader) {
         if (prepared_.job.task) return tell_all_samples(reader.results(prepared_.job.task->name));
-        if (prepared_.job.rows_only) return tell_all_samples(reader.results(prompt_table));
+        if (prepared_.job.rows_only) return tell_all_samples(reader.results(trace::schema::root::prompt_results));
         int n_runs = 0;
         for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
             n_runs += reader.n_runs(prompt);
@@ -486,68 +482,6 @@ void write_profile(const PreparedJob& prepared, const engine::Model& model, engi
                                  job.output.string(), profile.n_right, samples.size()));
 }
 
-using Warn = std::function<void(const std::string&)>;
-
-/// Returns the rows of a prompt of the trace, with the columns that the job determines.
-std::vector<trace::ResultRow> rows_of_recorded_prompt(const PreparedJob& prepared, const trace::Reader& reader,
-                                                      int prompt, const Warn& warn) {
-    // The runs of an earlier command may be damaged.
-    auto rows = analysis::result_rows_of_prompt(reader, prompt, [&](const trace::TraceError& error) {
-        warn(fmt::format("/results/prompts lacks measures of a damaged run: {}", error.what()));
-    });
-    const auto& asked = prepared.prompts.at(static_cast<size_t>(reader.prompt_number(prompt)));
-    for (size_t i = 0; i < rows.size(); ++i) {
-        const auto run = static_cast<size_t>(reader.run_number(prompt, static_cast<int>(i)));
-        rows[i].requested_budget = prepared.plans.at(run).budget.text();
-        rows[i].sample_hash = asked.sample_hash;
-        rows[i].context_hash = asked.context_hash;
-        if (!asked.answers.empty()) engine::add_score(rows[i], engine::string_match_part(), asked.answers);
-    }
-    return rows;
-}
-
-/// Replaces each finished prompt in the folder by its rows.
-class RowsOnly {
- public:
-    RowsOnly(const PreparedJob& prepared, trace::Writer& writer, const Warn& warn)
-        : prepared_(prepared), writer_(writer), warn_(warn) {
-        // A killed command may have written the rows of a prompt and left the prompt.
-        for (int prompt = 0; prompt < static_cast<int>(prepared.prompts.size()); ++prompt)
-            if (has_rows(prompt)) writer.remove_prompt(prompt);
-        copy_rows_of_complete_trace();
-    }
-
-    bool has_rows(int prompt) const { return writer_.has_results(prompt_table, prompt); }
-
-    void replace(const std::vector<int>& prompts) {
-        const trace::Reader reader(trace::part_folder_of(prepared_.job.output));
-        for (int i = 0; i < reader.n_prompts(); ++i) {
-            const int prompt = reader.prompt_number(i);
-            if (std::ranges::find(prompts, prompt) == prompts.end() || has_rows(prompt)) continue;
-            writer_.write_results(prompt_table, prompt, rows_of_recorded_prompt(prepared_, reader, i, warn_));
-        }
-        for (const int prompt : prompts) writer_.remove_prompt(prompt);
-    }
-
- private:
-    /// Rows with fewer runs are computed again, because the compared answers of the full run are not stored.
-    void copy_rows_of_complete_trace() {
-        const size_t n_runs = prepared_.plans.size();
-        if (prepared_.n_prompts_there == 0 || prepared_.n_plans_there != n_runs) return;
-        const auto rows = trace::Reader(prepared_.job.output).results(prompt_table);
-        for (size_t prompt = 0; prompt < std::min(prepared_.n_prompts_there, rows.size() / n_runs); ++prompt) {
-            const auto first = rows.begin() + static_cast<std::ptrdiff_t>(prompt * n_runs);
-            if (!has_rows(static_cast<int>(prompt)))
-                writer_.write_results(prompt_table, static_cast<int>(prompt),
-                                      {first, first + static_cast<std::ptrdiff_t>(n_runs)});
-        }
-    }
-
-    const PreparedJob& prepared_;
-    trace::Writer& writer_;
-    const Warn& warn_;
-};
-
 engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model& model, trace::Writer& writer,
                                engine::Progress& progress, const RunEvents& events, Failures& failures,
                                const Warn& warn) {
@@ -574,19 +508,6 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
     if (prepared.job.experiment.analyze && !prepared.job.rows_only && !writer.extends())
         write_model(writer, model, true, progress);
     return experiment.timings();
-}
-
-/// Writes /results/prompts from the recorded data of all runs, also those recorded before the command was resumed.
-void write_rows_of_prompts(const PreparedJob& prepared, trace::Writer& writer, engine::Progress& progress,
-                           const Warn& warn) {
-    const trace::Reader reader(trace::part_folder_of(prepared.job.output), progress.stop_token());
-    progress.begin("computing the rows of results", reader.n_prompts(), "prompts");
-    std::vector<trace::ResultRow> rows;
-    for (int prompt = 0; prompt < reader.n_prompts(); ++prompt) {
-        std::ranges::move(rows_of_recorded_prompt(prepared, reader, prompt, warn), std::back_inserter(rows));
-        progress.advance(prompt + 1);
-    }
-    writer.write_results(prompt_table, 0, rows);
 }
 
 }  // namespace
