@@ -7,6 +7,7 @@
 
 #include "analysis/drawing/covered_curves.h"
 #include "analysis/drawing/figure_definition.h"
+#include "analysis/results/results_figure.h"
 #include "analysis/results/summary_table.h"
 #include "analysis/runs/run_style.h"
 #include "analysis/runs/shown_runs.h"
@@ -299,30 +300,23 @@ Table numbers(std::span<const TracePart> parts) {
 }  // namespace
 
 FigureDefinition results_curves_figure() {
-    FigureDefinition definition{
-        "results-curves",
-        "Curves of results",
-        "Means over prompts or task samples, over the budget, the length, a parameter or another number",
-        {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
-         {"y", "the averaged number; default: score if known, otherwise kl", scalar_names(), {}, "score"},
-         {"over",
-          "x axis: budget, length, depth, a parameter, or a number such as coverage; default: budget",
-          {},
-          {},
-          "budget"},
-         {"blocks",
-          "setting with a panel for each value, or none; default: task if there are several",
-          {},
-          {},
-          "task"}},
-        check,
-        make_from_one_trace<make>,
-        numbers_from_one_trace<numbers>};
-    definition.make_joint = make;
-    definition.joint_numbers = numbers;
-    definition.runs_are_settings = true;
-    definition.is_of_prompt = [](const FigureOptions&) { return false; };
-    return definition;
+    return of_results<make, numbers>(
+        {"results-curves",
+         "Curves of results",
+         "Means over prompts or task samples, over the budget, the length, a parameter or another number",
+         {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
+          {"y", "the averaged number; default: score if known, otherwise kl", scalar_names(), {}, "score"},
+          {"over",
+           "x axis: budget, length, depth, a parameter, or a number such as coverage; default: budget",
+           {},
+           {},
+           "budget"},
+          {"blocks",
+           "setting with a panel for each value, or none; default: task if there are several",
+           {},
+           {},
+           "task"}},
+         check});
 }
 
 }  // namespace kvscope::analysis

@@ -5,6 +5,7 @@
 
 #include "analysis/drawing/axes.h"
 #include "analysis/drawing/figure_definition.h"
+#include "analysis/results/results_figure.h"
 #include "analysis/results/summary_table.h"
 #include "analysis/runs/shown_runs.h"
 #include "analysis/tables/table_format.h"
@@ -221,29 +222,22 @@ Table numbers(std::span<const TracePart> parts) {
 }  // namespace
 
 FigureDefinition results_table_figure() {
-    FigureDefinition definition{
-        "results-table",
-        "Table of results",
-        "Means over prompts or task samples with 95 % intervals, by policy and budget or by other settings",
-        {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
-         {"cells", "the averaged number; default: score if known, otherwise kl", scalar_names(), {}, "score"},
-         {"rows",
-          "settings of the rows, separated by commas: policy, budget, task, length, depth, model, dtype, "
-          "question, trace, or a parameter; default: policy",
-          {},
-          {},
-          "policy"},
-         {"columns", "setting of the columns, or none; default: budget"},
-         {"blocks", "setting of the blocks, or none; default: task if there are several", {}, {}, "task"},
-         {"against", "policy setting with which all others are compared; default: none", {}, {}, "full"}},
-        check,
-        make_from_one_trace<make>,
-        numbers_from_one_trace<numbers>};
-    definition.make_joint = make;
-    definition.joint_numbers = numbers;
-    definition.runs_are_settings = true;
-    definition.is_of_prompt = [](const FigureOptions&) { return false; };
-    return definition;
+    return of_results<make, numbers>(
+        {"results-table",
+         "Table of results",
+         "Means over prompts or task samples with 95 % intervals, by policy and budget or by other settings",
+         {{"runs", "policies, settings, or settings at a budget (\"snapkv @ 64\"); default: all"},
+          {"cells", "the averaged number; default: score if known, otherwise kl", scalar_names(), {}, "score"},
+          {"rows",
+           "settings of the rows, separated by commas: policy, budget, task, length, depth, model, dtype, "
+           "question, trace, or a parameter; default: policy",
+           {},
+           {},
+           "policy"},
+          {"columns", "setting of the columns, or none; default: budget"},
+          {"blocks", "setting of the blocks, or none; default: task if there are several", {}, {}, "task"},
+          {"against", "policy setting with which all others are compared; default: none", {}, {}, "full"}},
+         check});
 }
 
 }  // namespace kvscope::analysis
