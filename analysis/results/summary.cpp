@@ -200,8 +200,8 @@ std::string listed(const std::string& name, const std::set<std::string>& values)
     return fmt::format("{} ({})", name, fmt::join(known, ", "));
 }
 
-/// Returns the settings and origins of which the compared runs have several values, although they are no rows, columns
-/// or blocks. @param cells runs of each cell, and of its reference
+/// Returns the settings and origins in which the averaged or compared runs differ, except for the settings of rows,
+/// columns and blocks. @param cells runs of each cell, and of its reference
 std::vector<std::string> mixed_settings(std::span<const Runs> cells, std::span<const Result> results,
                                         const std::set<std::string>& grouped) {
     std::vector<std::string> mixed;

@@ -195,7 +195,7 @@ TEST_CASE("a share is shown as it was given, whatever number of entries it is in
     CHECK(test::cell(table, 1, "budget_of") == Cell("bytes"));
 }
 
-TEST_CASE("requested budgets are told apart even if they keep equally many entries", "[task-scores]") {
+TEST_CASE("each requested budget is a group, even if several keep equally many entries", "[task-scores]") {
     std::vector<trace::ResultRow> rows;
     for (int sample = 0; sample < 2; ++sample) {
         rows.push_back(row(0, "full", 185, 1));  // names of samples may repeat
