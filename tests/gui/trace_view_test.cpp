@@ -28,6 +28,26 @@ bool is_shown(DrivenApp& driven, const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("a trace of rows alone says where its numbers are") {
+    if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
+    const trace::sample::TemporaryFolder folder;
+    {
+        trace::Writer writer(folder / "rows.h5", trace::sample::recipe);
+        trace::ModelRecord model = trace::sample::model({});
+        model.spectrum_q = model.spectrum_k = model.spectrum_v = {};
+        writer.write_model(model);
+        writer.write_results("prompts", 0, std::vector<trace::ResultRow>(1));
+        writer.finish();
+    }
+    AppOptions options;
+    options.traces = {folder / "rows.h5"};
+    options.view = "prompt";
+    DrivenApp driven(options);
+    driven.settle();
+    CHECK(is_shown(driven, "rows of results but no prompt"));
+    CHECK_FALSE(is_shown(driven, "Spectrum"));
+}
+
 TEST_CASE("the view Trace lists what a job has written so far, not the trace that it will replace") {
     if (!test_window()) KVSCOPE_SKIP("there is no display; run under xvfb-run");
     const SampleTrace sample;

@@ -51,9 +51,11 @@ void draw_centred(const std::string& text, const ImVec4& color) {
 
 std::string why_no_prompt(const Document& document) {
     if (!document.reader()->complete()) return "This trace has no prompt yet. The prompt appears after its prefill.";
-    if (document.reader()->result_tasks().empty())
+    if (!document.reader()->result_tasks().empty())
+        return "This trace contains task scores but no prompt. See the view Task scores.";
+    if (document.reader()->has({}, trace::schema::model::spectrum_q))
         return "This trace contains a model but no prompt. See the view Spectrum.";
-    return "This trace contains task scores but no prompt. See the view Task scores.";
+    return "This trace contains rows of results but no prompt. The command `kvscope inspect` prints their means.";
 }
 
 std::string open_trace_or_demo() {
