@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <stdexcept>
 
+#include "policies/api/number_range.h"
 #include "policies/registry/trimmed.h"
 
 namespace kvscope::policies {
@@ -13,8 +15,6 @@ namespace kvscope::policies {
 namespace {
 
 constexpr int64_t largest_count = int64_t{1} << 40;
-constexpr size_t most_values_of_range = 1000;
-constexpr double longest_range_without_step = 64;  // longest range of counts that needs no step
 
 [[noreturn]] void refuse(std::string_view text, const std::string& reason) {
     throw BudgetError("Budget '" + std::string(text) + "': " + reason +
@@ -42,9 +42,6 @@ std::string shortest(double value) {
     return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
-/// Rounds to 12 decimal places to remove the rounding errors of repeated steps.
-double without_rounding_noise(double value) { return std::round(value * 1e12) / 1e12; }
-
 Budget parse_one(std::string_view text, std::string_view shown) {
     const bool percent = text.ends_with('%');
     const std::string_view number = trimmed(percent ? text.substr(0, text.size() - 1) : text);
@@ -70,45 +67,39 @@ Budget make(bool is_share, double value) {
     Budget budget;
     budget.is_share = is_share;
     if (is_share) {
-        budget.share = without_rounding_noise(value);
+        budget.share = value;
     } else {
         budget.count = std::llround(value);
     }
     return budget;
 }
 
-std::vector<Budget> parse_range(std::string_view text, size_t dash) {
-    const Budget first = parse_one(trimmed(text.substr(0, dash)), text);
-    const std::string_view rest = text.substr(dash + 1);
-    const size_t sign = rest.find_first_of("+*");
-    const Budget last = parse_one(trimmed(rest.substr(0, sign)), text);
-    if (first.is_share != last.is_share) refuse(text, "both ends of a range must be counts, or both shares.");
+/// @param shown the whole text, for messages
+std::vector<Budget> budgets_of_range(const RangeText& range, std::string_view shown) {
+    const Budget first = parse_one(range.first, shown);
+    const Budget last = parse_one(range.last, shown);
+    if (first.is_share != last.is_share) refuse(shown, "both ends of a range must be counts, or both shares.");
     const double low = first.is_share ? first.share : static_cast<double>(first.count);
     const double high = last.is_share ? last.share : static_cast<double>(last.count);
-    if (low > high) refuse(text, "the range runs backwards.");
-    const bool geometric = sign != std::string_view::npos && rest[sign] == '*';
     double step = 1.0;
-    if (geometric) {
-        const auto factor = whole<double>(trimmed(rest.substr(sign + 1)));
-        if (!factor || !(*factor > 1.0) || !std::isfinite(*factor)) refuse(text, "the factor must be above 1.");
-        step = *factor;
-    } else if (sign != std::string_view::npos) {
-        const Budget parsed = parse_one(trimmed(rest.substr(sign + 1)), text);
+    if (range.is_factor) {
+        step = whole<double>(*range.step).value_or(0.0);
+    } else if (range.step) {
+        const Budget parsed = parse_one(*range.step, shown);
         if (parsed.is_share != first.is_share)
-            refuse(text, "the step must be a count if the ends are counts, and a share if they are shares.");
+            refuse(shown, "the step must be a count if the ends are counts, and a share if they are shares.");
         step = parsed.is_share ? parsed.share : static_cast<double>(parsed.count);
-    } else if (first.is_share) {
-        refuse(text, "a range of shares needs a step (0.1-0.5+0.1).");
-    } else if (high - low >= longest_range_without_step) {
-        refuse(text, "a range of this many counts needs a step (64-512+64) or a factor (64-512*2).");
+    } else if (low <= high && first.is_share) {
+        refuse(shown, "a range of shares needs a step (0.1-0.5+0.1).");
+    } else if (high - low >= most_values_without_step) {
+        refuse(shown, "a range of this many counts needs a step (64-512+64) or a factor (64-512*2).");
     }
     std::vector<Budget> budgets;
-    double value = low;
-    const double slack = first.is_share ? 1e-9 : 0.0;
-    for (size_t i = 0; value <= high + slack; ++i) {
-        if (i == most_values_of_range) refuse(text, "the range has more than 1000 values.");
-        budgets.push_back(make(first.is_share, std::min(value, high)));
-        value = geometric ? value * step : low + static_cast<double>(i + 1) * step;
+    try {
+        for (const double value : values_of_range(low, high, step, range.is_factor))
+            budgets.push_back(make(first.is_share, value));
+    } catch (const std::invalid_argument& error) {
+        refuse(shown, error.what());
     }
     return budgets;
 }
@@ -162,12 +153,8 @@ std::vector<Budget> parse_budgets(std::string_view text) {
         const size_t comma = rest.find(',');
         const std::string_view piece = trimmed(rest.substr(0, comma));
         if (piece.empty()) refuse(text, "a list entry is empty.");
-        size_t dash = piece.find('-', 1);
-        if (dash != std::string_view::npos && (piece[dash - 1] == 'e' || piece[dash - 1] == 'E')) {
-            dash = piece.find('-', dash + 1);
-        }
-        const std::vector<Budget> parsed =
-            dash == std::string_view::npos ? std::vector<Budget>{parse_budget(piece)} : parse_range(piece, dash);
+        const auto range = split_range(piece);
+        const std::vector<Budget> parsed = range ? budgets_of_range(*range, piece) : std::vector{parse_budget(piece)};
         for (const Budget& budget : parsed) {
             if (std::find(budgets.begin(), budgets.end(), budget) == budgets.end()) budgets.push_back(budget);
         }

@@ -7,6 +7,7 @@
 
 #include "common/bounded_json.h"
 #include "common/json.h"
+#include "policies/api/number_range.h"
 #include "policies/registry/name_matching.h"
 
 namespace kvscope::policies {
@@ -96,6 +97,29 @@ constexpr double most_integer = 1e9;
                          std::string(hint));
 }
 
+bool has_whole_numbers(const Parameter& parameter) {
+    return parameter.kind == ParameterKind::integer || parameter.kind == ParameterKind::integers ||
+           parameter.kind == ParameterKind::seed;
+}
+
+bool has_numbers(const Parameter& parameter) {
+    return has_whole_numbers(parameter) || parameter.kind == ParameterKind::real ||
+           parameter.kind == ParameterKind::reals;
+}
+
+/// Replaces each range in a list by its values.
+std::string with_values_of_ranges(const Parameter& parameter, std::string_view list) {
+    std::string values;
+    for (size_t begin = 0; begin <= list.size();) {
+        const size_t end = std::min(list.find(',', begin), list.size());
+        const std::string_view piece = list.substr(begin, end - begin);
+        for (const auto& text : parameter.values_of_range(piece).value_or(std::vector{std::string(piece)}))
+            values += (begin == 0 && values.empty() ? "" : ",") + text;
+        begin = end + 1;
+    }
+    return values;
+}
+
 std::vector<std::string> names_of(const std::vector<Parameter>& declared) {
     std::vector<std::string> names;
     for (const Parameter& parameter : declared) names.push_back(parameter.name);
@@ -168,15 +192,41 @@ ParameterValue Parameter::parse(std::string_view written) const {
         case ParameterKind::boolean:
             if (const auto value = truth(written)) return *value;
             break;
-        case ParameterKind::choice:
-        case ParameterKind::text:
         case ParameterKind::integers:
         case ParameterKind::reals:
+            return checked(with_values_of_ranges(*this, written));
+        case ParameterKind::choice:
+        case ParameterKind::text:
         case ParameterKind::file:
         case ParameterKind::seed:
             return checked(std::string(written));
     }
     refuse(*this, written);
+}
+
+std::optional<std::vector<std::string>> Parameter::values_of_range(std::string_view text) const {
+    const auto range = has_numbers(*this) ? split_range(text) : std::nullopt;
+    if (!range) return std::nullopt;
+    const auto first = whole_number<double>(range->first), last = whole_number<double>(range->last);
+    const auto step = range->step ? whole_number<double>(*range->step) : std::optional<double>(1.0);
+    if (!first || !last || !step) refuse(*this, text, " A range has the form 8-64*2 or 16-64+16.");
+    const bool is_whole = has_whole_numbers(*this);
+    if (!range->step && !(is_whole && *last - *first < most_values_without_step))
+        refuse(*this, text, " This range needs a step (16-64+16) or a factor (8-64*2).");
+    constexpr double most_exact = 9007199254740992;  // 2^53: above this number, doubles cannot represent every integer
+    const auto is_inexact = [](double number) { return number != std::trunc(number) || std::abs(number) > most_exact; };
+    if (is_whole && (is_inexact(*first) || is_inexact(*last) || (!range->is_factor && is_inexact(*step))))
+        refuse(*this, text, " The ends and the step of this range must be whole numbers, at most 2^53.");
+    std::vector<std::string> values;
+    try {
+        for (const double value : policies::values_of_range(*first, *last, *step, range->is_factor)) {
+            std::string written = is_whole ? std::to_string(std::llround(value)) : number_text(value);
+            if (values.empty() || values.back() != written) values.push_back(std::move(written));
+        }
+    } catch (const std::invalid_argument& error) {
+        throw ParameterError(name + "=" + std::string(text) + ": " + error.what());
+    }
+    return values;
 }
 
 ParameterValue Parameter::checked(ParameterValue value) const {

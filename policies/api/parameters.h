@@ -57,7 +57,13 @@ struct Parameter {
     bool binds_scores_to_budget = false;
 
     /// Reads a value from the command line. Booleans: on|off, true|false, yes|no, 1|0. @throws ParameterError
+    /// The numbers of a list may be ranges, as in "8,16-64*2".
     [[nodiscard]] ParameterValue parse(std::string_view text) const;
+
+    /// Returns the values of a range of numbers, as texts for parse(): "8", "16", "32", "64" for "8-64*2". Returns
+    /// nullopt if the parameter is not a number or a list of numbers, or if the text is not a range.
+    /// @throws ParameterError for a range that cannot be read
+    [[nodiscard]] std::optional<std::vector<std::string>> values_of_range(std::string_view text) const;
 
     /// Returns a valid value, with integers converted to reals and choices spelled as declared. @throws ParameterError
     [[nodiscard]] ParameterValue checked(ParameterValue value) const;

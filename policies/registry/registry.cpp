@@ -86,16 +86,43 @@ bool same_run_label(std::string_view a, std::string_view b) {
     return !share_of(a).empty() && share_of(a) == share_of(b);
 }
 
+namespace {
+
+/// Splits "name=value,name=value" at commas. @throws ParameterError for empty pieces
+std::vector<std::string_view> pieces_of(std::string_view parameters) {
+    std::vector<std::string_view> pieces;
+    while (!trimmed(parameters).empty()) {
+        const size_t comma = parameters.find(',');
+        pieces.push_back(trimmed(parameters.substr(0, comma)));
+        if (pieces.back().empty()) throw ParameterError("expected parameter=value between the commas.");
+        parameters = comma == std::string_view::npos ? std::string_view{} : parameters.substr(comma + 1);
+    }
+    return pieces;
+}
+
+/// Returns "name=value" for each value of a range, or the piece itself if it has no range.
+std::vector<std::string> values_of_piece(const Definition& definition, std::string_view piece) {
+    const size_t equals = piece.find('=');
+    const std::string_view name = trimmed(piece.substr(0, equals));
+    for (const Parameter& parameter : definition.parameters) {
+        const bool is_list = parameter.kind == ParameterKind::integers || parameter.kind == ParameterKind::reals;
+        if (equals == std::string_view::npos || is_list || !same_name(parameter.name, name)) continue;
+        auto values = parameter.values_of_range(trimmed(piece.substr(equals + 1)));
+        if (!values) break;
+        for (std::string& value : *values) value = parameter.name + "=" + value;
+        return *std::move(values);
+    }
+    return {std::string(piece)};
+}
+
+constexpr size_t most_combinations = 1000;
+
+}  // namespace
+
 PolicySpec parse_parameters(const Definition& definition, std::string_view parameters) {
     PolicySpec spec{&definition, ParameterValues(definition.parameters)};
     try {
-        while (!trimmed(parameters).empty()) {
-            const size_t comma = parameters.find(',');
-            const std::string_view piece = trimmed(parameters.substr(0, comma));
-            if (piece.empty()) throw ParameterError("expected parameter=value between the commas.");
-            set_parameter(spec.values, piece);
-            parameters = comma == std::string_view::npos ? std::string_view{} : parameters.substr(comma + 1);
-        }
+        for (const std::string_view piece : pieces_of(parameters)) set_parameter(spec.values, piece);
     } catch (const ParameterError& error) {
         throw ParameterError("Policy " + definition.name + ": " + error.what());
     }
@@ -106,6 +133,31 @@ PolicySpec parse_policy(std::string_view text) {
     const size_t colon = text.find(':');
     const Definition& definition = definition_named(trimmed(text.substr(0, colon)));
     return parse_parameters(definition, colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1));
+}
+
+std::vector<PolicySpec> parse_policies(std::string_view text) {
+    const size_t colon = text.find(':');
+    const Definition& definition = definition_named(trimmed(text.substr(0, colon)));
+    std::vector<PolicySpec> specs{{&definition, ParameterValues(definition.parameters)}};
+    try {
+        for (const auto piece :
+             pieces_of(colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1))) {
+            std::vector<PolicySpec> combined;
+            const std::vector<std::string> values = values_of_piece(definition, piece);
+            for (const PolicySpec& spec : specs) {
+                for (const std::string& value : values) {
+                    combined.push_back(spec);
+                    set_parameter(combined.back().values, value);
+                }
+            }
+            if (combined.size() > most_combinations)
+                throw ParameterError("the ranges have more than 1000 combinations.");
+            specs = std::move(combined);
+        }
+    } catch (const ParameterError& error) {
+        throw ParameterError("Policy " + definition.name + ": " + error.what());
+    }
+    return specs;
 }
 
 std::vector<std::string> split_policies(std::string_view list) {

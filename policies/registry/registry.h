@@ -45,7 +45,11 @@ struct PolicySpec {
 /// Reads "name" or "name:parameter=value,parameter=value". A boolean name alone means `=on`. @throws ParameterError
 [[nodiscard]] PolicySpec parse_policy(std::string_view text);
 
-/// Splits a list at commas that are followed by a policy's name. The results are texts for parse_policy().
+/// Reads the text of parse_policy() with ranges of numbers: "snapkv:window=8-32*2" is three policies. Several ranges
+/// give every combination; the last parameter changes fastest. @throws ParameterError
+[[nodiscard]] std::vector<PolicySpec> parse_policies(std::string_view text);
+
+/// Splits a list at commas that are followed by a policy's name. The results are texts for parse_policies().
 [[nodiscard]] std::vector<std::string> split_policies(std::string_view list);
 
 /// Reads "parameter=value,…" for a policy that is not in the registry (tests, plug-ins).

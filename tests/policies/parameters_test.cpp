@@ -70,6 +70,17 @@ TEST_CASE("an invalid value is refused with the allowed ones", "[parameters]") {
     CHECK(values == ParameterValues(some()));
 }
 
+TEST_CASE("the numbers of a list may be ranges", "[parameters]") {
+    const Parameter lengths = integers_parameter("lengths", "1", {.low = 1}, "");
+    CHECK(to_text(lengths.parse("500,1000-4000*2,9-11")) == "500,1000,2000,4000,9,10,11");
+    const Parameter depths = reals_parameter("depths", "0", {.low = 0, .high = 1}, "");
+    CHECK(to_text(depths.parse("0-1+0.25")) == "0,0.25,0.5,0.75,1");
+    CHECK_THROWS_WITH(depths.parse("0-2+0.5"), Contains("in [0, 1]"));
+    CHECK_THROWS_WITH(lengths.parse("1,9-7"), Contains("9-7: the range runs backwards"));
+    CHECK_THROWS_AS(lengths.parse("1,,2"), ParameterError);
+    CHECK_THROWS_AS(lengths.parse(""), ParameterError);
+}
+
 TEST_CASE("integers beyond the limit are refused", "[parameters]") {
     const Parameter window = integer_parameter("window", 32, {.low = 1}, "its help");
     CHECK(std::get<int64_t>(window.parse("1000000000")) == 1'000'000'000);

@@ -75,6 +75,44 @@ TEST_CASE("a policy is read as written on the command line", "[registry]") {
     CHECK_FALSE(parse_policy("snapkv") == parse_policy("snapkv:window=8"));
 }
 
+TEST_CASE("ranges of parameters give every combination", "[registry]") {
+    const auto labels = [](std::string_view text) {
+        std::vector<std::string> found;
+        for (const PolicySpec& spec : parse_policies(text)) found.push_back(spec.label());
+        return found;
+    };
+    using Labels = std::vector<std::string>;
+    CHECK(labels("snapkv:window=8-64*2") ==
+          Labels{"snapkv:window=8", "snapkv:window=16", "snapkv", "snapkv:window=64"});  // 32 is the default
+    CHECK(labels("snapkv:window=8-12*1.5") == Labels{"snapkv:window=8", "snapkv:window=12"});
+    CHECK(labels("SnapKV: window = 3-5, kernel=3") ==
+          Labels{"snapkv:window=3,kernel=3", "snapkv:window=4,kernel=3", "snapkv:window=5,kernel=3"});
+    CHECK(labels("aperturekv:lambda=0.1-0.3+0.1,window=4-16*4") ==
+          Labels{"aperturekv:window=4,lambda=0.1", "aperturekv:window=16,lambda=0.1", "aperturekv:window=4,lambda=0.2",
+                 "aperturekv:window=16,lambda=0.2", "aperturekv:window=4,lambda=0.3",
+                 "aperturekv:window=16,lambda=0.3"});
+    CHECK(labels("aperturekv:lambda=1e-3") == Labels{"aperturekv:lambda=0.001"});
+    CHECK(labels("h2o") == Labels{"h2o"});
+    const auto refuses = [](std::string_view text, const std::string& reason) {
+        CAPTURE(text);
+        CHECK_THROWS_WITH(parse_policies(text), Contains(reason));
+        CHECK_THROWS_AS(parse_policies(text), ParameterError);
+    };
+    refuses("snapkv:window=64-8*2", "window=64-8*2: the range runs backwards");
+    refuses("snapkv:window=8-64*1", "the factor must be above 1");
+    refuses("snapkv:window=8-64+0", "the step must be above 0");
+    refuses("snapkv:window=8-", "A range has the form 8-64*2");
+    refuses("snapkv:window=8-x", "A range has the form 8-64*2");
+    refuses("snapkv:window=8-100", "needs a step (16-64+16)");
+    refuses("snapkv:window=8.5-9", "must be whole numbers");
+    refuses("snapkv:window=0-2", "expected a whole number, at least 1");
+    refuses("aperturekv:lambda=0.1-0.3", "needs a step");
+    refuses("aperturekv:lambda=0-0.3*2", "must begin above 0");
+    refuses("snapkv:window=1-2000+1", "more than 1000 values");
+    refuses("aperturekv:window=1-40,lambda=0.01-0.4+0.01", "more than 1000 combinations");
+    CHECK_THROWS_AS(parse_policy("snapkv:window=8-64*2"), ParameterError);  // expects one policy
+}
+
 TEST_CASE("unknown names are refused with the existing ones", "[registry]") {
     CHECK_THROWS_WITH(parse_policy("snapk"), Contains("Did you mean snapkv") && Contains("aperturekv, ") &&
                                                  Contains(", full, ") && Contains(", h2o, "));

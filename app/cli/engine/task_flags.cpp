@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -24,8 +25,9 @@ bool is_list(const Parameter& parameter) {
 }
 
 const char* type_name(const Parameter& parameter) {
+    if (is_list(parameter)) return "LIST";  // may contain ranges, which no number option accepts
     if (is_whole_number(parameter)) return "INT";
-    if (parameter.kind == ParameterKind::real || parameter.kind == ParameterKind::reals) return "FLOAT";
+    if (parameter.kind == ParameterKind::real) return "FLOAT";
     if (parameter.kind == ParameterKind::seed) return "UINT";
     return parameter.kind == ParameterKind::file ? "FILE" : "TEXT";
 }
@@ -38,6 +40,13 @@ std::string problem_of(const Parameter& parameter, std::string number) {
                                                                 ? static_cast<int64_t>(range.high)
                                                                 : std::numeric_limits<int64_t>::max())(number);
     return parameter.kind == ParameterKind::reals ? RealNumber(range.low, range.high)(number) : "";
+}
+
+std::vector<std::string> with_values_of_ranges(const Parameter& parameter, std::span<const std::string> list) {
+    std::vector<std::string> values;
+    for (const std::string& text : list)
+        std::ranges::move(parameter.values_of_range(text).value_or(std::vector{text}), std::back_inserter(values));
+    return values;
 }
 
 [[noreturn]] void refuse_option_of_another_task(const std::string& name, const engine::Task& task) {
@@ -83,7 +92,7 @@ policies::ParameterValues TaskFlags::read(const engine::Task& task, policies::Pa
         if (flag.option->count() == 0) continue;
         if (!values.has(name)) refuse_option_of_another_task(name, task);
         const Parameter& parameter = *std::ranges::find(values.declared(), name, &Parameter::name);
-        const auto texts = is_list(parameter) ? flag.list : std::vector{flag.text};
+        const auto texts = is_list(parameter) ? with_values_of_ranges(parameter, flag.list) : std::vector{flag.text};
         for (const std::string& text : texts) {
             if (const std::string problem = problem_of(parameter, text); !problem.empty())
                 throw CLI::ValidationError("--" + name, problem);

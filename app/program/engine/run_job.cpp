@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -33,6 +34,8 @@ void set_task(RunJob& job, const engine::Task& task, policies::ParameterValues v
     job.task_values = std::move(values);
     job.experiment.compare = false;
     job.experiment.record = false;
+    job.experiment.isolated = task.measures_time;
+    job.experiment.ignore_eos = task.measures_time;
 }
 
 engine::TaskOptions read_task_files(policies::ParameterValues values, std::span<const std::string> assets) {
@@ -68,12 +71,13 @@ std::vector<policies::Budget> budgets_of(const RunJob& job) {
     return budgets;
 }
 
-std::vector<std::string> policies_of(const RunJob& job) {
-    std::vector<std::string> policies;
+std::vector<policies::PolicySpec> policies_of(const RunJob& job) {
+    std::vector<policies::PolicySpec> specs;
     for (const auto& list : job.policies) {
-        for (auto& text : policies::split_policies(list)) policies.push_back(std::move(text));
+        for (const auto& text : policies::split_policies(list))
+            std::ranges::move(policies::parse_policies(text), std::back_inserter(specs));
     }
-    return policies;
+    return specs;
 }
 
 /// Returns the plans in the order of the command, without the full run. Plans may be repeated.
@@ -84,8 +88,7 @@ std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
             "the budget {} needs a policy: name one with --policy. Without a policy, only the full cache is run",
             budgets.front().label()));
     std::vector<engine::RunPlan> plans;
-    for (const auto& text : policies_of(job)) {
-        const auto spec = policies::parse_policy(text);
+    for (const auto& spec : policies_of(job)) {
         if (spec.definition->is_full()) continue;
         if (job.requires_files) require_file(spec);
         if (const auto share = spec.own_share()) {
@@ -93,7 +96,7 @@ std::vector<engine::RunPlan> asked_plans(const RunJob& job) {
             continue;
         }
         if (budgets.empty())
-            throw std::invalid_argument(text + " needs a budget: entries kept per KV head and layer (128), " +
+            throw std::invalid_argument(spec.label() + " needs a budget: entries kept per KV head and layer (128), " +
                                         "or the share kept (0.2, 20%)");
         for (const auto& budget : budgets) plans.push_back({spec, budget});
     }
