@@ -247,6 +247,7 @@ struct Writer::Impl {
     std::optional<ModelAttributes> model;
     std::map<int, PromptAttributes> prompts;
     SharedScores shared_scores;
+    std::uint64_t stored_bytes = 0;
 
     Impl(const fs::path& output, std::string recipe_json, const WriterOptions& options)
         : path(resolve_output_links(output)),
@@ -265,6 +266,20 @@ struct Writer::Impl {
             throw OutputExists(
                 fmt::format("another kvscope has just replaced {}; run the same command again", path.string()));
         open_folder(recipe, std::move(recipe_json), options, file == Found::part && !options.force);
+        for (const auto& entry : fs::directory_iterator(folder)) stored_bytes += bytes_of(entry.path());
+    }
+
+    /// Returns 0 if there is no such file.
+    static std::uint64_t bytes_of(const fs::path& part) {
+        std::error_code error;
+        const std::uint64_t bytes = fs::file_size(part, error);
+        return error ? 0 : bytes;
+    }
+
+    void remove_part(const fs::path& part) {
+        const std::uint64_t bytes = bytes_of(part);
+        fs::remove(part);
+        stored_bytes -= bytes;
     }
 
     /// Requires the lock. Checks the folder again, because other processes may have written there before.
@@ -414,7 +429,9 @@ struct Writer::Impl {
                 store(file->id());
                 file->close();
             }
+            stored_bytes -= bytes_of(folder / name);
             file->commit(folder / name);
+            stored_bytes += bytes_of(folder / name);
         } catch (const h5::Failure& failure) {
             throw WriteFailed(fmt::format("cannot write {}: {}", temporary.string(), failure.what()));
         }
@@ -533,8 +550,8 @@ void Writer::write_run(int prompt, int run, const RunRecord& record) {
 void Writer::remove_prompt(int prompt) {
     try {
         // Readers of the folder must not find runs without their prompt.
-        for (const int run : impl_->parts.runs[prompt]) fs::remove(file_of_run(impl_->folder, prompt, run));
-        fs::remove(impl_->folder / part_file_name_of_prompt(prompt));
+        for (const int run : impl_->parts.runs[prompt]) impl_->remove_part(file_of_run(impl_->folder, prompt, run));
+        impl_->remove_part(impl_->folder / part_file_name_of_prompt(prompt));
     } catch (const fs::filesystem_error& failure) {
         throw WriteFailed(
             fmt::format("cannot remove a part of {}: {}", impl_->folder.string(), failure.code().message()));
@@ -559,6 +576,8 @@ void Writer::write_results(std::string_view task, int batch, const std::vector<R
     impl_->parts.results[std::string(task)].insert(batch);
     impl_->results[{std::string(task), batch}] = rows;
 }
+
+std::uint64_t Writer::stored_bytes() const { return impl_->stored_bytes; }
 
 void Writer::finish() {
     if (impl_->finished) throw std::logic_error("this trace is already finished");

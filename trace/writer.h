@@ -2,6 +2,7 @@
 // `<path>.part/`, which is renamed when complete. finish() joins the files into `path`.
 #pragma once
 
+#include <cstdint>
 #include <ctime>
 #include <filesystem>
 #include <functional>
@@ -63,6 +64,8 @@ class Writer {
     [[nodiscard]] bool has_results(std::string_view task, int batch) const;
     /// Returns the rows of a batch. Requires has_results().
     [[nodiscard]] const std::vector<ResultRow>& results(std::string_view task, int batch) const;
+    /// Returns the size of all files in the `.part` folder, with the trace that it extends.
+    [[nodiscard]] std::uint64_t stored_bytes() const;
 
     // The next functions return after their part is written, synced and renamed. They replace a part of the same
     // number, but throw std::logic_error for a part of the extended trace. They throw WriteFailed, and

@@ -85,7 +85,7 @@ USES = {
     "engine_tasks": ["engine_common", "checkpoint", "policies"],
     "engine": ["engine_decode", "engine_tasks", "analysis_measures"],
     "figures": ["analysis"],
-    "program": ["engine", "engine_echo"],
+    "program": ["engine", "engine_echo", "analysis_tables"],
     "gui_session": ["program", "figures"],
     "gui_drawing": ["analysis"],
     "gui_engine": ["gui_view_data"],

@@ -77,15 +77,25 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
 }
 
 void declare_policy_and_budget_options(CLI::App& app, program::RunJob& job) {
-    auto* policy = app.add_option(
-        "--policy", job.policies,
-        "Policy with parameters, as in aperturekv:lambda=0,window=8, or a list as in snapkv,h2o; repeatable");
+    auto* policy = app.add_option("--policy", job.policies,
+                                  "Policy with parameters, as in aperturekv:lambda=0,window=8, a list as in "
+                                  "snapkv,h2o, or ranges of numbers as in "
+                                  "snapkv:window=8-64*2; repeatable");
     suggest(policy->type_name("NAME[:K=V,…]"), defined_names(policies::definitions()));
     app.add_option(
            "--budget", job.budgets,
            "Budget per KV head and layer: numbers of entries (64,128 or 64-512*2) or shares kept (0.2, 20%); a share "
            "of bytes for policies that keep every token")
         ->type_name("B[,B…]");
+}
+
+void declare_disk_limit(CLI::App& app, program::RunJob& job) {
+    constexpr bool kilobytes_have_1000_bytes = true;
+    app.add_option("--max-disk", job.most_disk_bytes,
+                   "Stop before the trace exceeds this size, such as 500MB or 2GB; finished prompts are kept")
+        ->transform(CLI::AsSizeValue(kilobytes_have_1000_bytes))
+        ->check(WholeNumber(1))
+        ->type_name("SIZE");
 }
 
 }  // namespace kvscope::cli

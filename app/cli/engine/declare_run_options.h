@@ -16,4 +16,7 @@ void declare_run_options(CLI::App& app, engine::RunOptions& options);
 
 void declare_policy_and_budget_options(CLI::App& app, program::RunJob& job);
 
+/// Declares --max-disk.
+void declare_disk_limit(CLI::App& app, program::RunJob& job);
+
 }  // namespace kvscope::cli

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <fstream>
 #include <optional>
@@ -13,10 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/tables/table_format.h"
 #include "app/cli/engine/terminal_progress.h"
 #include "app/cli/inspect_trace.h"
 #include "app/cli/terminal.h"
 #include "app/figures/same_file.h"
+#include "app/program/engine/trace_size.h"
 #include "common/json.h"
 #include "common/whole_file.h"
 #include "engine/common/engine_error.h"
@@ -154,6 +157,9 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
     events.on_warning = [&](const std::string& text) { progress.warning(text); };
     events.on_prompts = [&](std::span<const engine::Prompt> prompts) {
         progress.message(model_line(model));
+        if (!job.profile)
+            progress.message(fmt::format("predicted size of the trace: {}",
+                                         analysis::format_bytes(program::predicted_trace_bytes(prepared, model))));
         if (job.task) return;  // a task has many samples
         for (const auto& prompt : prompts) {
             progress.message(fmt::format("{}: {} tokens{}", prompt.name, prompt.ids.size(),
@@ -170,15 +176,18 @@ program::RunOutcome run_with_progress(const program::RunJob& job, const Terminal
         if (!std::current_exception()) batch.end();  // on_end is called in the handler of an exception, too
     };
     events.on_sample = [&](size_t i, std::span<const trace::ResultRow> rows, double seconds, double seconds_left) {
-        const auto right = std::count_if(rows.begin() + 1, rows.end(), [](const auto& row) { return row.score > 0.5; });
-        const std::string others =
-            rows.size() > 1 ? fmt::format(", {} of {} other runs correct", right, rows.size() - 1) : "";
+        std::string verdict;
+        if (!std::isnan(rows[0].score)) {
+            const auto n_right =
+                std::count_if(rows.begin() + 1, rows.end(), [](const auto& row) { return row.score > 0.5; });
+            verdict = fmt::format("full {}, ", rows[0].score > 0.5 ? "correct"
+                                               : job.profile       ? "wrong, not counted"
+                                                                   : "wrong");
+            if (rows.size() > 1) verdict += fmt::format("{} of {} other runs correct, ", n_right, rows.size() - 1);
+        }
         progress.message(fmt::format(
-            "{}/{} {}: full {}{}, {:.1f} s{}", i + 1, prepared.samples.size(), prepared.samples[i].id,
-            rows[0].score > 0.5 ? "correct"
-            : job.profile       ? "wrong, not counted"
-                                : "wrong",
-            others, seconds, seconds_left > 0 ? fmt::format("; about {} remaining", clock_text(seconds_left)) : ""));
+            "{}/{} {}: {}{:.1f} s{}", i + 1, prepared.samples.size(), prepared.samples[i].id, verdict, seconds,
+            seconds_left > 0 ? fmt::format("; about {} remaining", clock_text(seconds_left)) : ""));
     };
     return run_unless_stopped(job.output, [&] {
         auto outcome = program::run_job(prepared, model, progress, events);

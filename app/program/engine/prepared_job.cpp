@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "app/program/engine/prompt_rows.h"
+#include "app/program/engine/trace_size.h"
 #include "app/program/version.h"
 #include "common/json.h"
 #include "common/whole_file.h"
@@ -308,6 +309,7 @@ PreparedJob prepare_job(const RunJob& job, const std::vector<engine::RunPlan>& p
 
 void check_job(const PreparedJob& prepared, const engine::Model& model) {
     const auto& prompts = prepared.prompts;
+    if (!prepared.job.profile) require_trace_within_limit(prepared, model);
     const auto n_tokens = [](const engine::Prompt& prompt) { return prompt.ids.size(); };
     if (prepared.job.task) {  // Counts can fail on long samples, shares on short ones. One possible run suffices.
         const auto [shortest, longest] = std::ranges::minmax_element(prompts, {}, n_tokens);
@@ -457,12 +459,16 @@ void answer_samples(const PreparedJob& prepared, const engine::Model& model, tra
         return writer.has_results(task.name, sample.number) &&
                writer.results(task.name, sample.number).size() >= prepared.plans.size();
     });
+    const auto on_sample_begun = [&](size_t i) {
+        require_prompt_within_limit(prepared, model, writer, i);
+        if (events.on_sample_begun) events.on_sample_begun(i);
+    };
     const auto on_sample = [&](size_t i, std::span<const trace::ResultRow> rows, double seconds) {
         failures.tell(samples[i].id, rows);
         if (events.on_sample) events.on_sample(i, rows, seconds, clock.seconds_left(i, seconds));
     };
     engine::evaluate_task(model, task, samples, prepared.plans, prepared.job.experiment, writer, progress, on_sample,
-                          events.on_sample_begun);
+                          on_sample_begun);
 }
 
 /// A profile takes minutes, so a stopped profile has no state from which it could resume.
@@ -493,6 +499,11 @@ engine::Timings answer_prompts(const PreparedJob& prepared, const engine::Model&
         experiment.is_skipped = [&](int prompt) { return rows_only->has_rows(prompt); };
         experiment.on_finished = [&](const std::vector<int>& prompts) { rows_only->replace(prompts); };
     }
+    const auto on_begun = std::move(experiment.on_begun);
+    experiment.on_begun = [&](int prompt) {
+        require_prompt_within_limit(prepared, model, writer, static_cast<size_t>(prompt));
+        if (on_begun) on_begun(prompt);
+    };
     const auto on_run = std::move(experiment.on_run);
     experiment.on_run = [&](int prompt, int number, const trace::RunRecord& record) {
         failures.tell(prompt, number, prepared.prompts[static_cast<size_t>(prompt)].name, record);

@@ -34,7 +34,8 @@ struct RunJob {
     std::vector<std::string> budgets;
     engine::ExperimentOptions experiment;
     std::filesystem::path output;
-    bool rows_only = false;  ///< store only the rows of results of `prompts`, which need little space
+    bool rows_only = false;        ///< store only the rows of results of `prompts`, which need little space
+    uint64_t most_disk_bytes = 0;  ///< the job stops before its trace exceeds this size; 0: no limit
     bool force = false;
     bool requires_files =
         true;  ///< whether the job is refused if a policy's file is missing; otherwise only its runs fail

@@ -86,6 +86,7 @@ std::function<int()> declare(CLI::App& app) {
     app.add_option("--timings", terminal.timings, "JSON file for the seconds that each phase takes")
         ->check(NewFile())
         ->type_name("FILE.json");
+    declare_disk_limit(app, job);
     app.add_flag("--force", job.force, "Replace an existing output");
     app.add_flag("-q,--quiet", terminal.quiet, "Hide progress, table and answers");
     return [arguments] { return act(*arguments); };

@@ -1,0 +1,86 @@
+#include "app/program/engine/trace_size.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "analysis/tables/table_format.h"
+#include "engine/common/engine_error.h"
+#include "trace/part_folder.h"
+
+namespace kvscope::program {
+namespace {
+
+constexpr double bytes_of_row = 600;     // of /results, with an answer of some words
+constexpr double bytes_of_trace = 40e3;  // structure of an HDF5 file and the model's record
+constexpr double stored_share = 0.85;    // of floats after compression
+
+bool stores_only_rows(const RunJob& job) { return job.task != nullptr || job.rows_only; }
+
+/// Returns the bytes of the data sets that docs/trace-format.md lists under prompts/ and runs/.
+double bytes_of_recorded_prompt(const PreparedJob& prepared, const engine::Model& model, const engine::Prompt& prompt) {
+    const policies::ModelShape shape = engine::shape_of(model.config());
+    const engine::ExperimentOptions& options = prepared.job.experiment;
+    const double layers = shape.n_layers, heads = shape.n_heads, kv_heads = shape.n_kv_heads, dim = shape.head_dim;
+    const auto n_tokens = static_cast<double>(prompt.n_visible());
+    const double window = std::min(static_cast<double>(options.window), n_tokens);
+    double of_full = static_cast<double>(model.config().vocab_size) + 20 * n_tokens;
+    if (options.record) of_full += layers * n_tokens * (heads + kv_heads);
+    if (options.analyze) of_full += layers * heads * window * window + layers * dim * (heads + 2 * kv_heads);
+    double of_runs = 0;
+    std::set<std::string> with_scores;  // runs that differ only in the budget share their scores
+    for (const engine::RunPlan& plan : prepared.plans) {
+        if (plan.spec.definition->is_full()) continue;
+        const double kept = plan.budget.is_share ? plan.budget.share * n_tokens
+                                                 : std::min(static_cast<double>(plan.budget.count), n_tokens);
+        of_runs += layers * kv_heads * kept * 0.2;  // increasing positions compress well
+        if (options.record && options.compare) of_runs += layers * n_tokens;
+        if (options.record && with_scores.insert(plan.spec.label()).second) of_runs += layers * kv_heads * n_tokens;
+    }
+    return sizeof(float) * stored_share * (of_full + of_runs) +
+           bytes_of_row * static_cast<double>(prepared.plans.size());
+}
+
+}  // namespace
+
+double predicted_prompt_bytes(const PreparedJob& prepared, const engine::Model& model, size_t prompt) {
+    return stores_only_rows(prepared.job) ? bytes_of_row * static_cast<double>(prepared.plans.size())
+                                          : bytes_of_recorded_prompt(prepared, model, prepared.prompts[prompt]);
+}
+
+double predicted_trace_bytes(const PreparedJob& prepared, const engine::Model& model) {
+    double bytes = bytes_of_trace;
+    for (size_t i = 0; i < prepared.prompts.size(); ++i) bytes += predicted_prompt_bytes(prepared, model, i);
+    return bytes;
+}
+
+void require_trace_within_limit(const PreparedJob& prepared, const engine::Model& model) {
+    const double limit = static_cast<double>(prepared.job.most_disk_bytes);
+    const double bytes = predicted_trace_bytes(prepared, model);
+    if (limit == 0 || bytes <= limit) return;
+    PreparedJob rows = prepared;
+    rows.job.rows_only = true;
+    throw engine::UsageError(fmt::format(
+        "the trace needs about {}, more than --max-disk {}: use fewer prompts, policies or budgets{}, or a larger "
+        "--max-disk",
+        analysis::format_bytes(bytes), analysis::format_bytes(limit),
+        stores_only_rows(prepared.job)
+            ? ""
+            : fmt::format(", --record rows (about {})", analysis::format_bytes(predicted_trace_bytes(rows, model)))));
+}
+
+void require_prompt_within_limit(const PreparedJob& prepared, const engine::Model& model, const trace::Writer& writer,
+                                 size_t prompt) {
+    const double limit = static_cast<double>(prepared.job.most_disk_bytes);
+    const auto stored = static_cast<double>(writer.stored_bytes());
+    if (limit == 0 || stored + predicted_prompt_bytes(prepared, model, prompt) <= limit) return;
+    throw engine::RunError(
+        fmt::format("{} has {}, and the next of {} prompts would exceed --max-disk {}. The finished prompts are kept: "
+                    "repeat the command with a larger --max-disk to continue",
+                    trace::part_folder_of(prepared.job.output).string(), analysis::format_bytes(stored),
+                    prepared.prompts.size(), analysis::format_bytes(limit)));
+}
+
+}  // namespace kvscope::program
