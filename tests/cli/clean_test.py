@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""`kvscope clean` and `--max-disk`."""
+
+import fcntl
+import json
+import os
+import subprocess
+import time
+import unittest
+
+from program import HF_MODEL, NEEDS_ENGINE, TEXT, ProgramTest
+
+RUNS = ("-m", HF_MODEL, "--policy", "snapkv:window=8", "--budget", 24, "-n", 4, "--dtype", "f32", "-t", 1)
+
+
+def process_that_ended():
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    return ended.pid
+
+
+class Clean(ProgramTest):
+    def unfinished(self, name):
+        folder = self.path(name)
+        folder.mkdir(parents=True)
+        folder.joinpath("trace.json").write_text("{}")
+        folder.joinpath("lock").touch()
+        folder.joinpath("prompt-0.h5").write_bytes(b"x" * 5000)
+        return folder
+
+    def found(self, *arguments):
+        rows = json.loads(self.made("clean", *arguments, "--format", "json").stdout)
+        return {os.path.basename(row["path"]): row for row in rows}
+
+    def test_unfinished_traces_and_temporary_files(self):
+        old, new, busy = (self.unfinished(f"t/{name}.h5.part") for name in ("old", "new", "busy"))
+        foreign = self.unfinished("t/foreign.h5.part")
+        foreign.joinpath("notes.txt").write_text("mine")
+        self.path("t/my.part").mkdir()  # made by another program
+        left = self.path(f"t/.x.json.{process_that_ended()}-0.tmp")
+        written = self.path(f"t/.x.json.{os.getpid()}-0.tmp")
+        for path in (left, written, self.path("t/.x.json.tmp"), self.path("t/trace.h5")):
+            path.touch()
+        week_ago = time.time() - 7 * 86400
+        for path in (*old.iterdir(), old):
+            os.utime(path, (week_ago, week_ago))
+        with open(busy / "lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found = self.found("t")
+            self.assertEqual(set(found), {old.name, new.name, busy.name, foreign.name, left.name, written.name})
+            self.assertEqual(found[new.name]["kind"], "unfinished trace")
+            self.assertEqual(found[new.name]["bytes"], 5002)
+            self.assertEqual(found[busy.name]["state"], "kept: in use")
+            self.assertEqual(found[written.name]["state"], "kept: in use")
+            self.assertIn("notes.txt, which kvscope did not make", found[foreign.name]["state"])
+            self.assertEqual(found[left.name]["state"], "removable")
+            self.assertAlmostEqual(found[old.name]["days"], 7, delta=0.1)
+            self.assertEqual(set(self.found("t", "--older-than", 6)), {old.name})
+            self.assertTrue(old.exists())  # without --remove, nothing is removed
+            done = self.made("clean", "t", "--older-than", 6, "--remove")
+            self.assertIn("1 removed: 5.0 kB", done.stderr)
+            self.assertFalse(old.exists())
+            self.assertTrue(new.exists())
+            self.made("clean", "t", "--remove")
+        for path in (new, left):
+            self.assertFalse(path.exists(), path)
+        for path in (busy, foreign, written, self.path("t/my.part"), self.path("t/.x.json.tmp"), self.path("t/trace.h5")):
+            self.assertTrue(path.exists(), path)
+        self.refuses(2, ["nowhere", "expected a folder, found nothing"], "clean", "nowhere")
+        self.path("empty").mkdir()
+        self.assertIn("nothing to remove", self.made("clean", "empty").stderr)
+
+    def test_the_cache(self):
+        cache = self.path("cache/kvscope")
+        for name in ("modes/a", "spectra/b.json", "libtorch/c"):
+            cache.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+            cache.joinpath(name).write_text("12345")
+        self.path("no").mkdir()
+        done = self.made("clean", "no", "--cache", "--remove", variables={"XDG_CACHE_HOME": str(cache.parent)})
+        self.assertIn("2 removed: 10 B", done.stderr)
+        self.assertEqual([path.name for path in cache.rglob("*") if path.is_file()], ["c"])
+
+
+@NEEDS_ENGINE
+class DiskLimit(ProgramTest):
+    def test_the_size_is_predicted_and_limited(self):
+        self.path("texts").mkdir()
+        for i in range(6):
+            self.path(f"texts/{i}.txt").write_text(TEXT[i:])
+        done = self.made("run", "texts", *RUNS, "-o", "whole.h5")
+        self.assertRegex(done.stderr, r"predicted size of the trace: \d+ kB")
+        self.refuses(2, ["the trace needs about", "--max-disk 50.0 kB", "--record rows (about"], "run", "texts", *RUNS, "-o",
+                     "small.h5", "--max-disk", "50kB")
+        self.assertFalse(self.path("small.h5.part").exists())
+        rows = self.made("run", "texts", *RUNS, "-o", "rows.h5", "--record", "rows", "--max-disk", "100kB")
+        self.assertIn("predicted size of the trace: 47.2 kB", rows.stderr)  # 12 rows
+        self.refuses(2, ["--max-disk"], "run", "texts", *RUNS, "-o", "x.h5", "--max-disk", "much")
+        self.refuses(2, ["--max-disk"], "run", "texts", *RUNS, "-o", "x.h5", "--max-disk", "0")
+
+    def test_a_job_at_its_limit_keeps_the_finished_prompts(self):
+        # Tiny prompts of a tiny model take more bytes for the structure of HDF5 files than for their data sets, so the
+        # prediction is too low, and the job stops on the way.
+        self.path("texts2").mkdir()
+        for i in range(6):
+            self.path(f"texts2/{i}.txt").write_text(TEXT[i:])
+        command = ("run", "texts2", *RUNS, "-o", "limited.h5")
+        predicted = self.made("run", "texts2", *RUNS, "-o", "all.h5").stderr
+        self.assertIn("predicted size", predicted)
+        done = self.run_program(*command, "--max-disk", "200kB")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("would exceed --max-disk 200 kB. The finished prompts are kept", done.stderr)
+        self.assertTrue(list(self.path("limited.h5.part").glob("run-*.h5")))
+        self.assertIn("resuming", self.made(*command).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
