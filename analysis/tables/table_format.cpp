@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/tables/column_layout.h"
+#include "analysis/tables/html.h"
 #include "analysis/tables/terminal_text.h"
 #include "common/bounded_json.h"
 #include "common/json.h"
@@ -325,6 +326,31 @@ std::string latex(const Table& table) {
            "\\bottomrule\n\\end{tabular}\n";
 }
 
+std::string html(const Table& table) {
+    const auto ranks = ranks_of_cells(table);
+    const auto alignment = [](const Column& column) { return is_number(column) ? " class=\"number\"" : ""; };
+    std::string out = "<table>\n";
+    if (!table.title.empty()) out += fmt::format("<caption>{}</caption>\n", html_text(table.title));
+    out += "<thead><tr>";
+    for (const Column& column : table.columns)
+        out += fmt::format("<th{}>{}</th>", alignment(column), html_text(heading(column)));
+    out += "</tr></thead>\n<tbody>\n";
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+        out += "<tr>";
+        for (size_t c = 0; c < table.columns.size(); ++c) {
+            const std::string cell = html_text(shown(table.rows[r].cells[c], table.columns[c], true));
+            out += fmt::format("<td{}>{}</td>", alignment(table.columns[c]),
+                               ranks[r][c] == Rank::best     ? "<b>" + cell + "</b>"
+                               : ranks[r][c] == Rank::second ? "<span class=\"second\">" + cell + "</span>"
+                                                             : cell);
+        }
+        out += "</tr>\n";
+    }
+    out += "</tbody>\n</table>\n";
+    if (!table.note.empty()) out += fmt::format("<p>{}</p>\n", html_text(table.note));
+    return out;
+}
+
 Table without_empty_columns(const Table& table) {
     const auto has_content = [&](size_t c) {
         return std::any_of(table.rows.begin(), table.rows.end(), [&](const Row& row) {
@@ -443,8 +469,8 @@ std::string format_count(int64_t value) {
 
 std::string format_table(const Table& table, TableFormat format, size_t width) {
     check_shape(table);
-    const bool is_for_people =
-        format == TableFormat::text || format == TableFormat::markdown || format == TableFormat::latex;
+    const bool is_for_people = format == TableFormat::text || format == TableFormat::markdown ||
+                               format == TableFormat::latex || format == TableFormat::html;
     if (is_for_people && !table.for_people.empty()) {
         std::string all;
         for (const Table& each : table.for_people) all += (all.empty() ? "" : "\n") + format_table(each, format, width);
@@ -463,6 +489,8 @@ std::string format_table(const Table& table, TableFormat format, size_t width) {
             return json(table);
         case TableFormat::jsonl:
             return jsonl(table);
+        case TableFormat::html:
+            return html(without_empty_columns(table));
     }
     throw std::logic_error("unknown table format");
 }

@@ -9,16 +9,19 @@
 
 namespace kvscope::analysis {
 
-enum class TableFormat { text, csv, markdown, latex, json, jsonl };
+enum class TableFormat { text, csv, markdown, latex, json, jsonl, html };
 
-/// Parses text, csv, md, tex, json or jsonl. @throws std::invalid_argument that lists these names
+/// Parses text, csv, md, tex, json or jsonl, the formats of commands' output. @throws std::invalid_argument that lists
+/// these names
 [[nodiscard]] TableFormat table_format_from_name(std::string_view name);
 [[nodiscard]] std::span<const std::string_view> table_format_names();
 
 /// Returns the table as text that ends with a line break.
 /// - csv: RFC 4180 with column names and all digits; empty cells are empty fields.
 /// - json: an array of objects; jsonl: one object per line. Empty, NaN and infinite cells are null.
-/// - text, markdown, latex: titles with units, rounded numbers, the best number of each group in bold and the second
+/// - html: the part of a page, for html_page().
+/// - text, markdown, latex, html: titles with units, rounded numbers, the best number of each group in bold and the
+/// second
 ///   best underlined (not in text), no empty columns, the note, and Table::for_people. LaTeX needs the package
 ///   booktabs.
 /// @param width columns of the terminal, for text only; 0 sets no limit

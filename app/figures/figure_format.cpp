@@ -17,11 +17,15 @@ using Render = std::string (*)(const analysis::Figure& figure, const ExportOptio
 
 FigureFormat picture_format(std::string_view extension, std::string_view description, bool has_file_per_page,
                             Render render) {
-    return {extension, description, true, has_file_per_page,
+    return {extension,
+            description,
+            true,
+            true,
+            has_file_per_page,
             [=](const Exported& what, const ExportOptions& options) -> std::vector<std::string> {
                 if (!what.figure)
                     throw FormatError(fmt::format(
-                        "a table is written as csv, md, tex, json or jsonl; .{} is an image format", extension));
+                        "a table is written as csv, md, tex, html, json or jsonl; .{} is an image format", extension));
                 const analysis::Figure figure = what.figure();
                 if (!has_file_per_page) return {render(figure, options)};
                 std::vector<std::string> files;
@@ -32,7 +36,7 @@ FigureFormat picture_format(std::string_view extension, std::string_view descrip
 }
 
 FigureFormat table_format(TableFormat format, std::string_view extension, std::string_view description) {
-    return {extension, description, false, false, [=](const Exported& what, const ExportOptions& options) {
+    return {extension, description, false, false, false, [=](const Exported& what, const ExportOptions& options) {
                 analysis::Table table = what.numbers();
                 if (options.csv_safe && format == TableFormat::csv) table = safe_for_spreadsheets(std::move(table));
                 return std::vector{analysis::format_table(table, format)};
@@ -55,6 +59,8 @@ const std::vector<FigureFormat>& figure_formats() {
         picture_format("pdf", "PDF: vector image with embedded fonts, all pages in one file", false, render_pdf),
         picture_format("svg", "SVG: vector image with text as outlines, one file per page", true, render_svg),
         picture_format("png", "PNG: bitmap, 300 dots per inch by default, one file per page", true, render_png),
+        {"html", "HTML: a page with the image and its numbers, which needs no other file", false, true, false,
+         [](const Exported& what, const ExportOptions& options) { return std::vector{render_html(what, options)}; }},
         table_format(TableFormat::csv, "csv", "CSV: comma-separated numbers"),
         table_format(TableFormat::markdown, "md", "Markdown table of the numbers"),
         table_format(TableFormat::latex, "tex", "LaTeX table of the numbers (booktabs)"),

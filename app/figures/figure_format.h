@@ -36,7 +36,8 @@ struct Exported {
 struct FigureFormat {
     std::string_view extension;  ///< such as "pdf"
     std::string_view description;
-    bool is_picture = false;  ///< whether the format is an image, for which size and resolution matter
+    bool is_picture = false;  ///< whether the format is an image without numbers
+    bool draws = false;       ///< whether the file contains a drawing, for which size and resolution matter
     bool has_file_per_page = false;
     /// Returns the bytes of the file, or of one file per page. @throws FormatError for an image of a table; LayoutError
     /// if the figure does not fit its size; std::runtime_error for an error of Cairo; as the functions of `what`
@@ -54,6 +55,10 @@ const FigureFormat& figure_format_for(std::string_view file_name);
 
 /// Returns an SVG with texts as outlines, and with caption and recipe in <desc>. @throws as render_pdf()
 std::string render_svg(const analysis::Figure& figure, const ExportOptions& options);
+
+/// Returns a page without references to other files: the pages of the figure as SVG, its caption and its numbers. For a
+/// ranking, only the numbers. @throws as render_pdf() and the functions of `what`
+[[nodiscard]] std::string render_html(const Exported& what, const ExportOptions& options);
 
 /// Returns a PDF with all pages, embedded fonts, the recipe, and the date of SOURCE_DATE_EPOCH (default: of the trace).
 /// @throws LayoutError; std::runtime_error for an error of Cairo

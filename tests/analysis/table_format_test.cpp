@@ -90,6 +90,18 @@ TEST_CASE("Markdown aligns columns and shows the best in bold, but not the contr
           "|  3|             |      NaN|         |\n");
 }
 
+TEST_CASE("HTML escapes texts, aligns numbers and marks the best number") {
+    Table table = sample();
+    table.title = "Runs & <scores>";
+    const std::string html = format_table(table, TableFormat::html);
+    CHECK(
+        html.starts_with("<table>\n<caption>Runs &amp; &lt;scores&gt;</caption>\n<thead><tr><th class=\"number\">Run"
+                         "</th><th>Label</th><th class=\"number\">KL (nats)</th>"));
+    CHECK(html.find("<td>snap, &quot;kv&quot; 64</td><td class=\"number\"><b>0.25</b></td><td class=\"number\">4,000"
+                    "</td>") != std::string::npos);
+    CHECK(html.ends_with("</tbody>\n</table>\n"));
+}
+
 TEST_CASE("LaTeX escapes special characters and uses booktabs") {
     const std::string tex = format_table(sample(), TableFormat::latex);
     CHECK(tex.find("\\begin{tabular}{rlrr}\n\\toprule\nRun & Label & KL (nats) & Cache (B) \\\\\n\\midrule\n") !=

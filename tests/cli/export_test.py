@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """`kvscope export`: every figure in every format, with the numbers of the trace."""
 
+import html.parser
 import re
 import shutil
 import struct
 import subprocess
 import unittest
+import urllib.parse
 import xml.etree.ElementTree
 import zlib
 
@@ -34,6 +36,34 @@ def png_pixels(data):
     if names[-1] != b"IEND" or len(zlib.decompress(packed)) < size[0] * size[1]:
         raise AssertionError("pixels are missing")
     return size
+
+
+class PageReader(html.parser.HTMLParser):
+    """Collects the images, the rows of tables and all references of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.images, self.rows, self.other_files, self.open_tags = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("img", "meta"):
+            self.open_tags.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href") and value.startswith("data:"):
+                self.images.append(value)
+            elif name in ("src", "href"):
+                self.other_files.append(value)
+        if tag == "tr":
+            self.rows.append([])
+
+    def handle_endtag(self, tag):
+        opened = self.open_tags.pop()
+        if opened != tag:
+            raise AssertionError(f"<{opened}> is closed by </{tag}>")
+
+    def handle_data(self, data):
+        if self.open_tags and self.open_tags[-1] in ("td", "th"):
+            self.rows[-1].append(data)
 
 
 @NEEDS_ENGINE
@@ -390,6 +420,23 @@ class Export(ProgramTest):
         self.assertEqual(len(markdown_rows(self.export("coverage", "md").decode())), len(csv))
         tex = self.export("coverage", "tex").decode()
         self.assertEqual(tex.count(r" \\"), len(csv) + 1)
+
+    def test_a_page_needs_no_other_file(self):
+        data = self.export("coverage", "html")
+        page = PageReader()
+        page.feed(data.decode())
+        self.assertEqual(page.open_tags, [])
+        self.assertEqual(len(page.images), 1)
+        svg = urllib.parse.unquote_to_bytes(page.images[0].removeprefix("data:image/svg+xml,"))
+        self.assertEqual(svg, self.export("coverage", "svg"))
+        self.assertEqual(page.other_files, [])
+        self.assertEqual(len(page.rows) - 1, len(csv_rows(self.export("coverage", "csv").decode())))
+        self.assertEqual(data, self.export("coverage", "html"))  # the same bytes again
+        self.made("export", "t.h5", "--ranking", "heads", "-o", self.path("heads.html"))
+        ranking = PageReader()
+        ranking.feed(self.path("heads.html").read_text(encoding="utf-8"))
+        self.assertEqual((ranking.images, ranking.open_tags), ([], []))
+        self.assertGreater(len(ranking.rows), 1)
 
     def test_the_recipe_is_in_the_file(self):
         fingerprint = self.trace["model"].attrs["fingerprint"]

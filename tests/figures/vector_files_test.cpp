@@ -236,6 +236,7 @@ TEST_CASE("export: the extension decides the format of images and numbers, for e
         CHECK(begins(folder / (definition.name + ".svg"), "<?xml"));
         CHECK(begins(folder / (definition.name + ".png"), "\x89PNG"));
         CHECK(begins(folder / (definition.name + ".json"), "["));
+        CHECK(begins(folder / (definition.name + ".html"), "<!DOCTYPE html>"));
     }
     const FigureDefinition& jsd = figure_definition("jsd");
     CHECK_THROWS_AS(export_figure(reader, jsd, {}, folder / "jsd.pdf", {}, false), kvscope::FileExists);

@@ -57,7 +57,7 @@ struct Arguments {
     bool to_file() const { return !output.empty() && output != "-"; }
     bool is_for_people() const {
         const std::string extension = output.extension().string();
-        return to_file() ? extension == ".md" || extension == ".tex" : format.is_for_people();
+        return to_file() ? extension == ".md" || extension == ".tex" || extension == ".html" : format.is_for_people();
     }
     bool are_all() const { return std::find(figures.begin(), figures.end(), all_figures) != figures.end(); }
 };
@@ -162,7 +162,7 @@ void check_format(const Arguments& arguments, const std::vector<const analysis::
                                                 format.extension, fmt::join(tables, ", ")));
     }
     for (const CLI::Option* option : arguments.of_pictures) {
-        if (format.is_picture || option->count() == 0) continue;
+        if (format.draws || option->count() == 0) continue;
         throw analysis::FigureError(fmt::format("{} applies to images only, but a .{} file contains numbers",
                                                 option->get_name(), format.extension));
     }
@@ -464,10 +464,10 @@ std::function<int()> declare(CLI::App& app) {
     arguments->format.declare(app);
     arguments->of_rankings = {app.get_option("--format")->description("Format of a ranking on standard output"), tokens,
                               top};
-    app.add_option(
-           "-o,--output", arguments->output,
-           "Output file; the extension sets the format: pdf, svg, png, csv, md, tex, json, jsonl. Several figures, and "
-           "several pages as svg or png, are written to separate files, such as demo-jsd.pdf for demo.pdf")
+    app.add_option("-o,--output", arguments->output,
+                   "Output file; the extension sets the format: pdf, svg, png, csv, md, tex, html, json, jsonl. "
+                   "Several figures, and "
+                   "several pages as svg or png, are written to separate files, such as demo-jsd.pdf for demo.pdf")
         ->type_name("FILE");
     arguments->prompt =
         app.add_option("--prompt", arguments->options.prompt, "Prompt number, from 0")->capture_default_str();

@@ -47,12 +47,12 @@ void ExportDialog::ask(Session& session, const FigureRequest& request, FileDialo
     if (!document) return;
     const FigureJob job(session, request);
     ask_for(session, document->path().stem().string() + "-" + request.figure + ".pdf",
-            "Export figure " + request.figure + " as pdf, svg, png, csv, md, tex or json", job.exported(),
+            "Export figure " + request.figure + " as pdf, svg, png, csv, md, tex, html or json", job.exported(),
             analysis::figure_definition(request.figure).may_have_pages, files, notice);
 }
 
 void ExportDialog::ask(Session& session, const analysis::Table& table, FileDialog& files, const Notice& notice) {
-    ask_for(session, table.name + ".csv", "Export the table as csv, tsv, md, tex or json",
+    ask_for(session, table.name + ".csv", "Export the table as csv, tsv, md, tex, html or json",
             {{}, [table] { return table; }}, false, files, notice);
 }
 
@@ -140,8 +140,9 @@ std::string problem_with_ending(const fs::path& path, bool is_picture) {
     try {
         const bool makes_picture = figures::figure_format_for(path.filename().string()).is_picture;
         if (is_picture || !makes_picture) return "";
-        return fmt::format("{} has an image extension, but the output is a table: use .csv, .tsv, .md, .tex or .json",
-                           path.filename().string());
+        return fmt::format(
+            "{} has an image extension, but the output is a table: use .csv, .tsv, .md, .tex, .html or .json",
+            path.filename().string());
     } catch (const figures::FormatError& error) {
         return error.what();
     }

@@ -135,9 +135,10 @@ std::function<int()> declare(CLI::App& app) {
                                  "(DapQ's Table 1) instead of the spectra");
     std::vector<CLI::Option*> of_queries = arguments->model.declare_chat_template(app);
     of_queries.push_back(arguments->model.declare_special(app));
-    app.add_option("-o,--output", arguments->output,
-                   "Output file; its extension sets the format: a figure (pdf, svg, png), a table (csv, md, tex, json, "
-                   "jsonl) or, for spectra, a trace of the model (h5)")
+    app.add_option(
+           "-o,--output", arguments->output,
+           "Output file; its extension sets the format: a figure (pdf, svg, png), a table (csv, md, tex, html, json, "
+           "jsonl) or, for spectra, a trace of the model (h5)")
         ->type_name("FILE");
     of_queries.push_back(arguments->model.declare_dtype(app));
     of_queries.push_back(arguments->model.declare_device(app));
