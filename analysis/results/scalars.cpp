@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -23,24 +24,26 @@ using trace::ResultRow;
 using enum Best;
 
 constexpr std::array scalars = {
-    Scalar{"score", "Score", "", 3, highest, true, column_value<&ResultRow::score>},
-    Scalar{"kl", "KL", "nats", 4, lowest, false, column_value<&ResultRow::kl>},
-    Scalar{"agreement", "Agreement", "", 3, highest, false, column_value<&ResultRow::agreement>},
-    Scalar{"coverage", "Coverage", "", 3, highest, false, column_value<&ResultRow::coverage>},
-    Scalar{"recall", "Recall", "", 3, highest, false, column_value<&ResultRow::recall>},
-    Scalar{"attention_kept", "Attention kept", "", 3, highest, false, column_value<&ResultRow::attention_kept>},
-    Scalar{"output_error", "Output error", "", 3, lowest, false, column_value<&ResultRow::output_error>},
-    Scalar{"bytes", "Bytes", "", 0, lowest, false, column_value<&ResultRow::bytes>},
-    Scalar{"bytes_share", "Share of full's bytes", "", 3, lowest, false,
+    Scalar{"score", "Score", "", 3, highest, true, false, column_value<&ResultRow::score>},
+    Scalar{"kl", "KL", "nats", 4, lowest, false, false, column_value<&ResultRow::kl>},
+    Scalar{"agreement", "Agreement", "", 3, highest, false, false, column_value<&ResultRow::agreement>},
+    Scalar{"coverage", "Coverage", "", 3, highest, false, false, column_value<&ResultRow::coverage>},
+    Scalar{"recall", "Recall", "", 3, highest, false, false, column_value<&ResultRow::recall>},
+    Scalar{"attention_kept", "Attention kept", "", 3, highest, false, false, column_value<&ResultRow::attention_kept>},
+    Scalar{"output_error", "Output error", "", 3, lowest, false, false, column_value<&ResultRow::output_error>},
+    Scalar{"bytes", "Bytes", "", 0, lowest, false, false, column_value<&ResultRow::bytes>},
+    Scalar{"bytes_share", "Share of full's bytes", "", 3, lowest, false, false,
            [](const Result& result) { return result.share_of_bytes; }},
-    Scalar{"kept_share", "Kept share", "", 3, lowest, false, column_value<&ResultRow::kept_share>},
-    Scalar{"budget_share", "Budget share", "", 3, none, false,
+    Scalar{"kept_share", "Kept share", "", 3, lowest, false, false, column_value<&ResultRow::kept_share>},
+    Scalar{"budget_share", "Budget share", "", 3, none, false, false,
            [](const Result& result) { return std::min(result.row.budget_fraction, 1.0); }},
-    Scalar{"tokens_per_s", "Tokens per second", "", 2, highest, false, column_value<&ResultRow::tokens_per_s>},
-    Scalar{"prefill_s", "Prefill", "s", 3, lowest, false, column_value<&ResultRow::prefill_s>},
-    Scalar{"first_token_s", "First token", "s", 3, lowest, false, column_value<&ResultRow::first_token_s>},
-    Scalar{"decode_s", "Decoding", "s", 3, lowest, false, column_value<&ResultRow::decode_s>},
-    Scalar{"peak_bytes", "Peak bytes", "", 0, lowest, false, column_value<&ResultRow::peak_bytes>},
+    Scalar{"prefill_s", "Prefill", "s", 3, lowest, false, true, column_value<&ResultRow::prefill_s>},
+    Scalar{"first_token_s", "First token", "s", 3, lowest, false, true, column_value<&ResultRow::first_token_s>},
+    Scalar{"decode_s", "Decoding", "s", 3, lowest, false, true, column_value<&ResultRow::decode_s>},
+    Scalar{"step_s", "Decoding step", "s", 4, lowest, false, true,
+           [](const Result& result) { return 1 / result.row.tokens_per_s; }},
+    Scalar{"tokens_per_s", "Tokens per second", "", 2, highest, false, true, column_value<&ResultRow::tokens_per_s>},
+    Scalar{"peak_bytes", "Peak bytes", "", 0, lowest, false, true, column_value<&ResultRow::peak_bytes>},
 };
 
 }  // namespace
@@ -49,6 +52,12 @@ std::vector<std::string> scalar_names() {
     std::vector<std::string> names;
     for (const Scalar& scalar : scalars) names.emplace_back(scalar.name);
     return names;
+}
+
+std::vector<Scalar> cost_scalars() {
+    std::vector<Scalar> costs;
+    std::ranges::copy_if(scalars, std::back_inserter(costs), &Scalar::is_cost);
+    return costs;
 }
 
 const Scalar* find_scalar(std::string_view name) {

@@ -10,7 +10,7 @@
 
 namespace kvscope::analysis {
 
-/// A number of each complete run that is averaged over samples.
+/// A number of each complete run that is averaged over samples. Times and memory have medians instead of means.
 struct Scalar {
     std::string_view name;   ///< as the column of `/results`, for options and CSV
     std::string_view title;  ///< for people
@@ -18,10 +18,13 @@ struct Scalar {
     int decimals = 3;
     Best best = Best::none;
     bool is_score = false;                     ///< score from 0 to 1 (estimate_score())
+    bool is_cost = false;                      ///< time or memory, which estimate_median() summarizes
     double (*value)(const Result&) = nullptr;  ///< NaN if unknown
 };
 
 [[nodiscard]] std::vector<std::string> scalar_names();
+
+[[nodiscard]] std::vector<Scalar> cost_scalars();
 
 /// Finds a scalar by name; '_' equals '-'. Returns nullptr if there is none.
 [[nodiscard]] const Scalar* find_scalar(std::string_view name);

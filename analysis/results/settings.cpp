@@ -87,6 +87,7 @@ Setting setting_named(std::string_view name, std::span<const Result> results,
          }},
         {"budget", "Budget", "", false, true, budget_value},
         {"task", "Task", "", false, false, [](const Result& result) { return named_value(result.task); }},
+        {"subset", "Subset", "", false, false, [](const Result& result) { return named_value(result.row.subset); }},
         {"length", "Length", "tokens", false, false,
          [](const Result& result) {
              return number_value(static_cast<double>(result.row.length), fmt::format("{}", result.row.length));

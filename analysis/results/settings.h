@@ -32,7 +32,7 @@ struct Setting {
     std::function<SettingValue(const Result&)> value;
 };
 
-/// Returns policy, budget, task, length, depth, model, dtype, question or trace, or a parameter of a policy.
+/// Returns policy, budget, task, subset, length, depth, model, dtype, question or trace, or a parameter of a policy.
 /// @param labels new labels of policy settings (FigureOptions::setting_labels)
 /// @throws FigureError with the known names if there is no such setting, and no row has such a parameter
 [[nodiscard]] Setting setting_named(std::string_view name, std::span<const Result> results,

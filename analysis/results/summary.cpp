@@ -79,6 +79,7 @@ std::optional<Estimate> estimate_of(const ValuesBySample& values, const Scalar& 
     const Clusters clusters = put_in_order(samples);
     std::vector<double> numbers;
     for (const Sample& sample : samples) numbers.push_back(sample.a);
+    if (scalar.is_cost) return estimate_median(numbers, clusters);
     return scalar.is_score ? estimate_score(numbers, clusters) : estimate_mean(numbers, clusters);
 }
 
@@ -133,24 +134,24 @@ struct Grouping {
     }
 };
 
-std::vector<std::pair<int, double>> order_of(const std::vector<SettingValue>& values) {
-    std::vector<std::pair<int, double>> order;
-    for (const SettingValue& value : values) order.push_back(value.place);
-    return order;
-}
-
 Grouping grouping_of(std::vector<Setting> settings, bool are_rows, std::span<const Result> results) {
     Grouping grouping;
     grouping.full_has_all = !are_rows && settings.size() == 1 && settings.front().full_has_all &&
                             !std::ranges::all_of(results, [](const Result& run) { return run.is_full(); });
     grouping.settings = std::move(settings);
     std::set<std::string> known;
+    std::vector<std::map<std::string, size_t>> numbers(grouping.settings.size());  // of labels, by first appearance
     for (const Result& run : results) {
         if (grouping.belongs_to_all(run)) continue;
         std::vector<SettingValue> values = grouping.values_of_run(run);
+        for (size_t i = 0; i < values.size(); ++i) numbers[i].try_emplace(values[i].label, numbers[i].size());
         if (known.insert(Grouping::key(values)).second) grouping.values.push_back(std::move(values));
     }
-    std::ranges::stable_sort(grouping.values, {}, order_of);
+    std::ranges::sort(grouping.values, {}, [&](const std::vector<SettingValue>& values) {
+        std::vector<std::pair<std::pair<int, double>, size_t>> order;
+        for (size_t i = 0; i < values.size(); ++i) order.emplace_back(values[i].place, numbers[i].at(values[i].label));
+        return order;
+    });
     for (size_t i = 0; i < grouping.values.size(); ++i) grouping.places[Grouping::key(grouping.values[i])] = i;
     return grouping;
 }
@@ -270,7 +271,7 @@ std::optional<double> Summary::mean_of_columns(size_t block, size_t row) const {
     for (size_t column = 0; column < columns.size(); ++column) {
         const auto& estimate = cell(block, row, column).estimate;
         if (!estimate) return std::nullopt;
-        sum += estimate->mean;
+        sum += estimate->value;
     }
     return sum / static_cast<double>(columns.size());
 }
@@ -294,8 +295,8 @@ std::string Summary::note() const {
         n.insert(cell.estimate->n);
         contexts.insert(cell.estimate->n_clusters);
     }
-    std::string text = fmt::format("Means over n = {} samples of {} contexts, with 95 % bootstrap intervals{}.",
-                                   range_text(n), range_text(contexts),
+    std::string text = fmt::format("{} over n = {} samples of {} contexts, with 95 % bootstrap intervals{}.",
+                                   scalar->is_cost ? "Medians" : "Means", range_text(n), range_text(contexts),
                                    scalar->is_score ? " (Clopper-Pearson if all scores are 0 or all are 1)" : "");
     if (n_failed > 0) text += fmt::format(" Failed: {}.", n_failed);
     if (!against.empty())

@@ -62,7 +62,7 @@ std::vector<Cell> comparison_cells(const SummaryCell& cell) {
 
 MeanCell mean_cell(const SummaryCell& cell) {
     const bool is_alike = cell.comparison && !cell.comparison->is_distinguishable();
-    return {cell.estimate->mean, cell.estimate->interval.low, cell.estimate->interval.high, is_alike ? " ≈" : ""};
+    return {cell.estimate->value, cell.estimate->interval.low, cell.estimate->interval.high, is_alike ? " ≈" : ""};
 }
 
 Table summary_table(const Summary& summary) {
@@ -169,6 +169,32 @@ Table overview_of_results(std::span<const Result> results) {
             for (size_t row = 0; row < summary.rows.size(); ++row) {
                 const auto& estimate = summary.cell(0, row, 0).estimate;
                 table.rows[row].cells.emplace_back(static_cast<int64_t>(estimate ? estimate->n : 0));
+            }
+            table.note = summary.note();
+        }
+        table.columns.push_back(real_column(scalar, std::string(scalar.name), std::string(scalar.title)));
+        for (size_t row = 0; row < summary.rows.size(); ++row) {
+            const SummaryCell& cell = summary.cell(0, row, 0);
+            table.rows[row].cells.push_back(cell.estimate ? Cell(mean_cell(cell)) : Cell());
+        }
+    }
+    return table;
+}
+
+Table overview_of_costs(std::span<const Result> results) {
+    Table table{"results", "Medians over samples", {}, {}};
+    for (const Scalar& scalar : cost_scalars()) {
+        if (!is_known(scalar, results)) continue;
+        const Summary summary =
+            summarize(results, {.scalar = std::string(scalar.name), .rows = {"length", "subset", "policy", "budget"}});
+        if (table.columns.empty()) {
+            table.columns = leading_columns(summary);
+            table.columns.push_back({"n", "n", "", ColumnType::integer});
+            for (size_t row = 0; row < summary.rows.size(); ++row) {
+                const SummaryCell& cell = summary.cell(0, row, 0);
+                Row line{leading_cells(summary, 0, row), cell.is_full};
+                line.cells.emplace_back(static_cast<int64_t>(cell.estimate ? cell.estimate->n : 0));
+                table.rows.push_back(std::move(line));
             }
             table.note = summary.note();
         }

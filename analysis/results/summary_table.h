@@ -23,4 +23,7 @@ namespace kvscope::analysis {
 /// scalars.
 [[nodiscard]] Table overview_of_results(std::span<const Result> results);
 
+/// Returns the median times and memory of each length, subset, policy and budget.
+[[nodiscard]] Table overview_of_costs(std::span<const Result> results);
+
 }  // namespace kvscope::analysis

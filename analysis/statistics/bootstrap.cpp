@@ -29,24 +29,45 @@ double quantile(const std::vector<double>& sorted, double share) {
     return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
 }
 
-Interval percentile_interval(std::span<const double> values, const Clusters& clusters, const Resampling& resampling) {
-    if (clusters.n_clusters() < 2) return {nan, nan};
+/// Draws as many clusters as there are, again and again.
+/// @param statistic returns a number for the drawn clusters
+template <class Statistic>
+Interval percentile_interval(std::size_t n_clusters, const Resampling& resampling, const Statistic& statistic) {
+    if (n_clusters < 2) return {nan, nan};
+    RandomIndex random(resampling.seed);
+    std::vector<std::size_t> drawn(n_clusters);
+    std::vector<double> numbers(static_cast<std::size_t>(resampling.n_resamples));
+    for (double& number : numbers) {
+        for (std::size_t& cluster : drawn) cluster = random.below(n_clusters);
+        number = statistic(drawn);
+    }
+    std::ranges::sort(numbers);
+    return {quantile(numbers, 0.025), quantile(numbers, 0.975)};
+}
+
+Interval interval_of_mean(std::span<const double> values, const Clusters& clusters, const Resampling& resampling) {
     const std::vector<double> sums = clusters.sums(values);
     const auto sizes = clusters.sizes();
-    RandomIndex random(resampling.seed);
-    std::vector<double> means(static_cast<std::size_t>(resampling.n_resamples));
-    for (double& mean : means) {
+    return percentile_interval(clusters.n_clusters(), resampling, [&](std::span<const std::size_t> drawn) {
         double sum = 0;
         std::size_t n = 0;
-        for (std::size_t i = 0; i < sums.size(); ++i) {
-            const std::size_t cluster = random.below(sums.size());
+        for (const std::size_t cluster : drawn) {
             sum += sums[cluster];
             n += sizes[cluster];
         }
-        mean = sum / static_cast<double>(n);
-    }
-    std::ranges::sort(means);
-    return {quantile(means, 0.025), quantile(means, 0.975)};
+        return sum / static_cast<double>(n);
+    });
+}
+
+Interval interval_of_median(std::span<const double> values, const Clusters& clusters, const Resampling& resampling) {
+    const std::vector<std::vector<double>> by_cluster = clusters.values(values);
+    std::vector<double> all;
+    return percentile_interval(clusters.n_clusters(), resampling, [&](std::span<const std::size_t> drawn) {
+        all.clear();
+        for (const std::size_t cluster : drawn)
+            all.insert(all.end(), by_cluster[cluster].begin(), by_cluster[cluster].end());
+        return median_of(all);
+    });
 }
 
 }  // namespace
@@ -59,8 +80,16 @@ Estimate estimate_mean(std::span<const double> values, const Clusters& clusters,
     result.n = values.size();
     result.n_clusters = clusters.n_clusters();
     for (const double sum : clusters.sums(values)) result.mean += sum / static_cast<double>(result.n);
+    result.value = result.mean;
     result.median = median_of({values.begin(), values.end()});
-    result.interval = percentile_interval(values, clusters, resampling);
+    result.interval = interval_of_mean(values, clusters, resampling);
+    return result;
+}
+
+Estimate estimate_median(std::span<const double> values, const Clusters& clusters, const Resampling& resampling) {
+    Estimate result = estimate_mean(values, clusters, {.n_resamples = 1});
+    result.value = result.median;
+    result.interval = interval_of_median(values, clusters, resampling);
     return result;
 }
 

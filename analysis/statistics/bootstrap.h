@@ -21,7 +21,8 @@ struct Interval {
 /// Mean and median of a number that is measured on n samples.
 struct Estimate {
     double mean = 0, median = 0;
-    Interval interval;  ///< of the mean; NaN for one cluster, because its spread is unknown
+    double value = 0;   ///< the estimated one: the mean, or the median after estimate_median()
+    Interval interval;  ///< of `value`; NaN for one cluster, because its spread is unknown
     std::size_t n = 0, n_clusters = 0;
 };
 
@@ -29,6 +30,11 @@ struct Estimate {
 /// @throws std::invalid_argument if there are no values, a value is not finite, or there is not one value per sample
 [[nodiscard]] Estimate estimate_mean(std::span<const double> values, const Clusters& clusters,
                                      const Resampling& resampling = {});
+
+/// Estimates the median of measurements such as times, whose outliers would dominate a mean. The interval is the
+/// percentile bootstrap over clusters. @throws std::invalid_argument as estimate_mean()
+[[nodiscard]] Estimate estimate_median(std::span<const double> values, const Clusters& clusters,
+                                       const Resampling& resampling = {});
 
 /// Estimates the mean of scores from 0 to 1. If all scores are 0, or all are 1, all resamples are equal, too. Then the
 /// interval is the exact one of Clopper and Pearson (1934) for as many trials as there are clusters.

@@ -27,4 +27,12 @@ std::vector<double> Clusters::sums(std::span<const double> values) const {
     return sums;
 }
 
+std::vector<std::vector<double>> Clusters::values(std::span<const double> values) const {
+    if (values.size() != n_samples())
+        throw std::invalid_argument("Clusters::values: there is not one value per sample");
+    std::vector<std::vector<double>> by_cluster(n_clusters());
+    for (std::size_t i = 0; i < values.size(); ++i) by_cluster[cluster_of_[i]].push_back(values[i]);
+    return by_cluster;
+}
+
 }  // namespace kvscope::analysis

@@ -23,6 +23,8 @@ class Clusters {
 
     /// Returns the sum of each cluster's values. @throws std::invalid_argument if there is not one value per sample
     [[nodiscard]] std::vector<double> sums(std::span<const double> values) const;
+    /// Returns the values of each cluster. @throws as sums()
+    [[nodiscard]] std::vector<std::vector<double>> values(std::span<const double> values) const;
 
  private:
     std::vector<std::size_t> cluster_of_, sizes_;

@@ -1,6 +1,7 @@
 """Intervals and p-values that SciPy computes: tests/data/analysis/statistics.json.
 
   intervals    a list of {values, mean, median, low, high}: percentile bootstrap of the mean, 95 %
+  medians      the same for the median
   clusters     the same with cluster, the number of each value's cluster; NumPy draws the clusters
   pairs        a list of {a, b, mean, p}: permutation test of paired samples
   holm         {p, adjusted}, computed as in Holm (1979), Section 3
@@ -18,8 +19,8 @@ FILE = pathlib.Path(__file__).resolve().parents[2] / "tests/data/analysis/statis
 N_RESAMPLES = 200_000  # more than in the program, so that the differences are those of the program
 
 
-def interval(values):
-    result = stats.bootstrap((values,), np.mean, confidence_level=0.95, n_resamples=N_RESAMPLES, batch=1000,
+def interval(values, statistic=np.mean):
+    result = stats.bootstrap((values,), statistic, confidence_level=0.95, n_resamples=N_RESAMPLES, batch=1000,
                              method="percentile", random_state=np.random.default_rng(1))
     return {"values": list(values), "mean": float(np.mean(values)), "median": float(np.median(values)),
             "low": float(result.confidence_interval.low), "high": float(result.confidence_interval.high)}
@@ -58,6 +59,7 @@ def main():
     per_cluster = np.clip(random.random(15)[cluster] + 0.2 * random.standard_normal(len(cluster)), 0, 1).round(3)
     a = np.clip(np.array(graded) + 0.1, 0, 1).round(3).tolist()
     golden = {"intervals": [interval(scores), interval(graded), interval([0.0] * 19 + [1.0])],
+              "medians": [interval(graded, np.median), interval([0.41, 0.43, 0.4, 0.47, 1.9], np.median)],
               "clusters": [cluster_interval(per_cluster, cluster)],
               "pairs": [pair(a, graded), pair(graded[:20], graded[20:]), pair([1.0, 1, 1, 0, 1, 1], [0.0, 0, 1, 0, 0, 0])],
               "holm": holm([0.01, 0.04, 0.03, 0.005, 0.04, 0.9])}

@@ -41,6 +41,20 @@ TEST_CASE("intervals of means are SciPy's") {
     }
 }
 
+TEST_CASE("intervals of medians are SciPy's") {
+    for (const auto& wanted : golden()["medians"]) {
+        const auto values = wanted["values"].get<Values>();
+        const Estimate found = estimate_median(values, Clusters(values.size()));
+        CHECK(found.n == values.size());
+        CHECK(found.value == Approx(wanted["median"].get<double>()));
+        CHECK(found.median == found.value);
+        CHECK(found.mean == Approx(wanted["mean"].get<double>()));
+        CHECK(found.interval.low == Approx(wanted["low"].get<double>()).margin(0.005));
+        CHECK(found.interval.high == Approx(wanted["high"].get<double>()).margin(0.005));
+    }
+    CHECK(estimate_mean(Values{1, 2, 6}, Clusters(3)).value == 3);
+}
+
 TEST_CASE("questions about one context are drawn together") {
     for (const auto& wanted : golden()["clusters"]) {
         const auto values = wanted["values"].get<Values>();
