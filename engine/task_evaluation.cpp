@@ -35,7 +35,8 @@ void add_score(trace::ResultRow& row, const Scorer& scorer, std::span<const std:
     row.answers_json = nlohmann::json(answers).dump();
     row.metric = scorer.metric;
     row.scored_as = "ruler";
-    row.score = row.status == trace::schema::run::status_complete ? scorer.score(row.prediction, answers) : 0;
+    const bool is_complete = row.status == trace::schema::run::status_complete;
+    row.score = is_complete || answers.empty() ? scorer.score(row.prediction, answers) : 0;
 }
 
 std::vector<PreparedSample> prepare_samples(const Model& model, const Task& task, const TaskOptions& options,
@@ -68,19 +69,21 @@ void evaluate_task(
     }
     ExperimentOptions how = options;
     how.require_possible_run = false;
+    bool is_warm = !task.measures_time;
     for (size_t i = 0; i < samples.size(); ++i) {
         std::vector<trace::ResultRow> rows;
         if (writer.has_results(task.name, samples[i].number)) rows = writer.results(task.name, samples[i].number);
         const size_t n_known = rows.size();
         if (n_known >= plans.size()) continue;
         if (on_begun) on_begun(i);
-        const Stopwatch watch;
         // Every experiment requires the full run, even if the trace contains its results.
         std::vector<RunPlan> left(plans.begin() + static_cast<std::ptrdiff_t>(n_known), plans.end());
         if (n_known > 0) left.insert(left.begin(), plans[0]);
         const size_t n_again = n_known > 0 ? 1 : 0;
         rows.resize(plans.size());
         how.n_new = samples[i].n_new > 0 ? samples[i].n_new : options.n_new;
+        if (!std::exchange(is_warm, true)) Experiment(model, left, how, progress).run(std::span(&samples[i].prompt, 1));
+        const Stopwatch watch;
         Experiment experiment(model, left, how, progress);
         experiment.on_run = [&](int, int run, const trace::RunRecord& record) {
             const auto at = static_cast<size_t>(run);

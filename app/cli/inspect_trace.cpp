@@ -175,6 +175,13 @@ std::string describe_runs(const trace::Reader& reader, int prompt, const MemoryC
 std::string describe_scores(const trace::Reader& reader, const std::string& task) {
     const auto rows = reader.results(task);
     if (rows.empty()) return {};
+    if (std::ranges::all_of(rows, [](const auto& row) { return row.metric.empty(); })) {  // a task without scores
+        std::vector<analysis::Result> results;
+        analysis::add_table(results, rows, task);
+        return fmt::format("\n{}\n{}", task,
+                           analysis::format_table(analysis::overview_of_costs(results), analysis::TableFormat::text,
+                                                  terminal_width()));
+    }
     std::string text = fmt::format(
         "\n{}\n{}", caption_of_scores(task),
         analysis::format_table(analysis::task_scores_by_budget(rows), analysis::TableFormat::text, terminal_width()));

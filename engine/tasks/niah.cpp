@@ -129,17 +129,6 @@ TaskSample make_sample(const SampleRequest& request, const NeedleForm& form, con
     return sample;
 }
 
-void require_lengths_fit_context(const std::vector<int64_t>& lengths, const SampleRequest& request) {
-    const int64_t largest = std::max<int64_t>(request.context_length - request.n_new, 0);
-    for (const int64_t length : lengths) {
-        if (length <= largest) continue;
-        throw UsageError(
-            fmt::format("--lengths {}: the model's context is {}, of which {} are for new tokens, so at most "
-                        "{} are left for the prompt",
-                        length, request.context_length, request.n_new, largest));
-    }
-}
-
 /// Returns an empty text if the user named no file.
 std::string haystack_text(const TaskOptions& options) {
     const auto file = options.files.find("haystack");

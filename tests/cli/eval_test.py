@@ -345,5 +345,48 @@ class MoreSamples(ProgramTest):
         self.assertFalse(self.path("other.h5.part").exists())
 
 
+
+@NEEDS_ENGINE
+class Timing(ProgramTest):
+    COMMAND = ("eval", "--task", "timing", "-m", HF_MODEL, "--lengths", "64-128*2", "--steps", "4,8", "--policy", "snapkv:window=8",
+               "--budget", 24, "--dtype", "f32", "-t", 1)
+
+    def test_a_grid_of_lengths_and_steps(self):
+        done = self.made(*self.COMMAND, "--repeat", 3, "-o", "t.h5", "--format", "json")
+        table = json.loads(done.stdout)
+        self.assertEqual([(row["length"], row["subset"], row["policy"]) for row in table],
+                         [(length, f"{steps} steps", policy) for length in ("64", "128") for steps in (4, 8)
+                          for policy in ("full", "snapkv:window=8")])
+        with h5py.File(self.path("t.h5")) as trace:
+            rows = trace["results/timing"][:]
+        self.assertEqual(len(rows), 2 * 2 * 2 * 3)
+        self.assertTrue((rows["first_token_s"] > 0).all() and (rows["tokens_per_s"] > 0).all())
+        self.assertEqual(set(rows["metric"]), {b""})
+        for row in table:
+            self.assertEqual(row["n"], 3)
+            times = sorted(one["first_token_s"] for one in rows if one["length"] == int(row["length"])
+                           and one["subset"].decode() == row["subset"] and one["policy"].decode() == row["policy"].split(":")[0])
+            self.assertEqual(row["first_token_s"], times[1])  # the median
+            self.assertAlmostEqual(row["step_s"], 1 / row["tokens_per_s"])
+        self.assertNotIn("wrong", done.stderr)  # there are no answers
+        self.assertIn("Medians over n = 3 samples", self.made("inspect", "t.h5").stdout)
+        # More repeats extend the trace.
+        self.made(*self.COMMAND, "--repeat", 4, "-o", "t.h5", "-q")
+        with h5py.File(self.path("t.h5")) as trace:
+            again = trace["results/timing"][:]
+        self.assertEqual(len(again), 32)
+        self.assertEqual(sorted(rows["first_token_s"]), sorted(again["first_token_s"][:24]))
+
+    def test_answers_have_the_number_of_steps(self):
+        self.made(*self.COMMAND, "--repeat", 1, "-o", "one.h5", "-q")
+        done = self.made("export", "one.h5", "--figure", "results-table", "--cells", "step_s", "--columns", "length", "--blocks",
+                         "subset", "-o", self.path("one.csv"))
+        self.assertEqual(done.returncode, 0)
+        rows = csv_rows(self.path("one.csv").read_text())
+        self.assertEqual({row["subset"] for row in rows}, {"4 steps", "8 steps"})
+        self.refuses(2, ["use --steps 7"], *self.COMMAND, "-n", 7, "-o", "x.h5")
+        self.refuses(2, ["range runs backwards"], "eval", "--task", "timing", "--lengths", "128-64", "-o", "x.h5")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -195,7 +195,9 @@ class TraceCheck {
                     },
                     column.member);
                 const bool is_in_range = std::isfinite(found) && found >= range.low && found <= range.high;
-                if (std::isnan(found) ? range.or_nan || of_prompts : is_in_range) continue;
+                const bool has_no_score = column.name == "score" && rows[i].metric.empty();
+                const bool may_be_unknown = range.or_nan || of_prompts || has_no_score;
+                if (std::isnan(found) ? may_be_unknown : is_in_range) continue;
                 problems_.error(fmt::format("{}[{}].{}", table, i, column.name),
                                 std::isinf(range.high)
                                     ? fmt::format("a finite number, {:g} or more", range.low)

@@ -62,7 +62,7 @@ inline constexpr ResultColumn all[] = {
     {"answers_json", &ResultRow::answers_json, always, job, "accepted answers as a JSON list"},
     {"metric", &ResultRow::metric, always, job, "name of the metric"},
     {"scored_as", &ResultRow::scored_as, always, job, "rules by which the prediction was scored"},
-    {"score", &ResultRow::score, always, job, "0 to 1", share_if_complete},
+    {"score", &ResultRow::score, always, job, "0 to 1; NaN without a metric", share_if_complete},
     {"seconds", &ResultRow::seconds, always, attributes, "seconds of the sample, divided equally among its rows",
      amount},
     {"kept_share", &ResultRow::kept_share, always, data_sets, "share of the prompt's entries that were kept",

@@ -70,4 +70,15 @@ const Task& task_named(std::string_view name) {
                                  policies::joined(names)));
 }
 
+void require_lengths_fit_context(std::span<const int64_t> lengths, const SampleRequest& request) {
+    const int64_t largest = std::max<int64_t>(request.context_length - request.n_new, 0);
+    for (const int64_t length : lengths) {
+        if (length <= largest) continue;
+        throw UsageError(
+            fmt::format("--lengths {}: the model's context is {}, of which {} are for new tokens, so at most "
+                        "{} are left for the prompt",
+                        length, request.context_length, request.n_new, largest));
+    }
+}
+
 }  // namespace kvscope::engine

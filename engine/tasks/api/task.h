@@ -71,11 +71,17 @@ struct Task {
     std::vector<std::string> assets{};  ///< files of assets/ that make_samples reads from TaskOptions::files
     bool applies_template = true;       ///< whether the model's chat template is applied, unless the user disables it
     Scorer scorer;
+    /// Whether times are measured: each run is isolated and answers continue after end-of-text tokens. The first sample
+    /// of a command is answered once more before, without results.
+    bool measures_time = false;
     /// Whether samples with equal prompts have equal answers. If not, recipes of traces also contain the answers.
     bool text_determines_answers = false;
     /// @throws UsageError for options that give no samples
     std::vector<TaskSample> (*make_samples)(const SampleRequest&) = nullptr;
 };
+
+/// @throws UsageError if a context of one of these lengths, in tokens, and the new tokens exceed the model's context
+void require_lengths_fit_context(std::span<const int64_t> lengths, const SampleRequest& request);
 
 /// Returns every task of this build, from all engine/tasks/*.cpp.
 [[nodiscard]] const std::vector<Task>& tasks();

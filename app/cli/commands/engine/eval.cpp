@@ -1,6 +1,7 @@
 #include <memory>
 #include <string>
 
+#include "analysis/results/summary_table.h"
 #include "analysis/runs/task_scores.h"
 #include "app/cli/command.h"
 #include "app/cli/engine/declare_run_options.h"
@@ -24,10 +25,15 @@ struct Arguments {
     OutputFormat format;
 };
 
-/// Prints the table of scores. Warnings follow the table. In formats for programs, warnings go to stderr.
+/// Prints the table of scores, or of times. Warnings follow the table. In formats for programs, warnings go to stderr.
 void show(const Arguments& arguments, const trace::Reader& reader) {
     const auto rows = reader.results(arguments.task);
     const bool is_for_people = arguments.format.is_for_people();
+    if (arguments.job.task->measures_time) {
+        arguments.format.print(analysis::overview_of_costs(analysis::results_of_trace(reader)));
+        for (const auto& failure : analysis::describe_failed_runs(rows)) print_to_stderr(failure);
+        return;
+    }
     if (arguments.format.is_text()) print("\n" + caption_of_scores(arguments.task) + "\n");
     arguments.format.print(is_for_people ? analysis::task_scores_by_budget(rows) : analysis::task_scores(rows));
     std::string failures;
@@ -76,6 +82,7 @@ std::function<int()> declare(CLI::App& app) {
                    "Trace to write, with the scores in /results/<task>; an existing trace is extended")
         ->required()
         ->type_name("TRACE.h5");
+    declare_disk_limit(app, job);
     app.add_flag("--force", job.force, "Replace an existing output");
     app.add_flag("-q,--quiet", arguments->terminal.quiet, "Hide progress");
     arguments->format.declare(app);

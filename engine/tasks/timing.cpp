@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "common/stopped.h"
+#include "engine/common/engine_error.h"
+#include "engine/tasks/api/task.h"
+#include "policies/methods/seeded_random.h"
+
+namespace kvscope::engine {
+namespace timing_file {
+namespace {
+
+constexpr std::array words{"lantern", "anchor",  "compass", "kettle", "violin", "meadow", "harbor", "orchard",
+                           "saddle",  "pepper",  "marble",  "walnut", "candle", "pillow", "ribbon", "basket",
+                           "hammer",  "feather", "blanket", "mirror", "bottle", "ladder", "pencil", "window"};
+
+/// Returns the longest text of random words that has at most `length` tokens, and at least one word.
+std::string text_of_length(const SampleRequest& request, int64_t length, uint64_t seed) {
+    policies::SeededRandom random(seed);
+    std::string text;
+    std::vector<size_t> ends;  // of the first words
+    for (int64_t i = 0; i < length; ++i) {
+        if (i > 0) text += ' ';
+        text += words[static_cast<size_t>(random.below(words.size()))];
+        ends.push_back(text.size());
+    }
+    const auto is_too_long = [&](size_t end) {
+        const auto ids = request.tokenizer.encode(text.substr(0, end), false, false, request.stop);
+        return static_cast<int64_t>(ids.size()) > length;
+    };
+    const auto first_too_long =
+        std::partition_point(ends.begin(), ends.end(), [&](size_t end) { return !is_too_long(end); });
+    text.resize(first_too_long == ends.begin() ? ends.front() : *(first_too_long - 1));
+    return text;
+}
+
+/// Returns the samples "timing-<length>-<steps>-<repeat>", ordered by repeat, so that a slow minute of the machine
+/// affects all lengths alike. Repeats have different texts, because results of equal samples count as one.
+std::vector<TaskSample> make_samples(const SampleRequest& request) {
+    const auto& values = request.options.values;
+    const auto lengths = values.integers("lengths"), steps = values.integers("steps");
+    if (request.n_new != request.task.n_new)
+        throw UsageError(fmt::format("-n {0}: the task timing has a list of numbers of tokens instead; use --steps {0}",
+                                     request.n_new));
+    SampleRequest longest = request;
+    longest.n_new = *std::ranges::max_element(steps);
+    require_lengths_fit_context(lengths, longest);
+    std::vector<TaskSample> samples;
+    for (int64_t repeat = 0; repeat < values.integer("repeat"); ++repeat) {
+        for (const int64_t length : lengths) {
+            throw_if_stopped(request.stop);
+            const std::string text = text_of_length(request, length, static_cast<uint64_t>(repeat));
+            for (const int64_t n_new : steps) {
+                TaskSample sample{.length = length, .n_new = n_new};
+                sample.id = fmt::format("{}-{}-{}-{}", request.task.name, length, n_new, repeat);
+                if (std::ranges::find(samples, sample.id, &TaskSample::id) != samples.end())
+                    throw UsageError(fmt::format(
+                        "the length {} with {} steps is given twice: give each combination once", length, n_new));
+                sample.number = static_cast<int>(samples.size());
+                sample.subset = fmt::format("{} steps", n_new);
+                sample.context = text;
+                samples.push_back(std::move(sample));
+            }
+        }
+    }
+    return samples;
+}
+
+}  // namespace
+}  // namespace timing_file
+
+Task timing_task() {
+    using namespace timing_file;
+    using namespace policies;
+    return {
+        .name = "timing",
+        .title = "Times and memory of isolated runs over prompt lengths and numbers of decoding steps",
+        .citation = "no publication; the texts are random words, and answers have no score",
+        .parameters = {integers_parameter("lengths", "512,1024,2048", {.low = 1}, "Lengths of the prompts, in tokens"),
+                       integers_parameter("steps", "32", {.low = 2}, "Numbers of decoding steps (new tokens)"),
+                       integer_parameter("repeat", 5, {.low = 1, .high = 1000},
+                                         "Number of prompts per length and number of steps, after one warm-up")},
+        .n_new = 32,
+        .scorer = {"", [](std::string_view,
+                          std::span<const std::string>) { return std::numeric_limits<double>::quiet_NaN(); }},
+        .measures_time = true,
+        .text_determines_answers = true,
+        .make_samples = make_samples};
+}
+
+}  // namespace kvscope::engine

@@ -1,0 +1,57 @@
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <set>
+
+#include "engine/common/engine_error.h"
+#include "engine/tasks/api/task.h"
+
+using namespace kvscope;
+using namespace kvscope::engine;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const checkpoint::Tokenizer& tokenizer() {
+    static const auto opened =
+        checkpoint::open_tokenizer(std::filesystem::path(KVSCOPE_TEST_DATA) / "ruler" / "tokenizer");
+    return *opened;
+}
+
+std::vector<TaskSample> samples_of(const std::vector<std::pair<std::string, std::string>>& changes,
+                                   int64_t n_new = 32) {
+    const Task& task = task_named("timing");
+    TaskOptions options{policies::ParameterValues(task.parameters)};
+    for (const auto& [name, value] : changes) options.values.set(name, value);
+    return task.make_samples({task, options, tokenizer(), 2000, n_new});
+}
+
+}  // namespace
+
+TEST_CASE("timing: every repeat has each length and number of steps", "[timing]") {
+    const auto samples = samples_of({{"lengths", "100-300+100"}, {"steps", "4,16"}, {"repeat", "2"}});
+    REQUIRE(samples.size() == 12);
+    CHECK(samples[0].id == "timing-100-4-0");
+    CHECK(samples[1].id == "timing-100-16-0");
+    CHECK(samples[11].id == "timing-300-16-1");
+    CHECK(samples[1].n_new == 16);
+    CHECK(samples[1].subset == "16 steps");
+    std::set<std::string> texts;
+    for (size_t i = 0; i < samples.size(); ++i) {
+        CHECK(samples[i].number == static_cast<int>(i));
+        const auto n_tokens = static_cast<int64_t>(tokenizer().encode(samples[i].context, false, false).size());
+        CHECK(n_tokens <= samples[i].length);
+        CHECK(n_tokens > samples[i].length - 8);  // a word has at most 8 tokens
+        texts.insert(samples[i].context);
+    }
+    CHECK(texts.size() == 6);  // one per length and repeat
+    const auto more = samples_of({{"lengths", "100-300+100"}, {"steps", "4,16"}, {"repeat", "3"}});
+    REQUIRE(more.size() == 18);
+    for (size_t i = 0; i < samples.size(); ++i) CHECK(more[i].context == samples[i].context);
+}
+
+TEST_CASE("timing: lengths and steps that cannot be measured are refused", "[timing]") {
+    CHECK_THROWS_WITH(samples_of({{"lengths", "1990"}, {"steps", "4,16"}}), Contains("at most 1984"));
+    CHECK_THROWS_WITH(samples_of({{"lengths", "50,50"}}), Contains("given twice"));
+    CHECK_THROWS_WITH(samples_of({}, 64), Contains("use --steps 64"));
+    CHECK_THROWS_AS(samples_of({{"steps", "1"}}), policies::ParameterError);
+}
